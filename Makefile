@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+# aoe: angle-optimized embeddings. `make help` lists the targets.
+#
+#   CC=gcc|clang   compiler
+#   SAN=LIST       sanitizers, e.g. SAN=address,undefined or SAN=thread; builds beside the plain build
+#   BUILD=DIR      build directory (build, or build/san-... with SAN)
+#   WERROR=1       warnings are errors (CI)
+#   V=1            shows every command
+#   PREFIX, DESTDIR  for install
+
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+CC ?= cc
+ifeq ($(origin CC),default)
+CC := cc
+endif
+AR ?= ar
+NM ?= nm
+PREFIX ?= /usr/local
+SAN ?=
+comma := ,
+BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+PKG_CONFIG ?= pkg-config
+PACKAGES := jansson libutf8proc libzstd zlib
+DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
+DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
+
+VERSION := $(shell sed -n 's/^#define AOE_VERSION "\(.*\)"/\1/p' include/aoe.h)
+
+# Commands are shown as `CC file`; V=1 shows them whole.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $@)
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla $(if $(WERROR),-Werror)
+OPT := -O2 -g
+# One baseline binary for every CPU of the architecture: no -march=native. Contraction is off so that
+# the same source gives the same bits everywhere; fused multiply-adds are written out in the kernels.
+CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
+  -Iinclude -Isrc -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
+LDFLAGS_ALL := -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+TIER_avx2 := -mavx2 -mfma -mf16c
+TIER_avx512 := -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
+TIER_avx512bf16 := $(TIER_avx512) -mavx512bf16
+TIER_amx := $(TIER_avx512bf16) -mamx-tile -mamx-bf16
+X86 := $(filter x86_64 amd64,$(shell uname -m))
+
+SRC_ALL := $(sort $(wildcard src/*/*.c))
+SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
+SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
+OBJ := $(SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
+TEST_KINDS := unit kernels grad golden fault
+TEST_SRC := $(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c)))
+TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
+TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
+BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
+LIB := $(BUILD)/libaoe.a
+SHLIB := $(BUILD)/libaoe.so
+
+# Packages are looked up only by targets that compile; what is missing is named in one line.
+NO_PACKAGES := help deps deps-lint clean
+ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
+# demo and check install what is missing before anything else is looked at
+ifneq ($(filter demo check,$(MAKECMDGOALS)),)
+DEPS_RUN := $(shell tools/deps.sh $(DEPS_APT) >&2; echo $$?)
+ifneq ($(DEPS_RUN),0)
+$(error could not install the build dependencies)
+endif
+endif
+MISSING := $(shell for p in $(PACKAGES); do $(PKG_CONFIG) --exists $$p 2>/dev/null || echo $$p; done)
+ifneq ($(MISSING),)
+$(error missing: $(MISSING). Run `make deps` as root, or: apt-get install $(DEPS_APT))
+endif
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+endif
+
+.PHONY: all lib demo check check-fuzz check-cli lint format bench install uninstall clean deps deps-lint help symbols header
+
+all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
+
+lib: $(LIB) $(SHLIB)
+
+$(BUILD)/%_avx2.o: TIER := $(TIER_avx2)
+$(BUILD)/%_avx512.o: TIER := $(TIER_avx512)
+$(BUILD)/%_avx512bf16.o: TIER := $(TIER_avx512bf16)
+$(BUILD)/%_amx.o: TIER := $(TIER_amx)
+$(BUILD)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS) $(TIER) -c $< -o $@
+
+$(LIB): $(OBJ)
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
+
+$(SHLIB): $(OBJ)
+	$(call say,LINK)
+	$(Q)$(CC) -shared -Wl,-soname,libaoe.so.0 $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(BUILD)/aoe: $(CLI_OBJ) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+
+# The regression driver of a fuzz harness: runs it over a built-in corpus and seeded mutations.
+$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+.SECONDARY:
+
+demo: all ## installs what is missing, builds, trains and evaluates a small model on examples/, draws the loss curve
+	@BUILD=$(BUILD) examples/demo.sh
+
+check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/examples/embed header symbols ## installs what is missing, builds, runs every test
+	@BUILD=$(BUILD) SAN=$(SAN) tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
+
+header: ## aoe.h compiles alone, as C99 and as C++
+	@echo '#include <aoe.h>' | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c -
+	@if command -v g++ >/dev/null; then echo '#include <aoe.h>' | g++ -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ -; fi
+
+symbols: lib ## every exported symbol starts with aoe
+	@bad=$$({ $(NM) -g --defined-only $(LIB); $(NM) -D --defined-only $(SHLIB); } 2>/dev/null | \
+	  awk 'NF==3 && $$3 !~ /^(aoe|_init$$|_fini$$|__asan|__odr_asan|__tsan|__ubsan|__sanitizer)/ {print $$3}' | sort -u); \
+	  if [ -n "$$bad" ]; then echo "symbols that do not start with aoe:"; echo "$$bad"; exit 1; fi
+
+lint: deps-lint ## include directions, formatting, clang-tidy
+	@tools/lint.sh
+
+format: ## clang-format over the tree
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+bench: all $(BENCH_BIN) ## speed of the matrix kernels and of the encoder on this machine
+	@BUILD=$(BUILD) bench/run.sh
+
+deps: ## installs the build dependencies (root, apt)
+	@tools/deps.sh $(DEPS_APT)
+
+deps-lint: # the linters and sanitizer runtimes
+	@tools/deps.sh $(DEPS_LINT)
+
+install: all ## installs program, library, header, pkg-config file and man page under PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/aoe $(DESTDIR)$(PREFIX)/bin/aoe
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
+	install -m 755 $(SHLIB) $(DESTDIR)$(PREFIX)/lib/libaoe.so.0
+	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
+	install -m 644 include/aoe.h $(DESTDIR)$(PREFIX)/include/aoe.h
+	install -m 644 docs/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
+
+uninstall: ## removes what install wrote
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
+
+clean: ## removes the build directory
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+-include $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d)

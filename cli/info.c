@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ * aoe info: what a model directory holds and where each setting comes from.
+ */
+#include "common.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    int plan;
+    size_t texts, length;
+} options;
+
+static const cli_option table[] = {
+    {.name = "plan",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, plan),
+     .set = 1,
+     .help = "memory for a batch of --texts of --length tokens"},
+    {.name = "texts",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, texts),
+     .min = 1,
+     .max = 1e9,
+     .help = "texts of the batch"},
+    {.name = "length",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, length),
+     .min = 1,
+     .max = 1e9,
+     .help = "tokens of each text",
+     .fallback = "the maximum length"},
+};
+
+static void pair(cli_table *t, const char *key, const char *value) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%s", value);
+}
+
+static void pair_size(cli_table *t, const char *key, size_t value) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%zu", value);
+}
+
+static void pair_from(cli_table *t, const char *key, const char *value, const char *from) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%s (%s)", value, from);
+}
+
+static void pair_bytes(cli_table *t, const char *key, size_t bytes) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%.1f MiB", (double)bytes / (1 << 20));
+}
+
+static void print_table(const char *dir, const aoe_model_info *m, const aoe_memory_plan *plan, const options *o) {
+    cli_table t;
+    char text[64];
+    cli_table_begin(&t, "ll");
+    pair(&t, "directory", dir);
+    pair(&t, "architecture", m->architecture);
+    pair_size(&t, "parameters", m->parameters);
+    pair_size(&t, "layers", m->layers);
+    pair_size(&t, "hidden size", m->hidden);
+    pair_size(&t, "heads", m->heads);
+    pair_size(&t, "intermediate size", m->intermediate);
+    pair_size(&t, "vocabulary", m->vocab);
+    pair_size(&t, "positions", m->positions);
+    pair_size(&t, "token types", m->token_types);
+    cli_table_cell(&t, "dropout");
+    cli_table_cell(&t, "%g", m->dropout);
+    pair(&t, "stored as", m->storage);
+    pair(&t, "computed in", cli_dtype_name(m->dtype));
+    pair(&t, "tokenizer", m->tokenizer ? m->tokenizer : "none");
+    pair_size(&t, "vector components", m->dims);
+    pair_from(&t, "pooling", aoe_pooling_name(m->pooling), m->pooling_from);
+    snprintf(text, sizeof text, "%zu", m->max_length);
+    pair_from(&t, "max length", text, m->max_length_from);
+    pair(&t, "prompt", m->prompt[0] ? m->prompt : "none");
+    pair(&t, "normalize", m->normalize ? "yes" : "no");
+    if (plan) {
+        cli_table_cell(&t, "memory for");
+        cli_table_cell(&t, "%zu texts of %zu tokens", o->texts, o->length);
+        pair_bytes(&t, "  weights", plan->weights);
+        pair_bytes(&t, "  packed weights", plan->packed);
+        pair_bytes(&t, "  activations", plan->activations);
+        pair_bytes(&t, "  training", plan->training);
+    }
+    cli_table_print(&t);
+}
+
+static void set_size(json_t *o, const char *key, size_t value) {
+    json_object_set_new(o, key, json_integer((json_int_t)value));
+}
+
+static void set_text(json_t *o, const char *key, const char *value) {
+    json_object_set_new(o, key, value ? cli_json_text(value, strlen(value)) : json_null());
+}
+
+static void print_json(const char *dir, const aoe_model_info *m, const aoe_memory_plan *plan, const options *o) {
+    json_t *j = json_object();
+    set_text(j, "directory", dir);
+    set_text(j, "architecture", m->architecture);
+    set_size(j, "parameters", m->parameters);
+    set_size(j, "layers", m->layers);
+    set_size(j, "hidden", m->hidden);
+    set_size(j, "heads", m->heads);
+    set_size(j, "intermediate", m->intermediate);
+    set_size(j, "vocab", m->vocab);
+    set_size(j, "positions", m->positions);
+    set_size(j, "token_types", m->token_types);
+    json_object_set_new(j, "dropout", cli_json_real(m->dropout));
+    set_text(j, "storage", m->storage);
+    set_text(j, "dtype", cli_dtype_name(m->dtype));
+    set_text(j, "tokenizer", m->tokenizer);
+    set_size(j, "dims", m->dims);
+    set_text(j, "pooling", aoe_pooling_name(m->pooling));
+    set_text(j, "pooling_from", m->pooling_from);
+    set_size(j, "max_length", m->max_length);
+    set_text(j, "max_length_from", m->max_length_from);
+    set_text(j, "prompt", m->prompt);
+    json_object_set_new(j, "normalize", json_boolean(m->normalize));
+    if (plan) {
+        json_t *p = json_object();
+        set_size(p, "texts", o->texts);
+        set_size(p, "length", o->length);
+        set_size(p, "weights", plan->weights);
+        set_size(p, "packed", plan->packed);
+        set_size(p, "activations", plan->activations);
+        set_size(p, "training", plan->training);
+        json_object_set_new(j, "plan", p);
+    }
+    cli_print_json(j);
+}
+
+static int run_info(options *o, const char *dir, aoe_context *ctx) {
+    aoe_model *model;
+    aoe_model_info info;
+    aoe_memory_plan plan;
+    aoe_error err;
+    if (aoe_model_open(&model, ctx, dir, &o->model.o, &err))
+        return cli_fail("%s", err.message);
+    aoe_model_get_info(model, &info);
+    if (!o->length)
+        o->length = info.max_length;
+    int code = 0;
+    if (o->plan && aoe_model_plan(model, o->texts, o->length, &plan, &err))
+        code = cli_fail("%s", err.message);
+    else if (o->general.json)
+        print_json(dir, &info, o->plan ? &plan : NULL, o);
+    else
+        print_table(dir, &info, o->plan ? &plan : NULL, o);
+    aoe_model_close(model);
+    return code;
+}
+
+int cli_info(int argc, char **argv) {
+    options o = {.texts = 64};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    const cli_group groups[] = {
+        CLI_GROUP("memory", table, &o),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "info",
+        .operands = "[DIR]",
+        .about = "Prints what a model directory holds, and for each setting where it was found.\n",
+        .examples = "  aoe info model --plan --texts 32 --length 128\n",
+        .groups = groups,
+        .n_groups = 3,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO) {
+        aoe_context *ctx = NULL;
+        cli_set_quiet(o.general.quiet);
+        char *dir = cli_find_model(args.n ? args.operand[0] : o.model.dir);
+        code = !dir || cli_open_context(&ctx, &o.general) || run_info(&o, dir, ctx);
+        aoe_context_destroy(ctx);
+        free(dir);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * Result files: written beside their name and renamed when complete, so that a
+ * failed or interrupted command leaves nothing behind and an old file whole. Devices and pipes are written in place.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file to remove when a signal ends the program. */
+static const char *volatile pending;
+
+static void remove_pending(int number) {
+    const char *path = pending;
+    if (path)
+        unlink(path);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction old, action = {.sa_handler = remove_pending};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
+}
+
+int cli_is_seekable(FILE *f) {
+    struct stat st;
+    return fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int open_beside(cli_file *f) {
+    size_t size = strlen(f->path) + 32;
+    f->temp = cli_realloc(NULL, size);
+    snprintf(f->temp, size, "%s.tmp-%ld", f->path, (long)getpid());
+    int fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    f->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (f->file) {
+        pending = f->temp;
+        watch_signals();
+        return 0;
+    }
+    int code = cli_fail("cannot write %s: %s; choose another name for -o", f->path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(f->temp);
+    f->temp = NULL;
+    return code;
+}
+
+int cli_file_open(cli_file *f, const char *path) {
+    struct stat st;
+    memset(f, 0, sizeof *f);
+    if (!path || strcmp(path, "-") == 0) {
+        f->file = stdout;
+        return 0;
+    }
+    f->path = path;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return cli_fail("cannot write %s: it is a directory; name a file with -o", path);
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return open_beside(f);
+    f->file = fopen(path, "wb");
+    return f->file ? 0 : cli_fail("cannot write %s: %s; choose another name for -o", path, strerror(errno));
+}
+
+static int write_error(const cli_file *f, int errnum) {
+    return cli_fail("cannot write %s: %s; make room or choose another place", f->path,
+                    errnum ? strerror(errnum) : "a write failed");
+}
+
+int cli_file_check(cli_file *f) {
+    if (f->file == stdout)
+        return cli_check_stdout();
+    errno = 0;
+    if (!fflush(f->file) && !ferror(f->file))
+        return 0;
+    return write_error(f, errno);
+}
+
+int cli_file_commit(cli_file *f) {
+    if (cli_file_check(f))
+        return 1;
+    if (f->file == stdout)
+        return 0;
+    errno = 0;
+    if (f->temp && fsync(fileno(f->file)))
+        return write_error(f, errno);
+    int failed = fclose(f->file);
+    f->file = NULL;
+    if (failed || (f->temp && rename(f->temp, f->path)))
+        return write_error(f, errno);
+    pending = NULL;
+    free(f->temp);
+    f->temp = NULL;
+    return 0;
+}
+
+void cli_file_abort(cli_file *f) {
+    if (f->file && f->file != stdout)
+        fclose(f->file);
+    if (f->temp)
+        unlink(f->temp);
+    pending = NULL;
+    free(f->temp);
+    memset(f, 0, sizeof *f);
+}

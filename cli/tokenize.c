@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ * aoe tokenize: a JSON array of token ids for each line of text. Opens the
+ * tokenizer's files alone, no weights.
+ */
+#include "common.h"
+#include "lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    const char *dir;
+    aoe_encode_options encode;
+    int jsonl;
+    int tokens;
+} options;
+
+typedef struct job {
+    aoe_tokenizer *tokenizer;
+    cli_lines lines;
+    aoe_ids ids;
+    const options *o;
+    size_t texts, empty;
+} job;
+
+static const cli_option table[] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, dir),
+     .help = "directory with tokenizer.json, or vocab.txt and tokenizer_config.json",
+     .fallback = "$AOE_MODEL, else the default model"},
+    {.name = "jsonl",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, jsonl),
+     .set = 1,
+     .help = "lines are JSON strings, which may hold line ends and NUL"},
+    {.name = "tokens",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, tokens),
+     .set = 1,
+     .help = "tokens as text instead of ids"},
+    {.name = "max-length",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, encode.max_length),
+     .min = 1,
+     .help = "tokens a text is cut to, special tokens included",
+     .fallback = "no cut"},
+    {.name = "prompt",
+     .kind = CLI_TEXT,
+     .value = "TEMPLATE",
+     .offset = offsetof(options, encode.prompt),
+     .help = "template with {text} around each text",
+     .fallback = "none"},
+    {.name = "no-specials",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, encode.no_specials),
+     .set = 1,
+     .help = "without the special tokens around a text"},
+};
+
+static json_t *ids_json(const job *j) {
+    json_t *ids = json_array();
+    for (size_t i = 0; i < j->ids.n; i++)
+        json_array_append_new(ids, json_integer(j->ids.id[i]));
+    return ids;
+}
+
+static json_t *tokens_json(const job *j) {
+    json_t *tokens = json_array();
+    for (size_t i = 0; i < j->ids.n; i++) {
+        aoe_text token = aoe_tokenizer_token(j->tokenizer, j->ids.id[i]);
+        json_array_append_new(tokens, token.data ? cli_json_text(token.data, token.len) : json_null());
+    }
+    return tokens;
+}
+
+static int fail_line(const job *j, const char *message) {
+    return cli_fail("%s:%zu: %s", j->lines.name, j->lines.number, message);
+}
+
+static int print_text(job *j, aoe_text text) {
+    aoe_error err;
+    if (aoe_tokenizer_encode(j->tokenizer, text, &j->o->encode, &j->ids, &err))
+        return fail_line(j, err.message);
+    if (j->ids.n == 0)
+        return fail_line(j, "no token is left of the text; leave the line out");
+    j->texts++;
+    j->empty += text.len == 0;
+    if (!j->o->general.json) {
+        cli_print_json(j->o->tokens ? tokens_json(j) : ids_json(j));
+        return 0;
+    }
+    json_t *o = json_pack("{s:o,s:b}", "ids", ids_json(j), "truncated", j->ids.truncated);
+    if (o && j->o->tokens)
+        json_object_set_new(o, "tokens", tokens_json(j));
+    cli_print_json(o);
+    return 0;
+}
+
+static int take_json(job *j, aoe_text line) {
+    json_error_t e;
+    json_t *value = json_loadb(line.data, line.len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
+    char message[256];
+    int code;
+    if (!value) {
+        snprintf(message, sizeof message, "not JSON: %.150s; write a string in double quotes", e.text);
+        code = fail_line(j, message);
+    } else if (!json_is_string(value)) {
+        code = fail_line(j, "not a JSON string; write a string in double quotes");
+    } else {
+        code = print_text(j, (aoe_text){json_string_value(value), json_string_length(value)});
+    }
+    json_decref(value);
+    return code;
+}
+
+static int run_tokenize(job *j, const cli_args *args) {
+    aoe_error err;
+    aoe_text line;
+    int more, code = 0;
+    char *dir = cli_find_model(j->o->dir);
+    if (!dir)
+        return 1;
+    if (aoe_tokenizer_open(&j->tokenizer, dir, &err))
+        code = cli_fail("%s", err.message);
+    free(dir);
+    if (code || cli_lines_open(&j->lines, args->operand, args->n))
+        return 1;
+    while (!code && (more = cli_lines_next(&j->lines, &line)) != 0)
+        code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line)) || ferror(stdout);
+    if (!code && j->empty)
+        cli_warn("%zu of %zu text%s %s empty: special tokens only", j->empty, j->texts, cli_plural(j->texts),
+                 j->empty == 1 ? "is" : "are");
+    return code;
+}
+
+int cli_tokenize(int argc, char **argv) {
+    options o = {0};
+    cli_general_defaults(&o.general);
+    const cli_group groups[] = {
+        CLI_GROUP("tokenizing", table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "tokenize",
+        .operands = "[FILE...]",
+        .about = "Reads texts, a line each, from the files or stdin (-) and prints a JSON array of token ids for each;\n"
+                 "with --json an object: ids, truncated, and tokens when asked for.\n",
+        .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
+        .groups = groups,
+        .n_groups = 2,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO) {
+        job j = {.o = &o};
+        cli_set_quiet(o.general.quiet);
+        code = run_tokenize(&j, &args);
+        cli_lines_close(&j.lines);
+        aoe_ids_free(&j.ids);
+        aoe_tokenizer_close(j.tokenizer);
+    }
+    cli_args_free(&args);
+    return code;
+}

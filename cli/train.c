@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT
+ * aoe train: options, progress and interruption of a training run; the run itself is the library's.
+ * Results (evaluations, the end) go to stdout, the rest to stderr.
+ */
+#include "common.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    const char *dev; /* NULL: none */
+    aoe_train_options t;
+} options;
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option data_table[] = {
+    {.name = "data",
+     .letter = 'd',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(t.data),
+     .help = "training pairs: text1, text2, label; .tsv, .csv or .jsonl, also .gz and .zst"},
+    {.name = "dev",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(dev),
+     .help = "pairs to choose the best model by (Spearman)",
+     .fallback = "none: the last model"},
+    {.name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", AT(t.output), .help = "directory of the trained model"},
+    {.name = "resume",
+     .kind = CLI_FLAG,
+     AT(t.resume),
+     .set = 1,
+     .help = "go on from the newest checkpoint in the output directory"},
+    {.name = "force", .kind = CLI_FLAG, AT(t.force), .set = 1, .help = "replace a model in the output directory"},
+};
+
+static const cli_option course_table[] = {
+    {.name = "epochs",
+     .letter = 'e',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.epochs),
+     .min = 1,
+     .max = 1e6,
+     .help = "passes over the data"},
+    {.name = "max-steps",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.max_steps),
+     .min = 1,
+     .help = "end after N steps",
+     .fallback = "epochs decide"},
+    {.name = "batch-size",
+     .letter = 'b',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.batch_size),
+     .min = 1,
+     .max = 1e6,
+     .help = "pairs of a batch"},
+    {.name = "accumulate", .kind = CLI_SIZE, .value = "N", AT(t.accumulate), .min = 1, .max = 1e6, .help = "batches of a step"},
+    {.name = "lr", .kind = CLI_REAL, .value = "X", AT(t.lr), .max = 1e3, .help = "highest learning rate"},
+    {.name = "warmup",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.warmup),
+     .help = "steps until it is reached; below 1 a share of all; it falls to 0 after"},
+    {.name = "weight-decay",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.weight_decay),
+     .help = "on matrices, not on biases and norms"},
+    {.name = "max-grad-norm",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.max_grad_norm),
+     .help = "gradients are clipped to this norm; 0: never"},
+    {.name = "dropout",
+     .kind = CLI_REAL,
+     .value = "P",
+     AT(t.dropout),
+     .max = 0.99,
+     .help = "dropout",
+     .fallback = "what config.json says"},
+    {.name = "save-every",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.save_every),
+     .min = 1,
+     .help = "steps between checkpoints",
+     .fallback = "each epoch's end"},
+    {.name = "keep-checkpoints",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.keep_checkpoints),
+     .min = 1,
+     .help = "newest checkpoints kept"},
+    {.name = "eval-every",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.eval_every),
+     .min = 1,
+     .help = "steps between evaluations",
+     .fallback = "each epoch's end"},
+    {.name = "patience",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.patience),
+     .min = 1,
+     .help = "end after N evaluations without a better one",
+     .fallback = "never"},
+};
+
+static const cli_option objective_table[] = {
+    {.name = "w-cosine",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_cosine),
+     .help = "weight of the cosine objective; 0 turns it off"},
+    {.name = "w-ibn",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_ibn),
+     .help = "weight of in-batch negatives; 0 turns them off"},
+    {.name = "w-angle",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_angle),
+     .help = "weight of the angle objective; 0 turns it off"},
+    {.name = "tau-cosine",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.tau_cosine),
+     .min = 1e-6,
+     .max = 1e6,
+     .help = "temperature of the cosine objective"},
+    {.name = "tau-ibn",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.tau_ibn),
+     .min = 1e-6,
+     .max = 1e6,
+     .help = "temperature of in-batch negatives"},
+    {.name = "tau-angle",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.tau_angle),
+     .min = 1e-6,
+     .max = 1e6,
+     .help = "temperature of the angle objective"},
+    {.name = "ibn-threshold",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.ibn_threshold),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "labels from X on are positive pairs for in-batch negatives",
+     .fallback = "lowest label + 0.8 x range"},
+    {.name = "no-isp",
+     .kind = CLI_FLAG,
+     AT(t.objective.isp),
+     .set = 0,
+     .help = "equal texts of a batch count as negatives of each other"},
+    {.name = "angle-form",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(t.objective.angle_form),
+     .parse = cli_parse_angle_form,
+     .help = "how angles are scored: reference or phase",
+     .fallback = "reference"},
+};
+
+typedef struct run {
+    const options *o;
+    aoe_pairs *dev; /* owned; NULL without --dev */
+    cli_progress progress;
+    aoe_train_event last; /* newest event; path is not valid */
+    size_t evaluations;   /* printed so far */
+    double dev_pearson;   /* of the newest evaluation */
+} run;
+
+static volatile sig_atomic_t interrupted; /* the signal that asked for the end; 0: none */
+
+static void on_signal(int number) {
+    interrupted = number;
+    signal(number, SIG_DFL); /* the second one ends the program at once */
+}
+
+/* A signal the caller of the program ignores (a job in the background) stays ignored. */
+static void watch_signal(int number) {
+    struct sigaction old, action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+static void score_text(char out[32], double score) {
+    if (isfinite(score))
+        snprintf(out, 32, "%.2f", 100 * score);
+    else
+        snprintf(out, 32, "undefined");
+}
+
+static void print_start(run *r, const aoe_train_event *e) {
+    const aoe_train_options *t = &r->o->t;
+    char threshold[64] = "off";
+    if (t->objective.w_ibn > 0)
+        snprintf(threshold, sizeof threshold, "labels >= %.10g are positive", e->ibn_threshold);
+    cli_note("%zu pairs, %zu steps of %zu pairs; in-batch negatives: %s", e->pairs, e->steps, t->batch_size * t->accumulate,
+             threshold);
+    if (e->step)
+        cli_note("going on after step %zu", e->step);
+    cli_progress_begin(&r->progress, "training", "steps", e->step);
+}
+
+static void show_step(run *r, const aoe_train_event *e) {
+    const aoe_objective_options *o = &r->o->t.objective;
+    char rate[64], terms[256];
+    int at = snprintf(terms, sizeof terms, "loss %.4f", e->loss.total);
+    if (o->w_cosine > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  cosine %.4f", e->loss.cosine);
+    if (o->w_ibn > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  ibn %.4f", e->loss.ibn);
+    if (o->w_angle > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.4f", e->loss.angle);
+    snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.2e", e->lr);
+    snprintf(rate, sizeof rate, "%.0f tokens/s", e->tokens_per_second);
+    cli_progress_update(&r->progress, e->step, e->steps, rate, e->seconds_left, terms);
+}
+
+static void print_eval(run *r, const aoe_train_event *e) {
+    if (r->o->general.json) {
+        cli_print_json(json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", "eval", "step", (json_int_t)e->step, "steps",
+                                 (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", cli_json_real(e->score),
+                                 "dev_pearson", cli_json_real(r->dev_pearson), "best_dev_spearman",
+                                 cli_json_real(e->best_score), "best_step", (json_int_t)e->best_step, "seconds", e->seconds));
+        return;
+    }
+    cli_progress_end(&r->progress);
+    r->progress.active = !cli_is_quiet();
+    char score[32], pearson[32], seconds[32];
+    score_text(score, e->score);
+    score_text(pearson, r->dev_pearson);
+    cli_format_seconds(seconds, e->seconds);
+    if (r->evaluations++ == 0)
+        printf("%8s  %7s  %9s  %9s  %8s\n", "step", "epoch", "spearman", "pearson", "time");
+    printf("%8zu  %7.2f  %9s  %9s  %8s%s\n", e->step, e->epoch, score, pearson, seconds,
+           e->best_step == e->step ? "  best" : "");
+    cli_flush_stdout();
+}
+
+static void print_done(run *r, const aoe_train_event *e) {
+    const char *output = r->o->t.output;
+    cli_progress_end(&r->progress);
+    if (r->o->general.json) {
+        json_t *o =
+            json_pack("{s:s,s:I,s:o,s:o,s:f,s:o}", "event", "done", "steps", (json_int_t)e->step, "best_step",
+                      r->dev ? json_integer((json_int_t)e->best_step) : json_null(), "dev_spearman",
+                      cli_json_real(e->best_score), "seconds", e->seconds, "output", cli_json_text(output, strlen(output)));
+        cli_print_json(o);
+        return;
+    }
+    char score[32], seconds[32];
+    score_text(score, e->best_score);
+    cli_format_seconds(seconds, e->seconds);
+    if (r->dev)
+        printf("done: %zu steps in %s; dev Spearman %s at step %zu; the model is in %s\n", e->step, seconds, score,
+               e->best_step, output);
+    else
+        printf("done: %zu steps in %s; the model is in %s\n", e->step, seconds, output);
+}
+
+static int on_event(void *user, const aoe_train_event *e) {
+    run *r = user;
+    r->last = *e;
+    r->last.path = NULL;
+    switch (e->kind) {
+    case AOE_TRAIN_START:
+        print_start(r, e);
+        break;
+    case AOE_TRAIN_STEP:
+        show_step(r, e);
+        break;
+    case AOE_TRAIN_EVAL:
+        print_eval(r, e);
+        break;
+    case AOE_TRAIN_CHECKPOINT:
+        break;
+    case AOE_TRAIN_DONE:
+        print_done(r, e);
+        return 0;
+    }
+    return interrupted != 0;
+}
+
+static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
+    run *r = user;
+    aoe_sts_result result;
+    int code = aoe_eval_pairs(e, r->dev, &result, err);
+    if (code)
+        return code;
+    r->dev_pearson = result.pearson;
+    *score = result.spearman;
+    if (isfinite(result.spearman))
+        return 0;
+    cli_warn("%s: all cosines are equal, so the Spearman correlation is undefined; it counts as -1", r->o->dev);
+    *score = -1;
+    return 0;
+}
+
+/* The dev set has to be able to tell models apart; better known before the training than after. */
+static int load_dev(run *r) {
+    aoe_table_options table = r->o->t.table;
+    aoe_error err;
+    table.allow_empty = 1;
+    if (aoe_pairs_load(&r->dev, r->o->dev, &table, &err))
+        return cli_fail("%s", err.message);
+    for (size_t i = 1; i < aoe_pairs_count(r->dev); i++)
+        if (aoe_pairs_label(r->dev, i) < aoe_pairs_label(r->dev, 0) || aoe_pairs_label(r->dev, i) > aoe_pairs_label(r->dev, 0))
+            return 0;
+    return cli_fail("%s: all labels are equal, so models cannot be compared on it; give a dev set with different scores",
+                    r->o->dev);
+}
+
+static int report_interrupt(const run *r) {
+    cli_message("aoe: stopped after step %zu of %zu; the same command with --resume goes on from there", r->last.step,
+                r->last.steps);
+    return 128 + (int)interrupted;
+}
+
+static int run_train(run *r, options *o) {
+    aoe_context *ctx = NULL;
+    aoe_error err;
+    if (o->dev && load_dev(r))
+        return 1;
+    char *dir = cli_find_model(o->model.dir);
+    int code = !dir || cli_open_context(&ctx, &o->general);
+    if (!code) {
+        o->t.model = dir;
+        o->t.model_options = o->model.o;
+        o->t.batch_tokens = o->model.batch_tokens;
+        o->t.seed = o->general.seed;
+        o->t.event = on_event;
+        o->t.event_user = r;
+        o->t.evaluate = o->dev ? evaluate : NULL;
+        o->t.evaluate_user = r;
+        o->t.dev_name = o->dev;
+        watch_signal(SIGINT);
+        watch_signal(SIGTERM);
+        code = aoe_train(ctx, &o->t, &err);
+        cli_progress_end(&r->progress);
+        if (code)
+            code = code == AOE_ECANCELLED && interrupted ? report_interrupt(r) : cli_fail("%s", err.message);
+    }
+    aoe_context_destroy(ctx);
+    free(dir);
+    return code;
+}
+
+static int check_options(const options *o) {
+    const aoe_objective_options *w = &o->t.objective;
+    if (!o->t.data)
+        return cli_usage("train", "it needs training pairs: -d FILE");
+    if (!o->t.output)
+        return cli_usage("train", "it needs a directory for the trained model: -o DIR");
+    if (o->t.resume && o->t.force)
+        return cli_usage("train", "--resume and --force exclude each other");
+    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0)
+        return cli_usage("train", "all three weights are 0; leave one objective on");
+    if (!o->dev && (o->t.eval_every || o->t.patience))
+        return cli_usage("train", "--eval-every and --patience need --dev FILE");
+    return CLI_GO;
+}
+
+int cli_train(int argc, char **argv) {
+    options o = {0};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    aoe_train_options_defaults(&o.t);
+    const cli_group groups[] = {
+        CLI_GROUP("data and output", data_table, &o),  CLI_GROUP("course", course_table, &o),
+        CLI_GROUP("objectives", objective_table, &o),  CLI_GROUP("tables", cli_table_table, &o.t.table),
+        CLI_GROUP("model", cli_model_table, &o.model), CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "train",
+        .operands = "",
+        .about = "Fine-tunes a model on scored pairs of texts with the cosine, in-batch negatives and angle\n"
+                 "objectives. The output directory holds the best model on --dev, else the last; beside it\n"
+                 "train-log.jsonl and the newest checkpoint. Ctrl-C writes a checkpoint and stops; the same\n"
+                 "command with --resume goes on.\n",
+        .examples = "  aoe train -m start -d examples/train.tsv -o model --epochs 10\n"
+                    "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
+                    "  aoe train @recipes/sts-b.args --seed 1\n",
+        .groups = groups,
+        .n_groups = 6,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o);
+    if (code == CLI_GO) {
+        run r = {.o = &o};
+        cli_set_quiet(o.general.quiet);
+        code = run_train(&r, &o);
+        aoe_pairs_free(r.dev);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A tour of the commands on small data, a few seconds each. Run it after `make`; read it beside its output.
+set -eu
+src=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "${BUILD:-$src/build}" && pwd)
+PATH=$build:$PATH
+work=$(mktemp -d "${TMPDIR:-/tmp}/aoe-tour-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+cp "$src/examples/train.tsv" "$src/examples/test.tsv" .
+
+run() { # shows a command, then runs it
+    printf '\n$ %s\n' "$*"
+    "$@"
+}
+
+run aoe --version
+run aoe init --shape bert-tiny --vocab-from train.tsv --vocab-size 2000 -o start
+run aoe info start
+echo 'The cat sat on the mat.' >cat.txt
+run aoe tokenize -m start --tokens cat.txt
+
+# The last fifth of the training pairs chooses the best model; the test pairs are for judging only.
+head -n 480 train.tsv >fit.tsv
+{ head -n 1 train.tsv; tail -n +481 train.tsv; } >dev.tsv
+cat >recipe.args <<'END'
+# options from a file: one a line
+--data fit.tsv
+--dev dev.tsv
+--epochs 4
+--lr 1e-3
+--pooling last-avg
+END
+run aoe train @recipe.args -m start -o model
+run aoe eval sts -m start test.tsv
+run aoe eval sts -m model test.tsv
+
+# From here on the model is the default one.
+export AOE_MODEL=model
+run aoe similarity 'The match was called off because of rain.' 'Rain forced the game to be cancelled.'
+run aoe embed --dims 4 cat.txt
+tail -n +2 test.tsv | cut -f 2 >sentences.txt
+run aoe embed --format npy -o vectors.npy sentences.txt
+ls -l vectors.npy
+if [ -x "$build/examples/embed" ]; then
+    run "$build/examples/embed" model sentences.txt 'Rain is expected tomorrow.'
+fi
+run aoe bench --shape bert-tiny --texts 16 --length 32

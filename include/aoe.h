@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * aoe: angle-optimized embeddings. Train, judge and run text-embedding models.
+ *
+ *     #include <aoe.h>
+ *     aoe_context *ctx; aoe_model *model; aoe_embedder *embedder; aoe_error err;
+ *     float v[2][1024];
+ *     aoe_text texts[2] = {aoe_text_of("A plane is taking off."), aoe_text_of("An aircraft departs.")};
+ *     if (aoe_context_create(&ctx, NULL, &err) || aoe_model_open(&model, ctx, "my-model", NULL, &err) ||
+ *         aoe_embedder_create(&embedder, model, NULL, &err) || aoe_embed(embedder, texts, 2, v[0], NULL, &err))
+ *         return fprintf(stderr, "%s\n", err.message), 1;       // vectors are [2, aoe_model_dims(model)]
+ *     printf("%.4f\n", aoe_cosine(v[0], v[0] + aoe_model_dims(model), aoe_model_dims(model)));
+ *     aoe_embedder_destroy(embedder); aoe_model_close(model); aoe_context_destroy(ctx);
+ *
+ * Rules, once for the whole header:
+ * - Functions that can fail return 0 or a negative AOE_E* code. The object they create is the first
+ *   parameter and is NULL on failure. An aoe_error pointer may be NULL; on failure its message is one
+ *   line that says what, where (file and line, byte, tensor or key) and what to do.
+ * - Texts are pointer and length, valid UTF-8; NUL is a character like any other.
+ * - Option structs may be NULL (all defaults). Get one from its *_defaults() function and change fields.
+ * - The library never prints, exits or aborts; messages go to the context's log callback.
+ * - An object that was made from another one borrows it: close it first (embedder, model, context).
+ * - Shapes: N packed tokens, B pairs, T tokens of a text, D hidden size, H heads, V vocabulary.
+ */
+#ifndef AOE_H
+#define AOE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define AOE_VERSION "0.1.0"
+
+#if defined(__GNUC__) && !defined(AOE_NO_VISIBILITY)
+#define AOE_API __attribute__((visibility("default")))
+#else
+#define AOE_API
+#endif
+
+/* ------------------------------------------------------------------ errors */
+
+/* name, value, text */
+#define AOE_ERROR_LIST(X)                                                       \
+    X(OK, 0, "no error")                                                        \
+    X(EARG, -1, "an argument is out of range")                                  \
+    X(ENOMEM, -2, "out of memory")                                              \
+    X(EIO, -3, "input or output failed")                                        \
+    X(ENOENT, -4, "no such file or directory")                                  \
+    X(ENOSPC, -5, "no space left on device")                                    \
+    X(EFORMAT, -6, "a file is malformed")                                       \
+    X(EUNSUPPORTED, -7, "a feature of the file is not supported")               \
+    X(EEXIST, -8, "the output exists")                                          \
+    X(ECANCELLED, -9, "cancelled by the caller")                                \
+    X(ENUMERIC, -10, "a value is not finite")                                   \
+    X(EMISMATCH, -11, "a check failed")
+
+typedef enum aoe_code {
+#define AOE_X(name, value, text) AOE_##name = value,
+    AOE_ERROR_LIST(AOE_X)
+#undef AOE_X
+} aoe_code;
+
+typedef struct aoe_error {
+    int code;          /* an aoe_code */
+    char message[1024]; /* one line, NUL-terminated */
+} aoe_error;
+
+AOE_API const char *aoe_version(void);        /* AOE_VERSION of the library; static */
+AOE_API const char *aoe_code_text(int code);  /* the text of the list above; static */
+
+/* ----------------------------------------------------------------- context */
+
+typedef enum aoe_log_level { AOE_LOG_INFO, AOE_LOG_WARNING } aoe_log_level;
+typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message);
+
+typedef struct aoe_context_options {
+    size_t threads;    /* worker threads, the caller included; 0: the CPUs this process may use */
+    aoe_log_fn log;    /* NULL: messages are dropped; may be called from the thread that calls the library */
+    void *log_user;    /* first argument of log */
+} aoe_context_options;
+
+typedef struct aoe_context aoe_context; /* thread pool, CPU tier, log; safe to share between threads */
+
+AOE_API void aoe_context_options_defaults(aoe_context_options *o);
+/* Errors: AOE_EARG (AOE_CPU in the environment names no tier), AOE_ENOMEM. */
+AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *o, aoe_error *err);
+AOE_API void aoe_context_destroy(aoe_context *ctx); /* NULL accepted */
+AOE_API size_t aoe_context_threads(const aoe_context *ctx);
+AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* "c", "avx2", "avx512" ...; static */
+
+/* ------------------------------------------------------------------- enums */
+
+typedef enum aoe_dtype { AOE_DTYPE_AUTO, AOE_DTYPE_F32, AOE_DTYPE_BF16 } aoe_dtype;
+
+/* Pooling of the last layer's token vectors h[T,D] into one vector (paper section 4.1). In names, avg = mean over tokens. */
+typedef enum aoe_pooling {
+    AOE_POOLING_AUTO,           /* what the model directory says */
+    AOE_POOLING_CLS,            /* h[0] */
+    AOE_POOLING_CLS_LAST_AVG,   /* (h[0] + mean(h)) / 2 */
+    AOE_POOLING_LAST_AVG,       /* mean(h) */
+    AOE_POOLING_LAST_MAX,       /* max over tokens, a component at a time */
+    AOE_POOLING_FIRST_LAST_AVG, /* mean over tokens of (embedding output + h) / 2 */
+    AOE_POOLING_LAST_TOKEN,     /* h[T-1] */
+    AOE_POOLING_COUNT
+} aoe_pooling;
+
+/* "cls", "cls-last-avg" ...; static, NULL for an unknown value. */
+AOE_API const char *aoe_pooling_name(aoe_pooling p);
+AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err);
+
+/* ------------------------------------------------------------------- texts */
+
+typedef struct aoe_text {
+    const char *data; /* [len] UTF-8, borrowed */
+    size_t len;       /* bytes */
+} aoe_text;
+
+AOE_API aoe_text aoe_text_of(const char *s); /* of a C string */
+
+/* --------------------------------------------------------------- tokenizer */
+
+typedef struct aoe_tokenizer aoe_tokenizer; /* immutable, safe to share between threads */
+
+typedef struct aoe_encode_options {
+    size_t max_length;  /* tokens, specials included; 0: no truncation */
+    const char *prompt; /* template with {text}, or NULL: the text alone. The text is truncated, never the template */
+    int no_specials;    /* leave the tokens of the post-processor out */
+} aoe_encode_options;
+
+typedef struct aoe_ids {
+    int32_t *id;     /* [n], owned; aoe_ids_free */
+    size_t n;        /* tokens */
+    size_t capacity; /* of id */
+    int truncated;   /* 1: the last text lost tokens to max_length */
+} aoe_ids;
+
+/* Reads tokenizer.json, or vocab.txt with tokenizer_config.json, from a model directory.
+ * Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (the feature is named). */
+AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err);
+AOE_API void aoe_tokenizer_close(aoe_tokenizer *t); /* NULL accepted */
+/* Replaces the contents of *ids (zero it before the first call) with the ids of one text, exactly as
+ * Hugging Face tokenizers gives them. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG
+ * (max_length leaves no room beside the template and the specials; a prompt without {text}), AOE_ENOMEM. */
+AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                 aoe_error *err);
+AOE_API void aoe_ids_free(aoe_ids *ids);
+AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
+/* Token text of an id (not NUL-terminated in general), len 0 and NULL when there is none. */
+AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
+AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece"; static */
+
+/* ------------------------------------------------------------------ models */
+
+typedef struct aoe_model aoe_model; /* immutable after open, safe to share between threads */
+
+typedef struct aoe_model_options {
+    aoe_dtype dtype;     /* AUTO: bf16 where the CPU multiplies it natively and the engine has it, else f32 */
+    aoe_pooling pooling; /* AUTO: aoe.json, else 1_Pooling, else the architecture's default */
+    const char *prompt;  /* NULL: the directory's prompt; "": none */
+    size_t max_length;   /* 0: aoe.json, sentence_bert_config.json, else the model's positions */
+    int normalize;       /* -1: the directory's; 0, 1: vectors of unit L2 norm */
+} aoe_model_options;
+
+AOE_API void aoe_model_options_defaults(aoe_model_options *o);
+
+/* Opens a Hugging Face or sentence-transformers directory; weights are mapped, not copied.
+ * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or
+ * infinite weights, tensor named), AOE_EUNSUPPORTED (architecture or module named), AOE_ENOMEM. */
+AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
+AOE_API void aoe_model_close(aoe_model *m); /* NULL accepted */
+
+typedef struct aoe_model_info {
+    const char *architecture;  /* "bert"; static */
+    size_t hidden, layers, heads, intermediate, vocab, positions, token_types;
+    size_t parameters;         /* of the encoder (pooler and heads not counted) */
+    size_t dims;               /* components of a vector */
+    aoe_pooling pooling;
+    const char *pooling_from;  /* "aoe.json", "1_Pooling/config.json", "default", "option" ...; static */
+    size_t max_length;         /* tokens, specials included */
+    const char *max_length_from; /* likewise */
+    const char *prompt;        /* owned by the model; "" when there is none */
+    int normalize;
+    aoe_dtype dtype;           /* compute type in use */
+    const char *storage;       /* "F32", "F16", "BF16" or "mixed"; static */
+    const char *tokenizer;     /* "WordPiece"; static; NULL: the directory holds none */
+    double dropout;            /* hidden_dropout_prob of config.json */
+} aoe_model_info;
+
+AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
+AOE_API size_t aoe_model_dims(const aoe_model *m);
+AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
+
+/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens. */
+typedef struct aoe_memory_plan {
+    size_t weights;     /* as stored (mapped) */
+    size_t packed;      /* copies laid out for the kernels */
+    size_t activations; /* of one inference batch */
+    size_t training;    /* activations kept for backward, gradients, optimiser state and master weights */
+} aoe_memory_plan;
+AOE_API int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, aoe_memory_plan *plan, aoe_error *err);
+
+typedef struct aoe_shape {
+    size_t hidden, layers, heads, intermediate, vocab, positions;
+} aoe_shape;
+/* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12. AOE_EARG lists the names. */
+AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err);
+AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
+
+typedef struct aoe_init_options {
+    aoe_shape shape;              /* vocab 0: as many as the tokenizer has */
+    const char *const *texts;     /* [n_texts] files to train the vocabulary on: .txt or tables, .gz and .zst too */
+    size_t n_texts;
+    const char *tokenizer_from;   /* or a model directory to copy the tokenizer from; NULL: train one */
+    size_t vocab_size;            /* of a trained vocabulary, specials included; default 8000 */
+    int lowercase;                /* default 1 */
+    double dropout;               /* written to config.json; default 0.1 */
+    uint64_t seed;                /* of the weights: normal, sd 0.02; default 42 */
+    int force;                    /* replace a model that is there */
+} aoe_init_options;
+AOE_API void aoe_init_options_defaults(aoe_init_options *o);
+/* Writes a complete model directory with random weights. Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
+AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_error *err);
+
+/* --------------------------------------------------------------- embedding */
+
+typedef struct aoe_embedder aoe_embedder; /* a session: one arena; one thread at a time */
+
+typedef struct aoe_embedder_options {
+    size_t batch_tokens; /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
+} aoe_embedder_options;
+
+typedef struct aoe_text_info {
+    uint32_t tokens;   /* specials and prompt included, after truncation */
+    uint8_t truncated; /* 1: tokens were cut */
+} aoe_text_info;
+
+AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
+AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
+AOE_API void aoe_embedder_destroy(aoe_embedder *e); /* NULL accepted */
+/* vectors: [n, dims] row-major, caller's. info: [n] or NULL. Texts are batched by length inside; the
+ * vector of a text is bit-identical alone, in any batch and for any number of threads.
+ * Errors: AOE_EFORMAT "text 7: ..." (counted from 0: invalid UTF-8; no token at all), AOE_ENUMERIC, AOE_ENOMEM. */
+AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err);
+/* The index of the text in the last failed aoe_embed, or (size_t)-1. */
+AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
+AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */
+
+/* x, y: [dims]. Cosine in [-1, 1], computed in double; 0 when a vector is zero. */
+AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
+
+/* -------------------------------------------------------------- objectives */
+
+/* How the angle between complex vectors is scored; docs/objectives.md has both with their gradients. */
+typedef enum aoe_angle_form {
+    AOE_ANGLE_REFERENCE, /* | sum_k Re + Im of z_k conj(w_k) | / (|x||y|), as the reference implementation has it */
+    AOE_ANGLE_PHASE      /* -D, D = sum_k m_k |arg(z_k conj w_k)| / sum_k m_k, m_k = |z_k||w_k|, radians */
+} aoe_angle_form;
+
+typedef struct aoe_objective_options {
+    double w_cosine, w_ibn, w_angle;       /* weights w1 w2 w3 of equation 8; default 1; 0 turns a term off */
+    double tau_cosine, tau_ibn, tau_angle; /* temperatures (divisors); default 0.05, 0.05, 1.0 */
+    int isp;                               /* identical-sentence detection in in-batch negatives; default 1 */
+    aoe_angle_form angle_form;             /* default AOE_ANGLE_REFERENCE */
+    double ibn_threshold;                  /* labels >= this are positive pairs for in-batch negatives; default 1.0 */
+} aoe_objective_options;
+
+typedef struct aoe_objective_result {
+    double total;               /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8) */
+    double cosine, ibn, angle;  /* each term before its weight; 0 when its weight is 0 */
+    size_t ordered_pairs;       /* (i, j) with label_i < label_j: what cosine and angle learn from */
+    size_t positive_pairs;      /* pairs with label >= ibn_threshold */
+} aoe_objective_result;
+
+AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
+/* Value and gradient of equations 1 to 8. x, y: [B, D] with rows `stride` floats apart; label: [B].
+ * group: [2B] identity class of each text, x0 y0 x1 y1 ...: equal numbers are equal texts (NULL: all differ).
+ * grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x; both may be NULL.
+ * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0, a temperature <= 0), AOE_ENUMERIC, AOE_ENOMEM. */
+AOE_API int aoe_objective(const aoe_objective_options *o, const float *x, const float *y, size_t stride, const double *label,
+                          const uint32_t *group, size_t B, size_t D, float *grad_x, float *grad_y,
+                          aoe_objective_result *result, aoe_error *err);
+/* The angle score of one pair, before the temperature. x, y: [D], D even (else NaN). */
+AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form);
+
+/* ------------------------------------------------------------------- pairs */
+
+typedef struct aoe_table_options {
+    const char *columns;   /* "text1=a,text2=b,label=c"; NULL: recognised names */
+    const char *label_map; /* "entailment=1,neutral=drop"; NULL: the defaults of the manual */
+    int skip_bad_rows;     /* count bad rows instead of failing */
+    int allow_empty;       /* empty texts are fine (evaluation), else a bad row (training) */
+} aoe_table_options;
+
+typedef struct aoe_pairs aoe_pairs; /* labelled pairs in memory, immutable */
+
+/* Reads form A (text1, text2, label) from .tsv, .csv, .jsonl, each also .gz or .zst.
+ * Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO. */
+AOE_API int aoe_pairs_load(aoe_pairs **p, const char *path, const aoe_table_options *o, aoe_error *err);
+AOE_API void aoe_pairs_free(aoe_pairs *p); /* NULL accepted */
+AOE_API size_t aoe_pairs_count(const aoe_pairs *p);
+AOE_API aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i); /* borrowed */
+AOE_API aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i);
+AOE_API double aoe_pairs_label(const aoe_pairs *p, size_t i);
+AOE_API size_t aoe_pairs_line(const aoe_pairs *p, size_t i);    /* line in the file, from 1 */
+AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);           /* bad rows left out (skip_bad_rows) */
+AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);           /* rows whose label the map drops */
+
+/* -------------------------------------------------------------- evaluation */
+
+/* Correlations of x[n] and y[n]; Spearman with average ranks for ties. NaN when n < 2, a side is constant or a value NaN. */
+AOE_API double aoe_pearson(const double *x, const double *y, size_t n);
+AOE_API double aoe_spearman(const double *x, const double *y, size_t n); /* NaN also when memory ran out */
+
+typedef enum aoe_sts_row { AOE_STS_FILE, AOE_STS_SUBSET, AOE_STS_FOLDER, AOE_STS_ALL } aoe_sts_row;
+
+typedef struct aoe_sts_result {
+    aoe_sts_row row;     /* a table; a subset of a SentEval folder; the folder's total; all inputs together */
+    const char *name;    /* borrowed for the call */
+    size_t pairs;        /* scored pairs */
+    size_t skipped;      /* unscored lines, gold files without input, bad rows */
+    size_t empty;        /* texts that were empty */
+    double spearman;     /* of cosine and gold, in [-1, 1] */
+    double pearson;
+} aoe_sts_result;
+
+typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
+
+/* Semantic textual similarity of tables (form A) and SentEval folders (STSxx-en-test). Reports in the order given,
+ * subsets before their folder's total (the `all` setting), and a row for all inputs together when there are several. */
+AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_sts_fn report,
+                         void *user, aoe_error *err);
+AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
+
+/* ---------------------------------------------------------------- training */
+
+typedef enum aoe_train_event_kind {
+    AOE_TRAIN_START,      /* plan is known: steps, pairs, ibn_threshold */
+    AOE_TRAIN_STEP,       /* an optimiser step was taken */
+    AOE_TRAIN_EVAL,       /* dev score is known */
+    AOE_TRAIN_CHECKPOINT, /* a checkpoint is complete on disk: path */
+    AOE_TRAIN_DONE        /* the model is in the output directory */
+} aoe_train_event_kind;
+
+typedef struct aoe_train_event {
+    aoe_train_event_kind kind;
+    size_t step, steps;         /* done so far; of the whole run */
+    double epoch;               /* step in epochs */
+    aoe_objective_result loss;  /* STEP: mean over the step's batches */
+    double lr, grad_norm;       /* STEP: rate used; norm before clipping */
+    double tokens_per_second, pairs_per_second; /* since the last event of this kind */
+    double seconds, seconds_left;
+    double score, best_score;   /* EVAL, DONE: dev score, best so far (NaN without dev) */
+    size_t best_step;
+    size_t pairs;               /* START: training pairs */
+    double ibn_threshold;       /* START: in use */
+    const char *path;           /* CHECKPOINT: directory; else NULL */
+} aoe_train_event;
+
+/* Returns 0 to go on; else a checkpoint is written and aoe_train returns AOE_ECANCELLED. */
+typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
+/* Scores the model in training; higher is better. */
+typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
+
+typedef struct aoe_train_options {
+    const char *model;      /* directory to start from */
+    const char *data;       /* training table, form A */
+    const char *output;     /* directory of the result */
+    aoe_table_options table;
+    aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of the training file */
+    aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
+    size_t epochs;          /* 1 */
+    size_t max_steps;       /* 0: epochs decide */
+    size_t batch_size;      /* 32 pairs */
+    size_t accumulate;      /* 1 batches a step */
+    size_t batch_tokens;    /* of evaluation batches; 4096 */
+    double lr;              /* 5e-5, peak */
+    double warmup;          /* 0.1: below 1 a share of the steps, else steps */
+    double weight_decay;    /* 0.01, on matrices only */
+    double max_grad_norm;   /* 1.0; 0: no clipping */
+    double dropout;         /* negative: config.json */
+    uint64_t seed;          /* 42 */
+    size_t save_every;      /* steps between checkpoints; 0: each epoch's end */
+    size_t keep_checkpoints; /* newest kept; 1 */
+    size_t eval_every;      /* steps between evaluations; 0: each epoch's end */
+    size_t patience;        /* evaluations without improvement before stopping; 0: never */
+    int resume;             /* go on from the newest complete checkpoint in output */
+    int force;              /* replace a model in output */
+    aoe_dev_fn evaluate;    /* NULL: no dev set; the last model is kept */
+    void *evaluate_user;
+    const char *dev_name;   /* for the record; NULL without dev */
+    aoe_train_fn event;     /* NULL: none */
+    void *event_user;
+} aoe_train_options;
+
+AOE_API void aoe_train_options_defaults(aoe_train_options *o);
+/* Fine-tunes o->model on o->data into o->output. Same seed, same bits, for any number of threads and after resume.
+ * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
+ * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
+AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err);
+
+/* ------------------------------------------------------- verify, benchmark */
+
+typedef struct aoe_verify_result {
+    const char *name;  /* "bert/hidden", "objectives/cosine" ...; borrowed for the call */
+    double error;      /* worst relative (or absolute, see golden cases) error */
+    double tolerance;
+    size_t checks;     /* values or tensors compared */
+    int passed;        /* error <= tolerance; a NaN fails */
+} aoe_verify_result;
+typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
+
+/* Checks golden cases: a folder of one architecture, or the parent that holds several and objectives.json.
+ * Errors: AOE_EMISMATCH when a check failed; AOE_ENOENT when there is nothing to check; those of aoe_model_open. */
+AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err);
+
+typedef struct aoe_bench_options {
+    aoe_shape shape;         /* random weights */
+    int train;               /* 0: inference; 1: training step of texts/2 pairs, cls, three objectives, dropout 0.1, AdamW */
+    size_t texts;            /* 64 */
+    const size_t *lengths;   /* [texts] tokens of each text, or NULL: all `length` */
+    size_t length;           /* 32 */
+    aoe_dtype dtype;
+    size_t runs;             /* 7, after one warm-up; at least 5 */
+    uint64_t seed;
+} aoe_bench_options;
+
+typedef struct aoe_bench_result {
+    size_t tokens;           /* of one run */
+    double ms, ms_min;       /* median and fastest */
+    double tokens_per_second; /* at the median */
+    double tflops;           /* matrix products only, at the median, 1e12/s */
+    double peak_rss_mb;
+    aoe_dtype dtype;         /* in use */
+} aoe_bench_result;
+
+AOE_API void aoe_bench_options_defaults(aoe_bench_options *o);
+AOE_API int aoe_bench(aoe_context *ctx, const aoe_bench_options *o, aoe_bench_result *result, aoe_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

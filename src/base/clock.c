@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * Monotonic time and the peak memory of this process.
+ */
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+double aoei_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* VmHWM in kilobytes, 0 when /proc does not say. getrusage also counts the peak of the process that
+ * called exec, so it is only the second choice. */
+static size_t peak_from_proc(void) {
+    FILE *f = fopen("/proc/self/status", "re");
+    if (!f)
+        return 0;
+    char line[256];
+    size_t kilobytes = 0;
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %zu kB", &kilobytes) == 1)
+            break;
+    fclose(f);
+    return kilobytes;
+}
+
+size_t aoei_peak_rss_bytes(void) {
+    size_t kilobytes = peak_from_proc();
+    struct rusage usage;
+    if (kilobytes == 0 && getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_maxrss > 0)
+        kilobytes = (size_t)usage.ru_maxrss;
+    return kilobytes * 1024;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * Monotonic time and peak memory of this process, for progress and benchmarks.
+ */
+#ifndef AOEI_BASE_CLOCK_H
+#define AOEI_BASE_CLOCK_H
+
+#include <stddef.h>
+
+double aoei_now(void);            /* seconds, monotonic */
+size_t aoei_peak_rss_bytes(void); /* VmHWM; 0 when unknown */
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * Compiler extensions used by aoe, in one place. Nothing else in the tree
+ * spells an attribute or a builtin.
+ */
+#ifndef AOEI_BASE_COMPILER_H
+#define AOEI_BASE_COMPILER_H
+
+#if defined(__GNUC__) || defined(__clang__)
+#define AOEI_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define AOEI_LIKELY(x)         __builtin_expect(!!(x), 1)
+#define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#define AOEI_UNUSED            __attribute__((unused))
+#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* read soon; into the second-level cache */
+#define AOEI_TARGET(isa)       __attribute__((target(isa)))  /* one function beyond the baseline, outside of kernels/ */
+#else
+#define AOEI_PRINTF(fmt, args)
+#define AOEI_LIKELY(x)   (x)
+#define AOEI_UNLIKELY(x) (x)
+#define AOEI_UNUSED
+#define AOEI_PREFETCH(p) ((void)(p))
+#define AOEI_TARGET(isa)
+#endif
+
+#if defined(__x86_64__)
+#define AOEI_X86_64 1
+#else
+#define AOEI_X86_64 0
+#endif
+
+/* Tells the core that this is a spinning loop. */
+static inline void aoei_cpu_relax(void) {
+#if AOEI_X86_64
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+#if AOEI_X86_64
+/* Register states the operating system saves (XCR0). Only where CPUID says OSXSAVE. */
+static inline unsigned long long aoei_xgetbv(void) {
+    unsigned int low, high;
+    __asm__ __volatile__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return ((unsigned long long)high << 32) | low;
+}
+#endif
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ * What this CPU can do, and how many CPUs this process may use. A tier counts
+ * only when CPUID names every instruction set of it and of the tiers below, the
+ * system saves its registers, and, for AMX, Linux grants the tile registers.
+ */
+#include "base/cpu.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+#if AOEI_X86_64
+#include <cpuid.h>
+#include <sys/syscall.h>
+#endif
+
+static const char *const tier_names[AOEI_TIER_COUNT] = {"c", "avx2", "avx512", "avx512bf16", "amx"};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static aoei_tier detected = AOEI_TIER_C;
+static char model[64] = "unknown"; /* brand string */
+
+#if AOEI_X86_64
+
+#define BIT(n)              (1u << (n))
+#define XCR0_AVX            UINT64_C(0x6)     /* xmm, ymm */
+#define XCR0_AVX512         UINT64_C(0xe6)    /* and opmask, upper zmm0-15, zmm16-31 */
+#define XCR0_AMX            UINT64_C(0x600e6) /* and tile configuration, tile data */
+#define ARCH_REQ_XCOMP_PERM 0x1023
+#define XFEATURE_XTILEDATA  18
+
+typedef struct cpuid_regs {
+    unsigned int a, b, c, d;
+} cpuid_regs;
+
+/* A leaf the CPU does not have reads as zeros. */
+static cpuid_regs cpuid(unsigned int leaf, unsigned int subleaf) {
+    cpuid_regs r = {0};
+    if (!__get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d))
+        r = (cpuid_regs){0};
+    return r;
+}
+
+static int has(unsigned int word, unsigned int bits) {
+    return (word & bits) == bits;
+}
+
+static int amx_granted(void) {
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
+static aoei_tier find_tier(void) {
+    cpuid_regs one = cpuid(1, 0);
+    const unsigned int fma = BIT(12), osxsave = BIT(27), avx = BIT(28), f16c = BIT(29);
+    if (!has(one.c, osxsave | avx | fma | f16c))
+        return AOEI_TIER_C;
+    uint64_t saved = aoei_xgetbv();
+    cpuid_regs seven = cpuid(7, 0);
+    if ((saved & XCR0_AVX) != XCR0_AVX || !has(seven.b, BIT(5)))
+        return AOEI_TIER_C;
+    const unsigned int avx512 = BIT(16) | BIT(17) | BIT(30) | BIT(31); /* F, DQ, BW, VL */
+    if ((saved & XCR0_AVX512) != XCR0_AVX512 || !has(seven.b, avx512))
+        return AOEI_TIER_AVX2;
+    if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5)))
+        return AOEI_TIER_AVX512;
+    const unsigned int amx = BIT(22) | BIT(24); /* BF16, TILE */
+    if ((saved & XCR0_AMX) != XCR0_AMX || !has(seven.d, amx) || !amx_granted())
+        return AOEI_TIER_AVX512BF16;
+    return AOEI_TIER_AMX;
+}
+
+/* The brand string is padded with blanks on either side on some CPUs. */
+static void find_model(void) {
+    if ((unsigned int)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
+        return;
+    char brand[49] = {0};
+    for (unsigned int i = 0; i < 3; i++) {
+        cpuid_regs r = cpuid(0x80000002u + i, 0);
+        memcpy(brand + 16 * i, &r, sizeof r);
+    }
+    size_t out = 0;
+    for (size_t i = 0; brand[i]; i++)
+        if (brand[i] != ' ' || (out > 0 && model[out - 1] != ' '))
+            model[out++] = brand[i];
+    while (out > 0 && model[out - 1] == ' ')
+        out--;
+    model[out] = 0;
+    if (aoei_one_line(model, out) == 0)
+        memcpy(model, "unknown", sizeof "unknown");
+}
+
+#else
+
+static aoei_tier find_tier(void) {
+    return AOEI_TIER_C;
+}
+
+static void find_model(void) {}
+
+#endif
+
+static void find_all(void) {
+    detected = find_tier();
+    find_model();
+}
+
+/* CPUs in the affinity mask; the mask grows until the kernel's fits. */
+static size_t affinity_cpus(void) {
+    for (size_t cpus = 1024; cpus <= (size_t)1 << 20; cpus *= 4) {
+        cpu_set_t *set = CPU_ALLOC(cpus);
+        if (!set)
+            break;
+        size_t bytes = CPU_ALLOC_SIZE(cpus);
+        int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+        CPU_FREE(set);
+        if (count > 0)
+            return (size_t)count;
+    }
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (size_t)online : 1;
+}
+
+/* Limit of one cpu.max file, "QUOTA PERIOD" in microseconds or "max PERIOD". */
+static size_t quota_cpus(const char *path) {
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return SIZE_MAX;
+    unsigned long long quota = 0, period = 0;
+    size_t cpus = SIZE_MAX;
+    if (fscanf(f, "%llu %llu", &quota, &period) == 2 && quota > 0 && period > 0)
+        cpus = (size_t)(quota / period + (quota % period != 0));
+    fclose(f);
+    return cpus;
+}
+
+/* Path of this process's version 2 group: the rest of the line "0::PATH". 1 when found. */
+static int group_path(const char *cgroup_file, char *group, size_t size) {
+    FILE *f = fopen(cgroup_file, "re");
+    if (!f)
+        return 0;
+    int found = 0;
+    while (!found && fgets(group, (int)size, f))
+        found = strncmp(group, "0::", 3) == 0;
+    fclose(f);
+    if (!found)
+        return 0;
+    size_t len = strcspn(group + 3, "\n");
+    memmove(group, group + 3, len);
+    group[len] = 0;
+    return 1;
+}
+
+size_t aoei_cgroup_cpus(const char *root, const char *cgroup_file) {
+    char group[2048], path[4096];
+    size_t cpus = SIZE_MAX;
+    if (!group_path(cgroup_file, group, sizeof group))
+        return cpus;
+    for (;;) {
+        int n = snprintf(path, sizeof path, "%s%s/cpu.max", root, group);
+        size_t limit = n > 0 && (size_t)n < sizeof path ? quota_cpus(path) : SIZE_MAX;
+        if (limit < cpus)
+            cpus = limit;
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return cpus;
+        *slash = 0;
+    }
+}
+
+size_t aoei_cpu_count(void) {
+    size_t cpus = affinity_cpus();
+    size_t quota = aoei_cgroup_cpus("/sys/fs/cgroup", "/proc/self/cgroup");
+    return quota < cpus ? quota : cpus;
+}
+
+aoei_tier aoei_cpu_detect(void) {
+    pthread_once(&once, find_all);
+    return detected;
+}
+
+int aoei_cpu_tier(aoei_tier *tier, aoe_error *err) {
+    aoei_tier best = aoei_cpu_detect();
+    const char *name = getenv("AOE_CPU");
+    *tier = best;
+    if (!name || !*name)
+        return 0;
+    for (int i = 0; i < AOEI_TIER_COUNT; i++)
+        if (strcmp(name, tier_names[i]) == 0) {
+            *tier = (aoei_tier)i < best ? (aoei_tier)i : best;
+            return 0;
+        }
+    *tier = AOEI_TIER_C;
+    return aoei_fail(err, AOE_EARG, "AOE_CPU=%s names no CPU tier; use c, avx2, avx512, avx512bf16 or amx, or unset it", name);
+}
+
+const char *aoei_tier_name(aoei_tier tier) {
+    return tier_names[tier];
+}
+
+const char *aoei_cpu_model(void) {
+    pthread_once(&once, find_all);
+    return model;
+}

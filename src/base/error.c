@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ * Errors and the few public functions that belong to no object. A message is
+ * always one line of valid UTF-8, whatever a file name or a file's contents
+ * put into it. Nothing here allocates.
+ */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static int is_control(uint32_t cp) {
+    return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029;
+}
+
+size_t aoei_one_line(char *s, size_t len) {
+    size_t in = 0, out = 0;
+    while (in < len) {
+        uint32_t cp = 0;
+        size_t n = aoei_utf8_decode(s + in, len - in, &cp);
+        if (n == 0 || is_control(cp)) {
+            s[out++] = '?';
+            in += n ? n : 1;
+        } else {
+            memmove(s + out, s + in, n);
+            out += n;
+            in += n;
+        }
+    }
+    s[out] = 0;
+    return out;
+}
+
+void aoei_format_line(char *text, size_t size, const char *fmt, va_list args) {
+    int n = vsnprintf(text, size, fmt, args);
+    if (n < 0)
+        n = snprintf(text, size, "(no message)");
+    size_t len = (size_t)n;
+    if (len >= size) {
+        static const char mark[] = "...";
+        size_t end = size - sizeof mark;
+        while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+            end--;
+        memcpy(text + end, mark, sizeof mark);
+        len = end + sizeof mark - 1;
+    }
+    aoei_one_line(text, len);
+}
+
+/* Stores a finished line; text and err->message have the same size. */
+static int store(aoe_error *err, int code, const char text[sizeof((aoe_error *)0)->message]) {
+    if (err) {
+        err->code = code;
+        memcpy(err->message, text, sizeof err->message);
+    }
+    return code;
+}
+
+int aoei_fail(aoe_error *err, int code, const char *fmt, ...) {
+    if (!err)
+        return code;
+    /* formatted apart, because an argument may point into err->message */
+    char text[sizeof err->message] = {0};
+    va_list args;
+    va_start(args, fmt);
+    aoei_format_line(text, sizeof text, fmt, args);
+    va_end(args);
+    return store(err, code, text);
+}
+
+static int code_of_errno(int errnum) {
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT:
+        return AOE_ENOSPC;
+    case ENOENT:
+        return AOE_ENOENT;
+    case ENOMEM:
+        return AOE_ENOMEM;
+    default:
+        return AOE_EIO;
+    }
+}
+
+static const char *remedy_of_errno(int errnum) {
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT:
+        return "free some space and run again";
+    case EACCES:
+    case EPERM:
+        return "check its permissions";
+    case EROFS:
+        return "choose a place that can be written";
+    case EMFILE:
+    case ENFILE:
+        return "raise the limit on open files (ulimit -n)";
+    case ENOMEM:
+        return "free some memory and run again";
+    case EIO:
+        return "check the disk";
+    case ENAMETOOLONG:
+        return "choose a shorter path";
+    case ENOTEMPTY:
+    case EEXIST:
+        return "remove it or choose another path";
+    default:
+        return "check the path";
+    }
+}
+
+int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) {
+    int code = code_of_errno(errnum);
+    if (!err)
+        return code;
+    char reason[128], tail[256], text[sizeof err->message] = {0};
+    snprintf(tail, sizeof tail, ": %s; %s", strerror_r(errnum, reason, sizeof reason), remedy_of_errno(errnum));
+    size_t tail_len = aoei_one_line(tail, strlen(tail));
+    va_list args;
+    va_start(args, fmt);
+    aoei_format_line(text, sizeof text - tail_len, fmt, args);
+    va_end(args);
+    memcpy(text + strlen(text), tail, tail_len + 1);
+    return store(err, code, text);
+}
+
+int aoei_fail_nomem(aoe_error *err, size_t bytes) {
+    return aoei_fail(err, AOE_ENOMEM, "out of memory: %zu bytes were asked for; free some memory or work in smaller batches",
+                     bytes);
+}
+
+int aoei_error_prefix(aoe_error *err, const char *fmt, ...) {
+    if (!err)
+        return AOE_EIO;
+    char prefix[sizeof err->message];
+    va_list args;
+    va_start(args, fmt);
+    aoei_format_line(prefix, sizeof prefix, fmt, args);
+    va_end(args);
+    return aoei_fail(err, err->code, "%s: %s", prefix, err->message);
+}
+
+const char *aoe_version(void) {
+    return AOE_VERSION;
+}
+
+const char *aoe_code_text(int code) {
+    switch (code) {
+#define AOE_X(name, value, text)                                                                                               \
+    case AOE_##name:                                                                                                           \
+        return text;
+        AOE_ERROR_LIST(AOE_X)
+#undef AOE_X
+    default:
+        return "unknown error";
+    }
+}
+
+aoe_text aoe_text_of(const char *s) {
+    return (aoe_text){s, s ? strlen(s) : 0};
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ * jansson with aoe's memory, aoe's errors and aoe's two flags. Duplicate keys
+ * are accepted and the last one counts, as in Python's reader: published
+ * configuration files have them.
+ */
+#include "base/json.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
+#define CHUNK        64                 /* bytes given to the parser at a time; it reads no more once memory ran out */
+#define RESERVE      ((size_t)32 << 10) /* more than the values in a chunk need */
+#define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to here is a double */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* jansson's lexer does not survive a refusal: it drops the byte it has no room for and goes on, fails an assertion, or
+ * runs past a string that has lost its closing quote. So a parser that is refused memory gets the reserve instead, its
+ * input ends, and what it made is thrown away. */
+static _Thread_local int starved;   /* jansson was refused memory in this thread since this was cleared */
+static _Thread_local void *reserve; /* held while this thread parses */
+
+static void *allocate(size_t bytes) {
+    void *p = aoei_malloc(bytes);
+    if (p)
+        return p;
+    starved = 1;
+    if (!reserve)
+        return NULL;
+    aoei_free(reserve);
+    reserve = NULL;
+    return aoei_malloc(bytes);
+}
+
+static void route_memory(void) {
+    json_set_alloc_funcs(allocate, aoei_free);
+}
+
+void aoei_json_init(void) {
+    pthread_once(&once, route_memory);
+}
+
+/* 1 when v is a real with an integral value that a double holds exactly. */
+static int is_exact_integer(const json_t *v) {
+    double x = json_real_value(v);
+    return json_is_real(v) && fabs(x) <= EXACT_LIMIT && floor(x) == x;
+}
+
+/* Turns reals back into integers below v, after a file was read with all integers as reals. -1: no memory.
+ * The depth is bounded by jansson's parser. */
+static int restore_integers(json_t *v) {
+    if (json_is_array(v)) {
+        for (size_t i = 0; i < json_array_size(v); i++) {
+            json_t *item = json_array_get(v, i);
+            if (is_exact_integer(item)) {
+                if (json_array_set_new(v, i, json_integer((json_int_t)json_real_value(item))))
+                    return -1;
+            } else if (restore_integers(item)) {
+                return -1;
+            }
+        }
+    } else if (json_is_object(v)) {
+        for (void *it = json_object_iter(v); it; it = json_object_iter_next(v, it)) {
+            json_t *item = json_object_iter_value(it);
+            if (is_exact_integer(item)) {
+                if (json_object_iter_set_new(v, it, json_integer((json_int_t)json_real_value(item))))
+                    return -1;
+            } else if (restore_integers(item)) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+typedef struct input {
+    const char *data; /* what is left, borrowed */
+    size_t len;
+} input;
+
+static size_t feed(void *buffer, size_t room, void *arg) {
+    input *in = arg;
+    size_t n = in->len < CHUNK ? in->len : CHUNK;
+    if (starved || n == 0)
+        return 0;
+    if (n > room)
+        n = room;
+    memcpy(buffer, in->data, n);
+    in->data += n;
+    in->len -= n;
+    return n;
+}
+
+json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_t *error, int *no_memory) {
+    aoei_json_init();
+    size_t bytes;
+    /* the buffer of a token grows by doubling */
+    if (aoei_mul_size(len, 2, &bytes) || aoei_add_size(bytes, RESERVE, &bytes))
+        bytes = SIZE_MAX;
+    json_t *value = NULL;
+    input in = {data, len};
+    *error = (json_error_t){0};
+    starved = 0;
+    reserve = aoei_malloc(bytes);
+    if (reserve)
+        value = json_load_callback(feed, &in, flags, error);
+    *no_memory = !reserve || starved;
+    aoei_free(reserve);
+    reserve = NULL;
+    if (!*no_memory)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
+int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err) {
+    *root = NULL;
+    if (len == 0)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty where JSON was expected; fetch or write it again", name);
+    json_error_t error;
+    int no_memory;
+    json_t *value = aoei_json_decode(data, len, DECODE_FLAGS, &error, &no_memory);
+    if (!no_memory && !value && json_error_code(&error) == json_error_numeric_overflow) {
+        value = aoei_json_decode(data, len, DECODE_FLAGS | JSON_DECODE_INT_AS_REAL, &error, &no_memory);
+        no_memory |= value && restore_integers(value);
+    }
+    if (no_memory) {
+        json_decref(value);
+        return aoei_fail_nomem(err, len);
+    }
+    if (!value)
+        return aoei_fail(err, AOE_EFORMAT, "%s:%d: %s (byte %d); correct the JSON there or fetch the file again", name,
+                         error.line, error.text, error.position);
+    *root = value;
+    return 0;
+}
+
+int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
+    char *data = NULL;
+    size_t size = 0;
+    *root = NULL;
+    int code = aoei_read_file(&data, &size, path, 0, err);
+    if (code == 0)
+        code = aoei_json_parse(root, data, size, path, err);
+    aoei_free(data);
+    return code;
+}
+
+int aoei_json_save(const json_t *root, const char *path, aoe_error *err) {
+    aoei_json_init();
+    starved = 0;
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    if (!text || starved) {
+        aoei_free(text);
+        return aoei_fail(err, AOE_ENOMEM, "cannot write %s: out of memory; free some memory and run again", path);
+    }
+    size_t len = strlen(text);
+    text[len] = '\n'; /* in the place of the NUL: the length is passed on */
+    int code = aoei_write_file(path, text, len + 1, err);
+    aoei_free(text);
+    return code;
+}
+
+static int wrong(aoe_error *err, const char *file, const char *key, const char *what) {
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %s; correct the value", file, key, what);
+}
+
+/* The value of a key, NULL when it is missing or null. */
+static const json_t *lookup(const json_t *o, const char *key) {
+    const json_t *v = json_object_get(o, key);
+    return json_is_null(v) ? NULL : v;
+}
+
+int aoei_json_size(const json_t *o, const char *key, size_t *out, const char *file, aoe_error *err) {
+    const json_t *v = lookup(o, key);
+    if (!v)
+        return 0;
+    if (json_is_integer(v) && json_integer_value(v) >= 0)
+        *out = (size_t)json_integer_value(v);
+    else if (is_exact_integer(v) && json_real_value(v) >= 0)
+        *out = (size_t)json_real_value(v);
+    else
+        return wrong(err, file, key, "a whole number from 0 on");
+    return 0;
+}
+
+int aoei_json_need_size(const json_t *o, const char *key, size_t *out, const char *file, aoe_error *err) {
+    if (!lookup(o, key))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing; add it", file, key);
+    return aoei_json_size(o, key, out, file, err);
+}
+
+int aoei_json_double(const json_t *o, const char *key, double *out, const char *file, aoe_error *err) {
+    const json_t *v = lookup(o, key);
+    if (!v)
+        return 0;
+    if (!json_is_number(v))
+        return wrong(err, file, key, "a number");
+    *out = json_number_value(v);
+    return 0;
+}
+
+int aoei_json_bool(const json_t *o, const char *key, int *out, const char *file, aoe_error *err) {
+    const json_t *v = lookup(o, key);
+    if (!v)
+        return 0;
+    if (!json_is_boolean(v))
+        return wrong(err, file, key, "true or false");
+    *out = json_is_true(v);
+    return 0;
+}
+
+int aoei_json_string(const json_t *o, const char *key, const char **out, size_t *len, const char *file, aoe_error *err) {
+    const json_t *v = lookup(o, key);
+    if (!v)
+        return 0;
+    if (!json_is_string(v))
+        return wrong(err, file, key, "a string");
+    if (!len && strlen(json_string_value(v)) != json_string_length(v))
+        return wrong(err, file, key, "a string without NUL");
+    *out = json_string_value(v);
+    if (len)
+        *len = json_string_length(v);
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Formats a message and hands it to the caller's callback. One line a message.
+ */
+#include "base/log.h"
+
+#include <stdarg.h>
+
+#include "base/error.h"
+
+void aoei_log_write(const aoei_log *log, aoe_log_level level, const char *fmt, ...) {
+    if (!log || !log->fn)
+        return;
+    char text[2048];
+    va_list args;
+    va_start(args, fmt);
+    aoei_format_line(text, sizeof text, fmt, args);
+    va_end(args);
+    log->fn(log->user, level, text);
+}

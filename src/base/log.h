@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Messages for people on their way to the caller's log callback (aoe_log_fn).
+ * The library itself never prints.
+ */
+#ifndef AOEI_BASE_LOG_H
+#define AOEI_BASE_LOG_H
+
+#include "aoe.h"
+#include "base/compiler.h"
+
+typedef struct aoei_log {
+    aoe_log_fn fn; /* NULL: dropped */
+    void *user;
+} aoei_log;
+
+void aoei_log_write(const aoei_log *log, aoe_log_level level, const char *fmt, ...) AOEI_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ * The thread pool. Tasks are handed out by an atomic counter. Workers join a
+ * job while it is open and the caller waits only for those that joined, so a
+ * worker that is slow to wake holds nobody up. Everybody spins a few tens of
+ * microseconds before sleeping, because training issues many short jobs in a
+ * row; a pool larger than the machine never spins.
+ * Invariant: the job fields are written only while the job is closed and
+ * nobody is inside, and read only by threads that are inside.
+ */
+#include "base/pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/cpu.h"
+#include "base/error.h"
+
+#define MAX_THREADS    1024
+#define SPIN_SECONDS   40e-6
+#define RELAX_PER_LOOK 32 /* pauses between two looks at the clock */
+
+/* aoei_pool.state: workers inside (low 32 bits), job open, pool stops, number of the job */
+#define INSIDE   UINT64_C(0xffffffff)
+#define OPEN     (UINT64_C(1) << 32)
+#define STOP     (UINT64_C(1) << 33)
+#define JOB_ONE  (UINT64_C(1) << 34)
+#define JOB_MASK (~(JOB_ONE - 1))
+
+typedef struct worker {
+    pthread_t thread;
+    aoei_pool *pool; /* borrowed */
+    size_t index;    /* 1 .. threads - 1; the caller of parallel_for is 0 */
+} worker;
+
+struct aoei_pool {
+    _Alignas(AOEI_ALIGN) _Atomic uint64_t state;
+    _Alignas(AOEI_ALIGN) _Atomic size_t next; /* first task not yet taken; may run past n_tasks */
+    _Alignas(AOEI_ALIGN) aoei_task_fn fn;     /* the job */
+    void *arg;
+    size_t n_tasks;
+    size_t threads;         /* caller included */
+    size_t started;         /* workers that run */
+    worker **workers;       /* [threads - 1], owned */
+    int spins;              /* 0: waiting means sleeping at once */
+    pthread_mutex_t submit; /* held by the one caller whose job runs */
+    pthread_mutex_t mutex;  /* guards sleepers and the two conditions */
+    pthread_cond_t wake;    /* workers: a new job, or stop */
+    pthread_cond_t done;    /* caller: the last worker left */
+    size_t sleepers;        /* workers in wake */
+};
+
+/* What this thread is inside of: a nested call finds its pool here. */
+static _Thread_local struct {
+    const aoei_pool *pool; /* NULL outside of any task */
+    size_t worker;
+} current;
+
+static int is_new(uint64_t state, uint64_t seen) {
+    return (state & (JOB_MASK | STOP)) != seen;
+}
+
+static int is_empty(uint64_t state, uint64_t unused) {
+    (void)unused;
+    return (state & INSIDE) == 0;
+}
+
+/* Waits a little for ready(state, arg) without sleeping. Returns the last state seen, ready or not. */
+static inline uint64_t spin(const aoei_pool *p, int (*ready)(uint64_t, uint64_t), uint64_t arg) {
+    uint64_t state = atomic_load_explicit(&p->state, memory_order_acquire);
+    if (!p->spins || ready(state, arg))
+        return state;
+    double until = aoei_now() + SPIN_SECONDS;
+    do {
+        for (int i = 0; i < RELAX_PER_LOOK; i++) {
+            aoei_cpu_relax();
+            state = atomic_load_explicit(&p->state, memory_order_acquire);
+            if (ready(state, arg))
+                return state;
+        }
+    } while (aoei_now() < until);
+    return state;
+}
+
+static void run_tasks(aoei_pool *p, size_t index) {
+    for (;;) {
+        size_t task = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
+        if (task >= p->n_tasks)
+            return;
+        p->fn(p->arg, task, index);
+    }
+}
+
+/* A worker waits for a state that is not `seen`. */
+static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
+    uint64_t state = spin(p, is_new, seen);
+    if (is_new(state, seen))
+        return state;
+    pthread_mutex_lock(&p->mutex);
+    p->sleepers++;
+    for (;;) {
+        state = atomic_load_explicit(&p->state, memory_order_acquire);
+        if (is_new(state, seen))
+            break;
+        pthread_cond_wait(&p->wake, &p->mutex);
+    }
+    p->sleepers--;
+    pthread_mutex_unlock(&p->mutex);
+    return state;
+}
+
+/* Enters the job if it is still open; *state is the state seen last. */
+static int join_job(aoei_pool *p, uint64_t *state) {
+    while (*state & OPEN)
+        if (atomic_compare_exchange_weak_explicit(&p->state, state, *state + 1, memory_order_acquire, memory_order_acquire))
+            return 1;
+    return 0;
+}
+
+static void leave_job(aoei_pool *p) {
+    uint64_t before = atomic_fetch_sub_explicit(&p->state, 1, memory_order_acq_rel);
+    if ((before & OPEN) || (before & INSIDE) != 1)
+        return;
+    pthread_mutex_lock(&p->mutex); /* the caller looks and sleeps under this lock: no wake-up is lost */
+    pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+static void *worker_main(void *arg) {
+    worker *w = arg;
+    aoei_pool *p = w->pool;
+    uint64_t seen = 0;
+    current.pool = p;
+    current.worker = w->index;
+    for (;;) {
+        uint64_t state = wait_for_job(p, seen);
+        if (state & STOP)
+            return NULL;
+        if (join_job(p, &state)) {
+            run_tasks(p, w->index);
+            leave_job(p);
+        }
+        if (state & STOP)
+            return NULL;
+        seen = state & JOB_MASK;
+    }
+}
+
+/* Moves to the next job number with the given flags and wakes at most `helpers` sleeping workers. */
+static void announce(aoei_pool *p, uint64_t flags, size_t helpers) {
+    uint64_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
+    atomic_store_explicit(&p->state, (state & JOB_MASK) + JOB_ONE + flags, memory_order_release);
+    pthread_mutex_lock(&p->mutex);
+    size_t sleepers = p->sleepers;
+    pthread_mutex_unlock(&p->mutex);
+    if (helpers >= sleepers && sleepers > 0)
+        pthread_cond_broadcast(&p->wake);
+    else
+        for (size_t i = 0; i < helpers && i < sleepers; i++)
+            pthread_cond_signal(&p->wake);
+}
+
+/* Closes the job and waits until every worker that joined has left. */
+static void finish_job(aoei_pool *p) {
+    uint64_t state = atomic_fetch_and_explicit(&p->state, ~OPEN, memory_order_acq_rel);
+    if (is_empty(state, 0) || is_empty(spin(p, is_empty, 0), 0))
+        return;
+    pthread_mutex_lock(&p->mutex);
+    while (!is_empty(atomic_load_explicit(&p->state, memory_order_acquire), 0))
+        pthread_cond_wait(&p->done, &p->mutex);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+static void run_serial(size_t n_tasks, aoei_task_fn fn, void *arg, size_t index) {
+    for (size_t task = 0; task < n_tasks; task++)
+        fn(arg, task, index);
+}
+
+static void run_parallel(aoei_pool *p, size_t n_tasks, aoei_task_fn fn, void *arg) {
+    p->fn = fn;
+    p->arg = arg;
+    p->n_tasks = n_tasks;
+    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    announce(p, OPEN, n_tasks - 1);
+    run_tasks(p, 0);
+    finish_job(p);
+}
+
+void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *arg) {
+    if (n_tasks == 0)
+        return;
+    if (!pool) {
+        run_serial(n_tasks, fn, arg, 0);
+        return;
+    }
+    if (current.pool == pool) {
+        run_serial(n_tasks, fn, arg, current.worker);
+        return;
+    }
+    const aoei_pool *outer = current.pool; /* another context's pool, if any: its threads are busy enough */
+    size_t outer_worker = current.worker;
+    pthread_mutex_lock(&pool->submit);
+    current.pool = pool;
+    current.worker = 0;
+    if (pool->threads == 1 || n_tasks == 1 || outer)
+        run_serial(n_tasks, fn, arg, 0);
+    else
+        run_parallel(pool, n_tasks, fn, arg);
+    current.pool = outer;
+    current.worker = outer_worker;
+    pthread_mutex_unlock(&pool->submit);
+}
+
+static void init_locks(aoei_pool *p) {
+    /* with default attributes these cannot fail on Linux */
+    pthread_mutex_init(&p->submit, NULL);
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    pthread_cond_init(&p->done, NULL);
+}
+
+/* Starts the workers with all signals blocked: signals are for the program's own threads. */
+static int start_workers(aoei_pool *p, aoe_error *err) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < p->threads - 1; i++) {
+        worker *w = aoei_aligned(sizeof *w);
+        if (!w) {
+            code = aoei_fail_nomem(err, sizeof *w);
+            break;
+        }
+        *w = (worker){.pool = p, .index = i + 1};
+        int errnum = pthread_create(&w->thread, NULL, worker_main, w);
+        if (errnum) {
+            aoei_aligned_free(w);
+            code = aoei_fail(err, AOE_ENOMEM, "cannot start thread %zu of %zu: %s; ask for fewer threads", i + 2, p->threads,
+                             strerror(errnum));
+            break;
+        }
+        p->workers[p->started++] = w;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err) {
+    *pool = NULL;
+    if (threads > MAX_THREADS)
+        return aoei_fail(err, AOE_EARG, "%zu threads are too many; ask for at most %d, or for 0 to use every CPU", threads,
+                         MAX_THREADS);
+    size_t cpus = aoei_cpu_count();
+    if (threads == 0)
+        threads = cpus < MAX_THREADS ? cpus : MAX_THREADS;
+    aoei_pool *p = aoei_aligned(sizeof *p);
+    if (!p)
+        return aoei_fail_nomem(err, sizeof *p);
+    memset(p, 0, sizeof *p);
+    p->threads = threads;
+    p->spins = threads <= cpus;
+    init_locks(p);
+    int code = 0;
+    p->workers = aoei_calloc(threads, sizeof(worker *));
+    if (!p->workers)
+        code = aoei_fail_nomem(err, threads * sizeof(worker *));
+    else
+        code = start_workers(p, err);
+    if (code) {
+        aoei_pool_destroy(p);
+        return code;
+    }
+    *pool = p;
+    return 0;
+}
+
+void aoei_pool_destroy(aoei_pool *pool) {
+    if (!pool)
+        return;
+    if (pool->started)
+        announce(pool, STOP, SIZE_MAX);
+    for (size_t i = 0; i < pool->started; i++) {
+        pthread_join(pool->workers[i]->thread, NULL);
+        aoei_aligned_free(pool->workers[i]);
+    }
+    aoei_free(pool->workers);
+    pthread_cond_destroy(&pool->done);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->mutex);
+    pthread_mutex_destroy(&pool->submit);
+    aoei_aligned_free(pool);
+}
+
+size_t aoei_pool_threads(const aoei_pool *pool) {
+    return pool ? pool->threads : 1;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * UTF-8 after RFC 3629. The second byte's range depends on the first (no
+ * overlong forms, no surrogates, nothing beyond U+10FFFF); all else follows.
+ */
+#include "base/utf8.h"
+
+#include <string.h>
+
+/* Length of a sequence by its first byte, and the range of the second byte; 0 for a byte that starts nothing. */
+static size_t sequence(unsigned char first, unsigned char *low, unsigned char *high) {
+    *low = 0x80;
+    *high = 0xbf;
+    if (first < 0x80)
+        return 1;
+    if (first < 0xc2)
+        return 0;
+    if (first < 0xe0)
+        return 2;
+    if (first < 0xf0) {
+        if (first == 0xe0)
+            *low = 0xa0;
+        if (first == 0xed)
+            *high = 0x9f;
+        return 3;
+    }
+    if (first < 0xf5) {
+        if (first == 0xf0)
+            *low = 0x90;
+        if (first == 0xf4)
+            *high = 0x8f;
+        return 4;
+    }
+    return 0;
+}
+
+size_t aoei_utf8_decode(const char *s, size_t len, uint32_t *cp) {
+    const unsigned char *p = (const unsigned char *)s;
+    unsigned char low, high;
+    size_t n = sequence(p[0], &low, &high);
+    if (n == 1) {
+        *cp = p[0];
+        return 1;
+    }
+    if (n == 0 || n > len || p[1] < low || p[1] > high)
+        return 0;
+    uint32_t value = p[0] & (0x7fu >> n);
+    value = (value << 6) | (p[1] & 0x3fu);
+    for (size_t i = 2; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        value = (value << 6) | (p[i] & 0x3fu);
+    }
+    *cp = value;
+    return n;
+}
+
+size_t aoei_utf8_valid(const char *s, size_t len) {
+    size_t i = 0;
+    while (i < len) {
+        uint64_t word;
+        while (len - i >= sizeof word) { /* most text is ASCII: eight bytes at a time */
+            memcpy(&word, s + i, sizeof word);
+            if (word & UINT64_C(0x8080808080808080))
+                break;
+            i += sizeof word;
+        }
+        if (i == len)
+            break;
+        uint32_t cp;
+        size_t n = aoei_utf8_decode(s + i, len - i, &cp);
+        if (n == 0)
+            return i;
+        i += n;
+    }
+    return len;
+}
+
+size_t aoei_utf8_encode(uint32_t cp, char out[4]) {
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return 1;
+    }
+    if (cp < 0x800) {
+        out[0] = (char)(0xc0 | (cp >> 6));
+        out[1] = (char)(0x80 | (cp & 0x3f));
+        return 2;
+    }
+    if (cp < 0x10000) {
+        if (cp >= 0xd800 && cp < 0xe000)
+            return 0;
+        out[0] = (char)(0xe0 | (cp >> 12));
+        out[1] = (char)(0x80 | ((cp >> 6) & 0x3f));
+        out[2] = (char)(0x80 | (cp & 0x3f));
+        return 3;
+    }
+    if (cp > 0x10ffff)
+        return 0;
+    out[0] = (char)(0xf0 | (cp >> 18));
+    out[1] = (char)(0x80 | ((cp >> 12) & 0x3f));
+    out[2] = (char)(0x80 | ((cp >> 6) & 0x3f));
+    out[3] = (char)(0x80 | (cp & 0x3f));
+    return 4;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Which column of a table plays which role. A form is a list of roles; each role
+ * has recognised column names in order of precedence, and --columns names others.
+ */
+#ifndef AOEI_DATA_COLUMNS_H
+#define AOEI_DATA_COLUMNS_H
+
+#include "aoe.h"
+#include "data/table.h"
+
+typedef enum aoei_form {
+    AOEI_FORM_PAIR,     /* A: text1, text2, label */
+    AOEI_FORM_POSITIVE, /* B: query, positive */
+    AOEI_FORM_TRIPLE,   /* C: query, positive, negative */
+    AOEI_FORM_TEXT      /* D: text */
+} aoei_form;
+
+/* Selects the columns of a form's roles in t, so that row.field[i] is role i in the order above.
+ * columns: "role=name,..." for roles whose column has another name, or NULL.
+ * Errors: AOE_EARG (columns is malformed, role unknown or given twice), AOE_EFORMAT (no such column, or two of that
+ * name; the message lists the names looked for and the columns found), AOE_ENOMEM. */
+int aoei_columns_select(aoei_table *t, aoei_form form, const char *columns, aoe_error *err);
+
+#endif

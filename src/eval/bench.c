@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ * `aoe bench`: speed of the encoder on random weights of a known shape: the
+ * inference forward with pooling (weights packed once, as aoe_model_open does), or
+ * a whole training step (forward, three objectives, backward, AdamW; dropout 0.1). No files.
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "objective/pair_step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN_RUNS = 5, VOCABULARY = 30522, POSITIONS = 512 };
+
+void aoe_bench_options_defaults(aoe_bench_options *o)
+{
+    memset(o, 0, sizeof *o);
+    (void)aoe_shape_named(&o->shape, "bert-base", NULL);
+    o->texts = 64;
+    o->length = 32;
+    o->runs = 7;
+    o->seed = 42;
+}
+
+typedef struct bench {
+    aoe_context *ctx;          /* borrowed */
+    const aoe_bench_options *o;
+    aoei_encoder_config config;
+    aoei_pair_step step;       /* training: everything; inference: only its parameters */
+    aoei_params params;        /* inference */
+    aoei_arena arena;          /* inference: parameters, activations, packed weights */
+    aoei_encoder_state state;
+    aoei_batch_buffer buffer;
+    aoei_tensor pooled;
+    double *labels;            /* [pairs], owned */
+    size_t tokens, longest;
+    double sum_squared_lengths;
+} bench;
+
+static size_t text_length(const bench *b, size_t i)
+{
+    return b->o->lengths ? b->o->lengths[i] : b->o->length;
+}
+
+/* The shape as a configuration, held to the bounds that config.json is held to. */
+static int configure(bench *b, aoe_error *err)
+{
+    const aoe_shape *s = &b->o->shape;
+    const aoei_encoder_config wanted = {.arch = aoei_arch_find("bert"),
+                                        .hidden = s->hidden,
+                                        .layers = s->layers,
+                                        .heads = s->heads,
+                                        .intermediate = s->intermediate,
+                                        .vocab = s->vocab ? s->vocab : VOCABULARY,
+                                        .positions = s->positions ? s->positions : POSITIONS,
+                                        .token_types = 2,
+                                        .norm_eps = 1e-12,
+                                        .hidden_dropout = 0.1,
+                                        .attention_dropout = 0.1};
+    aoe_error inner;
+    aoei_json_init();
+    json_t *config = json_object();
+    int code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
+                                                              : aoei_config_read(&b->config, config, "--shape", &inner);
+    json_decref(config);
+    if (code)
+        code = aoei_fail(err, code == AOE_ENOMEM ? code : AOE_EARG, "%s", inner.message);
+    return code;
+}
+
+static int check(bench *b, aoe_error *err)
+{
+    const aoe_bench_options *o = b->o;
+    if (o->dtype == AOE_DTYPE_BF16)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "--dtype bf16 is not available yet; use --dtype f32");
+    if (!o->texts || (o->train && o->texts % 2) || o->runs < MIN_RUNS)
+        return aoei_fail(err, AOE_EARG, "--texts must be positive, even for --mode train, and --runs at least %d", MIN_RUNS);
+    const int code = configure(b, err);
+    if (code)
+        return code;
+    if (o->train && b->config.hidden % 2)
+        return aoei_fail(err, AOE_EARG, "the angle objective of --mode train needs an even hidden size, not %zu", b->config.hidden);
+    for (size_t i = 0; i < o->texts; i++) {
+        const size_t n = text_length(b, i);
+        if (n == 0 || n > b->config.positions)
+            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; this shape takes 1 to %zu", i, n, b->config.positions);
+        b->tokens += n;
+        b->sum_squared_lengths += (double)n * (double)n;
+        if (n > b->longest)
+            b->longest = n;
+    }
+    return AOE_OK;
+}
+
+/* Normal weights with sd 0.02, norms 1, biases 0, as `aoe init` makes them. */
+static int randomize(bench *b, aoei_params *p, aoe_error *err)
+{
+    const float one = 1.0F;
+    aoei_tensor_zero(b->ctx, p->value);
+    float *host = aoei_malloc_array(p->count, sizeof *host);
+    if (!host)
+        return aoei_fail_nomem(err, p->count * sizeof *host);
+    for (size_t s = 0; s < p->n_slots; s++) {
+        aoei_slot d;
+        aoei_rng rng;
+        aoei_slot_describe(&b->config, s, &d);
+        aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, (uint32_t)s);
+        const int norm = d.vector && strstr(d.name, "LayerNorm.weight") != NULL;
+        for (size_t i = 0; i < d.rows * d.cols; i++)
+            host[i] = d.vector ? (norm ? one : 0.0F) : (float)(0.02 * aoei_rng_normal(&rng));
+        aoei_tensor_write(b->ctx, p->values[s], host);
+    }
+    aoei_free(host);
+    return AOE_OK;
+}
+
+static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids)
+{
+    aoei_rng rng;
+    aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, UINT32_MAX);
+    aoei_batch_clear(buffer);
+    for (size_t i = 0; i < b->o->texts; i++) {
+        const size_t n = text_length(b, i);
+        for (size_t t = 0; t < n; t++)
+            ids[t] = (int32_t)aoei_rng_below(&rng, (uint32_t)b->config.vocab);
+        aoei_batch_add(buffer, ids, n, (uint32_t)i);
+    }
+}
+
+/* Inference keeps no gradients: only the values of the parameter set are touched. */
+static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err)
+{
+    const int code = aoei_params_layout(&b->params, &b->config, arena, err);
+    if (code)
+        return code;
+    b->pooled = aoei_tensor_take(arena, b->o->texts, b->config.hidden);
+    for (size_t s = 0; s < b->params.n_slots; s++) {
+        aoei_slot d;
+        aoei_slot_describe(&b->config, s, &d);
+        if (s < AOEI_W_LAYERS || d.vector)
+            continue;
+        float *packed = aoei_arena_take_array(arena, aoei_weight_packed_size(b->ctx, d.rows, d.cols), sizeof *packed);
+        if (packed)
+            b->params.values[s].packed = packed;
+    }
+    return aoei_encoder_layout(&b->state, b->ctx, &b->config, arena, b->tokens, b->o->texts, b->longest, 0, err);
+}
+
+static int create_inference(bench *b, aoe_error *err)
+{
+    aoei_arena plan;
+    aoei_arena_measure(&plan);
+    int code = lay_out_inference(b, &plan, err);
+    if (!code)
+        code = aoei_arena_create(&b->arena, plan.used, err);
+    if (!code)
+        code = lay_out_inference(b, &b->arena, err);
+    if (!code)
+        code = aoei_batch_buffer_create(&b->buffer, b->tokens, b->o->texts, err);
+    if (!code)
+        code = randomize(b, &b->params, err);
+    for (size_t s = 0; s < b->params.n_slots && !code; s++)
+        if (b->params.values[s].packed)
+            aoei_weight_pack(b->ctx, &b->params.values[s], (float *)(uintptr_t)b->params.values[s].packed);
+    return code;
+}
+
+static int create(bench *b, aoe_error *err)
+{
+    const aoe_bench_options *o = b->o;
+    int code;
+    if (o->train) {
+        code = aoei_pair_step_create(&b->step, b->ctx, &b->config, o->texts / 2, b->tokens, b->longest, err);
+        b->labels = aoei_calloc(o->texts / 2, sizeof *b->labels);
+        if (!code && !b->labels)
+            code = aoei_fail_nomem(err, o->texts * sizeof *b->labels);
+        if (!code) {
+            aoei_tensor_zero(b->ctx, b->step.params.grad);
+            aoei_tensor_zero(b->ctx, b->step.params.m);
+            aoei_tensor_zero(b->ctx, b->step.params.v);
+            code = randomize(b, &b->step.params, err);
+        }
+        for (size_t i = 0; !code && i < o->texts / 2; i++)
+            b->labels[i] = (double)(i % 2);
+    } else {
+        code = create_inference(b, err);
+    }
+    int32_t *ids = code ? NULL : aoei_malloc_array(b->longest, sizeof *ids);
+    if (!code && !ids)
+        code = aoei_fail_nomem(err, b->longest * sizeof *ids);
+    if (!code)
+        fill(b, o->train ? &b->step.buffer : &b->buffer, ids);
+    aoei_free(ids);
+    return code;
+}
+
+static int run_once(bench *b, uint64_t run, aoe_error *err)
+{
+    if (!b->o->train) {
+        const aoei_batch *batch = &b->buffer.batch;
+        const aoei_tensor last = aoei_encoder_forward(b->ctx, &b->config, b->params.values, batch, &b->state, NULL);
+        aoei_pool_forward(b->ctx, b->pooled, AOE_POOLING_CLS, b->state.first, last, batch);
+        return AOE_OK;
+    }
+    aoe_objective_options o;
+    aoe_objective_result r;
+    aoe_objective_options_defaults(&o);
+    aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1};
+    aoei_dropout_key(drop.key, b->o->seed, run);
+    const int code = aoei_pair_step_gradient(&b->step, AOE_POOLING_CLS, &o, b->labels, NULL, &drop, 1.0, &r, err);
+    const aoei_params *p = &b->step.params;
+    const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1,
+                              .no_decay = p->no_decay, .n_no_decay = p->n_no_decay};
+    if (!code)
+        aoei_pair_step_update(&b->step, &adamw, 1.0);
+    return code;
+}
+
+/* Multiply-adds of the matrix products, twice: weights, and the two attention products; backward costs twice the forward. */
+static double operations(const bench *b)
+{
+    const double D = (double)b->config.hidden, I = (double)b->config.intermediate, L = (double)b->config.layers;
+    const double forward = L * (2.0 * (double)b->tokens * (4.0 * D * D + 2.0 * D * I) + 4.0 * b->sum_squared_lengths * D);
+    return b->o->train ? 3.0 * forward : forward;
+}
+
+static int ascending(const void *pa, const void *pb)
+{
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return a < b ? -1 : a > b;
+}
+
+static int measure(bench *b, aoe_bench_result *result, aoe_error *err)
+{
+    double *seconds = aoei_malloc_array(b->o->runs, sizeof *seconds);
+    if (!seconds)
+        return aoei_fail_nomem(err, b->o->runs * sizeof *seconds);
+    int code = run_once(b, 0, err);
+    for (size_t i = 0; i < b->o->runs && !code; i++) {
+        const double start = aoei_now();
+        code = run_once(b, i + 1, err);
+        seconds[i] = aoei_now() - start;
+    }
+    if (!code) {
+        qsort(seconds, b->o->runs, sizeof *seconds, ascending);
+        const double median = seconds[b->o->runs / 2];
+        result->tokens = b->tokens;
+        result->ms = 1e3 * median;
+        result->ms_min = 1e3 * seconds[0];
+        result->tokens_per_second = (double)b->tokens / median;
+        result->tflops = operations(b) / median / 1e12;
+        result->peak_rss_mb = (double)aoei_peak_rss_bytes() / 1e6;
+        result->dtype = AOE_DTYPE_F32;
+    }
+    aoei_free(seconds);
+    return code;
+}
+
+int aoe_bench(aoe_context *ctx, const aoe_bench_options *options, aoe_bench_result *result, aoe_error *err)
+{
+    aoe_bench_options o;
+    aoe_bench_options_defaults(&o);
+    if (options)
+        o = *options;
+    bench b;
+    memset(&b, 0, sizeof b);
+    memset(result, 0, sizeof *result);
+    b.ctx = ctx;
+    b.o = &o;
+    int code = check(&b, err);
+    if (!code)
+        code = create(&b, err);
+    if (!code)
+        code = measure(&b, result, err);
+    aoei_pair_step_destroy(&b.step);
+    aoei_batch_buffer_destroy(&b.buffer);
+    aoei_arena_destroy(&b.arena);
+    aoei_free(b.labels);
+    return code;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ * Pearson's and Spearman's correlation in double: means first, then products
+ * of deviations, so that a large common offset costs no digits. Spearman is
+ * Pearson of the average ranks, exact with ties.
+ */
+#include "eval/correlation.h"
+
+#include <math.h>
+
+#include "aoe.h"
+#include "base/alloc.h"
+#include "objective/rank_loss.h"
+
+void aoei_ranks(const double *x, size_t n, double *rank, size_t *order, size_t *scratch) {
+    aoei_argsort(x, n, order, scratch);
+    for (size_t first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && x[order[end]] == x[order[first]]; end++)
+            ;
+        for (size_t i = first; i < end; i++)
+            rank[order[i]] = 0.5 * (double)(first + 1 + end);
+    }
+}
+
+static double mean_of(const double *x, size_t n) {
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
+}
+
+static int is_constant(const double *x, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (x[i] != x[0])
+            return 0;
+    return 1;
+}
+
+double aoe_pearson(const double *x, const double *y, size_t n) {
+    /* asked by value, since a constant's rounded mean may differ from it */
+    if (n < 2 || is_constant(x, n) || is_constant(y, n))
+        return NAN;
+    double mx = mean_of(x, n), my = mean_of(y, n), sx = 0.0, sy = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        double dx = x[i] - mx, dy = y[i] - my;
+        sx += dx;
+        sy += dy;
+        xx += dx * dx;
+        yy += dy * dy;
+        xy += dx * dy;
+    }
+    /* what the rounding of the means left over */
+    xx -= sx * sx / (double)n;
+    yy -= sy * sy / (double)n;
+    xy -= sx * sy / (double)n;
+    double r = xy / (sqrt(xx) * sqrt(yy));
+    return r > 1.0 ? 1.0 : r < -1.0 ? -1.0 : r;
+}
+
+double aoe_spearman(const double *x, const double *y, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (isnan(x[i]) || isnan(y[i]))
+            return NAN;
+    if (n < 2)
+        return NAN;
+    double *rank = aoei_malloc_array(n, 2 * sizeof *rank);
+    size_t *order = aoei_malloc_array(n, 2 * sizeof *order);
+    double r = NAN;
+    if (rank && order) {
+        aoei_ranks(x, n, rank, order, order + n);
+        aoei_ranks(y, n, rank + n, order, order + n);
+        r = aoe_pearson(rank, rank + n, n);
+    }
+    aoei_free(order);
+    aoei_free(rank);
+    return r;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Average ranks, on which aoe_spearman stands. The coefficients themselves are
+ * public (aoe.h): aoe_pearson and aoe_spearman.
+ */
+#ifndef AOEI_EVAL_CORRELATION_H
+#define AOEI_EVAL_CORRELATION_H
+
+#include <stddef.h>
+
+/* rank[n]: ranks of x[n] from 1, equal values with the mean of theirs. x without NaN. order, scratch: [n]. */
+void aoei_ranks(const double *x, size_t n, double *rank, size_t *order, size_t *scratch);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ * Addition, portable tier.
+ */
+#include "kernels/kernels.h"
+
+void aoei_add_f32_c(float *y, const float *a, const float *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] + b[i];
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * Tier avx2 of the float32 product: gemm_simd.h with tiles of up to 6 x 16, 12
+ * registers of C, and this width's transposition for packing.
+ */
+#include "kernels/simd_avx2.h"
+
+#define GEMM_ROWS 6
+
+typedef struct quad {
+    vf v0, v1, v2, v3;
+} quad;
+
+/* Lane i of the result: elements i of the same lane of each vector (a 4 x 4 transposition in every lane). */
+static inline quad transpose_lanes(quad q) {
+    vf a = _mm256_unpacklo_ps(q.v0, q.v1), b = _mm256_unpackhi_ps(q.v0, q.v1);
+    vf c = _mm256_unpacklo_ps(q.v2, q.v3), d = _mm256_unpackhi_ps(q.v2, q.v3);
+    return (quad){_mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xee), _mm256_shuffle_ps(b, d, 0x44),
+                  _mm256_shuffle_ps(b, d, 0xee)};
+}
+
+/* 4 floats of each of two lines, side by side. */
+static inline vf load_pair(const float *x, const float *y) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), _mm_loadu_ps(y), 1);
+}
+
+/* dst[k * stride + i] = line[i][k] for i < VF_LANES and k from 0 on, in groups; returns the first k that is left. */
+static size_t transpose_lines(float *dst, size_t stride, const float *const line[VF_LANES], size_t K) {
+    size_t k = 0;
+    for (; k + 4 <= K; k += 4) {
+        quad x = {load_pair(line[0] + k, line[4] + k), load_pair(line[1] + k, line[5] + k), load_pair(line[2] + k, line[6] + k),
+                  load_pair(line[3] + k, line[7] + k)};
+        x = transpose_lanes(x);
+        float *d = dst + k * stride;
+        _mm256_storeu_ps(d, x.v0);
+        _mm256_storeu_ps(d + stride, x.v1);
+        _mm256_storeu_ps(d + 2 * stride, x.v2);
+        _mm256_storeu_ps(d + 3 * stride, x.v3);
+    }
+    return k;
+}
+
+#include "kernels/gemm_simd.h"

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * Kernels: pure functions on raw pointers, one op and one CPU tier a file. No
+ * malloc, no threads, no errors: nn/ splits the work, owns the scratch and has
+ * checked the shapes. kernels.def lists every one; a tier overlays the ones below.
+ *
+ * Determinism: an output element of a product is ONE chain over k ascending,
+ * fma(a, b, chain) (tier c: a * b + chain), starting from 0 or from the stored
+ * value. Which instruction sequence makes an output row depends on the tier and
+ * the row's own length only, never on the number of rows, so masks and tails
+ * use the same instructions and the same order. docs/kernels.md: adding one.
+ */
+#ifndef AOEI_KERNELS_KERNELS_H
+#define AOEI_KERNELS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/cpu.h"
+
+/* C[M,N] = A[M,K] B[K,N] on one thread. Strides in floats; C rows are contiguous and overlap no operand.
+ * K = 0 is an empty chain. */
+typedef struct aoei_gemm_f32 {
+    size_t M, N, K;
+    const float *a; /* A[m][k] = a[m * a_row + k * a_col] */
+    size_t a_row, a_col;
+    const float *b; /* B[k][n] = b[k * b_row + n * b_col]; unused when packed */
+    size_t b_row, b_col;
+    const float *packed; /* B packed by gemm_f32_pack for this tier, or NULL */
+    float *c;            /* C[m][n] = c[m * c_row + n] */
+    size_t c_row;
+    int accumulate;    /* 1: the chain starts from the stored C */
+    const float *bias; /* [N] added once the chain is complete, or NULL */
+    float scale;       /* multiplies the complete chain before the bias; 1 for none; with accumulate it must be 1 */
+    float *gelu;       /* [M,N], second output gelu(C) with row stride gelu_row, or NULL; overlaps nothing */
+    size_t gelu_row;
+} aoei_gemm_f32;
+
+/* scratch: AOEI_GEMM_SCRATCH floats, 64-byte aligned, the caller's (one a thread). */
+#define AOEI_GEMM_SCRATCH ((size_t)512 * 1024)
+typedef void aoei_gemm_f32_fn(const aoei_gemm_f32 *g, float *scratch);
+/* B packed: panels of P columns one after the other, each [K][P], the last padded; every tier's P divides
+ * AOEI_GEMM_PANEL. So the packed form of the columns from n on (a multiple of AOEI_GEMM_PANEL) starts at packed + n * K. */
+#define AOEI_GEMM_PANEL ((size_t)32)
+/* Floats that the packed form of B[K,N] takes. */
+typedef size_t aoei_gemm_f32_packed_size_fn(size_t K, size_t N);
+/* Packs the columns [n0, n1) of B[K,N] to their place in packed: n0 a multiple of AOEI_GEMM_PANEL, n1 too or N. */
+typedef void aoei_gemm_f32_pack_fn(float *packed, const float *b, size_t b_row, size_t b_col, size_t K, size_t n0, size_t n1);
+
+/* y[rows,cols] = (x - mean) * rstd * gamma + beta, biased variance; stats[rows][2] = mean, rstd (NULL: not kept).
+ * y may be x. Row strides in floats. */
+typedef void aoei_layernorm_f32_fn(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
+                                   const float *beta, float eps, size_t rows, size_t cols);
+/* dx = LayerNorm backward of dy for input x. dx may be dy. */
+typedef void aoei_layernorm_grad_f32_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,
+                                        const float *stats, const float *gamma, size_t rows, size_t cols);
+/* dgamma[cols] += sum over rows of dy * xhat, dbeta[cols] += sum of dy, row after row onto the stored value.
+ * The caller passes a slice of columns by offsetting the pointers. */
+typedef void aoei_layernorm_param_grad_f32_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const float *x,
+                                              size_t x_row, const float *stats, size_t rows, size_t cols);
+/* sum[cols] += x[r][:] for r ascending. */
+typedef void aoei_column_sum_f32_fn(float *sum, const float *x, size_t x_row, size_t rows, size_t cols);
+/* y = x * Phi(x) with the exact erf; y may be x. */
+typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
+/* dx = dy * d gelu(x); dx may be dy. */
+typedef void aoei_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+/* y = a + b; y may be a or b. */
+typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
+
+/* Dropout of one row, docs/numerics.md "Masks": element c is kept when word(c) >= threshold, with
+ * word(c) = Philox4x32-10(key, counter = (c0 + (c / 64) * 16 + c % 16, c1, c2, c3))[(c % 64) / 16].
+ * y[c] = (residual ? residual[c] : 0) + (kept ? x[c] * scale : 0); y may be x or residual. */
+typedef struct aoei_dropout_row {
+    uint32_t key[2];       /* aoei_dropout_key(seed, step) */
+    uint32_t counter[4];   /* c0 (0 here), c1 token or query, c2 text index, c3 site << 16 | head */
+    uint32_t threshold;    /* p * 2^32 */
+    float scale;           /* 1 / (1 - p) */
+} aoei_dropout_row;
+typedef void aoei_dropout_f32_fn(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n);
+
+/* p[n] = softmax(s[n]); p may be s. Maximum subtracted; the sum is formed in a fixed order that depends on n alone. */
+typedef void aoei_softmax_f32_fn(float *p, const float *s, size_t n);
+/* ds = p * (dp - sum(p dp)) * scale; ds may be dp. */
+typedef void aoei_softmax_grad_f32_fn(float *ds, const float *p, const float *dp, float scale, size_t n);
+
+/* AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", algorithm 2; PyTorch's order of operations):
+ * g = grad * grad_scale; w -= lr * decay * w; m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
+ * w -= step_size * m / (sqrt(v) / sqrt_bias2 + eps) with step_size = lr / (1 - b1^t), sqrt_bias2 = sqrt(1 - b2^t). */
+typedef struct aoei_adamw_f32 {
+    float lr_decay;   /* lr * weight decay */
+    float beta1, beta2, eps, step_size, sqrt_bias2, grad_scale;
+    float one_minus_beta1, one_minus_beta2; /* rounded from double: 1 - 0.999f is off by 1e-5 */
+} aoei_adamw_f32;
+typedef void aoei_adamw_f32_fn(float *w, const float *grad, float *m, float *v, const aoei_adamw_f32 *a, size_t n);
+/* Sum of x^2 in double, in an order that depends on n alone. */
+typedef double aoei_sum_squares_f32_fn(const float *x, size_t n);
+
+/* One entry an op; filled by aoei_kernels_init. */
+typedef struct aoei_kernels {
+    aoei_tier tier; /* highest tier in use */
+#define AOEI_OP(op, tolerance) aoei_##op##_fn *op;
+#define AOEI_KERNEL(op, TIER, suffix)
+#include "kernels/kernels.def"
+#undef AOEI_OP
+#undef AOEI_KERNEL
+} aoei_kernels;
+
+void aoei_kernels_init(aoei_kernels *k, aoei_tier tier);
+
+/* Prototypes: aoei_gemm_f32_avx2 and so on. */
+#define AOEI_OP(op, tolerance)
+#define AOEI_KERNEL(op, TIER, suffix) aoei_##op##_fn aoei_##op##_##suffix;
+#include "kernels/kernels.def"
+#undef AOEI_OP
+#undef AOEI_KERNEL
+
+#endif

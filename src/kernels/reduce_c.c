@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Column sums (one float chain a column, row after row) and the sum of squares (double,
+ * ascending), portable tier.
+ */
+#include "kernels/kernels.h"
+
+void aoei_column_sum_f32_c(float *sum, const float *x, size_t x_row, size_t rows, size_t cols) {
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            sum[c] += x[r * x_row + c];
+}
+
+double aoei_sum_squares_f32_c(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * Column sums and the sum of squares, vector body. Include simd_avx2.h or simd_avx512.h first.
+ * Column sums: one float chain a column, row after row, the same bits in every tier.
+ * Squares: exact products in double; two accumulators of one double a lane in turn, the
+ * tail to the first.
+ */
+#ifndef AOEI_KERNELS_REDUCE_SIMD_H
+#define AOEI_KERNELS_REDUCE_SIMD_H
+
+#include "kernels/kernels.h"
+
+void AOEI_SIMD(column_sum_f32)(float *sum, const float *x, size_t x_row, size_t rows, size_t cols) {
+    size_t c = 0;
+    for (; c + 4 * VF_LANES <= cols; c += 4 * VF_LANES) {
+        vf s[4];
+        for (size_t k = 0; k < 4; k++)
+            s[k] = vf_load(sum + c + k * VF_LANES);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < 4; k++)
+                s[k] = vf_add(s[k], vf_load(x + r * x_row + c + k * VF_LANES));
+        for (size_t k = 0; k < 4; k++)
+            vf_store(sum + c + k * VF_LANES, s[k]);
+    }
+    for (; c < cols; c += VF_LANES) {
+        const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;
+        vf s = vf_load_part(sum + c, n);
+        for (size_t r = 0; r < rows; r++)
+            s = vf_add(s, vf_load_part(x + r * x_row + c, n));
+        vf_store_part(sum + c, n, s);
+    }
+}
+
+double AOEI_SIMD(sum_squares_f32)(const float *x, size_t n) {
+    vd s0 = vd_zero(), s1 = vd_zero();
+    size_t i = 0;
+    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
+        const vd a = vd_from(vf_load(x + i)), b = vd_from(vf_load(x + i + VF_LANES));
+        s0 = vd_fma(a, a, s0);
+        s1 = vd_fma(b, b, s1);
+    }
+    for (; i < n; i += VF_LANES) {
+        const vd a = vd_from(vf_load_part(x + i, n - i < VF_LANES ? n - i : VF_LANES));
+        s0 = vd_fma(a, a, s0);
+    }
+    return vd_hsum(vd_add(s0, s1));
+}
+
+#endif

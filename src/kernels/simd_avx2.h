@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ * The vector vocabulary of the float32 kernels, AVX2 + FMA form: 8 lanes. simd_avx512.h
+ * has the same names with 16, so that a kernel body (NAME_simd.h) is written once
+ * and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h adds exp and Phi.
+ *
+ * vf: floats, vu: uint32, vd: a double for each float lane. `part` forms touch the first
+ * n lanes in memory only, 0 <= n <= VF_LANES. Horizontal reductions have a fixed order.
+ */
+#ifndef AOEI_KERNELS_SIMD_AVX2_H
+#define AOEI_KERNELS_SIMD_AVX2_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define VF_LANES      8
+#define AOEI_SIMD(op) aoei_##op##_avx2
+
+typedef __m256 vf;
+typedef __m256i vu;
+typedef struct vd {
+    __m256d lo, hi; /* lanes 0-3, 4-7 */
+} vd;
+
+static inline vf vf_set1(float x) {
+    return _mm256_set1_ps(x);
+}
+
+static inline vf vf_zero(void) {
+    return _mm256_setzero_ps();
+}
+
+static inline vf vf_load(const float *p) {
+    return _mm256_loadu_ps(p);
+}
+
+static inline void vf_store(float *p, vf x) {
+    _mm256_storeu_ps(p, x);
+}
+
+/* All ones in the first n lanes. */
+static inline __m256i vf_mask(size_t n) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
+}
+
+/* Lanes from n on are zero. */
+static inline vf vf_load_part(const float *p, size_t n) {
+    return _mm256_maskload_ps(p, vf_mask(n));
+}
+
+static inline void vf_store_part(float *p, size_t n, vf x) {
+    _mm256_maskstore_ps(p, vf_mask(n), x);
+}
+
+/* x in the first n lanes, fill in the others. */
+static inline vf vf_first(vf x, size_t n, vf fill) {
+    return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
+}
+
+static inline vf vf_add(vf a, vf b) {
+    return _mm256_add_ps(a, b);
+}
+
+static inline vf vf_sub(vf a, vf b) {
+    return _mm256_sub_ps(a, b);
+}
+
+static inline vf vf_mul(vf a, vf b) {
+    return _mm256_mul_ps(a, b);
+}
+
+static inline vf vf_div(vf a, vf b) {
+    return _mm256_div_ps(a, b);
+}
+
+static inline vf vf_sqrt(vf a) {
+    return _mm256_sqrt_ps(a);
+}
+
+/* a b + c */
+static inline vf vf_fma(vf a, vf b, vf c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+/* c - a b */
+static inline vf vf_fnma(vf a, vf b, vf c) {
+    return _mm256_fnmadd_ps(a, b, c);
+}
+
+/* a b - c */
+static inline vf vf_fms(vf a, vf b, vf c) {
+    return _mm256_fmsub_ps(a, b, c);
+}
+
+/* The second operand when either is NaN. */
+static inline vf vf_max(vf a, vf b) {
+    return _mm256_max_ps(a, b);
+}
+
+static inline vf vf_min(vf a, vf b) {
+    return _mm256_min_ps(a, b);
+}
+
+static inline vf vf_abs(vf a) {
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
+
+/* a where the sign bit of x is set, else b. */
+static inline vf vf_if_negative(vf x, vf a, vf b) {
+    return _mm256_blendv_ps(b, a, x);
+}
+
+/* To the nearest integer, ties to even. */
+static inline vf vf_round(vf a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* x 2^n for integral n in [-252, 256]; x in [0.5, 2]. Two factors, so that a subnormal result is rounded once. */
+static inline vf vf_scale2(vf x, vf n) {
+    const __m256i e = _mm256_cvtps_epi32(n);
+    const __m256i half = _mm256_srai_epi32(e, 1);
+    const __m256i bias = _mm256_set1_epi32(127);
+    const __m256i f = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
+    const __m256i g = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(e, half), bias), 23);
+    return _mm256_mul_ps(_mm256_mul_ps(x, _mm256_castsi256_ps(f)), _mm256_castsi256_ps(g));
+}
+
+/* Lanes added as ((0 4)(2 6)) ((1 5)(3 7)). */
+static inline float vf_hsum(vf a) {
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    s = _mm_add_ss(s, _mm_movehdup_ps(s));
+    return _mm_cvtss_f32(s);
+}
+
+static inline float vf_hmax(vf a) {
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    s = _mm_max_ss(s, _mm_movehdup_ps(s));
+    return _mm_cvtss_f32(s);
+}
+
+static inline vd vd_zero(void) {
+    return (vd){_mm256_setzero_pd(), _mm256_setzero_pd()};
+}
+
+static inline vd vd_set1(double x) {
+    return (vd){_mm256_set1_pd(x), _mm256_set1_pd(x)};
+}
+
+static inline vd vd_from(vf a) {
+    return (vd){_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
+}
+
+static inline vd vd_add(vd a, vd b) {
+    return (vd){_mm256_add_pd(a.lo, b.lo), _mm256_add_pd(a.hi, b.hi)};
+}
+
+static inline vd vd_sub(vd a, vd b) {
+    return (vd){_mm256_sub_pd(a.lo, b.lo), _mm256_sub_pd(a.hi, b.hi)};
+}
+
+/* a b + c */
+static inline vd vd_fma(vd a, vd b, vd c) {
+    return (vd){_mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi)};
+}
+
+/* a in the first n lanes, zero in the others. */
+static inline vd vd_first(vd a, size_t n) {
+    const __m256i m = vf_mask(n);
+    const __m256i lo = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(m));
+    const __m256i hi = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(m, 1));
+    return (vd){_mm256_and_pd(a.lo, _mm256_castsi256_pd(lo)), _mm256_and_pd(a.hi, _mm256_castsi256_pd(hi))};
+}
+
+/* Lanes added as ((0 4)(2 6)) ((1 5)(3 7)). */
+static inline double vd_hsum(vd a) {
+    const __m256d s = _mm256_add_pd(a.lo, a.hi);
+    const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));
+}
+
+static inline vu vu_set1(uint32_t x) {
+    return _mm256_set1_epi32((int)x);
+}
+
+/* first, first + 1, ... */
+static inline vu vu_iota(uint32_t first) {
+    return _mm256_add_epi32(vu_set1(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline vu vu_xor(vu a, vu b) {
+    return _mm256_xor_si256(a, b);
+}
+
+/* The two halves of the 64-bit products. */
+static inline void vu_mul_wide(vu a, vu b, vu *high, vu *low) {
+    const __m256i even = _mm256_mul_epu32(a, b);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+}
+
+/* x where word >= threshold (unsigned), else +0. */
+static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
+    return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(word, threshold), word)));
+}
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ * The vector vocabulary of the float32 kernels, AVX-512 (F, BW, DQ, VL) form: 16 lanes.
+ * simd_avx2.h has the same names with 8, so that a kernel body (NAME_simd.h) is written once
+ * and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h adds exp and Phi.
+ *
+ * vf: floats, vu: uint32, vd: a double for each float lane. `part` forms touch the first
+ * n lanes in memory only, 0 <= n <= VF_LANES. Horizontal reductions have a fixed order.
+ */
+#ifndef AOEI_KERNELS_SIMD_AVX512_H
+#define AOEI_KERNELS_SIMD_AVX512_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define VF_LANES      16
+#define AOEI_SIMD(op) aoei_##op##_avx512
+
+typedef __m512 vf;
+typedef __m512i vu;
+typedef struct vd {
+    __m512d lo, hi; /* lanes 0-7, 8-15 */
+} vd;
+
+static inline vf vf_set1(float x) {
+    return _mm512_set1_ps(x);
+}
+
+static inline vf vf_zero(void) {
+    return _mm512_setzero_ps();
+}
+
+static inline vf vf_load(const float *p) {
+    return _mm512_loadu_ps(p);
+}
+
+static inline void vf_store(float *p, vf x) {
+    _mm512_storeu_ps(p, x);
+}
+
+/* A bit for each of the first n lanes. */
+static inline __mmask16 vf_mask(size_t n) {
+    return (__mmask16)((1u << n) - 1u);
+}
+
+/* Lanes from n on are zero. */
+static inline vf vf_load_part(const float *p, size_t n) {
+    return _mm512_maskz_loadu_ps(vf_mask(n), p);
+}
+
+static inline void vf_store_part(float *p, size_t n, vf x) {
+    _mm512_mask_storeu_ps(p, vf_mask(n), x);
+}
+
+/* x in the first n lanes, fill in the others. */
+static inline vf vf_first(vf x, size_t n, vf fill) {
+    return _mm512_mask_blend_ps(vf_mask(n), fill, x);
+}
+
+static inline vf vf_add(vf a, vf b) {
+    return _mm512_add_ps(a, b);
+}
+
+static inline vf vf_sub(vf a, vf b) {
+    return _mm512_sub_ps(a, b);
+}
+
+static inline vf vf_mul(vf a, vf b) {
+    return _mm512_mul_ps(a, b);
+}
+
+static inline vf vf_div(vf a, vf b) {
+    return _mm512_div_ps(a, b);
+}
+
+static inline vf vf_sqrt(vf a) {
+    return _mm512_sqrt_ps(a);
+}
+
+/* a b + c */
+static inline vf vf_fma(vf a, vf b, vf c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+/* c - a b */
+static inline vf vf_fnma(vf a, vf b, vf c) {
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+/* a b - c */
+static inline vf vf_fms(vf a, vf b, vf c) {
+    return _mm512_fmsub_ps(a, b, c);
+}
+
+/* The second operand when either is NaN. */
+static inline vf vf_max(vf a, vf b) {
+    return _mm512_max_ps(a, b);
+}
+
+static inline vf vf_min(vf a, vf b) {
+    return _mm512_min_ps(a, b);
+}
+
+static inline vf vf_abs(vf a) {
+    return _mm512_abs_ps(a);
+}
+
+/* a where the sign bit of x is set, else b. */
+static inline vf vf_if_negative(vf x, vf a, vf b) {
+    return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), b, a);
+}
+
+/* To the nearest integer, ties to even. */
+static inline vf vf_round(vf a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* x 2^n for integral n; a subnormal result is rounded once. */
+static inline vf vf_scale2(vf x, vf n) {
+    return _mm512_scalef_ps(x, n);
+}
+
+/* Lanes added as halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
+static inline float vf_hsum(vf a) {
+    const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    s = _mm_add_ss(s, _mm_movehdup_ps(s));
+    return _mm_cvtss_f32(s);
+}
+
+static inline float vf_hmax(vf a) {
+    const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    s = _mm_max_ss(s, _mm_movehdup_ps(s));
+    return _mm_cvtss_f32(s);
+}
+
+static inline vd vd_zero(void) {
+    return (vd){_mm512_setzero_pd(), _mm512_setzero_pd()};
+}
+
+static inline vd vd_set1(double x) {
+    return (vd){_mm512_set1_pd(x), _mm512_set1_pd(x)};
+}
+
+static inline vd vd_from(vf a) {
+    return (vd){_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1))};
+}
+
+static inline vd vd_add(vd a, vd b) {
+    return (vd){_mm512_add_pd(a.lo, b.lo), _mm512_add_pd(a.hi, b.hi)};
+}
+
+static inline vd vd_sub(vd a, vd b) {
+    return (vd){_mm512_sub_pd(a.lo, b.lo), _mm512_sub_pd(a.hi, b.hi)};
+}
+
+/* a b + c */
+static inline vd vd_fma(vd a, vd b, vd c) {
+    return (vd){_mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi)};
+}
+
+/* a in the first n lanes, zero in the others. */
+static inline vd vd_first(vd a, size_t n) {
+    const unsigned m = vf_mask(n);
+    return (vd){_mm512_maskz_mov_pd((__mmask8)m, a.lo), _mm512_maskz_mov_pd((__mmask8)(m >> 8), a.hi)};
+}
+
+/* Lanes added as halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
+static inline double vd_hsum(vd a) {
+    const __m512d h = _mm512_add_pd(a.lo, a.hi);
+    const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(h), _mm512_extractf64x4_pd(h, 1));
+    const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));
+}
+
+static inline vu vu_set1(uint32_t x) {
+    return _mm512_set1_epi32((int)x);
+}
+
+/* first, first + 1, ... */
+static inline vu vu_iota(uint32_t first) {
+    return _mm512_add_epi32(vu_set1(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+
+static inline vu vu_xor(vu a, vu b) {
+    return _mm512_xor_si512(a, b);
+}
+
+/* The two halves of the 64-bit products. */
+static inline void vu_mul_wide(vu a, vu b, vu *high, vu *low) {
+    const __m512i even = _mm512_mul_epu32(a, b);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
+    *low = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
+    *high = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
+}
+
+/* x where word >= threshold (unsigned), else +0. */
+static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
+    return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(word, threshold), x);
+}
+
+#endif

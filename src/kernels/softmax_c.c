@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Softmax of a row and its backward, portable tier: the C library's expf, sums in double,
+ * ascending. A row of nothing but -infinity, or with a NaN or +infinity, becomes NaN.
+ */
+#include <math.h>
+
+#include "kernels/kernels.h"
+
+void aoei_softmax_f32_c(float *p, const float *s, size_t n) {
+    float max = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        max = s[i] > max ? s[i] : max;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        p[i] = expf(s[i] - max);
+        sum += (double)p[i];
+    }
+    const float inverse = (float)(1.0 / sum);
+    for (size_t i = 0; i < n; i++)
+        p[i] *= inverse;
+}
+
+void aoei_softmax_grad_f32_c(float *ds, const float *p, const float *dp, float scale, size_t n) {
+    double dot = 0;
+    for (size_t i = 0; i < n; i++)
+        dot += (double)p[i] * (double)dp[i];
+    const float mean = (float)dot;
+    for (size_t i = 0; i < n; i++)
+        ds[i] = p[i] * (dp[i] - mean) * scale;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * Softmax of a row and its backward, vector body. Include simd_avx2.h or simd_avx512.h
+ * first. Order of a sum: lane l takes elements l, l + VF_LANES, ... ascending in float,
+ * then lanes are added across; absent elements of the last vector count as 0.
+ * An entry of -infinity has probability 0; a row of nothing but -infinity, or with a NaN
+ * or +infinity, becomes NaN.
+ */
+#ifndef AOEI_KERNELS_SOFTMAX_SIMD_H
+#define AOEI_KERNELS_SOFTMAX_SIMD_H
+
+#include <math.h>
+
+#include "kernels/kernels.h"
+#include "kernels/simd_math.h"
+
+void AOEI_SIMD(softmax_f32)(float *p, const float *s, size_t n) {
+    const vf lowest = vf_set1(-INFINITY);
+    const size_t full = n - n % VF_LANES, tail = n - full;
+    vf top = lowest;
+    for (size_t i = 0; i < full; i += VF_LANES)
+        top = vf_max(top, vf_load(s + i));
+    if (tail)
+        top = vf_max(top, vf_first(vf_load_part(s + full, tail), tail, lowest));
+    const vf max = vf_set1(vf_hmax(top));
+
+    vf sum = vf_zero();
+    for (size_t i = 0; i < full; i += VF_LANES) {
+        const vf e = vf_exp(vf_sub(vf_load(s + i), max));
+        vf_store(p + i, e);
+        sum = vf_add(sum, e);
+    }
+    if (tail) {
+        const vf e = vf_exp(vf_sub(vf_load_part(s + full, tail), max));
+        vf_store_part(p + full, tail, e);
+        sum = vf_add(sum, vf_first(e, tail, vf_zero()));
+    }
+
+    const vf inverse = vf_set1(1.0f / vf_hsum(sum));
+    for (size_t i = 0; i < full; i += VF_LANES)
+        vf_store(p + i, vf_mul(vf_load(p + i), inverse));
+    if (tail)
+        vf_store_part(p + full, tail, vf_mul(vf_load_part(p + full, tail), inverse));
+}
+
+void AOEI_SIMD(softmax_grad_f32)(float *ds, const float *p, const float *dp, float scale, size_t n) {
+    const size_t full = n - n % VF_LANES, tail = n - full;
+    vf dot = vf_zero();
+    for (size_t i = 0; i < full; i += VF_LANES)
+        dot = vf_fma(vf_load(p + i), vf_load(dp + i), dot);
+    if (tail)
+        dot = vf_fma(vf_load_part(p + full, tail), vf_load_part(dp + full, tail), dot);
+    const vf mean = vf_set1(vf_hsum(dot)), factor = vf_set1(scale);
+    for (size_t i = 0; i < full; i += VF_LANES)
+        vf_store(ds + i, vf_mul(vf_mul(vf_load(p + i), vf_sub(vf_load(dp + i), mean)), factor));
+    if (tail) {
+        const vf d = vf_sub(vf_load_part(dp + full, tail), mean);
+        vf_store_part(ds + full, tail, vf_mul(vf_mul(vf_load_part(p + full, tail), d), factor));
+    }
+}
+
+#endif

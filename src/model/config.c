@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * The table of architectures and what all of them share: finding one by
+ * model_type, bounds on the sizes of a config.json (which is untrusted), and
+ * the list of weights with their shapes.
+ * Invariant: a configuration that aoei_config_read accepted describes weights
+ * whose sizes, and whose sum, fit size_t with room for optimiser state.
+ */
+#include "model/config.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+
+static const aoei_arch *const archs[] = {&aoei_arch_bert};
+
+#define N_ARCHS (sizeof archs / sizeof *archs)
+
+/* Bounds: far above every published encoder, far below what overflows or stalls. */
+#define MAX_HIDDEN       ((size_t)1 << 16)
+#define MAX_LAYERS       ((size_t)1 << 10)
+#define MAX_INTERMEDIATE ((size_t)1 << 20)
+#define MAX_VOCAB        ((size_t)1 << 24)
+#define MAX_POSITIONS    ((size_t)1 << 20)
+#define MAX_TOKEN_TYPES  ((size_t)1 << 16)
+#define STATE_BYTES      64 /* a weight's bytes with copies, gradient and moments, generously */
+
+const aoei_arch *aoei_arch_find(const char *model_type) {
+    for (size_t i = 0; i < N_ARCHS; i++)
+        if (!strcmp(archs[i]->model_type, model_type))
+            return archs[i];
+    return NULL;
+}
+
+const char *aoei_arch_names(void) {
+    return "bert";
+}
+
+static int check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {
+    if (value >= min && value <= max)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %zu, allowed are %zu to %zu; correct the value", file, key, value, min,
+                     max);
+}
+
+static int check_probability(const char *key, double p, const char *file, aoe_error *err) {
+    if (p >= 0 && p < 1)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is 0 to below 1; correct the value", file, key, p);
+}
+
+/* The names are those of Hugging Face's configuration. */
+static int check_sizes(const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    int rc;
+    if ((rc = check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
+        (rc = check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
+        (rc = check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
+        (rc = check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
+        (rc = check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) ||
+        (rc = check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
+        (rc = check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
+        (rc = check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
+        (rc = check_probability("attention_probs_dropout_prob", c->attention_dropout, file, err)))
+        return rc;
+    if (c->hidden % c->heads)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: hidden_size %zu is not a multiple of num_attention_heads %zu; correct one of them", file,
+                         c->hidden, c->heads);
+    if (!(c->norm_eps > 0 && c->norm_eps < 1))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_norm_eps\" is %g, allowed is above 0 to below 1; correct the value",
+                         file, c->norm_eps);
+    return 0;
+}
+
+/* The sum of all weights fits. */
+static int check_total(const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    size_t total = 0, n, bytes;
+    for (size_t i = 0; i < aoei_slot_count(c); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (!slot.absent && (aoei_mul_size(slot.rows, slot.cols, &n) || aoei_add_size(total, n, &total)))
+            goto fail;
+    }
+    if (aoei_mul_size(total, STATE_BYTES, &bytes))
+        goto fail;
+    return 0;
+fail:
+    return aoei_fail(err, AOE_EFORMAT, "%s: the sizes multiply to more than memory can hold; correct them", file);
+}
+
+int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    const char *model_type = NULL;
+    *c = (aoei_encoder_config){0};
+    if (!json_is_object(config))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; a model's config.json is expected", file);
+    int rc = aoei_json_string(config, "model_type", &model_type, NULL, file, err);
+    if (rc)
+        return rc;
+    if (!model_type)
+        return aoei_fail(err, AOE_EFORMAT, "%s: no \"model_type\"; add it (supported: %s)", file, aoei_arch_names());
+    const aoei_arch *arch = aoei_arch_find(model_type);
+    if (!arch)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: architecture '%s' is not supported (supported: %s)", file, model_type,
+                         aoei_arch_names());
+    if ((rc = arch->read(c, config, file, err)))
+        return rc;
+    c->arch = arch;
+    if ((rc = check_sizes(c, file, err)))
+        return rc;
+    return check_total(c, file, err);
+}
+
+size_t aoei_slot_count(const aoei_encoder_config *c) {
+    return AOEI_W_LAYERS + c->layers * AOEI_LW_COUNT;
+}
+
+static void vector_slot(aoei_slot *s, size_t cols) {
+    s->rows = 1;
+    s->cols = cols;
+    s->vector = 1;
+}
+
+static void matrix_slot(aoei_slot *s, size_t rows, size_t cols) {
+    s->rows = rows;
+    s->cols = cols;
+    s->decay = 1;
+}
+
+static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    switch (kind) {
+    case AOEI_W_WORD:
+        matrix_slot(s, c->vocab, c->hidden);
+        break;
+    case AOEI_W_POSITION:
+        matrix_slot(s, c->positions, c->hidden);
+        break;
+    case AOEI_W_TOKEN_TYPE:
+        matrix_slot(s, c->token_types, c->hidden);
+        s->absent = c->token_types == 0;
+        break;
+    default:
+        vector_slot(s, c->hidden);
+    }
+}
+
+static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    switch (kind) {
+    case AOEI_LW_Q:
+    case AOEI_LW_K:
+    case AOEI_LW_V:
+    case AOEI_LW_O:
+        matrix_slot(s, c->hidden, c->hidden);
+        break;
+    case AOEI_LW_UP:
+        matrix_slot(s, c->intermediate, c->hidden);
+        break;
+    case AOEI_LW_DOWN:
+        matrix_slot(s, c->hidden, c->intermediate);
+        break;
+    case AOEI_LW_UP_BIAS:
+        vector_slot(s, c->intermediate);
+        break;
+    default:
+        vector_slot(s, c->hidden);
+    }
+}
+
+int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out) {
+    *out = (aoei_slot){0};
+    if (slot >= aoei_slot_count(c))
+        return AOE_EARG;
+    if (slot < AOEI_W_LAYERS) {
+        describe_outer(c, slot, out);
+        if (c->arch)
+            c->arch->name(out->name, sizeof out->name, slot, 0, 0);
+    } else {
+        size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT, layer = (slot - AOEI_W_LAYERS) / AOEI_LW_COUNT;
+        describe_layer(c, kind, out);
+        if (c->arch)
+            c->arch->name(out->name, sizeof out->name, kind, layer, 1);
+    }
+    return 0;
+}
+
+size_t aoei_parameter_count(const aoei_encoder_config *c) {
+    size_t total = 0;
+    for (size_t i = 0; i < aoei_slot_count(c); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (!slot.absent)
+            total += slot.rows * slot.cols;
+    }
+    return total;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * The one encoder's options, as a plain struct, and the table that maps an
+ * architecture's config.json and tensor names to it. Adding an architecture of
+ * the family is one file with an aoei_arch (docs/architectures.md).
+ */
+#ifndef AOEI_MODEL_CONFIG_H
+#define AOEI_MODEL_CONFIG_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "aoe.h"
+
+typedef struct aoei_arch aoei_arch;
+
+typedef struct aoei_encoder_config {
+    const aoei_arch *arch; /* static */
+    size_t hidden;         /* D */
+    size_t layers;
+    size_t heads;           /* H; D = H * head_dim */
+    size_t intermediate;    /* feed-forward width */
+    size_t vocab;           /* V */
+    size_t positions;       /* rows of the position table */
+    size_t position_offset; /* added to a token's position (RoBERTa: pad id + 1) */
+    size_t token_types;     /* rows of the token-type table; 0: none */
+    double norm_eps;
+    double hidden_dropout;    /* on the embedding output, the attention output and the feed-forward output */
+    double attention_dropout; /* on attention probabilities */
+} aoei_encoder_config;
+
+/* Slots: the encoder's weights as one flat array of tensors. Slot of layer l: AOEI_W_LAYERS + l * AOEI_LW_COUNT + AOEI_LW_*. */
+enum { AOEI_W_WORD, AOEI_W_POSITION, AOEI_W_TOKEN_TYPE, AOEI_W_EMBED_NORM, AOEI_W_EMBED_NORM_BIAS, AOEI_W_LAYERS };
+enum {
+    /* attention: weights [D,D], biases [1,D] */
+    AOEI_LW_Q,
+    AOEI_LW_Q_BIAS,
+    AOEI_LW_K,
+    AOEI_LW_K_BIAS,
+    AOEI_LW_V,
+    AOEI_LW_V_BIAS,
+    AOEI_LW_O,
+    AOEI_LW_O_BIAS,
+    /* after attention [1,D] */
+    AOEI_LW_NORM1,
+    AOEI_LW_NORM1_BIAS,
+    /* feed-forward: [I,D], [1,I], [D,I], [1,D] */
+    AOEI_LW_UP,
+    AOEI_LW_UP_BIAS,
+    AOEI_LW_DOWN,
+    AOEI_LW_DOWN_BIAS,
+    /* after the feed-forward [1,D] */
+    AOEI_LW_NORM2,
+    AOEI_LW_NORM2_BIAS,
+    AOEI_LW_COUNT
+};
+size_t aoei_slot_count(const aoei_encoder_config *c);
+static inline size_t aoei_layer_slot(size_t layer, size_t kind) {
+    return AOEI_W_LAYERS + layer * AOEI_LW_COUNT + kind;
+}
+
+typedef struct aoei_slot {
+    char name[128];    /* tensor name without the model prefix: "encoder.layer.0.attention.self.query.weight" */
+    size_t rows, cols; /* a vector is [1, cols] here and [cols] in the file */
+    int vector;        /* 1: one-dimensional in the file */
+    int decay;         /* 1: weight decay applies (matrices, embeddings included); 0: biases and norms */
+    int absent;        /* 1: this configuration has no such weight (no token types) */
+} aoei_slot;
+int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
+size_t aoei_parameter_count(const aoei_encoder_config *c);                         /* of all slots */
+
+struct aoei_arch {
+    const char *model_type;      /* config.json "model_type" */
+    const char *class_name;      /* written to "architectures": "BertModel" */
+    const char *const *prefixes; /* NULL-terminated prefixes a checkpoint's names may have: "", "bert." */
+    int (*read)(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+    int (*write)(const aoei_encoder_config *c, json_t *config);                         /* sets the keys of a new config.json */
+    void (*name)(char *out, size_t size, size_t slot_kind, size_t layer, int is_layer); /* tensor name of a slot */
+    size_t (*max_length)(const aoei_encoder_config *c);                                 /* positions a text may use */
+    aoe_pooling default_pooling;
+};
+extern const aoei_arch aoei_arch_bert;
+
+/* Reads config.json (already parsed); unknown model_type, or an option the encoder lacks, is AOE_EUNSUPPORTED and named. Sizes
+ * are checked: positive, D divisible by H, products that fit. */
+int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+const aoei_arch *aoei_arch_find(const char *model_type); /* NULL when unknown */
+const char *aoei_arch_names(void);                       /* comma-separated, for errors */
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ * The inference session: tokenizes a list of texts, batches them by length under
+ * a token budget, runs the encoder, pools, and puts the vectors back in order.
+ * One arena, laid out at creation for the largest batch; aoe_embed allocates only
+ * the token lists. It does not train and does not read files.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/encode.h"
+#include "model/encoder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct aoe_embedder {
+    aoe_model *model;          /* borrowed */
+    size_t batch_tokens;       /* tokens of a batch; a longer text is a batch of its own */
+    size_t failed;             /* text of the last failure, or (size_t)-1 */
+    aoei_arena arena;
+    aoei_encoder_state state;  /* in the arena */
+    aoei_tensor pooled;        /* [batch_tokens, D], in the arena */
+    aoei_batch_buffer buffer;  /* host arrays of the batch in flight */
+};
+
+void aoe_embedder_options_defaults(aoe_embedder_options *o)
+{
+    memset(o, 0, sizeof *o);
+    o->batch_tokens = 4096;
+}
+
+static int layout(aoe_embedder *e, aoei_arena *arena, aoe_error *err)
+{
+    const aoe_model *m = e->model;
+    const size_t longest = m->settings.max_length;
+    const size_t tokens = e->batch_tokens > longest ? e->batch_tokens : longest;
+    e->pooled = aoei_tensor_take(arena, tokens, m->config.hidden);
+    return aoei_encoder_layout(&e->state, m->ctx, &m->config, arena, tokens, tokens, longest, 0, err);
+}
+
+int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_options *options, aoe_error *err)
+{
+    *out = NULL;
+    aoe_embedder_options o;
+    aoe_embedder_options_defaults(&o);
+    if (options)
+        o = *options;
+    if (o.batch_tokens == 0)
+        return aoei_fail(err, AOE_EARG, "--batch-tokens must be at least 1");
+    aoe_embedder *e = aoei_calloc(1, sizeof *e);
+    if (!e)
+        return aoei_fail_nomem(err, sizeof *e);
+    e->model = m;
+    e->batch_tokens = o.batch_tokens;
+    e->failed = (size_t)-1;
+    aoei_arena plan;
+    aoei_arena_measure(&plan);
+    int code = layout(e, &plan, err);
+    if (!code)
+        code = aoei_arena_create(&e->arena, plan.used, err);
+    if (!code)
+        code = layout(e, &e->arena, err);
+    if (!code)
+        code = aoei_batch_buffer_create(&e->buffer, e->state.n_tokens, e->state.n_tokens, err);
+    if (code) {
+        aoe_embedder_destroy(e);
+        return code;
+    }
+    *out = e;
+    return AOE_OK;
+}
+
+void aoe_embedder_destroy(aoe_embedder *e)
+{
+    if (!e)
+        return;
+    aoei_batch_buffer_destroy(&e->buffer);
+    aoei_arena_destroy(&e->arena);
+    aoei_free(e);
+}
+
+size_t aoe_embed_failed_text(const aoe_embedder *e)
+{
+    return e->failed;
+}
+
+aoe_model *aoe_embedder_model(const aoe_embedder *e)
+{
+    return e->model;
+}
+
+/* Order of work: by length, then as given, so that equal inputs give equal batches. */
+typedef struct item {
+    size_t length, text;
+} item;
+
+static int by_length(const void *pa, const void *pb)
+{
+    const item *a = pa, *b = pb;
+    if (a->length != b->length)
+        return a->length < b->length ? -1 : 1;
+    return a->text < b->text ? -1 : a->text > b->text;
+}
+
+/* Runs the batch in the buffer; its texts are items[0..n_texts). */
+static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_error *err)
+{
+    const aoe_model *m = e->model;
+    const aoei_batch *b = &e->buffer.batch;
+    const size_t D = m->config.hidden;
+    const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
+    const aoei_tensor pooled = aoei_tensor_rows(e->pooled, 0, b->n_texts);
+    aoei_pool_forward(m->ctx, pooled, m->settings.pooling, aoei_encoder_hidden(&e->state, &m->config, 0, b->n_tokens), last, b);
+    if (m->settings.normalize)
+        aoei_l2_normalize(m->ctx, pooled);
+    for (size_t i = 0; i < b->n_texts; i++)
+        aoei_tensor_read(m->ctx, vectors + items[i].text * D, aoei_tensor_rows(pooled, i, 1));
+    for (size_t i = 0; i < b->n_texts; i++)
+        for (size_t k = 0; k < D; k++)
+            if (!isfinite(vectors[items[i].text * D + k])) {
+                e->failed = items[i].text;
+                return aoei_fail(err, AOE_ENUMERIC, "text %zu: its vector is not finite; the model's weights overflow", items[i].text);
+            }
+    return AOE_OK;
+}
+
+static int embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err)
+{
+    item *items = aoei_malloc_array(lists->n ? lists->n : 1, sizeof *items);
+    if (!items)
+        return aoei_fail_nomem(err, lists->n * sizeof *items);
+    for (size_t i = 0; i < lists->n; i++)
+        items[i] = (item){aoei_token_count(lists, i), i};
+    qsort(items, lists->n, sizeof *items, by_length);
+    int code = AOE_OK;
+    for (size_t i = 0; i < lists->n && !code;) {
+        aoei_batch_clear(&e->buffer);
+        size_t n = 0;
+        for (; i + n < lists->n; n++) {
+            const item *it = &items[i + n];
+            if (n > 0 && e->buffer.batch.n_tokens + it->length > e->batch_tokens)
+                break;
+            aoei_batch_add(&e->buffer, lists->ids + lists->offsets[it->text], it->length, (uint32_t)n);
+        }
+        code = run_batch(e, items + i, vectors, err);
+        i += n;
+    }
+    aoei_free(items);
+    return code;
+}
+
+int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err)
+{
+    aoei_token_lists lists;
+    int code = aoei_encode_texts(e->model, texts, n, &lists, &e->failed, err);
+    if (code)
+        return code;
+    for (size_t i = 0; info && i < n; i++)
+        info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i), .truncated = lists.truncated[i]};
+    code = embed_lists(e, &lists, vectors, err);
+    aoei_token_lists_free(&lists);
+    return code;
+}

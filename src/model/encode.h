@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * Texts to packed batches: tokenization of many texts on all threads, and the
+ * host arrays behind an aoei_batch. Shared by the embedder and the trainer.
+ */
+#ifndef AOEI_MODEL_ENCODE_H
+#define AOEI_MODEL_ENCODE_H
+
+#include "model/model.h"
+#include "nn/nn.h"
+
+/* The token ids of n texts, laid end to end. */
+typedef struct aoei_token_lists {
+    size_t n;
+    int32_t *ids;       /* [offsets[n]], owned */
+    size_t *offsets;    /* [n + 1], owned */
+    uint8_t *truncated; /* [n], owned */
+} aoei_token_lists;
+
+/* Tokenizes with the model's prompt and max length. On failure *failed (may be NULL) is the lowest text that failed, or (size_t)-1. */
+int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed, aoe_error *err);
+void aoei_token_lists_free(aoei_token_lists *l);
+static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i)
+{
+    return l->offsets[i + 1] - l->offsets[i];
+}
+
+/* Host arrays of a batch of up to max_tokens tokens and max_texts texts. */
+typedef struct aoei_batch_buffer {
+    aoei_batch batch;     /* points to the arrays below */
+    int32_t *ids;         /* [max_tokens], owned */
+    uint32_t *positions;  /* [max_tokens], owned */
+    uint32_t *offsets;    /* [max_texts + 1], owned */
+    uint32_t *text_index; /* [max_texts], owned */
+    size_t max_tokens, max_texts;
+} aoei_batch_buffer;
+
+int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err);
+void aoei_batch_buffer_destroy(aoei_batch_buffer *b); /* accepts a zeroed one */
+void aoei_batch_clear(aoei_batch_buffer *b);
+/* Appends one text (n > 0 ids); text_index keys its dropout masks. The caller keeps within the capacity. */
+void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index);
+
+#endif

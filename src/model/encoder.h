@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * The one encoder: forward and backward over packed batches. Which transformer
+ * it is, the configuration says. Activations live in the caller's arena; the
+ * code that lays them out is also the plan of their size.
+ */
+#ifndef AOEI_MODEL_ENCODER_H
+#define AOEI_MODEL_ENCODER_H
+
+#include "model/config.h"
+#include "nn/nn.h"
+
+/* Activations of one layer that backward needs. */
+typedef struct aoei_layer_state {
+    aoei_tensor qkv;    /* [N, 3D] */
+    aoei_tensor heads;  /* [N, D] attention output before its projection */
+    aoei_tensor sum1;   /* [N, D] input of norm 1 */
+    aoei_tensor stats1; /* [N, 2] */
+    aoei_tensor mid;    /* [N, D] output of norm 1 */
+    aoei_tensor up;     /* [N, I] before GELU */
+    aoei_tensor act;    /* [N, I] after GELU */
+    aoei_tensor sum2;   /* [N, D] input of norm 2 */
+    aoei_tensor stats2; /* [N, 2] */
+    aoei_tensor out;    /* [N, D] output of norm 2 */
+} aoei_layer_state;
+
+typedef struct aoei_encoder_state {
+    size_t n_tokens, n_texts, longest; /* what it was laid out for: upper bounds */
+    int training;                      /* 1: every layer has its own activations */
+    aoei_tensor embed_sum;             /* [N, D] input of the embedding norm (training) */
+    aoei_tensor embed_stats;           /* [N, 2] (training) */
+    aoei_tensor first;                 /* [N, D] embedding output, after dropout: layer 0 of golden cases */
+    aoei_layer_state *layers;          /* [layers], in the arena */
+    aoei_tensor scratch;               /* attention */
+    aoei_tensor grad_a, grad_b;        /* [N, D] gradient flowing down; its copy behind a dropout (training) */
+    aoei_tensor grad_heads;            /* [N, D] (training) */
+    aoei_tensor grad_wide;             /* [N, max(I, 3D)] (training) */
+    aoei_tensor grad_first;            /* [N, D] gradient of the embedding output from pooling (training) */
+} aoei_encoder_state;
+
+/* Lays the state out in `arena` (a measuring one plans). Bytes depend on the configuration, the bounds and the number of threads. */
+int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
+                        size_t n_tokens, size_t n_texts, size_t longest, int training, aoe_error *err);
+
+/* Dropout of one optimiser step; NULL in forward and backward: none. */
+typedef struct aoei_encoder_dropout {
+    double hidden, attention; /* probabilities */
+    uint32_t key[2];          /* aoei_dropout_key(seed, step) */
+} aoei_encoder_dropout;
+
+/* Runs the encoder. w: [aoei_slot_count]. Returns the last hidden state [N, D], in s (valid until the next call);
+ * s->first is the embedding output. Batch sizes must be within the layout's bounds. */
+aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
+                                 aoei_encoder_state *s, const aoei_encoder_dropout *drop);
+/* Output of layer l (0: embedding output) of the last training-mode forward. */
+aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens);
+/* Gradients of all weights += from dlast [N, D] = aoei_encoder_grad_last (the caller wrote it there) and, when
+ * with_first, from aoei_encoder_grad_first. grads: [aoei_slot_count], absent ones are skipped. */
+void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
+                           const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first);
+/* Where the caller puts the gradient of the last hidden state, and of the embedding output, for a batch of n_tokens. */
+aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens);
+aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens);
+
+#endif

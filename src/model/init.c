@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ * A new model directory: a vocabulary trained or copied, and weights as BERT
+ * begins: normal with standard deviation 0.02, norms 1, biases 0. A weight is a
+ * pure function of (seed, slot, index), whatever the number of threads.
+ */
+#include "model/init.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/pool.h"
+#include "base/random.h"
+#include "model/model.h"
+#include "nn/context.h"
+
+#define WEIGHT_SD   0.02
+#define TOKEN_TYPES 2 /* as published models have, though a text alone uses the first only */
+#define NORM_EPS    1e-12
+
+static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
+
+static int check_request(const char *dir, const aoe_init_options *o, aoe_error *err) {
+    if (!o->tokenizer_from && !o->n_texts)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: no tokenizer: give texts to train a vocabulary on, or a model directory to copy it from", dir);
+    if (o->tokenizer_from && o->n_texts)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
+    if (aoei_is_model_dir(dir) && !o->force)
+        return aoei_fail(err, AOE_EEXIST,
+                         "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
+    return aoei_check_writable_dir(dir, err);
+}
+
+/* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
+static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
+    aoei_encoder_config c = {
+        .arch = &aoei_arch_bert,
+        .hidden = o->shape.hidden,
+        .layers = o->shape.layers,
+        .heads = o->shape.heads,
+        .intermediate = o->shape.intermediate,
+        .vocab = o->shape.vocab ? o->shape.vocab : vocab,
+        .positions = o->shape.positions,
+        .token_types = TOKEN_TYPES,
+        .norm_eps = NORM_EPS,
+        .hidden_dropout = o->dropout,
+        .attention_dropout = o->dropout,
+    };
+    json_decref(m->config_json);
+    m->config_json = json_pack("{s:[s]}", "architectures", c.arch->class_name);
+    if (!m->config_json || c.arch->write(&c, m->config_json) ||
+        json_object_set_new(m->config_json, "torch_dtype", json_string("float32")))
+        return aoei_fail_nomem(err, sizeof c);
+    int rc = aoei_config_read(&m->config, m->config_json, shape_file, err);
+    if (rc == AOE_EFORMAT) {
+        rc = AOE_EARG; /* the caller's numbers, not a file's */
+        if (err)
+            err->code = rc;
+    }
+    return rc;
+}
+
+/* Trains a vocabulary and reads it back through the staging folder of dir. */
+static int train_tokenizer(aoe_tokenizer **t, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
+                           aoe_error *err) {
+    aoei_wordpiece_trainer *trainer = NULL;
+    aoei_wordpiece_options w;
+    char *staging = NULL;
+    aoei_wordpiece_options_defaults(&w);
+    w.vocab_size = o->vocab_size;
+    w.lowercase = o->lowercase;
+    w.model_max_length = o->shape.positions;
+    int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
+    if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
+        goto done;
+    if (!(staging = aoei_model_staging(dir)))
+        rc = aoei_fail_nomem(err, strlen(dir));
+    else if (!(rc = aoei_make_dir(staging, err))) {
+        rc = aoei_wordpiece_save(trainer, staging, err);
+        if (!rc)
+            rc = aoe_tokenizer_open(t, staging, err);
+        aoei_remove_tree(staging, NULL);
+    }
+done:
+    aoei_free(staging);
+    aoei_wordpiece_trainer_destroy(trainer);
+    return rc;
+}
+
+typedef struct filling {
+    const aoe_model *m;
+    float **to; /* [slots], NULL: absent */
+    uint64_t seed;
+} filling;
+
+static int is_norm(size_t slot) {
+    if (slot < AOEI_W_LAYERS)
+        return slot == AOEI_W_EMBED_NORM;
+    size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
+    return kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM2;
+}
+
+static void fill_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const filling *f = arg;
+    aoei_slot slot;
+    aoei_rng rng;
+    aoei_slot_describe(&f->m->config, task, &slot);
+    aoei_rng_init(&rng, f->seed, AOEI_STREAM_INIT, (uint32_t)task);
+    for (size_t i = 0; f->to[task] && i < slot.rows * slot.cols; i++)
+        f->to[task][i] = is_norm(task) ? 1.0f : slot.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+}
+
+static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {
+    size_t n = aoei_slot_count(&m->config), floats = aoei_parameter_count(&m->config), used = 0;
+    float **to = aoei_calloc(n, sizeof *to);
+    m->weights = aoei_calloc(n, sizeof *m->weights);
+    m->converted = aoei_aligned(floats * sizeof(float));
+    int rc = to && m->weights && m->converted ? 0 : aoei_fail_nomem(err, floats * sizeof(float));
+    for (size_t i = 0; i < n && !rc; i++) {
+        aoei_slot slot;
+        aoei_slot_describe(&m->config, i, &slot);
+        if (slot.absent)
+            continue;
+        to[i] = m->converted + used;
+        used += slot.rows * slot.cols;
+        m->weights[i] = aoei_tensor_wrap(to[i], slot.rows, slot.cols);
+    }
+    if (!rc)
+        aoei_parallel_for(m->ctx->pool, n, fill_task, &(filling){m, to, seed});
+    aoei_free(to);
+    return rc;
+}
+
+static int make_settings(aoe_model *m, aoe_error *err) {
+    m->prefix = "";
+    m->storage = "F32";
+    m->settings.pooling = m->config.arch->default_pooling;
+    m->settings.pooling_from = m->settings.max_length_from = "default";
+    m->settings.max_length = m->config.arch->max_length(&m->config);
+    m->settings.prompt = aoei_strdup("");
+    return m->settings.prompt ? 0 : aoei_fail_nomem(err, 1);
+}
+
+/* The tokenizer, and the configuration checked against it. */
+static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
+    int rc = o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err)
+                               : train_tokenizer(&m->tokenizer, m->dir, o, feed, user, err);
+    if (rc)
+        return rc;
+    size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
+    if (o->shape.vocab && o->shape.vocab < n)
+        return aoei_fail(err, AOE_EARG,
+                         "the shape has a vocabulary of %zu, the tokenizer %zu tokens; ask for at least as many or 0",
+                         o->shape.vocab, n);
+    return make_config(m, o, n, err);
+}
+
+int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
+                   aoe_error *err) {
+    aoei_json_init();
+    int rc = check_request(dir, o, err), existed = aoei_exists(dir);
+    if (rc)
+        return rc;
+    aoe_model *m = aoei_calloc(1, sizeof *m);
+    if (!m)
+        return aoei_fail_nomem(err, sizeof *m);
+    m->ctx = ctx;
+    m->dir = aoei_strdup(dir);
+    if (!m->dir)
+        rc = aoei_fail_nomem(err, strlen(dir));
+    /* sizes that cannot work are refused before a vocabulary is trained for them */
+    if (!rc && !(rc = make_config(m, o, 1, err)) && !(rc = make_tokenizer(m, o, feed, user, err)) &&
+        !(rc = make_weights(m, o->seed, err)) && !(rc = make_settings(m, err)))
+        rc = aoei_model_save(m, dir, NULL, err);
+    aoe_model_close(m);
+    if (rc && !existed)
+        rmdir(dir);
+    return rc;
+}

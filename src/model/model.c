@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT
+ * Opening a model directory: config.json, every weight found, of the right
+ * shape and finite, the tokenizer when there is one, the settings. Weights stay
+ * in the mapping where they are aligned float32; else they are converted once.
+ * What an open model says never changes.
+ */
+#include "model/model.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/pool.h"
+#include "model/settings.h"
+#include "nn/context.h"
+#include "text/tokenizer.h"
+
+#define FLOATS_PER_LINE (AOEI_ALIGN / sizeof(float))
+
+static size_t round_floats(size_t n) {
+    return (n + FLOATS_PER_LINE - 1) / FLOATS_PER_LINE * FLOATS_PER_LINE;
+}
+
+/* Finds prefix + name, or its older spelling (LayerNorm.gamma, LayerNorm.beta). */
+static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
+    static const struct {
+        const char *now, *older;
+    } spellings[] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const aoei_st_tensor *t = aoei_safetensors_find(f, full);
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !t; i++) {
+        size_t len = strlen(full), tail = strlen(spellings[i].now);
+        if (len >= tail && !strcmp(full + len - tail, spellings[i].now)) {
+            snprintf(full + len - tail, sizeof full - (len - tail), "%s", spellings[i].older);
+            return aoei_safetensors_find(f, full);
+        }
+    }
+    return t;
+}
+
+/* The prefix of this checkpoint's names: the one under which the word embeddings are there. */
+static int detect_prefix(aoe_model *m, aoe_error *err) {
+    aoei_slot word;
+    aoei_slot_describe(&m->config, AOEI_W_WORD, &word);
+    for (const char *const *p = m->config.arch->prefixes; *p; p++)
+        if (find_tensor(m->file, *p, word.name)) {
+            m->prefix = *p;
+            return 0;
+        }
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the weights have no tensor '%s', with or without a prefix: they are not of a %s model", m->dir,
+                     word.name, m->config.arch->class_name);
+}
+
+/* "[30522, 256]" */
+static const char *shape_text(char *buf, size_t size, const size_t *shape, size_t n) {
+    size_t at = 0;
+    buf[at++] = '[';
+    for (size_t i = 0; i < n && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%zu", i ? ", " : "", shape[i]);
+    snprintf(buf + (at < size ? at : size - 1), size - (at < size ? at : size - 1), "]");
+    return buf;
+}
+
+/* One slot's tensor: present, of the right shape, of a type that is read. */
+static int check_tensor(const aoe_model *m, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
+    const aoei_st_tensor *t = *out = find_tensor(m->file, m->prefix, slot->name);
+    const size_t want[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
+    const size_t n_dims = slot->vector ? 1 : 2;
+    char has[256], needs[64];
+    if (!t) {
+        const aoei_st_tensor *any = aoei_safetensors_at(m->file, 0); /* there is one: the prefix was found */
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: tensor '%s%s' is missing: the checkpoint is incomplete or config.json is of another model",
+                         aoei_safetensors_path(m->file, any), m->prefix, slot->name);
+    }
+    const char *path = aoei_safetensors_path(m->file, t);
+    if (t->n_dims != n_dims || memcmp(t->shape, want, n_dims * sizeof *want) != 0)
+        return aoei_fail(
+            err, AOE_EFORMAT, "%s: tensor '%s' has shape %s, config.json asks for %s: one of them is of another model", path,
+            t->name, shape_text(has, sizeof has, t->shape, t->n_dims), shape_text(needs, sizeof needs, want, n_dims));
+    if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: tensor '%s' is of %s; weights are read as F32, F16 or BF16: convert the model", path, t->name,
+                         aoei_st_dtype_name(t->dtype));
+    return 0;
+}
+
+static int is_mappable(const aoei_st_tensor *t) {
+    return t->dtype == AOEI_ST_F32 && (uintptr_t)t->data % sizeof(float) == 0;
+}
+
+typedef struct conversion {
+    const aoei_st_tensor **found; /* [slots] */
+    float **to;                   /* [slots], NULL: stays where it is */
+} conversion;
+
+static void convert_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    conversion *c = arg;
+    if (c->to[task])
+        aoei_st_to_float(c->to[task], c->found[task]);
+}
+
+/* Points every weight at its data: into the mapping, or into one converted block. found: [slots], NULL where absent. */
+static int place_weights(aoe_model *m, const aoei_st_tensor **found, aoe_error *err) {
+    size_t n = aoei_slot_count(&m->config), floats = 0, used = 0;
+    float **to = aoei_calloc(n, sizeof *to);
+    if (!to)
+        return aoei_fail_nomem(err, n * sizeof *to);
+    for (size_t i = 0; i < n; i++)
+        if (found[i]) {
+            m->stored_bytes += found[i]->bytes;
+            floats += is_mappable(found[i]) ? 0 : round_floats(aoei_st_elements(found[i]));
+        }
+    m->converted_bytes = floats * sizeof(float);
+    if (floats && !(m->converted = aoei_aligned(m->converted_bytes))) {
+        aoei_free(to);
+        return aoei_fail_nomem(err, m->converted_bytes);
+    }
+    for (size_t i = 0; i < n; i++) {
+        aoei_slot slot;
+        if (!found[i])
+            continue;
+        aoei_slot_describe(&m->config, i, &slot);
+        if (!is_mappable(found[i])) {
+            to[i] = m->converted + used;
+            used += round_floats(aoei_st_elements(found[i]));
+        }
+        const float *data = to[i] ? to[i] : (const float *)(const void *)found[i]->data;
+        m->weights[i] = aoei_tensor_wrap(data, slot.rows, slot.cols);
+    }
+    if (floats)
+        aoei_parallel_for(m->ctx->pool, n, convert_task, &(conversion){found, to});
+    aoei_free(to);
+    return 0;
+}
+
+static const char *storage_name(const aoei_st_tensor **found, size_t n) {
+    const aoei_st_tensor *first = found[0];
+    for (size_t i = 0; i < n; i++)
+        if (found[i] && found[i]->dtype != first->dtype)
+            return "mixed";
+    return aoei_st_dtype_name(first->dtype);
+}
+
+/* Names the first element of t that is NaN or infinite. */
+static int fail_not_finite(const aoei_safetensors *f, const aoei_st_tensor *t, aoe_error *err) {
+    size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
+    float v = 0;
+    for (; i < n; i++) {
+        aoei_st_tensor one = *t;
+        one.n_dims = 0;
+        one.data = t->data + i * size;
+        aoei_st_to_float(&v, &one);
+        if (!isfinite(v))
+            break;
+    }
+    return aoei_fail(err, AOE_ENUMERIC,
+                     "%s: tensor '%s' holds %s at element %zu: the model is damaged, fetch or train it again",
+                     aoei_safetensors_path(f, t), t->name, isnan(v) ? "NaN" : "infinity", i);
+}
+
+static int load_weights(aoe_model *m, aoe_error *err) {
+    size_t n = aoei_slot_count(&m->config);
+    const aoei_st_tensor **found = aoei_calloc(n, sizeof *found);
+    int rc = 0;
+    m->weights = aoei_calloc(n, sizeof *m->weights);
+    if (!found || !m->weights)
+        rc = aoei_fail_nomem(err, n * sizeof *m->weights);
+    if (!rc)
+        rc = detect_prefix(m, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        aoei_slot slot;
+        aoei_slot_describe(&m->config, i, &slot);
+        if (!slot.absent)
+            rc = check_tensor(m, &slot, &found[i], err);
+    }
+    if (!rc)
+        rc = place_weights(m, found, err);
+    for (size_t i = 0; i < n && !rc; i++)
+        if (found[i] && !aoei_tensor_finite(m->ctx, m->weights[i]))
+            rc = fail_not_finite(m->file, found[i], err);
+    if (!rc)
+        m->storage = storage_name(found, n);
+    aoei_free(found);
+    return rc;
+}
+
+/* 1 when the slot is the weight of a linear layer. */
+static int is_linear(size_t slot) {
+    size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
+    return slot >= AOEI_W_LAYERS && (kind == AOEI_LW_Q || kind == AOEI_LW_K || kind == AOEI_LW_V || kind == AOEI_LW_O ||
+                                     kind == AOEI_LW_UP || kind == AOEI_LW_DOWN);
+}
+
+size_t aoei_model_packed_floats(const aoe_model *m) {
+    size_t total = 0;
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
+        if (is_linear(i))
+            total += round_floats(aoei_weight_packed_size(m->ctx, m->weights[i].rows, m->weights[i].cols));
+    return total;
+}
+
+/* Copies of the linear weights laid out for the kernels. */
+static int pack_weights(aoe_model *m, aoe_error *err) {
+    size_t used = 0, floats = aoei_model_packed_floats(m);
+    if (!floats)
+        return 0;
+    m->packed = aoei_aligned(floats * sizeof(float));
+    if (!m->packed)
+        return aoei_fail_nomem(err, floats * sizeof(float));
+    m->packed_bytes = floats * sizeof(float);
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        if (!is_linear(i))
+            continue;
+        size_t size = aoei_weight_packed_size(m->ctx, m->weights[i].rows, m->weights[i].cols);
+        if (size)
+            aoei_weight_pack(m->ctx, &m->weights[i], m->packed + used);
+        used += round_floats(size);
+    }
+    return 0;
+}
+
+static int load_config(aoe_model *m, aoe_error *err) {
+    if (!aoei_exists(m->dir))
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: no such directory; name a model directory (config.json, model.safetensors, tokenizer files)",
+                         m->dir);
+    char *path = aoei_path_join(m->dir, "config.json");
+    if (!path)
+        return aoei_fail_nomem(err, strlen(m->dir));
+    int rc;
+    if (!aoei_exists(path))
+        rc = aoei_fail(err, AOE_ENOENT, "%s: no config.json; name a model directory in the Hugging Face layout", m->dir);
+    else
+        rc = aoei_json_load(&m->config_json, path, err);
+    if (!rc)
+        rc = aoei_config_read(&m->config, m->config_json, path, err);
+    aoei_free(path);
+    return rc;
+}
+
+static int load_tokenizer(aoe_model *m, aoe_error *err) {
+    int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->dir, err);
+    if (rc || !m->tokenizer)
+        return rc;
+    size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
+    if (n > m->config.vocab)
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the tokenizer has ids up to %zu, the model embeds %zu (vocab_size of config.json): they do not belong together",
+            m->dir, n - 1, m->config.vocab);
+    return 0;
+}
+
+static int check_options(const aoe_model_options *o, aoe_error *err) {
+    if (o->dtype == AOE_DTYPE_BF16)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "dtype bf16 is not in the engine yet; f32 is available (auto chooses it)");
+    if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32)
+        return aoei_fail(err, AOE_EARG, "dtype %d is unknown; use f32 or auto", (int)o->dtype);
+    if (o->normalize < -1 || o->normalize > 1)
+        return aoei_fail(err, AOE_EARG, "normalize is %d; use -1 (the directory's), 0 or 1", o->normalize);
+    return 0;
+}
+
+static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o, int packed,
+                      aoe_error *err) {
+    aoe_model_options defaults;
+    aoe_model_options_defaults(&defaults);
+    o = o ? o : &defaults;
+    *out = NULL;
+    int rc = check_options(o, err);
+    if (rc)
+        return rc;
+    aoe_model *m = aoei_calloc(1, sizeof *m);
+    if (!m)
+        return aoei_fail_nomem(err, sizeof *m);
+    m->ctx = ctx;
+    m->dir = aoei_strdup(dir);
+    if (!m->dir)
+        rc = aoei_fail_nomem(err, strlen(dir));
+    if (rc || (rc = load_config(m, err)) || (rc = aoei_safetensors_open_dir(&m->file, dir, err)) ||
+        (rc = load_weights(m, err)) || (rc = load_tokenizer(m, err)) ||
+        (rc = aoei_settings_read(&m->settings, &m->record, dir, &m->config, o, err)) ||
+        (packed && (rc = pack_weights(m, err)))) {
+        aoe_model_close(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+void aoe_model_options_defaults(aoe_model_options *o) {
+    *o = (aoe_model_options){.dtype = AOE_DTYPE_AUTO, .pooling = AOE_POOLING_AUTO, .normalize = -1};
+}
+
+int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
+    return open_model(m, ctx, dir, o, 1, err);
+}
+
+int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
+    return open_model(m, ctx, dir, o, 0, err);
+}
+
+int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *weights, aoe_error *err) {
+    size_t n = aoei_slot_count(&base->config);
+    *out = NULL;
+    aoe_model *m = aoei_calloc(1, sizeof *m);
+    if (!m)
+        return aoei_fail_nomem(err, sizeof *m);
+    m->view = 1;
+    m->ctx = base->ctx;
+    m->config = base->config;
+    m->tokenizer = base->tokenizer;
+    m->storage = "F32";
+    m->prefix = base->prefix;
+    m->base = base;
+    m->config_json = json_incref(base->config_json);
+    m->record = json_incref(base->record);
+    m->dir = aoei_strdup(base->dir);
+    m->weights = aoei_malloc_array(n, sizeof *m->weights);
+    int rc = m->dir && m->weights ? aoei_settings_copy(&m->settings, &base->settings, err)
+                                  : aoei_fail_nomem(err, n * sizeof *m->weights);
+    if (rc) {
+        aoe_model_close(m);
+        return rc;
+    }
+    memcpy(m->weights, weights, n * sizeof *weights);
+    *out = m;
+    return 0;
+}
+
+void aoe_model_close(aoe_model *m) {
+    if (!m)
+        return;
+    if (!m->view)
+        aoe_tokenizer_close(m->tokenizer);
+    aoei_settings_free(&m->settings);
+    json_decref(m->config_json);
+    json_decref(m->record);
+    aoei_aligned_free(m->packed);
+    aoei_aligned_free(m->converted);
+    aoei_safetensors_close(m->file);
+    aoei_free(m->weights);
+    aoei_free(m->dir);
+    aoei_free(m);
+}
+
+void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
+    const aoei_encoder_config *c = &m->config;
+    *info = (aoe_model_info){
+        .architecture = c->arch->model_type,
+        .hidden = c->hidden,
+        .layers = c->layers,
+        .heads = c->heads,
+        .intermediate = c->intermediate,
+        .vocab = c->vocab,
+        .positions = c->positions,
+        .token_types = c->token_types,
+        .parameters = aoei_parameter_count(c),
+        .dims = aoe_model_dims(m),
+        .pooling = m->settings.pooling,
+        .pooling_from = m->settings.pooling_from,
+        .max_length = m->settings.max_length,
+        .max_length_from = m->settings.max_length_from,
+        .prompt = m->settings.prompt,
+        .normalize = m->settings.normalize,
+        .dtype = AOE_DTYPE_F32,
+        .storage = m->storage,
+        .tokenizer = m->tokenizer ? aoe_tokenizer_kind(m->tokenizer) : NULL,
+        .dropout = c->hidden_dropout,
+    };
+}
+
+size_t aoe_model_dims(const aoe_model *m) {
+    return m->config.hidden; /* every pooling keeps the size */
+}
+
+const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m) {
+    return m->tokenizer;
+}
+
+int aoei_entry_exists(const char *dir, const char *name) {
+    char path[PATH_MAX]; /* a longer name cannot be opened either */
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    return n > 0 && (size_t)n < sizeof path && aoei_exists(path);
+}
+
+int aoei_is_model_dir(const char *dir) {
+    return aoei_entry_exists(dir, "config.json") &&
+           (aoei_entry_exists(dir, "model.safetensors") || aoei_entry_exists(dir, "model.safetensors.index.json"));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * The inside of aoe_model: configuration, weights, tokenizer and the settings
+ * that make a text a vector. Immutable after open. The trainer makes one over
+ * its own master weights with aoei_model_view.
+ */
+#ifndef AOEI_MODEL_MODEL_H
+#define AOEI_MODEL_MODEL_H
+
+#include "aoe.h"
+#include "model/config.h"
+#include "model/safetensors.h"
+#include "nn/tensor.h"
+
+/* What a model directory says about making vectors (aoe.json, else sentence-transformers files, else defaults). */
+typedef struct aoei_settings {
+    aoe_pooling pooling;
+    const char *pooling_from; /* static: "aoe.json", "1_Pooling/config.json", "default", "option" */
+    size_t max_length;
+    const char *max_length_from; /* static */
+    char *prompt;                /* owned; a template with {text}; "" for none */
+    json_t *prompts;             /* owned; the directory's other templates by name, kept for its readers; NULL for none */
+    int normalize;
+    int lowercase; /* sentence_bert_config.json do_lower_case: lower the text before the tokenizer */
+} aoei_settings;
+
+struct aoe_model {
+    aoe_context *ctx; /* borrowed */
+    char *dir;        /* owned; where it was opened */
+    aoei_encoder_config config;
+    aoei_tensor *weights;   /* owned array [aoei_slot_count], memory below or the mapping's */
+    aoei_safetensors *file; /* owned; NULL for a view */
+    float *converted;       /* owned; weights stored as F16 or BF16 (or misaligned), as float */
+    size_t converted_bytes;
+    size_t stored_bytes; /* of the weights in the file; 0 for a view */
+    float *packed;       /* owned; packed copies for inference, NULL for a view */
+    size_t packed_bytes;
+    aoe_tokenizer *tokenizer; /* owned unless view; NULL when the directory has none */
+    aoei_settings settings;   /* owned; options applied */
+    json_t *config_json;      /* owned; config.json as read */
+    json_t *record;           /* owned; the training record of aoe.json, or NULL */
+    const char *storage;      /* static: "F32" ... */
+    const char *prefix;       /* static; of the tensor names in file: "", "bert." */
+    const aoe_model *base;    /* borrowed; of a view: the model whose other tensors are saved with it. Else NULL */
+    int view;                 /* 1: weights and tokenizer belong to somebody else */
+};
+
+/* Opens the directory without packing copies for inference (training, saving). */
+int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
+/* A model with the configuration, tokenizer and settings of `base` over other weights ([aoei_slot_count] tensors, copied
+ * array). base must outlive it. Close with aoe_model_close. */
+int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *weights, aoe_error *err);
+
+/* Writes a complete model directory: config.json, model.safetensors (F32, names without prefix, `pooler.*` of the source
+ * carried over), tokenizer files, aoe.json (with `record`, borrowed, may be NULL), sentence-transformers files in their old
+ * form, README.md. Everything is staged beside and renamed, the weights last; a directory that had other weights loses them
+ * first, so that it is never a mixture; on failure the old model is back. Other things in `dir` (checkpoints/) stay. */
+int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
+/* Name of the folder of `dir` in which this process stages what it writes; free with aoei_free, NULL: no memory. */
+char *aoei_model_staging(const char *dir);
+/* What sentence-transformers, text-embeddings-inference and angle_emb cannot express of these settings, as one sentence
+ * (static or in buf), or NULL. */
+const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size);
+/* Floats of the packed copies of the linear weights on this model's context, whether made or not. */
+size_t aoei_model_packed_floats(const aoe_model *m);
+/* 1 when DIR/name exists. */
+int aoei_entry_exists(const char *dir, const char *name);
+/* 1 when DIR holds a model (config.json and weights). */
+int aoei_is_model_dir(const char *dir);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * README.md of a model directory: what the model is, how it makes vectors, how
+ * it was trained, how to use it here and elsewhere, and what elsewhere cannot do.
+ * Plain Markdown with the header that model hubs read; no date, so that the same
+ * model gives the same file.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "model/settings.h"
+
+static void put(aoei_buffer *b, const char *text) {
+    aoei_buffer_append(b, text, strlen(text));
+}
+
+static void put_model(aoei_buffer *b, const aoe_model *m) {
+    const aoei_encoder_config *c = &m->config;
+    const aoei_settings *s = &m->settings;
+    put(b, "---\n"
+           "library_name: sentence-transformers\n"
+           "pipeline_tag: sentence-similarity\n"
+           "tags:\n- aoe\n- sentence-transformers\n- sentence-similarity\n- feature-extraction\n"
+           "---\n\n"
+           "# Text-embedding model\n\n");
+    aoei_buffer_printf(
+        b,
+        "This model turns a text into a vector of %zu numbers; the cosine of two vectors says how alike two texts "
+        "are in meaning. It was written by aoe (angle-optimized embeddings) %s.\n\n",
+        aoe_model_dims(m), aoe_version());
+    put(b, "| property | value |\n| --- | --- |\n");
+    aoei_buffer_printf(b, "| architecture | %s: %zu layers, hidden size %zu, %zu heads, feed-forward size %zu |\n",
+                       c->arch->model_type, c->layers, c->hidden, c->heads, c->intermediate);
+    aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_parameter_count(c), c->vocab);
+    aoei_buffer_printf(b, "| pooling | %s |\n| longest text | %zu tokens |\n| vectors of unit length | %s |\n",
+                       aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
+}
+
+static int append(const char *text, size_t len, void *buffer) {
+    return aoei_buffer_append(buffer, text, len) ? -1 : 0;
+}
+
+/* The prompt as a JSON string: one line, whatever it holds. 0, or AOE_ENOMEM. */
+static int put_prompt(aoei_buffer *b, const char *prompt) {
+    if (!*prompt)
+        return aoei_buffer_printf(b, "| prompt | none |\n");
+    json_t *v = json_string(prompt);
+    put(b, "| prompt | `");
+    int rc = v && !json_dump_callback(v, append, b, JSON_ENCODE_ANY) ? 0 : AOE_ENOMEM;
+    json_decref(v);
+    put(b, "` |\n");
+    return rc;
+}
+
+static void put_use(aoei_buffer *b, const aoei_settings *s) {
+    char limits[512];
+    const char *sentence = aoei_settings_limits(s, limits, sizeof limits);
+    put(b,
+        "\n## Use\n\nWith aoe:\n\n"
+        "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
+    if (s->pooling != AOE_POOLING_FIRST_LAST_AVG)
+        put(b, "\nWith sentence-transformers:\n\n"
+               "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
+               "model = SentenceTransformer(\"DIR\")\n"
+               "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
+    if (sentence)
+        aoei_buffer_printf(b, "\n## Limits\n\nUse aoe for this model: %s.\n", sentence);
+}
+
+static int put_record(aoei_buffer *b, const json_t *record) {
+    if (!record)
+        return 0;
+    put(b, "\n## Training\n\n```json\n");
+    if (json_dump_callback(record, append, b, JSON_INDENT(2)))
+        return AOE_ENOMEM;
+    put(b, "\n```\n");
+    return 0;
+}
+
+int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
+    aoei_buffer b = {0};
+    char *path = aoei_path_join(dir, "README.md");
+    put_model(&b, m);
+    int rc = put_prompt(&b, m->settings.prompt);
+    put_use(&b, &m->settings);
+    if (!rc)
+        rc = put_record(&b, record);
+    rc = rc || b.failed || !path ? aoei_fail_nomem(err, b.len) : aoei_write_file(path, b.data, b.len, err);
+    aoei_free(path);
+    aoei_buffer_free(&b);
+    return rc;
+}

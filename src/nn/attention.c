@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ * Scaled dot-product attention (Vaswani et al. 2017) of packed texts, one (text, key-value
+ * head) a task, with the probabilities of a block of ROWS queries in memory at a time.
+ * Scratch therefore grows with ROWS times the longest text; backward recomputes.
+ *
+ * Order: queries of a head ascend block by block and heads of a group ascend, so every
+ * element of dk and dv is one chain over (head, query). A text's result depends on the
+ * text alone. Causal rows end at their own token: softmax sees exactly those entries.
+ */
+#include <string.h>
+
+#include "nn/nn.h"
+
+enum {
+    ROWS = 64,  /* queries of a block */
+    CHUNK = 512 /* queries of a forward task: a long text is shared by several */
+};
+
+typedef struct attention_job {
+    const aoe_context *ctx;
+    const aoei_attention *a;
+    const aoei_batch *batch;
+    aoei_tensor q, k, v, out; /* backward: out = dout */
+    aoei_tensor dq, dk, dv;   /* backward only */
+    float *scratch;           /* [threads, worker_scratch] */
+    size_t chunks;            /* forward tasks of the longest text and one head */
+} attention_job;
+
+/* One (text, head) with the scratch of the worker that runs it. */
+typedef struct head_work {
+    const attention_job *job;
+    size_t first, T;         /* rows [first, first + T) of the tensors */
+    size_t q_col, k_col;     /* first columns of the head in q, out and in k, v */
+    aoei_dropout_row drop;   /* counter[1] is the query's */
+    float *p, *dropped, *ds; /* [ROWS, ld] probabilities, after dropout, their gradient */
+    size_t ld;
+    float *packed_k, *packed_v; /* k^T and v^T, packed as right-hand sides [d, T] */
+    float *gemm_scratch;
+} head_work;
+
+static size_t round16(size_t n) {
+    return (n + 15) / 16 * 16;
+}
+
+static size_t block_floats(size_t T) {
+    return (T < ROWS ? T : ROWS) * round16(T);
+}
+
+static size_t packed_floats(const aoe_context *ctx, const aoei_attention *a, size_t T) {
+    return round16(ctx->kernels.gemm_f32_packed_size(a->head_dim, T));
+}
+
+static size_t worker_scratch(const aoe_context *ctx, const aoei_attention *a, size_t longest) {
+    return 3 * block_floats(longest) + 2 * packed_floats(ctx, a, longest);
+}
+
+size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, size_t longest) {
+    return aoei_pool_threads(ctx->pool) * worker_scratch(ctx, a, longest);
+}
+
+static float *at(aoei_tensor t, size_t row, size_t col) {
+    return t.data + row * t.ld + col;
+}
+
+static void multiply(const head_work *w, aoei_gemm_f32 g) {
+    w->job->ctx->kernels.gemm_f32(&g, w->gemm_scratch);
+}
+
+static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
+    const aoei_batch *b = j->batch;
+    memset(w, 0, sizeof *w);
+    w->job = j;
+    w->first = b->offsets[text];
+    w->T = b->offsets[text + 1] - b->offsets[text];
+    w->ld = round16(w->T);
+    w->drop = (aoei_dropout_row){
+        .key = {j->a->drop.key[0], j->a->drop.key[1]},
+        .counter = {0, 0, b->text_index ? b->text_index[text] : (uint32_t)text, 0},
+        .threshold = (uint32_t)(j->a->drop.p * 4294967296.0),
+        .scale = (float)(1.0 / (1.0 - j->a->drop.p)),
+    };
+    const size_t block = block_floats(b->longest), packed = packed_floats(j->ctx, j->a, b->longest);
+    float *s = j->scratch + worker * worker_scratch(j->ctx, j->a, b->longest);
+    w->p = s;
+    w->dropped = s + block;
+    w->ds = s + 2 * block;
+    w->packed_k = s + 3 * block;
+    w->packed_v = w->packed_k + packed;
+    w->gemm_scratch = aoei_worker_scratch(j->ctx, worker);
+}
+
+static void start_head(head_work *w, size_t head) {
+    w->q_col = head * w->job->a->head_dim;
+    w->drop.counter[3] = w->job->a->drop.site << 16 | (uint32_t)head;
+}
+
+/* Packs x^T [d, T] of the text's rows of a key-value head; its prefixes of columns are packed forms, too. */
+static void pack_transposed(const head_work *w, float *packed, aoei_tensor x) {
+    w->job->ctx->kernels.gemm_f32_pack(packed, at(x, w->first, w->k_col), 1, x.ld, w->job->a->head_dim, 0, w->T);
+}
+
+/* Keys that the block of queries [q0, q0 + rows) sees. */
+static size_t block_keys(const head_work *w, size_t q0, size_t rows) {
+    return w->job->a->causal ? q0 + rows : w->T;
+}
+
+/* Keys that one query sees. */
+static size_t row_keys(const head_work *w, size_t query) {
+    return w->job->a->causal ? query + 1 : w->T;
+}
+
+/* y = dropout of x for the keys that each query sees; y may be x. */
+static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows) {
+    for (size_t r = 0; r < rows; r++) {
+        w->drop.counter[1] = (uint32_t)(q0 + r);
+        w->job->ctx->kernels.dropout_f32(y + r * w->ld, x + r * w->ld, NULL, &w->drop, row_keys(w, q0 + r));
+    }
+}
+
+/* Zeros where a query of the block does not see a key. */
+static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, size_t keys) {
+    for (size_t r = 0; r < rows; r++) {
+        const size_t n = row_keys(w, q0 + r);
+        memset(x + r * w->ld + n, 0, (keys - n) * sizeof *x);
+    }
+}
+
+/* p[rows, keys] = softmax(scale q k^T) */
+static void probabilities(const head_work *w, size_t q0, size_t rows, size_t keys) {
+    const attention_job *j = w->job;
+    multiply(w, (aoei_gemm_f32){.M = rows,
+                                .N = keys,
+                                .K = j->a->head_dim,
+                                .a = at(j->q, w->first + q0, w->q_col),
+                                .a_row = j->q.ld,
+                                .a_col = 1,
+                                .packed = w->packed_k,
+                                .c = w->p,
+                                .c_row = w->ld,
+                                .scale = (float)j->a->scale});
+    for (size_t r = 0; r < rows; r++)
+        j->ctx->kernels.softmax_f32(w->p + r * w->ld, w->p + r * w->ld, row_keys(w, q0 + r));
+    clear_unseen(w, w->p, q0, rows, keys);
+}
+
+static void forward_task(void *arg, size_t task, size_t worker) {
+    const attention_job *j = arg;
+    const aoei_attention *a = j->a;
+    const size_t group = a->heads / a->kv_heads, kv_head = task / j->chunks % a->kv_heads;
+    const size_t begin = task % j->chunks * CHUNK;
+    head_work w;
+    start_text(&w, j, task / j->chunks / a->kv_heads, worker);
+    if (begin >= w.T)
+        return;
+    const size_t end = begin + CHUNK < w.T ? begin + CHUNK : w.T;
+    w.k_col = kv_head * a->head_dim;
+    pack_transposed(&w, w.packed_k, j->k);
+    for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
+        start_head(&w, head);
+        for (size_t q0 = begin; q0 < end; q0 += ROWS) {
+            const size_t rows = end - q0 < ROWS ? end - q0 : ROWS, keys = block_keys(&w, q0, rows);
+            probabilities(&w, q0, rows, keys);
+            if (a->drop.p > 0)
+                drop_block(&w, w.p, w.p, q0, rows);
+            multiply(&w, (aoei_gemm_f32){.M = rows,
+                                         .N = a->head_dim,
+                                         .K = keys,
+                                         .a = w.p,
+                                         .a_row = w.ld,
+                                         .a_col = 1,
+                                         .b = at(j->v, w.first, w.k_col),
+                                         .b_row = j->v.ld,
+                                         .b_col = 1,
+                                         .c = at(j->out, w.first + q0, w.q_col),
+                                         .c_row = j->out.ld,
+                                         .scale = 1});
+        }
+    }
+}
+
+void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
+                            const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch) {
+    attention_job j = {.ctx = ctx, .a = a, .batch = batch, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
+    j.chunks = (batch->longest + CHUNK - 1) / CHUNK;
+    aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads * j.chunks, forward_task, &j);
+}
+
+/* to[keys, d] += x[rows, keys]^T from[rows, d]: `to` and `from` at their first row and column. */
+static void add_transposed(const head_work *w, float *to, size_t to_ld, const float *x, const float *from, size_t from_ld,
+                           size_t rows, size_t keys) {
+    multiply(w, (aoei_gemm_f32){.M = keys,
+                                .N = w->job->a->head_dim,
+                                .K = rows,
+                                .a = x,
+                                .a_row = 1,
+                                .a_col = w->ld,
+                                .b = from,
+                                .b_row = from_ld,
+                                .b_col = 1,
+                                .c = to,
+                                .c_row = to_ld,
+                                .accumulate = 1,
+                                .scale = 1});
+}
+
+/* ds[rows, keys] = gradient of the scores before their scale, from p and dout */
+static void score_gradient(head_work *w, size_t q0, size_t rows, size_t keys) {
+    const attention_job *j = w->job;
+    multiply(w, (aoei_gemm_f32){.M = rows,
+                                .N = keys,
+                                .K = j->a->head_dim,
+                                .a = at(j->out, w->first + q0, w->q_col),
+                                .a_row = j->out.ld,
+                                .a_col = 1,
+                                .packed = w->packed_v,
+                                .c = w->ds,
+                                .c_row = w->ld,
+                                .scale = 1});
+    if (j->a->drop.p > 0)
+        drop_block(w, w->ds, w->ds, q0, rows);
+    for (size_t r = 0; r < rows; r++) {
+        float *ds = w->ds + r * w->ld;
+        j->ctx->kernels.softmax_grad_f32(ds, w->p + r * w->ld, ds, (float)j->a->scale, row_keys(w, q0 + r));
+    }
+    clear_unseen(w, w->ds, q0, rows, keys);
+}
+
+static void backward_block(head_work *w, size_t q0, size_t rows) {
+    const attention_job *j = w->job;
+    const size_t keys = block_keys(w, q0, rows), d = j->a->head_dim, row = w->first + q0;
+    const float *used = w->p; /* probabilities that met the values */
+    probabilities(w, q0, rows, keys);
+    if (j->a->drop.p > 0) {
+        drop_block(w, w->dropped, w->p, q0, rows);
+        clear_unseen(w, w->dropped, q0, rows, keys);
+        used = w->dropped;
+    }
+    add_transposed(w, at(j->dv, w->first, w->k_col), j->dv.ld, used, at(j->out, row, w->q_col), j->out.ld, rows, keys);
+    score_gradient(w, q0, rows, keys);
+    add_transposed(w, at(j->dk, w->first, w->k_col), j->dk.ld, w->ds, at(j->q, row, w->q_col), j->q.ld, rows, keys);
+    multiply(w, (aoei_gemm_f32){.M = rows,
+                                .N = d,
+                                .K = keys,
+                                .a = w->ds,
+                                .a_row = w->ld,
+                                .a_col = 1,
+                                .b = at(j->k, w->first, w->k_col),
+                                .b_row = j->k.ld,
+                                .b_col = 1,
+                                .c = at(j->dq, row, w->q_col),
+                                .c_row = j->dq.ld,
+                                .scale = 1});
+}
+
+static void backward_task(void *arg, size_t task, size_t worker) {
+    const attention_job *j = arg;
+    const aoei_attention *a = j->a;
+    const size_t group = a->heads / a->kv_heads, kv_head = task % a->kv_heads;
+    head_work w;
+    start_text(&w, j, task / a->kv_heads, worker);
+    w.k_col = kv_head * a->head_dim;
+    pack_transposed(&w, w.packed_k, j->k);
+    pack_transposed(&w, w.packed_v, j->v);
+    for (size_t t = 0; t < w.T; t++) {
+        memset(at(j->dk, w.first + t, w.k_col), 0, a->head_dim * sizeof(float));
+        memset(at(j->dv, w.first + t, w.k_col), 0, a->head_dim * sizeof(float));
+    }
+    for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
+        start_head(&w, head);
+        for (size_t q0 = 0; q0 < w.T; q0 += ROWS)
+            backward_block(&w, q0, w.T - q0 < ROWS ? w.T - q0 : ROWS);
+    }
+}
+
+void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
+                             aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
+                             aoei_tensor scratch) {
+    attention_job j = {.ctx = ctx,
+                       .a = a,
+                       .batch = batch,
+                       .q = q,
+                       .k = k,
+                       .v = v,
+                       .out = dout,
+                       .dq = dq,
+                       .dk = dk,
+                       .dv = dv,
+                       .scratch = scratch.data};
+    aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads, backward_task, &j);
+}

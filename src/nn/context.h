@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * The context behind the public aoe_context: thread pool, kernels, log, and a
+ * fixed scratch a worker (only one parallel_for runs at a time, so it is shared safely).
+ */
+#ifndef AOEI_NN_CONTEXT_H
+#define AOEI_NN_CONTEXT_H
+
+#include "base/log.h"
+#include "base/pool.h"
+#include "kernels/kernels.h"
+
+struct aoe_context {
+    aoei_pool *pool;        /* owned */
+    aoei_kernels kernels;   /* of the tier in use */
+    aoei_log log;
+    float *scratch;         /* owned, [threads, AOEI_WORKER_SCRATCH] */
+};
+
+#define AOEI_WORKER_SCRATCH AOEI_GEMM_SCRATCH /* floats a worker */
+
+float *aoei_worker_scratch(const aoe_context *ctx, size_t worker); /* [AOEI_WORKER_SCRATCH] */
+
+#endif

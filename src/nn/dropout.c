@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * Dropout of token rows with the residual sum. A row's mask is a function of key, site,
+ * text and token alone (docs/numerics.md, "Masks"), so rows may go to any thread.
+ */
+#include <string.h>
+
+#include "nn/nn.h"
+
+enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
+
+typedef struct dropout_job {
+    const aoe_context *ctx;
+    aoei_tensor y, x, residual;
+    const aoei_batch *batch;
+    const aoei_dropout *drop;
+    size_t rows_a_task;
+} dropout_job;
+
+/* The text that token `row` belongs to. */
+static size_t text_of(const aoei_batch *b, size_t row) {
+    size_t low = 0, high = b->n_texts - 1;
+    while (low < high) {
+        const size_t middle = (low + high + 1) / 2;
+        if (b->offsets[middle] <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static void dropout_task(void *arg, size_t task, size_t worker) {
+    const dropout_job *j = arg;
+    const aoei_batch *b = j->batch;
+    (void)worker;
+    const size_t first = task * j->rows_a_task;
+    const size_t end = first + j->rows_a_task < j->y.rows ? first + j->rows_a_task : j->y.rows;
+    size_t text = text_of(b, first);
+    for (size_t r = first; r < end; r++) {
+        while (r >= b->offsets[text + 1])
+            text++;
+        const aoei_dropout_row d = {
+            .key = {j->drop->key[0], j->drop->key[1]},
+            .counter = {0, (uint32_t)(r - b->offsets[text]), b->text_index ? b->text_index[text] : (uint32_t)text,
+                        j->drop->site << 16},
+            .threshold = (uint32_t)(j->drop->p * 4294967296.0),
+            .scale = (float)(1.0 / (1.0 - j->drop->p)),
+        };
+        j->ctx->kernels.dropout_f32(j->y.data + r * j->y.ld, j->x.data + r * j->x.ld,
+                                    j->residual.data ? j->residual.data + r * j->residual.ld : NULL, &d, j->y.cols);
+    }
+}
+
+static void add_task(void *arg, size_t task, size_t worker) {
+    const dropout_job *j = arg;
+    (void)worker;
+    const size_t first = task * j->rows_a_task;
+    const size_t end = first + j->rows_a_task < j->y.rows ? first + j->rows_a_task : j->y.rows;
+    for (size_t r = first; r < end; r++) {
+        float *y = j->y.data + r * j->y.ld;
+        const float *x = j->x.data + r * j->x.ld;
+        if (j->residual.data)
+            j->ctx->kernels.add_f32(y, j->residual.data + r * j->residual.ld, x, j->y.cols);
+        else if (y != x)
+            memcpy(y, x, j->y.cols * sizeof *y);
+    }
+}
+
+void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
+                      const aoei_dropout *drop) {
+    dropout_job j = {.ctx = ctx, .y = y, .x = x, .residual = residual, .batch = batch, .drop = drop};
+    j.rows_a_task = y.cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / y.cols : 1;
+    aoei_parallel_for(ctx->pool, (y.rows + j.rows_a_task - 1) / j.rows_a_task, drop->p > 0 ? dropout_task : add_task, &j);
+}

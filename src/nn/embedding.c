@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Embedding tables: rows gathered and summed; backward scatters token after token, one
+ * chain an element, and therefore splits over columns, never over tokens.
+ */
+#include <string.h>
+
+#include "nn/nn.h"
+
+enum {
+    ROWS = 16,   /* tokens of a forward task */
+    COLUMNS = 64 /* of a backward slice */
+};
+
+typedef struct embedding_job {
+    const aoe_context *ctx;
+    aoei_tensor y; /* backward: dy */
+    aoei_tensor word, position, token_type;
+    size_t position_offset;
+    const aoei_batch *batch;
+} embedding_job;
+
+static void forward_task(void *arg, size_t task, size_t worker) {
+    const embedding_job *j = arg;
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t D = j->y.cols, first = task * ROWS, end = first + ROWS < j->y.rows ? first + ROWS : j->y.rows;
+    (void)worker;
+    for (size_t i = first; i < end; i++) {
+        float *y = j->y.data + i * j->y.ld;
+        memcpy(y, j->word.data + (size_t)j->batch->ids[i] * j->word.ld, D * sizeof *y);
+        if (j->position.data)
+            k->add_f32(y, y, j->position.data + (j->batch->positions[i] + j->position_offset) * j->position.ld, D);
+        if (j->token_type.data)
+            k->add_f32(y, y, j->token_type.data, D);
+    }
+}
+
+void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
+                            size_t position_offset, aoei_tensor token_type, const aoei_batch *batch) {
+    embedding_job j = {.ctx = ctx,
+                       .y = y,
+                       .word = word,
+                       .position = position,
+                       .token_type = token_type,
+                       .position_offset = position_offset,
+                       .batch = batch};
+    aoei_parallel_for(ctx->pool, (y.rows + ROWS - 1) / ROWS, forward_task, &j);
+}
+
+static void backward_task(void *arg, size_t task, size_t worker) {
+    const embedding_job *j = arg;
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t first = task * COLUMNS, left = j->y.cols - first, n = left < COLUMNS ? left : COLUMNS;
+    (void)worker;
+    for (size_t i = 0; i < j->y.rows; i++) {
+        const float *dy = j->y.data + i * j->y.ld + first;
+        if (j->word.data) {
+            float *d = j->word.data + (size_t)j->batch->ids[i] * j->word.ld + first;
+            k->add_f32(d, d, dy, n);
+        }
+        if (j->position.data) {
+            float *d = j->position.data + (j->batch->positions[i] + j->position_offset) * j->position.ld + first;
+            k->add_f32(d, d, dy, n);
+        }
+    }
+    if (j->token_type.data)
+        k->column_sum_f32(j->token_type.data + first, j->y.data + first, j->y.ld, j->y.rows, n);
+}
+
+void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,
+                             aoei_tensor dtoken_type, aoei_tensor dy, const aoei_batch *batch) {
+    embedding_job j = {.ctx = ctx,
+                       .y = dy,
+                       .word = dword,
+                       .position = dposition,
+                       .token_type = dtoken_type,
+                       .position_offset = position_offset,
+                       .batch = batch};
+    aoei_parallel_for(ctx->pool, (dy.cols + COLUMNS - 1) / COLUMNS, backward_task, &j);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * The tokens a model appends to: the caller's ids and, when spans are tracked,
+ * the bytes of the normalised piece each token covers.
+ */
+#ifndef AOEI_TEXT_TOKEN_LIST_H
+#define AOEI_TEXT_TOKEN_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe.h"
+
+typedef struct aoei_span {
+    size_t start, end; /* bytes, end excluded */
+} aoei_span;
+
+typedef struct aoei_token_list {
+    aoe_ids *ids;         /* borrowed; tokens are appended */
+    int track;            /* 1: spans are kept */
+    aoei_span *span;      /* [ids->n] when track, owned */
+    size_t span_capacity; /* of span */
+} aoei_token_list;
+
+/* Room for `more` tokens; after it aoei_token_push cannot fail. AOE_ENOMEM. */
+int aoei_token_list_reserve(aoei_token_list *l, size_t more, aoe_error *err);
+void aoei_token_list_free(aoei_token_list *l); /* the spans, not the ids */
+
+static inline void aoei_token_push(aoei_token_list *l, int32_t id, size_t start, size_t end) {
+    if (l->track)
+        l->span[l->ids->n] = (aoei_span){start, end};
+    l->ids->id[l->ids->n++] = id;
+}
+
+#endif

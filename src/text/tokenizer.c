@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ * A tokenizer as a whole: opening, encoding, looking tokens up, saving. The
+ * text goes through added tokens, normaliser, added tokens again, pre-tokenizer
+ * and model a piece at a time; encoding allocates its own scratch, so that one
+ * tokenizer serves any number of threads.
+ */
+#include "text/tokenizer.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "text/prompt.h"
+#include "text/tokenizer_parts.h"
+
+typedef struct encoder {
+    const aoe_tokenizer *t;
+    aoei_token_list tokens;
+    aoei_normalized normalized;
+    size_t stop;   /* no more tokens are needed once there are this many ids */
+    size_t origin; /* byte offset of the current raw piece in the whole text */
+    aoe_error *err;
+} encoder;
+
+static int enough(const encoder *e) {
+    return e->tokens.ids->n >= e->stop;
+}
+
+/* Turns the spans of the tokens from `first` on, which count in the normalised piece, into bytes of the whole text. */
+static void to_original(encoder *e, size_t first, const char *raw, size_t len) {
+    for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
+        aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
+        for (size_t b = span->start; b < span->end; b++) { /* a reordered mark can stand before its letter */
+            size_t from = e->normalized.origin[b];
+            size_t to = from + 1;
+            while (to < len && ((unsigned char)raw[to] & 0xC0) == 0x80)
+                to++;
+            out.start = from < out.start ? from : out.start;
+            out.end = to > out.end ? to : out.end;
+        }
+        *span = (aoei_span){out.start + e->origin, out.end + e->origin};
+    }
+}
+
+static int push_added(encoder *e, const aoei_match *match) {
+    int rc = aoei_token_list_reserve(&e->tokens, 1, e->err);
+    if (rc == 0)
+        aoei_token_push(&e->tokens, match->token->id, match->start, match->end);
+    return rc;
+}
+
+/* The words of normalised text between added tokens. */
+static int encode_words(encoder *e, size_t start, size_t end) {
+    const aoe_tokenizer *t = e->t;
+    const char *s = e->normalized.data + start;
+    size_t pos = 0, from, to;
+    int rc = 0;
+    while (!rc && !enough(e) && aoei_pretokenizer_next(&t->pretokenizer, s, end - start, &pos, &from, &to))
+        rc = aoei_wordpiece_encode(&t->model.wordpiece, e->normalized.data, start + from, start + to, &e->tokens, e->err);
+    return rc;
+}
+
+/* A piece of raw text between added tokens that are looked for in raw text. */
+static int encode_piece(encoder *e, const char *s, size_t len) {
+    const aoe_tokenizer *t = e->t;
+    aoei_match match;
+    size_t first = e->tokens.ids->n;
+    int rc = len ? aoei_normalize(&t->normalizer, s, len, &e->normalized, e->err) : 0;
+    if (rc || len == 0)
+        return rc;
+    aoei_matches m = {.tokens = &t->added, .patterns = &t->added.normalized, .s = e->normalized.data, .len = e->normalized.len};
+    while (!rc && !enough(e) && aoei_matches_next(&m, &match)) {
+        rc = encode_words(e, match.before_start, match.before_end);
+        if (!rc)
+            rc = push_added(e, &match);
+    }
+    if (!rc && m.cut < m.len)
+        rc = encode_words(e, m.cut, m.len);
+    to_original(e, first, s, len);
+    return rc;
+}
+
+static int encode_text(encoder *e, const char *s, size_t len) {
+    aoei_match match;
+    aoei_matches m = {.tokens = &e->t->added, .patterns = &e->t->added.raw, .s = s, .len = len};
+    int rc = 0;
+    while (!rc && !enough(e) && aoei_matches_next(&m, &match)) {
+        e->origin = match.before_start;
+        rc = encode_piece(e, s + match.before_start, match.before_end - match.before_start);
+        if (!rc)
+            rc = push_added(e, &match);
+    }
+    e->origin = m.cut;
+    if (!rc && m.cut < len)
+        rc = encode_piece(e, s + m.cut, len - m.cut);
+    return rc;
+}
+
+static int push_specials(encoder *e, const int32_t *id, size_t n) {
+    int rc = aoei_token_list_reserve(&e->tokens, n, e->err);
+    for (size_t i = 0; i < n && !rc; i++)
+        aoei_token_push(&e->tokens, id[i], 0, 0);
+    return rc;
+}
+
+/* The text between the specials, at most `room` tokens. */
+static int encode_limited(encoder *e, const char *s, size_t len, size_t room) {
+    size_t first = e->tokens.ids->n;
+    e->stop = room == SIZE_MAX ? SIZE_MAX : first + room + 1; /* one more tells that the text was cut */
+    int rc = encode_text(e, s, len);
+    if (rc == 0 && e->tokens.ids->n - first > room) {
+        e->tokens.ids->n = first + room;
+        e->tokens.ids->truncated = 1;
+    }
+    return rc;
+}
+
+static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *o, size_t room) {
+    aoei_prompted p;
+    size_t first = e->tokens.ids->n;
+    int rc = aoei_prompt_format(&p, o->prompt, text, e->err);
+    if (rc)
+        return rc;
+    rc = encode_limited(e, p.data, p.len, room);
+    if (rc == 0 && e->tokens.ids->truncated) {
+        /* too long: once more with spans, and all of it, because the template may go on behind the text */
+        e->tokens.ids->n = first;
+        e->tokens.ids->truncated = 0;
+        aoei_normalized_free(&e->normalized);
+        e->normalized.track = 1;
+        e->tokens.track = 1;
+        e->stop = SIZE_MAX;
+        if ((rc = aoei_token_list_reserve(&e->tokens, 0, e->err)) == 0 && (rc = encode_text(e, p.data, p.len)) == 0)
+            rc = aoei_prompt_cut(&p, e->tokens.ids, e->tokens.span, first, room, o->max_length, e->err);
+    }
+    aoei_prompt_free(&p);
+    return rc;
+}
+
+int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+    static const aoe_encode_options defaults = {0};
+    const aoei_postprocessor *post = &t->post;
+    o = o ? o : &defaults;
+    encoder e = {.t = t, .tokens = {.ids = ids}, .err = err};
+    size_t n_specials = o->no_specials ? 0 : post->n_before + post->n_after;
+    size_t room = o->max_length ? o->max_length - n_specials : SIZE_MAX;
+    int rc;
+    ids->n = 0;
+    ids->truncated = 0;
+    if (o->max_length && o->max_length <= n_specials)
+        return aoei_fail(err, AOE_EARG, "max_length %zu leaves no room for the text beside %zu special tokens; raise it",
+                         o->max_length, n_specials);
+    size_t bad = text.len ? aoei_utf8_valid(text.data, text.len) : 0;
+    if (bad < text.len)
+        return aoei_fail(err, AOE_EFORMAT, "invalid UTF-8 at byte %zu of the text; convert it to UTF-8", bad);
+    if (n_specials && (rc = push_specials(&e, post->id, post->n_before)))
+        goto done;
+    rc = o->prompt ? encode_prompted(&e, text, o, room) : encode_limited(&e, text.data, text.len, room);
+    if (rc == 0 && n_specials)
+        rc = push_specials(&e, post->id + post->n_before, post->n_after);
+done:
+    aoei_normalized_free(&e.normalized);
+    aoei_token_list_free(&e.tokens);
+    if (rc)
+        ids->n = 0;
+    return rc;
+}
+
+void aoe_ids_free(aoe_ids *ids) {
+    if (!ids)
+        return;
+    aoei_free(ids->id);
+    memset(ids, 0, sizeof *ids);
+}
+
+size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t) {
+    size_t from_vocab = t->model.wordpiece.vocab.n_ids, from_added = (size_t)(t->added.max_id + 1);
+    return from_vocab > from_added ? from_vocab : from_added;
+}
+
+aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id) {
+    size_t added = aoei_added_tokens_find_id(&t->added, id);
+    if (added != (size_t)-1)
+        return (aoe_text){t->added.token[added].content, t->added.token[added].len};
+    return aoei_vocab_token(&t->model.wordpiece.vocab, id);
+}
+
+const char *aoe_tokenizer_kind(const aoe_tokenizer *t) {
+    (void)t;
+    return "WordPiece";
+}
+
+int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len) {
+    size_t added = aoei_added_tokens_find(&t->added, token, len);
+    return added != (size_t)-1 ? t->added.token[added].id : aoei_vocab_id(&t->model.wordpiece.vocab, token, len);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * tokenizer.json of Hugging Face tokenizers, version 1.0. The decoder does not
+ * matter for encoding; "truncation" and "padding" are ignored: the caller says
+ * how long a text may be, and nothing is ever padded.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "text/json_type.h"
+#include "text/tokenizer_parts.h"
+
+static int read_model(aoei_subword *m, const json_t *section, const char *path, aoe_error *err) {
+    const char *type = "WordPiece";
+    /* files before tokenizers 0.8 leave the type out; this key then tells WordPiece from the others */
+    int untyped =
+        json_is_object(section) && !json_object_get(section, "type") && json_object_get(section, "max_input_chars_per_word");
+    int rc = untyped ? 0 : aoei_json_type(&type, section, "model", path, err);
+    if (rc)
+        return rc;
+    if (strcmp(type, "WordPiece") != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model \"%s\" is not supported (WordPiece is)", path, type);
+    m->type = AOEI_SUBWORD_WORDPIECE;
+    return aoei_wordpiece_read(&m->wordpiece, section, path, err);
+}
+
+static int read_root(aoe_tokenizer *t, const json_t *root, const char *path, aoe_error *err) {
+    const char *version = "1.0";
+    int rc;
+    if (!json_is_object(root))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; fetch the file again", path);
+    if ((rc = aoei_json_string(root, "version", &version, NULL, path, err)))
+        return rc;
+    if (strcmp(version, "1.0") != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported (1.0 is)", path, version);
+    if ((rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
+        (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
+        (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||
+        (rc = read_model(&t->model, json_object_get(root, "model"), path, err)) ||
+        (rc = aoei_added_tokens_read(&t->added, &t->model.wordpiece.vocab, json_object_get(root, "added_tokens"), path, err)))
+        return rc;
+    return aoei_added_tokens_finish(&t->added, &t->normalizer, path, err);
+}
+
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err) {
+    json_t *root;
+    int rc = aoei_json_parse(&root, data, len, path, err);
+    if (rc)
+        return rc;
+    rc = read_root(t, root, path, err);
+    json_decref(root);
+    return rc;
+}

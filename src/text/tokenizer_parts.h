@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * The tokenizer's insides, for the files of this folder: the steps in the order
+ * a text goes through them, and the bytes of the files they were read from.
+ */
+#ifndef AOEI_TEXT_TOKENIZER_PARTS_H
+#define AOEI_TEXT_TOKENIZER_PARTS_H
+
+#include "text/added_tokens.h"
+#include "text/normalizer.h"
+#include "text/postprocessor.h"
+#include "text/pretokenizer.h"
+#include "text/tokenizer.h"
+#include "text/wordpiece.h"
+
+enum {
+    AOEI_FILE_TOKENIZER_JSON,
+    AOEI_FILE_VOCAB_TXT,
+    AOEI_FILE_CONFIG,
+    AOEI_FILE_SPECIAL_MAP,
+    AOEI_FILE_ADDED_TOKENS,
+    AOEI_FILE_COUNT
+};
+
+/* "tokenizer.json" and so on; static. */
+const char *aoei_tokenizer_file_name(int which);
+
+typedef struct aoei_kept_file {
+    char *data;  /* [size], owned; NULL: the directory had no such file */
+    size_t size; /* bytes */
+} aoei_kept_file;
+
+typedef enum aoei_subword_type { AOEI_SUBWORD_WORDPIECE } aoei_subword_type;
+
+typedef struct aoei_subword {
+    aoei_subword_type type;
+    aoei_wordpiece wordpiece;
+} aoei_subword;
+
+struct aoe_tokenizer {
+    aoei_normalizer normalizer;
+    aoei_added_tokens added;
+    aoei_pretokenizer pretokenizer;
+    aoei_subword model;
+    aoei_postprocessor post;
+    aoei_kept_file file[AOEI_FILE_COUNT];
+};
+
+/* Fill a zeroed tokenizer; on failure it is left half-built for aoe_tokenizer_close. `path` names the file in messages. */
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err);
+int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * The trainer's insides, shared by training and saving.
+ */
+#ifndef AOEI_TEXT_WORDPIECE_TRAINER_PARTS_H
+#define AOEI_TEXT_WORDPIECE_TRAINER_PARTS_H
+
+#include "text/normalizer.h"
+#include "text/pair_merger.h"
+#include "text/pretokenizer.h"
+#include "text/vocab.h"
+#include "text/word_counts.h"
+#include "text/wordpiece_trainer.h"
+
+/* [PAD] [UNK] [CLS] [SEP] [MASK] have the ids 0 to 4. */
+enum { AOEI_PAD, AOEI_UNK, AOEI_CLS, AOEI_SEP, AOEI_MASK, AOEI_SPECIAL_COUNT };
+const char *aoei_wordpiece_special(int which); /* static */
+
+struct aoei_wordpiece_trainer {
+    aoei_wordpiece_options options;
+    aoei_normalizer normalizer;
+    aoei_pretokenizer pretokenizer;
+    aoei_normalized normalized; /* scratch of aoei_wordpiece_trainer_add */
+    aoei_word_counts words;
+    aoei_pair_merger merger; /* while training */
+    aoei_vocab vocab;        /* dense ids; filled by aoei_wordpiece_train */
+};
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory with, in
+ * addition, what a run needs to go on as if it had never stopped:
+ *   trainer.json          progress and the options that decide the result
+ *   optimizer.safetensors AdamW moments, m and v, flat in slot order
+ *   best.safetensors      the best weights so far, when they are not this step's
+ * It is staged beside and renamed once everything is on disk, so a directory named
+ * step-N is complete.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "model/safetensors.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHECKPOINT_FORMAT = 1 };
+
+char *aoei_checkpoints_dir(const char *output)
+{
+    return aoei_path_join(output, "checkpoints");
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static int write_flat(const char *dir, const char *file, const char *const *names, const float *const *data, size_t n, size_t count,
+                      aoe_error *err)
+{
+    aoei_st_entry entries[2];
+    memset(entries, 0, sizeof entries);
+    for (size_t i = 0; i < n; i++) {
+        entries[i].name = names[i];
+        entries[i].dtype = AOEI_ST_F32;
+        entries[i].n_dims = 1;
+        entries[i].shape[0] = count;
+    }
+    char *path = aoei_path_join(dir, file);
+    if (!path)
+        return aoei_fail_nomem(err, 0);
+    aoei_st_writer *w = NULL;
+    int code = aoei_st_writer_open(&w, path, entries, n, err);
+    for (size_t i = 0; i < n && !code; i++)
+        code = aoei_st_writer_write(w, data[i], count * sizeof(float), err);
+    if (code)
+        aoei_st_writer_abort(w);
+    else
+        code = aoei_st_writer_commit(w, err);
+    aoei_free(path);
+    return code;
+}
+
+static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err)
+{
+    static const char *const names[] = {"m", "v"};
+    const aoei_params *p = &t->step.params;
+    float *m = aoei_malloc_array(p->count, sizeof *m), *v = aoei_malloc_array(p->count, sizeof *v);
+    int code = AOE_ENOMEM;
+    if (!m || !v) {
+        aoei_fail_nomem(err, p->count * sizeof *m);
+    } else {
+        const float *const data[] = {m, v};
+        aoei_tensor_read(t->ctx, m, p->m);
+        aoei_tensor_read(t->ctx, v, p->v);
+        code = write_flat(dir, "optimizer.safetensors", names, data, 2, p->count, err);
+    }
+    aoei_free(m);
+    aoei_free(v);
+    return code;
+}
+
+static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err)
+{
+    static const char *const names[] = {"best"};
+    const float *const data[] = {t->best};
+    if (!t->progress.has_best || t->progress.best_step == t->progress.step)
+        return AOE_OK;
+    return write_flat(dir, "best.safetensors", names, data, 1, t->step.params.count, err);
+}
+
+static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err)
+{
+    const aoei_progress *p = &t->progress;
+    json_t *o = json_object();
+    int bad = !o;
+    bad |= json_object_set_new(o, "format_version", json_integer(CHECKPOINT_FORMAT));
+    bad |= json_object_set_new(o, "step", json_integer((json_int_t)p->step));
+    if (p->has_best) {
+        bad |= json_object_set_new(o, "best_score", isfinite(p->best_score) ? json_real(p->best_score) : json_null());
+        bad |= json_object_set_new(o, "best_step", json_integer((json_int_t)p->best_step));
+        bad |= json_object_set_new(o, "bad_evals", json_integer((json_int_t)p->bad_evals));
+    }
+    bad |= json_object_set(o, "options", t->settings);
+    char *path = aoei_path_join(dir, "trainer.json");
+    int code;
+    if (bad || !path)
+        code = aoei_fail_nomem(err, 0);
+    else
+        code = aoei_json_save(o, path, err);
+    aoei_free(path);
+    json_decref(o);
+    return code;
+}
+
+/* The N of a "step-N" name; 0 and no match otherwise. */
+static int step_of(const char *name, uint64_t *step)
+{
+    char *end;
+    if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')
+        return 0;
+    *step = strtoull(name + 5, &end, 10);
+    return *end == '\0';
+}
+
+/* Removes staging left by dead runs and every step-N but the `keep` newest. */
+static int prune(const char *dir, size_t keep, aoe_error *err)
+{
+    char **names;
+    size_t n;
+    int code = aoei_list_dir(&names, &n, dir, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < n && !code; i++) {
+        uint64_t step, other;
+        size_t newer = 0;
+        const int stale = strncmp(names[i], ".step-", 6) == 0;
+        if (!stale && !step_of(names[i], &step))
+            continue;
+        for (size_t k = 0; k < n && !stale; k++)
+            newer += step_of(names[k], &other) && other > step;
+        if (!stale && newer < keep)
+            continue;
+        char *path = aoei_path_join(dir, names[i]);
+        code = path ? aoei_remove_tree(path, err) : aoei_fail_nomem(err, 0);
+        aoei_free(path);
+    }
+    aoei_list_free(names, n);
+    return code;
+}
+
+static int write_all(aoei_trainer *t, const char *dir, aoe_error *err)
+{
+    int code = aoei_model_save(t->view, dir, t->settings, err);
+    if (!code)
+        code = write_moments(t, dir, err);
+    if (!code)
+        code = write_best(t, dir, err);
+    if (!code)
+        code = write_state(t, dir, err);
+    if (!code)
+        code = aoei_sync_dir(dir, err);
+    return code;
+}
+
+int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err)
+{
+    char name[40], staging_name[40];
+    snprintf(name, sizeof name, "step-%llu", (unsigned long long)t->progress.step);
+    snprintf(staging_name, sizeof staging_name, ".step-%llu", (unsigned long long)t->progress.step);
+    char *dir = aoei_checkpoints_dir(t->o->output);
+    char *staging = dir ? aoei_path_join(dir, staging_name) : NULL;
+    *path = dir ? aoei_path_join(dir, name) : NULL;
+    int code = AOE_ENOMEM;
+    if (!dir || !staging || !*path) {
+        aoei_fail_nomem(err, 0);
+        goto done;
+    }
+    code = aoei_remove_tree(staging, err);
+    if (!code)
+        code = aoei_make_dir(staging, err);
+    if (code)
+        goto done;
+    code = write_all(t, staging, err);
+    if (!code)
+        code = aoei_remove_tree(*path, err);
+    if (!code)
+        code = aoei_rename(staging, *path, err);
+    if (code)
+        aoei_remove_tree(staging, NULL);
+    else
+        code = prune(dir, t->o->keep_checkpoints, err);
+done:
+    aoei_free(dir);
+    aoei_free(staging);
+    if (code) {
+        aoei_free(*path);
+        *path = NULL;
+    }
+    return code;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+int aoei_checkpoint_find(char **path, const char *output, aoe_error *err)
+{
+    *path = NULL;
+    char *dir = aoei_checkpoints_dir(output);
+    if (!dir)
+        return aoei_fail_nomem(err, 0);
+    char **names = NULL;
+    size_t n = 0;
+    int code = aoei_is_dir(dir) ? aoei_list_dir(&names, &n, dir, err) : AOE_OK;
+    uint64_t step, newest = 0;
+    size_t best = n;
+    for (size_t i = 0; i < n && !code; i++)
+        if (step_of(names[i], &step) && (best == n || step > newest)) {
+            newest = step;
+            best = i;
+        }
+    if (!code && best < n) {
+        *path = aoei_path_join(dir, names[best]);
+        if (!*path)
+            code = aoei_fail_nomem(err, 0);
+    }
+    aoei_list_free(names, n);
+    aoei_free(dir);
+    return code;
+}
+
+/* Copies the flat tensor `name` of `file` into host [count]. */
+static int read_flat(float *host, const char *file, const aoei_safetensors *s, const char *name, size_t count, aoe_error *err)
+{
+    const aoei_st_tensor *t = aoei_safetensors_find(s, name);
+    if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != count)
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor \"%s\" is not %zu F32 values; remove this checkpoint and resume from an older one",
+                         file, name, count);
+    memcpy(host, t->data, count * sizeof *host);
+    return AOE_OK;
+}
+
+static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err)
+{
+    aoei_params *p = &t->step.params;
+    const int best_elsewhere = t->progress.has_best && t->progress.best_step != t->progress.step;
+    float *host = aoei_malloc_array(p->count, sizeof *host);
+    char *moments = aoei_path_join(dir, "optimizer.safetensors"), *best = aoei_path_join(dir, "best.safetensors");
+    aoei_safetensors *s = NULL;
+    int code = AOE_ENOMEM;
+    if (!host || !moments || !best) {
+        aoei_fail_nomem(err, p->count * sizeof *host);
+        goto done;
+    }
+    code = aoei_safetensors_open(&s, moments, err);
+    if (!code)
+        code = read_flat(host, moments, s, "m", p->count, err);
+    if (!code) {
+        aoei_tensor_write(t->ctx, p->m, host);
+        code = read_flat(host, moments, s, "v", p->count, err);
+    }
+    if (code)
+        goto done;
+    aoei_tensor_write(t->ctx, p->v, host);
+    if (best_elsewhere) {
+        aoei_safetensors_close(s);
+        s = NULL;
+        code = aoei_safetensors_open(&s, best, err);
+        if (!code)
+            code = read_flat(t->best, best, s, "best", p->count, err);
+    } else if (t->progress.has_best) {
+        aoei_tensor_read(t->ctx, t->best, p->value);
+    }
+done:
+    aoei_safetensors_close(s);
+    aoei_free(host);
+    aoei_free(moments);
+    aoei_free(best);
+    return code;
+}
+
+/* The first option of `now` that `then` has otherwise is the error. */
+static int same_options(const json_t *now, const json_t *then, const char *file, aoe_error *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)now, key, value)
+    {
+        const json_t *old = json_object_get(then, key);
+        if (old && json_equal(value, old))
+            continue;
+        char *a = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT), *b = old ? json_dumps(old, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        const int code = aoei_fail(err, AOE_EARG,
+                                   "%s: \"%s\" was %s and is now %s; resume with the same options, or start again with --force", file,
+                                   key, b ? b : "not set", a ? a : "another");
+        aoei_free(a);
+        aoei_free(b);
+        return code;
+    }
+    return AOE_OK;
+}
+
+int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err)
+{
+    json_t *o = NULL;
+    aoei_progress *p = &t->progress;
+    size_t version = 0, step = 0, best_step = (size_t)-1, bad_evals = 0;
+    char *path = aoei_path_join(dir, "trainer.json");
+    if (!path)
+        return aoei_fail_nomem(err, 0);
+    int code = aoei_json_load(&o, path, err);
+    if (!code)
+        code = aoei_json_need_size(o, "format_version", &version, path, err);
+    if (!code && version != CHECKPOINT_FORMAT)
+        code = aoei_fail(err, AOE_EUNSUPPORTED, "%s: format_version %zu is newer than this program; resume with the version that wrote it",
+                         path, version);
+    if (!code)
+        code = same_options(t->settings, json_object_get(o, "options"), path, err);
+    if (!code)
+        code = aoei_json_need_size(o, "step", &step, path, err);
+    if (!code)
+        code = aoei_json_size(o, "best_step", &best_step, path, err);
+    if (!code && best_step != (size_t)-1) {
+        p->best_score = (double)NAN;
+        code = aoei_json_double(o, "best_score", &p->best_score, path, err);
+        if (!code)
+            code = aoei_json_size(o, "bad_evals", &bad_evals, path, err);
+    }
+    if (!code) {
+        p->step = step;
+        p->has_best = best_step != (size_t)-1 && t->best;
+        p->best_step = best_step;
+        p->bad_evals = bad_evals;
+        code = read_tensors(t, dir, err);
+    }
+    json_decref(o);
+    aoei_free(path);
+    return code;
+}

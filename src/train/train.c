@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ * The training loop. Order and dropout masks are pure functions of (seed, epoch)
+ * and (seed, step), so a run resumed from a checkpoint takes the same steps to
+ * the same bits. Evaluation belongs to the caller (a callback); this file knows
+ * no metric.
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "train/setup.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Figures for progress; not part of the result. */
+typedef struct meter {
+    double start, last; /* seconds: of this process; of the last step event */
+    uint64_t first_step;
+    size_t tokens, pairs; /* since the last step event */
+    int cancelled;
+} meter;
+
+static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_train_event_kind kind)
+{
+    aoe_train_event e;
+    memset(&e, 0, sizeof e);
+    const aoei_progress *p = &t->progress;
+    const double elapsed = aoei_now() - m->start;
+    const uint64_t done = p->step - m->first_step;
+    e.kind = kind;
+    e.step = p->step;
+    e.steps = t->total_steps;
+    e.epoch = (double)p->step / (double)t->steps_per_epoch;
+    e.seconds = elapsed;
+    e.seconds_left = done ? elapsed / (double)done * (double)(t->total_steps - p->step) : (double)NAN;
+    e.score = (double)NAN;
+    e.best_score = p->has_best ? p->best_score : (double)NAN;
+    e.best_step = p->has_best ? p->best_step : p->step;
+    e.pairs = t->data.n;
+    e.ibn_threshold = t->objective.ibn_threshold;
+    return e;
+}
+
+/* To the log (steps: about a thousand lines a run) and to the caller. */
+static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *err)
+{
+    const size_t every = t->total_steps / 1000 + 1;
+    if (e->kind != AOE_TRAIN_STEP || e->step % every == 0 || e->step == 1) {
+        const int code = aoei_train_log_write(t->log, e, err);
+        if (code)
+            return code;
+    }
+    if (t->o->event && t->o->event(t->o->event_user, e))
+        m->cancelled = 1;
+    return AOE_OK;
+}
+
+/* Linear warm-up to the peak, then linear decay that would reach 0 one step after the last. step counts from 0. */
+static double learning_rate(const aoei_trainer *t, uint64_t step)
+{
+    if (step < t->warmup_steps)
+        return t->o->lr * (double)(step + 1) / (double)t->warmup_steps;
+    if (step >= t->total_steps)
+        return 0;
+    return t->o->lr * (double)(t->total_steps - step) / (double)(t->total_steps - t->warmup_steps);
+}
+
+static void order_epoch(aoei_trainer *t, size_t epoch)
+{
+    if (t->order_epoch == epoch)
+        return;
+    aoei_rng rng;
+    aoei_rng_init(&rng, t->o->seed, AOEI_STREAM_SHUFFLE, (uint32_t)epoch);
+    for (size_t i = 0; i < t->data.n; i++)
+        t->order[i] = i;
+    aoei_rng_shuffle(&rng, t->order, t->data.n);
+    t->order_epoch = epoch;
+}
+
+/* Fills the step's buffer, labels and groups with pairs order[begin, end); the texts are numbers 2 (begin - first) .. of the step. */
+static void fill_batch(aoei_trainer *t, size_t first, size_t begin, size_t end, double *labels, uint32_t *groups)
+{
+    const aoei_token_lists *l = &t->data.tokens;
+    aoei_batch_clear(&t->step.buffer);
+    for (size_t i = begin; i < end; i++) {
+        const size_t pair = t->order[i];
+        for (size_t side = 0; side < 2; side++) {
+            const size_t text = 2 * pair + side;
+            aoei_batch_add(&t->step.buffer, l->ids + l->offsets[text], aoei_token_count(l, text), (uint32_t)(2 * (i - first) + side));
+            groups[2 * (i - begin) + side] = t->data.groups[text];
+        }
+        labels[i - begin] = t->data.labels[pair];
+    }
+}
+
+static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double share)
+{
+    sum->total += r->total * share;
+    sum->cosine += r->cosine * share;
+    sum->ibn += r->ibn * share;
+    sum->angle += r->angle * share;
+    sum->ordered_pairs += r->ordered_pairs;
+    sum->positive_pairs += r->positive_pairs;
+}
+
+/* Scratch of the loop: one batch's labels and groups. */
+typedef struct batch_side {
+    double *labels;   /* [B] */
+    uint32_t *groups; /* [2B] */
+} batch_side;
+
+static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_train_event *e, aoe_error *err)
+{
+    const aoe_train_options *o = t->o;
+    const uint64_t step = t->progress.step;
+    const size_t epoch = step / t->steps_per_epoch, in_epoch = step % t->steps_per_epoch;
+    const size_t B = o->batch_size, first = in_epoch * B * o->accumulate;
+    const size_t end = first + B * o->accumulate < t->data.n ? first + B * o->accumulate : t->data.n;
+    const double share = 1.0 / (double)((end - first + B - 1) / B);
+    aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
+    aoei_dropout_key(drop.key, o->seed, step);
+    const int with_dropout = drop.hidden > 0 || drop.attention > 0;
+    order_epoch(t, epoch);
+    aoe_objective_result mean;
+    memset(&mean, 0, sizeof mean);
+    for (size_t begin = first; begin < end; begin += B) {
+        const size_t stop = begin + B < end ? begin + B : end;
+        aoe_objective_result r;
+        fill_batch(t, first, begin, stop, side->labels, side->groups);
+        const int code = aoei_pair_step_gradient(&t->step, t->base->settings.pooling, &t->objective, side->labels, side->groups,
+                                                 with_dropout ? &drop : NULL, share, &r, err);
+        if (code) {
+            aoei_error_prefix(err, "step %llu", (unsigned long long)(step + 1));
+            return code;
+        }
+        add_result(&mean, &r, share);
+        m->tokens += t->step.buffer.batch.n_tokens;
+        m->pairs += stop - begin;
+    }
+    const aoei_params *p = &t->step.params;
+    const aoei_adamw adamw = {.lr = learning_rate(t, step), .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8,
+                              .weight_decay = o->weight_decay, .step = step + 1, .no_decay = p->no_decay, .n_no_decay = p->n_no_decay};
+    const double norm = aoei_pair_step_update(&t->step, &adamw, o->max_grad_norm);
+    if (!isfinite(norm) || !isfinite(mean.total))
+        return aoei_fail(err, AOE_ENUMERIC, "step %llu: the loss or its gradient is not finite; lower --lr and train again",
+                         (unsigned long long)(step + 1));
+    t->progress.step++;
+    *e = new_event(t, m, AOE_TRAIN_STEP);
+    const double now = aoei_now(), seconds = now - m->last;
+    e->loss = mean;
+    e->lr = adamw.lr;
+    e->grad_norm = norm;
+    e->tokens_per_second = seconds > 0 ? (double)m->tokens / seconds : 0;
+    e->pairs_per_second = seconds > 0 ? (double)m->pairs / seconds : 0;
+    m->last = now;
+    m->tokens = m->pairs = 0;
+    return AOE_OK;
+}
+
+static int due(const aoei_trainer *t, size_t every)
+{
+    const uint64_t step = t->progress.step;
+    return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
+}
+
+static int evaluate(aoei_trainer *t, meter *m, aoe_error *err)
+{
+    aoei_progress *p = &t->progress;
+    double score = (double)NAN;
+    const int code = t->o->evaluate(t->o->evaluate_user, t->embedder, &score, err);
+    if (code)
+        return code;
+    /* A score that is not a number never wins against one that is; the first evaluation always sets the best. */
+    if (!p->has_best || score > p->best_score || (isnan(p->best_score) && !isnan(score))) {
+        p->has_best = 1;
+        p->best_score = score;
+        p->best_step = p->step;
+        p->bad_evals = 0;
+        aoei_tensor_read(t->ctx, t->best, t->step.params.value);
+    } else {
+        p->bad_evals++;
+    }
+    aoe_train_event e = new_event(t, m, AOE_TRAIN_EVAL);
+    e.score = score;
+    m->last = aoei_now();
+    return send(t, m, &e, err);
+}
+
+static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err)
+{
+    char *path;
+    int code = aoei_checkpoint_write(t, &path, err);
+    if (code)
+        return code;
+    aoe_train_event e = new_event(t, m, AOE_TRAIN_CHECKPOINT);
+    e.path = path;
+    code = send(t, m, &e, err);
+    aoei_free(path);
+    m->last = aoei_now();
+    return code;
+}
+
+static int out_of_patience(const aoei_trainer *t)
+{
+    return t->o->patience && t->progress.has_best && t->progress.bad_evals >= t->o->patience;
+}
+
+static int loop(aoei_trainer *t, meter *m, const batch_side *side, aoe_error *err)
+{
+    while (t->progress.step < t->total_steps && !out_of_patience(t)) {
+        aoe_train_event e;
+        int saved = 0;
+        int code = take_step(t, m, side, &e, err);
+        if (!code)
+            code = send(t, m, &e, err);
+        if (!code && t->o->evaluate && due(t, t->o->eval_every))
+            code = evaluate(t, m, err);
+        if (!code && (due(t, t->o->save_every) || out_of_patience(t))) {
+            code = checkpoint(t, m, err);
+            saved = 1;
+        }
+        if (code)
+            return code;
+        if (m->cancelled && t->progress.step < t->total_steps) {
+            if (!saved)
+                code = checkpoint(t, m, err);
+            return code ? code
+                        : aoei_fail(err, AOE_ECANCELLED, "stopped after step %llu of %zu; the same command with --resume goes on",
+                                    (unsigned long long)t->progress.step, t->total_steps);
+        }
+    }
+    return AOE_OK;
+}
+
+/* The record of aoe.json: the settings, and what came of them. */
+static json_t *training_record(const aoei_trainer *t)
+{
+    const aoei_progress *p = &t->progress;
+    json_t *r = json_copy(t->settings);
+    int bad = !r;
+    bad |= json_object_set_new(r, "steps", json_integer((json_int_t)p->step));
+    if (p->has_best) {
+        bad |= json_object_set_new(r, "best_step", json_integer((json_int_t)p->best_step));
+        bad |= json_object_set_new(r, "dev_score", isfinite(p->best_score) ? json_real(p->best_score) : json_null());
+    }
+    if (!bad)
+        return r;
+    json_decref(r);
+    return NULL;
+}
+
+static int finish(aoei_trainer *t, meter *m, aoe_error *err)
+{
+    if (t->progress.has_best)
+        aoei_tensor_write(t->ctx, t->step.params.value, t->best);
+    json_t *record = training_record(t);
+    if (!record)
+        return aoei_fail_nomem(err, 0);
+    const int code = aoei_model_save(t->view, t->o->output, record, err);
+    json_decref(record);
+    if (code)
+        return code;
+    aoe_train_event e = new_event(t, m, AOE_TRAIN_DONE);
+    e.score = e.best_score;
+    return send(t, m, &e, err);
+}
+
+/* Creates the output directory; with force (and not resume) checkpoints of an earlier run go. */
+static int prepare_output(const aoei_trainer *t, aoe_error *err)
+{
+    char *dir = aoei_checkpoints_dir(t->o->output);
+    if (!dir)
+        return aoei_fail_nomem(err, 0);
+    int code = AOE_OK;
+    if (!t->o->resume)
+        code = aoei_remove_tree(dir, err);
+    if (!code)
+        code = aoei_make_dir(dir, err);
+    aoei_free(dir);
+    return code;
+}
+
+static int run(aoei_trainer *t, aoe_error *err)
+{
+    const size_t pairs = t->step.max_pairs;
+    meter m = {.first_step = t->progress.step};
+    batch_side side = {.labels = aoei_malloc_array(pairs, sizeof *side.labels),
+                       .groups = aoei_malloc_array(2 * pairs, sizeof *side.groups)};
+    int code = AOE_OK;
+    if (!side.labels || !side.groups)
+        code = aoei_fail_nomem(err, pairs * sizeof *side.labels);
+    if (!code)
+        code = prepare_output(t, err);
+    if (!code)
+        code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, err);
+    m.start = m.last = aoei_now();
+    if (!code) {
+        aoe_train_event e = new_event(t, &m, AOE_TRAIN_START);
+        code = send(t, &m, &e, err);
+    }
+    if (!code)
+        code = loop(t, &m, &side, err);
+    if (!code)
+        code = finish(t, &m, err);
+    aoei_free(side.labels);
+    aoei_free(side.groups);
+    return code;
+}
+
+int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err)
+{
+    aoei_trainer t;
+    int code = aoei_trainer_create(&t, ctx, o, err);
+    if (code)
+        return code;
+    code = run(&t, err);
+    aoei_trainer_destroy(&t);
+    return code;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ * The training log: OUTPUT/train-log.jsonl. Losses, rates and scores, one object
+ * a line, flushed line by line. A resumed run drops the lines past its checkpoint, so
+ * that the log reads as if the run had never stopped.
+ */
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "train/trainer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct aoei_train_log {
+    FILE *file;  /* owned */
+    char *path;  /* owned */
+};
+
+/* Keeps the lines of `data` whose "step" is at most `step`, but not the end of a run; a torn last line goes. */
+static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step)
+{
+    for (size_t at = 0; at < size;) {
+        const char *end = memchr(data + at, '\n', size - at);
+        if (!end)
+            return;
+        const size_t len = (size_t)(end - (data + at)) + 1;
+        json_error_t error;
+        int no_memory = 0;
+        json_t *o = aoei_json_decode(data + at, len, 0, &error, &no_memory);
+        if (no_memory)
+            out->failed = 1;
+        const json_t *s = json_object_get(o, "step");
+        const char *event = json_string_value(json_object_get(o, "event"));
+        if (json_is_integer(s) && (uint64_t)json_integer_value(s) <= step && event && strcmp(event, "done") != 0)
+            aoei_buffer_append(out, data + at, len);
+        json_decref(o);
+        at += len;
+    }
+}
+
+static int shorten(const char *path, uint64_t step, aoe_error *err)
+{
+    char *data = NULL;
+    size_t size = 0;
+    aoei_buffer kept = {0};
+    if (!aoei_exists(path))
+        return AOE_OK;
+    int code = aoei_read_file(&data, &size, path, 0, err);
+    if (code)
+        return code;
+    keep_lines(&kept, data, size, step);
+    if (kept.failed)
+        code = aoei_fail_nomem(err, size);
+    else
+        code = aoei_write_file(path, kept.data ? kept.data : "", kept.len, err);
+    aoei_buffer_free(&kept);
+    aoei_free(data);
+    return code;
+}
+
+int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, uint64_t step, aoe_error *err)
+{
+    *out = NULL;
+    aoei_train_log *log = aoei_calloc(1, sizeof *log);
+    if (!log)
+        return aoei_fail_nomem(err, sizeof *log);
+    int code = AOE_OK;
+    aoei_json_init();
+    log->path = aoei_path_join(output, "train-log.jsonl");
+    if (!log->path)
+        code = aoei_fail_nomem(err, 0);
+    if (!code && resume && step > 0)
+        code = shorten(log->path, step, err);
+    if (!code) {
+        log->file = aoei_io_step() ? NULL : fopen(log->path, resume && step > 0 ? "ab" : "wb");
+        if (!log->file)
+            code = aoei_fail_errno(err, errno, "cannot write %s", log->path);
+    }
+    if (code) {
+        aoei_train_log_close(log);
+        return code;
+    }
+    *out = log;
+    return AOE_OK;
+}
+
+static const char *const kind_names[] = {"start", "step", "eval", "checkpoint", "done"};
+
+static int set_real(json_t *o, const char *key, double v)
+{
+    return isfinite(v) ? json_object_set_new(o, key, json_real(v)) : 0;
+}
+
+static int set_integer(json_t *o, const char *key, size_t v)
+{
+    return json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+/* NULL: no memory. */
+static json_t *event_json(const aoe_train_event *e)
+{
+    json_t *o = json_object();
+    int bad = !o;
+    bad |= json_object_set_new(o, "event", json_string(kind_names[e->kind]));
+    bad |= set_integer(o, "step", e->step);
+    bad |= set_integer(o, "steps", e->steps);
+    bad |= set_real(o, "epoch", e->epoch);
+    if (e->kind == AOE_TRAIN_START) {
+        bad |= set_integer(o, "pairs", e->pairs);
+        bad |= set_real(o, "ibn_threshold", e->ibn_threshold);
+    }
+    if (e->kind == AOE_TRAIN_STEP) {
+        bad |= set_real(o, "loss", e->loss.total);
+        bad |= set_real(o, "cosine", e->loss.cosine);
+        bad |= set_real(o, "ibn", e->loss.ibn);
+        bad |= set_real(o, "angle", e->loss.angle);
+        bad |= set_real(o, "lr", e->lr);
+        bad |= set_real(o, "grad_norm", e->grad_norm);
+        bad |= set_real(o, "tokens_per_second", e->tokens_per_second);
+    }
+    if (e->kind == AOE_TRAIN_EVAL || e->kind == AOE_TRAIN_DONE) {
+        bad |= set_real(o, "score", e->score);
+        bad |= set_real(o, "best_score", e->best_score);
+        bad |= set_integer(o, "best_step", e->best_step);
+    }
+    bad |= set_real(o, "seconds", e->seconds);
+    if (!bad)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err)
+{
+    json_t *o = event_json(e);
+    char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    int code = AOE_OK;
+    if (!text)
+        code = aoei_fail_nomem(err, 0);
+    else if (aoei_io_step() || fprintf(log->file, "%s\n", text) < 0 || fflush(log->file))
+        code = aoei_fail_errno(err, errno, "cannot write %s", log->path);
+    aoei_free(text);
+    json_decref(o);
+    return code;
+}
+
+void aoei_train_log_close(aoei_train_log *log)
+{
+    if (!log)
+        return;
+    if (log->file)
+        fclose(log->file);
+    aoei_free(log->path);
+    aoei_free(log);
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# Damaged model directories: one line that says what and where, exit code 1, nothing printed.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model good
+echo one >text.txt
+size=$(wc -c <good/model.safetensors)
+header=$(header_bytes good/model.safetensors)
+
+fresh() {
+    rm -rf model
+    cp -r good model
+}
+try() {
+    fails "$AOE" embed -q -m model text.txt
+    fails "$AOE" info -q model >/dev/null 2>&1
+}
+# weights: header cut off, data cut off, lengths that cannot be
+fresh; head -c 5 good/model.safetensors >model/model.safetensors; try
+fresh; head -c 500 good/model.safetensors >model/model.safetensors; try
+fresh; head -c $((size - 4)) good/model.safetensors >model/model.safetensors; try
+fresh; poke model/model.safetensors 0 '\377\377\377\177'; try
+fresh; poke model/model.safetensors 0 '\377\377\377\377\377\377\377\377'; try
+fresh; poke model/model.safetensors 8 'x'; try
+fresh; : >model/model.safetensors; try
+# tensors: missing, of a wrong shape, with a NaN, with an infinity
+fresh; sed -i 's/query\.bias"/query.bios"/' model/model.safetensors; try
+fresh; sed -i 's/"shape":\[600,32\]/"shape":[300,64]/' model/model.safetensors; try
+fresh; poke model/model.safetensors $((8 + header)) '\000\000\300\177'; try
+fresh; poke model/model.safetensors $((8 + header + 4)) '\000\000\200\377'; try
+# config.json: unknown architecture, malformed, impossible sizes, missing
+fresh; sed -i 's/"bert"/"gru"/' model/config.json; try
+fresh; head -c 100 good/config.json >model/config.json; try
+fresh; sed -i 's/"num_attention_heads": *2/"num_attention_heads": 3/' model/config.json; try
+fresh; rm model/config.json; try
+fresh; rm model/model.safetensors; try
+# tokenizer: malformed, invalid UTF-8, missing
+fresh; head -c 300 good/tokenizer.json >model/tokenizer.json; try2() { fails "$AOE" embed -q -m model text.txt; }; try2
+fresh; rm model/tokenizer.json; printf 'a\n\377\n' >>model/vocab.txt; try2
+fresh; rm model/tokenizer.json model/vocab.txt; try2
+fresh; printf '{"pooling": "cls"' >model/aoe.json; try2
+ls

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# Output that cannot be written: found before the work starts; results that get lost on stdout are an error.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model model
+small_table data.tsv 20
+echo one >text.txt
+echo a file >file
+cp file LICENSE
+fails "$AOE" train -q -m model -d data.tsv -o file/out
+fails "$AOE" train -q -m model -d data.tsv -o file
+fails "$AOE" init -q --shape bert-tiny --vocab-from data.tsv -o file/out
+fails "$AOE" embed -q -m model -o file/out.npy text.txt
+cat file
+fails "$AOE" train -q -m model -d data.tsv -o model
+fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from data.tsv -o model
+fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from missing.txt -o new
+fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from LICENSE -o new
+is_absent new
+
+full() { fails "$AOE" "$@" >/dev/full; }
+full embed -q -m model text.txt
+full embed -q -m model --format npy text.txt
+full tokenize -m model text.txt
+full similarity -m model a b
+full info model
+full eval sts -q -m model data.tsv
+full help
+full embed --help
+full train -q -m model -d data.tsv -o trained
+fails "$AOE" embed -q -m model -o /dev/full text.txt
+fails "$AOE" embed -q -m model text.txt >&-
+{ code=0; "$AOE" embed -q -m model "$SRC/examples/train.tsv" "$SRC/examples/train.tsv" || code=$?; echo "exit code $code" >&2; } | head -n 1 >/dev/null

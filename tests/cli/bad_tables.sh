@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# Damaged tables, for training and evaluation: one line with file, line and column, exit code 1, nothing written.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model model
+small_table good.tsv 20
+train() {
+    fails "$AOE" train -q -m model -d "$1" -o out
+    is_absent out
+}
+both() {
+    train "$1"
+    fails "$AOE" eval sts -q -m model good.tsv "$1"
+    fails "$AOE" train -q -m model -d good.tsv --dev "$1" -o out
+    is_absent out
+}
+cut -f 1,2 good.tsv >column.tsv; both column.tsv
+sed '7s/^[0-9.]*/high/' good.tsv >score.tsv; both score.tsv
+sed '7s/^[0-9.]*//' good.tsv >noscore.tsv; both noscore.tsv
+sed '7s/\t.*//' good.tsv >short.tsv; both short.tsv
+sed "7s/ /$(printf '\377')/" good.tsv >utf8.tsv; both utf8.tsv
+: >empty.tsv; both empty.tsv
+head -n 1 good.tsv >header.tsv; both header.tsv
+printf '{"text1":"a","text2":"b","label":1}\n{"text1":"a","text2":\n' >broken.jsonl; both broken.jsonl
+printf '{"text1":"a","text2":"b"}\n' >key.jsonl; both key.jsonl
+printf 'text1,text2,label\n"a,b,1\n' >quote.csv; both quote.csv
+head -c 200 good.tsv >torn.tsv.gz; both torn.tsv.gz
+cp good.tsv table.xlsx; both table.xlsx
+both missing.tsv
+mkdir folder.tsv; train folder.tsv
+# training only: an empty text; labels that order no pair; a dev set that cannot tell models apart
+awk -F'\t' -v OFS='\t' 'NR == 5 { $3 = "" } { print }' good.tsv >text.tsv; train text.tsv
+awk -F'\t' -v OFS='\t' 'NR > 1 { $1 = 3 } { print }' good.tsv >equal.tsv; train equal.tsv
+fails "$AOE" train -q -m model -d good.tsv --dev equal.tsv -o out
+is_absent out
+# equal labels are fine for in-batch negatives alone
+"$AOE" train -q -m model -d equal.tsv -o negatives --w-cosine 0 --w-angle 0 | sed 's/ in [0-9]* s//'
+# bad rows can be left out
+"$AOE" train -q -m model -d score.tsv -o skipped --skip-bad-rows | sed 's/ in [0-9]* s//'
+fails "$AOE" train -q -m model -d good.tsv --columns text1=nope -o out
+fails "$AOE" train -q -m model -d good.tsv --label-map high -o out
+is_absent out

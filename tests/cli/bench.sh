@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# bench: the table, the keys of --json, lengths from a file.
+. "$SRC/tests/cli/support/model.sh"
+"$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 | sed -n 1p | sed 's/  */ /g'
+keys() { sed 's/"\([a-z_]*\)":[^,}]*/\1/g'; }
+"$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --json | keys
+"$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --mode train --dtype f32 --json | sed 's/.*\("mode":"train"\).*\("texts":4,"tokens":32\).*/\1 \2/'
+printf '3\n9\n5\n7\n' >lengths
+"$AOE" bench --shape bert-tiny --lengths lengths --runs 5 --json | sed 's/.*\("texts":[0-9]*,"tokens":[0-9]*\).*/\1/'
+printf '3\nfour\n' >lengths
+fails "$AOE" bench --shape bert-tiny --lengths lengths
+printf '3\n4\n' >lengths
+fails "$AOE" bench --shape bert-tiny --lengths lengths --texts 3
+fails "$AOE" bench --shape bert-tiny --texts 2 --length 100000

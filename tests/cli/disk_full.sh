@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# A full disk: exit code 1, one line, no half-written model or file. Needs leave to mount a small file system.
+. "$SRC/tests/cli/support/model.sh"
+mkdir disk
+if ! mount -t tmpfs -o size=200k none disk 2>/dev/null; then
+    echo "SKIP: cannot mount a small file system here"
+    exit 77
+fi
+trap 'umount disk' EXIT
+tiny_model model
+small_table data.tsv 40
+awk 'BEGIN { for (i = 0; i < 3000; i++) print "line", i }' >lines.txt
+fails "$AOE" embed -q -m model -o disk/vectors.jsonl lines.txt
+fails "$AOE" embed -q -m model --format npy -o disk/vectors.npy lines.txt
+ls -A disk
+fails "$AOE" init -q --hidden 64 --layers 2 --vocab-from data.tsv --vocab-size 1000 -o disk/new
+find disk | sort
+rm -rf disk/*
+fails "$AOE" train -q -m model -d data.tsv -o disk/out
+test ! -e disk/out/model.safetensors
+find disk | sort

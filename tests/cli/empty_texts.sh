@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# Empty texts are accepted by embed, eval and tokenize, with one warning that counts them; training refuses them.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model model
+printf '\none two\n\n' | "$AOE" embed -m model | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'
+printf '\n' | "$AOE" embed -m model --format tsv | wc -l
+printf '\none two\n' | "$AOE" tokenize -m model --tokens
+printf 'sentence1\tsentence2\tscore\na\tb\t1\n\tc d\t3\ne\t\t2\n' >pairs.tsv
+"$AOE" eval sts -m model pairs.tsv | sed 's/[0-9.-]*  *[0-9.-]*$/R R/'
+fails "$AOE" train -m model -d pairs.tsv -o out
+is_absent out
+"$AOE" similarity -m model '' '' | sed 's/  */ /'

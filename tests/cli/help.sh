@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# Help goes to stdout with exit code 0, for the program and for every command, both ways of asking.
+"$AOE" help >help
+"$AOE" --help >help2
+cmp help help2
+for command in init train eval embed similarity tokenize info verify bench; do
+    grep -q "^  $command " help || echo "$command is not listed"
+    "$AOE" help "$command" >one
+    "$AOE" "$command" --help >two
+    "$AOE" "$command" -h >three
+    cmp one two
+    cmp one three
+    head -n 1 one
+    awk -v c="$command" 'length > 100 { print c ": a line of " length " columns" }' one
+    grep -q -- '--threads N' one || echo "$command has no --threads"
+done
+"$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed) [NX]' | sed 's/  */ /g'
+"$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+# The first SIGINT or SIGTERM stops training with a checkpoint and says how to go on; the run resumed to its end leaves
+# the model of a run that was never stopped. Changed options are refused.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model start
+small_table train.tsv 64
+options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 --save-every 100000"
+# shellcheck disable=SC2086
+"$AOE" train $options -o whole >/dev/null
+stop() { # stop SIGNAL: starts or resumes the run, interrupts it once it is under way
+    # shellcheck disable=SC2086
+    "$AOE" train $options -o stopped --resume &
+    pid=$!
+    tries=0
+    while ! grep -q "\"step\":$2" stopped/train-log.jsonl 2>/dev/null && [ $tries -lt 500 ]; do
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+    kill -"$1" $pid
+    code=0
+    wait $pid || code=$?
+    echo "exit code $code"
+}
+stop TERM 100
+is_absent stopped/model.safetensors
+ls stopped/checkpoints | wc -l
+stop TERM 300
+fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 100 --lr 2e-3 -o stopped --resume
+fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 -o stopped
+# shellcheck disable=SC2086
+"$AOE" train $options -o stopped --resume >/dev/null
+cmp whole/model.safetensors stopped/model.safetensors
+code=0
+timeout --preserve-status -s INT 0.5 "$AOE" train -q -t 1 -m start -d train.tsv --batch-size 8 --epochs 1000000 -o endless || code=$?
+echo "exit code $code"

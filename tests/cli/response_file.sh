@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# Response files: one option a line, comments, quotes, variables; errors name file and line.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model model
+cat >good.args <<'END'
+# where things are
+-m $MODEL
+--format   tsv   # components only
+--dims=2
+  --quiet
+
+--prompt "say: {text}  "
+END
+echo one | MODEL=model "$AOE" embed @good.args >a.tsv
+echo one | "$AOE" embed -m model --format tsv --dims 2 --prompt 'say: {text}  ' >b.tsv
+cmp a.tsv b.tsv
+printf '%s\n' "-m \${HOME_OF_MODEL}/model" "--prompt 'a \$\$ {text}'" >braces.args
+printf '%s\n' "--tokens" "--prompt a \$\$ {text}" "-m model" >dollar.args
+echo one | HOME_OF_MODEL=. "$AOE" tokenize @braces.args --tokens
+echo one | "$AOE" tokenize @dollar.args
+printf '%s\n' "-m model" "text.txt" >operand.args
+echo one >text.txt
+"$AOE" tokenize @operand.args
+
+trial() {
+    code=0
+    "$AOE" train @bad.args || code=$?
+    echo "exit code $code"
+}
+printf '# data\n-d $AOE_NO_SUCH/train.tsv\n' >bad.args
+trial
+printf '%s\n' '-d ${AOE_NO_SUCH}/train.tsv' >bad.args
+trial
+printf '%s\n' '-d ${AOE_NO' >bad.args
+trial
+printf '%s\n' '--epochs 3' '' '--epocs 4' >bad.args
+trial
+printf '%s\n' '--epochs three' >bad.args
+trial
+printf '%s\n' '--resume=yes' >bad.args
+trial
+printf '%s\n' '--prompt "open' >bad.args
+trial
+printf '%s\n' '@good.args' >bad.args
+trial
+printf '%s\n' '--lr' >bad.args
+trial
+rm bad.args
+trial

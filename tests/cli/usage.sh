@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# Every usage error: one line on stderr, nothing on stdout, exit code 2.
+usage() {
+    code=0
+    "$AOE" "$@" </dev/null || code=$?
+    [ $code = 2 ] || echo "exit code $code: $*"
+}
+usage 2>/dev/null
+usage trian
+usage frobnicate
+usage --quiet train
+usage help trian
+usage embed --formt npy
+usage embed --xyzzy
+usage embed -Z
+usage embed --format
+usage embed --format json
+usage embed --normalize=1
+usage embed --dims 0
+usage embed --dims many
+usage embed --threads 1025
+usage embed --dtype f16
+usage embed --pooling middle
+usage embed --json --format npy
+usage train
+usage train -d data.tsv
+usage train -d data.tsv -o out --resume --force
+usage train -d data.tsv -o out --lr fast
+usage train -d data.tsv -o out --lr -1
+usage train -d data.tsv -o out --seed -1
+usage train -d data.tsv -o out --dropout 1
+usage train -d data.tsv -o out --w-cosine 0 --w-ibn 0 --w-angle 0
+usage train -d data.tsv -o out --patience 2
+usage train -d data.tsv -o out --angle-form sharp
+usage train -d data.tsv -o out more
+usage eval
+usage eval sts
+usage eval nli file
+usage similarity one
+usage similarity one two three
+usage verify
+usage bench --shape huge
+usage bench --mode walk
+usage bench --runs 4
+usage init -o new --vocab-from text.txt
+usage init --shape bert-tiny -o new
+usage init --shape bert-tiny --vocab-from text.txt
+usage init --shape bert-tiny --vocab-from text.txt --tokenizer old -o new
+usage init --hidden 30 --layers 1 --heads 4 --vocab-from text.txt -o new

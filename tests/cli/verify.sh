@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+# verify: passes on the reference cases, exit code 1 when a weight is changed, a NaN included.
+. "$SRC/tests/cli/support/model.sh"
+cases=$SRC/tests/golden/data/bert
+if [ ! -e "$cases/cases.json" ]; then
+    needs_shared golden/bert/cases.json
+    cases=$AOE_SHARED/golden/bert
+fi
+"$AOE" verify "$cases" --dtype f32 -q >good
+grep -c ' pass$' good
+grep -v ' pass$' good
+"$AOE" verify "$cases" --dtype f32 -q --json >json
+head -n 1 json | sed 's/"error":[^,]*/"error":E/'
+mkdir changed
+cp "$cases"/* changed
+chmod u+w changed/*
+poke changed/model.safetensors "$(tensor_offset changed/model.safetensors embeddings.LayerNorm.weight)" '\000\000\200\077'
+fails "$AOE" verify changed --dtype f32 >bad 2>err
+grep -q ' fail$' bad
+sed 's/[0-9]* of [0-9]*/N of M/' err
+# a reference value that is NaN fails too
+cp "$cases/model.safetensors" changed
+chmod u+w changed/*
+header=$(header_bytes changed/expected.safetensors)
+poke changed/expected.safetensors $((8 + header)) '\000\000\300\177'
+fails "$AOE" verify changed --dtype f32 >bad 2>err
+grep -q ' fail$' bad
+fails "$AOE" verify .
+fails "$AOE" verify nowhere

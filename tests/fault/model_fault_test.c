@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ * Opening, saving and making models while allocations and I/O steps fail, each
+ * in turn: a clean error, no leak, and an older model in the directory intact.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "model/model.h"
+
+static aoe_context *ctx;
+
+static int open_context(void **state) {
+    (void)state;
+    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 1}, NULL);
+}
+
+static int close_context(void **state) {
+    (void)state;
+    aoe_context_destroy(ctx);
+    return 0;
+}
+
+static int open_and_close(void *dir) {
+    aoe_model *m, *view = NULL;
+    int rc = aoe_model_open(&m, ctx, dir, NULL, NULL);
+    if (!rc)
+        rc = aoei_model_view(&view, m, m->weights, NULL);
+    aoe_model_close(view);
+    aoe_model_close(m);
+    return rc;
+}
+
+static void opening_without_memory(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_F16, .shards = 2});
+    free(test_write_text(dir, "config_sentence_transformers.json",
+                         "{\"prompts\":{\"a\":\"x \"},\"default_prompt_name\":\"a\"}"));
+    free(test_write_text(dir, "sentence_bert_config.json", "{\"max_seq_length\":9}"));
+    assert_true(test_alloc_failures(open_and_close, dir, 0) > 100);
+    test_dir_remove(dir);
+}
+
+/* A model being saved over an older one of other weights. */
+typedef struct saving {
+    aoe_model *m; /* the new one */
+    char *to;     /* holds the older one */
+    char *older;  /* an untouched copy of the older one */
+    char *newer;  /* the new one, saved without failures */
+    json_t *record;
+} saving;
+
+static void begin(saving *s, const char *dir) {
+    static const char *const parts[] = {"new", "old", "to"};
+    char *path[3];
+    for (size_t i = 0; i < 3; i++) {
+        path[i] = test_path(dir, parts[i]);
+        assert_int_equal(aoei_make_dir(path[i], NULL), 0);
+        test_model_write(path[i], i ? &(test_model_spec){.shards = 2} : &(test_model_spec){.pooler = 1});
+    }
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.pooling = AOE_POOLING_CLS_LAST_AVG;
+    o.prompt = "x {text}";
+    o.normalize = 1;
+    assert_int_equal(aoei_model_open_plain(&s->m, ctx, path[0], &o, NULL), 0);
+    s->record = json_pack("{s:i}", "steps", 3);
+    s->older = path[1];
+    s->to = path[2];
+    s->newer = test_path(dir, "newer");
+    assert_int_equal(aoei_model_save(s->m, s->newer, s->record, NULL), 0);
+    free(path[0]);
+}
+
+static void end(saving *s) {
+    aoe_model_close(s->m);
+    json_decref(s->record);
+    free(s->to);
+    free(s->older);
+    free(s->newer);
+}
+
+static int run_save(void *arg) {
+    saving *s = arg;
+    return aoei_model_save(s->m, s->to, s->record, NULL);
+}
+
+/* Every file of `want` is in `dir`, byte for byte; with `alone` nothing besides. */
+static void same_files(const char *want, const char *dir, int alone) {
+    char **names;
+    size_t n;
+    assert_int_equal(aoei_list_dir(&names, &n, want, NULL), 0);
+    if (alone)
+        assert_int_equal(test_count_entries(dir), n);
+    for (size_t i = 0; i < n; i++) {
+        size_t na = 0, nb = 0;
+        char *a = test_path(want, names[i]), *b = test_path(dir, names[i]);
+        if (aoei_is_dir(a)) {
+            same_files(a, b, 1);
+        } else {
+            char *x = test_read(a, &na), *y = test_read(b, &nb);
+            if (!y)
+                fail_msg("%s is missing", b);
+            assert_int_equal(na, nb);
+            assert_memory_equal(x, y, na);
+            free(x);
+            free(y);
+        }
+        free(a);
+        free(b);
+    }
+    aoei_list_free(names, n);
+}
+
+static void check_older(const saving *s) {
+    same_files(s->older, s->to, 1);
+}
+
+/* The new model is there, complete; the staging folder may be, when it could not be removed. */
+static void check_newer(const saving *s) {
+    same_files(s->newer, s->to, 0);
+    assert_false(aoei_entry_exists(s->to, "model.safetensors.index.json"));
+}
+
+static void restore_older(const saving *s) {
+    assert_int_equal(aoei_remove_tree(s->to, NULL), 0);
+    assert_int_equal(aoei_make_dir(s->to, NULL), 0);
+    test_model_write(s->to, &(test_model_spec){.shards = 2});
+}
+
+static void saving_without_memory(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    saving s;
+    begin(&s, dir);
+    int64_t live = aoei_alloc_live();
+    for (uint64_t n = 1;; n++) {
+        aoei_alloc_fail_at(n);
+        int rc = run_save(&s);
+        uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(aoei_alloc_live(), live);
+        if (rc) {
+            assert_int_equal(rc, AOE_ENOMEM);
+            check_older(&s);
+            continue;
+        }
+        check_newer(&s);
+        if (n > count)
+            break;
+        restore_older(&s); /* only the clean-up after the new model was in place had no memory */
+    }
+    end(&s);
+    test_dir_remove(dir);
+}
+
+static void saving_on_a_failing_disk(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    saving s;
+    begin(&s, dir);
+    for (int full = 0; full < 2; full++) {
+        restore_older(&s);
+        for (uint64_t n = 1;; n++) {
+            aoei_io_fail_at(n, full ? ENOSPC : EIO);
+            int rc = run_save(&s);
+            uint64_t count = aoei_io_count();
+            aoei_io_fail_at(0, 0);
+            if (rc) {
+                assert_int_equal(rc, full ? AOE_ENOSPC : AOE_EIO);
+                check_older(&s);
+                continue;
+            }
+            check_newer(&s);
+            if (n > count)
+                break;
+            restore_older(&s);
+        }
+        assert_int_equal(run_save(&s), 0); /* and over a model of the same form */
+        check_newer(&s);
+    }
+    end(&s);
+    test_dir_remove(dir);
+}
+
+/* A directory that was not there is not there after a failure. */
+static int save_elsewhere(void *arg) {
+    saving *s = arg;
+    char *to = test_path(s->to, "fresh");
+    int rc = aoei_model_save(s->m, to, s->record, NULL);
+    assert_int_equal(aoei_entry_exists(s->to, "fresh"), !rc);
+    if (!rc)
+        assert_int_equal(aoei_remove_tree(to, NULL), 0);
+    free(to);
+    return rc;
+}
+
+static void a_new_directory_disappears(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    saving s;
+    begin(&s, dir);
+    for (uint64_t n = 1;; n++) {
+        aoei_io_fail_at(n, EIO);
+        int rc = save_elsewhere(&s);
+        aoei_io_fail_at(0, 0);
+        if (!rc)
+            break;
+        assert_int_equal(rc, AOE_EIO);
+    }
+    end(&s);
+    test_dir_remove(dir);
+}
+
+static int init_once(void *dir) {
+    char *text = test_path(dir, "a.txt"), *to = test_path(dir, "made");
+    aoe_init_options o;
+    aoe_init_options_defaults(&o);
+    o.shape = (aoe_shape){.hidden = 4, .layers = 1, .heads = 2, .intermediate = 4, .positions = 8};
+    o.texts = (const char *const[]){text};
+    o.n_texts = 1;
+    o.vocab_size = 30;
+    o.force = 1;
+    int rc = aoe_init(ctx, to, &o, NULL);
+    assert_int_equal(aoei_is_model_dir(to), !rc);
+    int removed = aoei_remove_tree(to, NULL); /* the failure may hit this one */
+    free(text);
+    free(to);
+    return rc ? rc : removed;
+}
+
+static void making_without_memory(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    free(test_write_text(dir, "a.txt", "a small plane\na smaller plane\n"));
+    int64_t live = aoei_alloc_live();
+    for (uint64_t n = 1;; n += n / 64 + 1) {
+        aoei_alloc_fail_at(n);
+        int rc = init_once(dir);
+        uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(aoei_alloc_live(), live);
+        if (n > count) {
+            assert_int_equal(rc, 0);
+            break;
+        }
+        assert_true(rc == AOE_ENOMEM || rc == 0);
+    }
+    test_dir_remove(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opening_without_memory),   cmocka_unit_test(saving_without_memory),
+        cmocka_unit_test(saving_on_a_failing_disk), cmocka_unit_test(a_new_directory_disappears),
+        cmocka_unit_test(making_without_memory),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

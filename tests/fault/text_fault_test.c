@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * Tokenizers and the trainer when memory or the disk gives out at any point.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tokenizers.h"
+#include "text/tokenizer.h"
+#include "text/wordpiece_trainer.h"
+
+static const char text[] = "a b\xc3\xa9 [MASK] x\xe4\xb8\xad a\xe3\x80\xae\xf0\x9d\x85\xa5 ab, AB";
+
+static int encode(const aoe_tokenizer *t, aoe_error *err) {
+    aoe_ids ids = {0};
+    int rc = aoe_tokenizer_encode(t, aoe_text_of(text), NULL, &ids, err);
+    if (!rc)
+        rc = aoe_tokenizer_encode(t, aoe_text_of(text), &(aoe_encode_options){.prompt = "a {text} b", .max_length = 8}, &ids,
+                                  err);
+    aoe_ids_free(&ids);
+    return rc;
+}
+
+static int open_and_encode(void *dir) {
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    int rc = aoe_tokenizer_open(&t, dir, &err);
+    if (!rc)
+        rc = encode(t, &err);
+    assert_int_equal(rc, err.code);
+    aoe_tokenizer_close(t);
+    return rc;
+}
+
+static void test_open_json(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b ab ##b x , e"});
+    free(test_write_text(dir, "tokenizer.json", json));
+    assert_true(test_alloc_failures(open_and_encode, dir, 500) > 100);
+    free(json);
+    test_dir_remove(dir);
+}
+
+static void test_open_vocab(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nab\n##b\nx\n"));
+    free(test_write_text(
+        dir, "tokenizer_config.json",
+        "{\"do_lower_case\":true,\"added_tokens_decoder\":{\"10\":{\"content\":\"Zz\"},\"11\":{\"content\":\"y\"}},"
+        "\"additional_special_tokens\":[\"[X]\"]}"));
+    free(test_write_text(dir, "special_tokens_map.json", "{\"unk_token\":\"[UNK]\"}"));
+    assert_true(test_alloc_failures(open_and_encode, dir, 500) > 50);
+    test_dir_remove(dir);
+}
+
+static int train_and_save(void *dir) {
+    aoei_wordpiece_trainer *tr;
+    aoei_wordpiece_options o;
+    aoe_error err = {0};
+    aoei_wordpiece_options_defaults(&o);
+    o.vocab_size = 60;
+    o.model_max_length = 32;
+    int rc = aoei_wordpiece_trainer_create(&tr, &o, &err);
+    for (int i = 0; i < 3 && !rc; i++)
+        rc = aoei_wordpiece_trainer_add(tr, text, sizeof text - 1, &err);
+    if (!rc)
+        rc = aoei_wordpiece_train(tr, &err);
+    if (!rc)
+        rc = aoei_wordpiece_save(tr, dir, &err);
+    assert_int_equal(rc, err.code);
+    aoei_wordpiece_trainer_destroy(tr);
+    return rc;
+}
+
+/* A file is there whole or not at all. */
+static void whole_files(void *dir, int code) {
+    static const char *const names[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = test_path(dir, names[i]);
+        size_t size = 0;
+        char *data = test_read(path, &size);
+        if (data) {
+            n++;
+            assert_true(size > 20 && data[size - 1] == '\n');
+            assert_int_equal(remove(path), 0);
+        }
+        free(data);
+        free(path);
+    }
+    assert_int_equal(test_count_entries(dir), 0); /* no temporary file is left */
+    if (code == 0)
+        assert_int_equal(n, 4);
+}
+
+static void test_trainer(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    assert_true(test_alloc_failures(train_and_save, dir, 500) > 100);
+    whole_files(dir, 0);
+    test_io_failures(train_and_save, whole_files, dir, ENOSPC);
+    test_dir_remove(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_json),
+        cmocka_unit_test(test_open_vocab),
+        cmocka_unit_test(test_trainer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

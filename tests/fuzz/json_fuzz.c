@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * JSON from anywhere: parsing fails with a message or gives a value that comes
+ * back the same when it is written and read again; typed look-ups never crash;
+ * no block is left.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/json.h"
+
+static void look_up(const json_t *root) {
+    static const char *const keys[] = {"a", "model_max_length", "hidden_size", "prompts", ""};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        size_t n = 0, len = 0;
+        double x = 0;
+        int b = 0;
+        const char *s = NULL;
+        aoe_error err = {0};
+        (void)aoei_json_size(root, keys[i], &n, "f", &err);
+        (void)aoei_json_need_size(root, keys[i], &n, "f", &err);
+        (void)aoei_json_double(root, keys[i], &x, "f", &err);
+        if (aoei_json_bool(root, keys[i], &b, "f", &err) == 0 && b != 0 && b != 1)
+            abort();
+        if (aoei_json_string(root, keys[i], &s, &len, "f", &err) == 0 && s && s[len] != 0)
+            abort();
+    }
+}
+
+static void check_round_trip(const json_t *root) {
+    char *text = json_dumps(root, JSON_ENCODE_ANY);
+    if (!text)
+        abort();
+    json_t *again;
+    if (aoei_json_parse(&again, text, strlen(text), "again", NULL) || !json_equal(root, again))
+        abort();
+    json_decref(again);
+    aoei_free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    int64_t live = aoei_alloc_live();
+    json_t *root;
+    aoe_error err = {0};
+    int code = aoei_json_parse(&root, (const char *)data, size, "input", &err);
+    if (code != err.code || (code == 0) != (root != NULL) || (code && strncmp(err.message, "input:", 6) != 0))
+        abort();
+    if (root) {
+        look_up(root);
+        check_round_trip(root);
+        json_decref(root);
+    }
+    if (aoei_alloc_live() != live)
+        abort();
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED("{}"),
+        AOEI_FUZZ_SEED("{\"a\": [1, 2.5, -3e-7, true, false, null, \"s\\u00e9\\ud83d\\ude00\\u0000\"], \"hidden_size\": 384}"),
+        AOEI_FUZZ_SEED(
+            "{\"model_max_length\": 1000000000000000019884624838656, \"a\": [[1], {\"b\": 7}], \"x\": 9007199254740993}"),
+        AOEI_FUZZ_SEED("{\"a\": \"one\", \"a\": \"two\", \"prompts\": {\"query\": \"\xe4\xb8\xad {text}\"}}"),
+        AOEI_FUZZ_SEED("[[[[[[[[[[1e308, 1e309, 0.1, -0.0]]]]]]]]]]"),
+        AOEI_FUZZ_SEED("\"alone\""),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

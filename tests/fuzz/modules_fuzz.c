@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * The files beside a model (aoe.json and those of sentence-transformers) on
+ * hostile input. The first byte says which file the rest is. Settings that are
+ * accepted must be complete, and must be written and read back as they are.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "model/settings.h"
+
+static const char *const files[] = {"modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
+                                    "config_sentence_transformers.json", "aoe.json"};
+#define N_FILES (sizeof files / sizeof *files)
+
+static char root[256];
+
+static void path_of(char *out, size_t size, const char *dir, const char *name) {
+    snprintf(out, size, "%s/%s/%s", root, dir, name);
+}
+
+static void put(const char *dir, const char *name, const void *data, size_t size) {
+    char path[512];
+    path_of(path, sizeof path, dir, name);
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f))
+        abort();
+}
+
+static int read_settings(aoei_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+    char path[512];
+    aoe_model_options o;
+    json_t *record = NULL;
+    aoe_model_options_defaults(&o);
+    path_of(path, sizeof path, dir, "");
+    int rc = aoei_settings_read(s, &record, path, c, &o, err);
+    json_decref(record);
+    return rc;
+}
+
+/* Writes what was read into another directory and reads it again. */
+static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
+    aoei_settings again;
+    aoe_error err;
+    json_t *own = aoei_settings_to_json(s, NULL);
+    char *text = own ? json_dumps(own, 0) : NULL;
+    if (!text)
+        abort();
+    put("out", "aoe.json", text, strlen(text));
+    if (read_settings(&again, "out", c, &err))
+        abort();
+    if (again.pooling != s->pooling || again.max_length != s->max_length || strcmp(again.prompt, s->prompt) != 0 ||
+        again.normalize != s->normalize || again.lowercase != s->lowercase)
+        abort();
+    aoei_settings_free(&again);
+    aoei_free(text);
+    json_decref(own);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    aoei_encoder_config c;
+    aoei_settings s;
+    aoe_error err;
+    size_t file = size ? data[0] % N_FILES : 0;
+    char path[512];
+    test_model_config(&c);
+    put("in", "1_Pooling/config.json", "{}", 2); /* so that modules.json can be complete */
+    put("in", files[file], data + (size ? 1 : 0), size ? size - 1 : 0);
+    int rc = read_settings(&s, "in", &c, &err);
+    if (rc && (err.code != rc || !*err.message))
+        abort();
+    if (!rc) {
+        if (s.pooling <= AOE_POOLING_AUTO || s.pooling >= AOE_POOLING_COUNT || s.max_length < 1 ||
+            s.max_length > TEST_POSITIONS || !s.prompt)
+            abort();
+        round_trip(&s, &c);
+        aoei_settings_free(&s);
+    }
+    path_of(path, sizeof path, "in", files[file]);
+    unlink(path);
+    return 0;
+}
+
+static void make_dirs(void) {
+    static const char *const dirs[] = {"in/1_Pooling", "out"};
+    char path[512];
+    const char *base = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/aoe-fuzz-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(root))
+        abort();
+    for (size_t i = 0; i < 2; i++) {
+        path_of(path, sizeof path, dirs[i], "");
+        if (aoei_make_dir(path, NULL))
+            abort();
+    }
+}
+
+#ifdef AOE_LIBFUZZER
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    make_dirs();
+    return 0;
+}
+#else
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED(
+            "\0[{\"idx\":0,\"path\":\"\",\"type\":\"a.Transformer\"},{\"idx\":1,\"path\":\"1_Pooling\",\"type\":\"a.Pooling\"},"
+            "{\"idx\":2,\"path\":\"2_Normalize\",\"type\":\"a.Normalize\"}]"),
+        AOEI_FUZZ_SEED(
+            "\x01{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false,\"word_embedding_dimension\":8,\"include_prompt\":true}"),
+        AOEI_FUZZ_SEED("\x01{\"pooling_mode\":[\"max\"],\"embedding_dimension\":8}"),
+        AOEI_FUZZ_SEED("\x02{\"max_seq_length\":7,\"do_lower_case\":true}"),
+        AOEI_FUZZ_SEED("\x03{\"prompts\":{\"a\":\"x \",\"b\":\"\"},\"default_prompt_name\":\"a\",\"truncate_dim\":null}"),
+        AOEI_FUZZ_SEED(
+            "\x04{\"format_version\":1,\"pooling\":\"cls-last-avg\",\"prompts\":{\"default\":\"a {text} b\"},\"max_length\":7,"
+            "\"normalize\":true,\"lowercase\":true,\"training\":{}}"),
+    };
+    test_use_memory();
+    make_dirs();
+    int rc = aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+    return aoei_remove_tree(root, NULL) ? 1 : rc;
+}
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ * Fuzzes the table reader: the first byte chooses format and compression, the
+ * rest is the file. What comes out must be consistent: valid UTF-8 outside of
+ * JSON escapes, rows in order, every selected field there, and pairs that can be read.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/compress.h"
+#include "../support/support.h"
+#include "base/utf8.h"
+#include "data/columns.h"
+#include "data/pairs.h"
+#include "data/table.h"
+
+enum { MAX_COLUMNS = 1000 };
+
+static void require(int condition) {
+    if (!condition)
+        abort();
+}
+
+/* A table over the bytes; NULL: it cannot be opened. The file stays open until the table is closed. */
+static aoei_table *open_bytes(const uint8_t *data, size_t size, FILE **file) {
+    aoei_stream *s;
+    aoei_table *t;
+    aoe_error err = {0};
+    aoei_codec codec = (aoei_codec)(data[0] / 4 % 3);
+    *file = size > 1 ? fmemopen((void *)(size_t)(data + 1), size - 1, "rb") : fopen("/dev/null", "rb");
+    require(*file != NULL);
+    int rc = aoei_stream_attach(&s, *file, "fuzz", codec, &err);
+    if (!rc)
+        rc = aoei_table_from(&t, s, (aoei_format)(data[0] % 4), &err);
+    if (!rc)
+        return t;
+    require(err.code == rc && err.message[0]);
+    fclose(*file);
+    return NULL;
+}
+
+static void read_rows(aoei_table *t) {
+    size_t index[MAX_COLUMNS], n = aoei_table_columns(t), last = 0;
+    n = n < MAX_COLUMNS ? n : MAX_COLUMNS;
+    for (size_t i = 0; i < n; i++)
+        index[i] = n - 1 - i;
+    require(aoei_table_select(t, index, n, NULL) == 0);
+    for (;;) {
+        aoei_row row;
+        aoe_error err = {0};
+        int rc = aoei_table_next(t, &row, &err);
+        if (rc != 1 && rc != 0)
+            require(err.code < 0 && strncmp(err.message, "fuzz", 4) == 0);
+        if (rc <= 0)
+            return;
+        if (rc == AOEI_BAD_ROW)
+            continue;
+        require(row.line > last);
+        last = row.line;
+        for (size_t i = 0; i < n; i++)
+            require(aoei_utf8_valid(row.field[i].text.data, row.field[i].text.len) == row.field[i].text.len);
+    }
+}
+
+static void read_pairs(aoei_table *t) {
+    aoe_table_options o = {.skip_bad_rows = 1, .label_map = "a=1,b=drop"};
+    aoe_pairs *p;
+    aoe_error err = {0};
+    int rc = aoei_pairs_read(&p, t, &o, &err);
+    if (rc) {
+        require(!p && err.code == rc);
+        return;
+    }
+    require(aoe_pairs_count(p) > 0);
+    for (size_t i = 0; i < aoe_pairs_count(p); i++) {
+        aoe_text a = aoe_pairs_text1(p, i), b = aoe_pairs_text2(p, i);
+        require(!aoei_text_is_empty(a) && !aoei_text_is_empty(b));
+        require(aoe_pairs_label(p, i) - aoe_pairs_label(p, i) == 0);
+        require(aoei_utf8_valid(a.data, a.len) == a.len && aoei_utf8_valid(b.data, b.len) == b.len);
+    }
+    aoe_pairs_free(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    FILE *file;
+    if (size == 0)
+        return 0;
+    for (int pairs = 0; pairs < 2; pairs++) {
+        aoei_table *t = open_bytes(data, size, &file);
+        if (!t)
+            return 0;
+        if (pairs)
+            read_pairs(t);
+        else
+            read_rows(t);
+        aoei_table_close(t);
+        fclose(file);
+    }
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const char tsv[] =
+        "score\tsentence1\tsentence2\r\n5.0\t\xC3\xA9 \"x\"\tb\n1\ta\t\nneutral\tx\ty\n2\tonly\nb\tx\ty\n0.5\tp\tq";
+    static const char csv[] =
+        "text1,text2,label\n\"a \"\"b\"\", c\",\"two\nlines\",1\r\nx,y,entailment\n\"bad\"x,y,1\nc,d\n,,2\n";
+    static const char jsonl[] = "{\"text1\": \"a\\u0000\\u00e9\", \"text2\": \"b\", \"label\": 1.5}\n\n"
+                                "{\"label\": true, \"text2\": \"x\", \"text1\": \"y\"}\n"
+                                "{\"text1\": \"a\", \"label\": null}\n[1]\n{\"text1\": 1, \"text2\": [], \"label\": {}}\n";
+    static const char txt[] = "\xEF\xBB\xBFone\n\ntwo \xF0\x9F\x98\x80\r\nthree";
+    static const char *const texts[4] = {tsv, csv, jsonl, txt}; /* in the order of aoei_format */
+    aoei_fuzz_seed seeds[12];
+    char *data[12];
+    for (size_t i = 0; i < 12; i++) {
+        const char *text = texts[i % 4];
+        size_t size = strlen(text);
+        char *packed = i / 4 == 1 ? test_gzip(text, size, &size) : i / 4 == 2 ? test_zstd(text, size, &size) : NULL;
+        data[i] = malloc(size + 1);
+        require(data[i] != NULL);
+        data[i][0] = (char)i;
+        memcpy(data[i] + 1, packed ? packed : text, size);
+        seeds[i] = (aoei_fuzz_seed){data[i], size + 1};
+        free(packed);
+    }
+    int rc = aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, 12);
+    for (size_t i = 0; i < 12; i++)
+        free(data[i]);
+    return rc;
+}
+#endif

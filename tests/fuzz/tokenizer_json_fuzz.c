@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * tokenizer.json from anywhere: it is refused with one line, or the tokenizer
+ * encodes, and gives ids that it has tokens for. No block is left.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "text/tokenizer.h"
+
+static void use(const aoe_tokenizer *t) {
+    static const char text[] = "a ab\xc3\xa9 [MASK]<x> b\xe4\xb8\xad, zz";
+    aoe_ids ids = {0};
+    aoe_error err = {0};
+    aoe_encode_options o = {.prompt = "b {text} a", .max_length = 6};
+    for (int prompted = 0; prompted < 2; prompted++) {
+        int rc = aoe_tokenizer_encode(t, aoe_text_of(text), prompted ? &o : NULL, &ids, &err);
+        if (rc && rc != AOE_EFORMAT && rc != AOE_EARG)
+            abort();
+        if (prompted && ids.n > o.max_length)
+            abort();
+        for (size_t i = 0; i < ids.n; i++) /* ids of the post-processor are the file's word */
+            if (ids.id[i] < 0)
+                abort();
+    }
+    aoe_ids_free(&ids);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    int64_t live = aoei_alloc_live();
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    int rc = aoei_tokenizer_parse_json(&t, (const char *)data, size, "input", &err);
+    if (rc != err.code || (rc == 0) != (t != NULL) || (rc && !strstr(err.message, "input")))
+        abort();
+    if (t)
+        use(t);
+    aoe_tokenizer_close(t);
+    if (aoei_alloc_live() != live)
+        abort();
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+#define MODEL "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2,\"b\":3,\"[MASK]\":4,\",\":5}}"
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED("{" MODEL "}"),
+        AOEI_FUZZ_SEED("{\"version\":\"1.0\",\"normalizer\":{\"type\":\"BertNormalizer\",\"strip_accents\":null},"
+                       "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}," MODEL "}"),
+        AOEI_FUZZ_SEED(
+            "{\"added_tokens\":[{\"id\":4,\"content\":\"[MASK]\",\"normalized\":false,\"special\":true},"
+            "{\"id\":9,\"content\":\"<x>\",\"single_word\":true,\"lstrip\":true,\"rstrip\":true,\"normalized\":true}],"
+            "\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":true}," MODEL "}"),
+        AOEI_FUZZ_SEED("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[UNK]\"}},"
+                       "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"[UNK]\":{\"ids\":[0]}}}," MODEL "}"),
+        AOEI_FUZZ_SEED("{\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"b\",3],\"cls\":[\"a\",1]}," MODEL "}"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * vocab.txt and the JSON files beside it from anywhere, in one input separated by
+ * U+0001: refused with one line, or the tokenizer encodes. No block is left.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "text/tokenizer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    int64_t live = aoei_alloc_live();
+    aoe_text part[4] = {{NULL, 0}};
+    const char *s = (const char *)data, *end = s + size;
+    for (size_t i = 0; i < 4 && s < end; i++) {
+        const char *stop = i < 3 ? memchr(s, 1, (size_t)(end - s)) : NULL;
+        part[i] = (aoe_text){s, (size_t)((stop ? stop : end) - s)};
+        s = stop ? stop + 1 : end;
+    }
+    aoei_vocab_files files = {.vocab = part[0], .config = part[1], .special_map = part[2], .added_tokens = part[3]};
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    aoe_ids ids = {0};
+    int rc = aoei_tokenizer_parse_vocab(&t, &files, "dir", &err);
+    if (rc != err.code || (rc == 0) != (t != NULL) || (rc && strncmp(err.message, "dir/", 4) != 0))
+        abort();
+    if (t) {
+        rc = aoe_tokenizer_encode(t, aoe_text_of("a ab [MASK] Zz b\xc3\x89."), NULL, &ids, &err);
+        if (rc && rc != AOE_EFORMAT)
+            abort();
+        for (size_t i = 0; i < ids.n; i++)
+            if (ids.id[i] < 0 || (size_t)ids.id[i] >= aoe_tokenizer_vocab_size(t))
+                abort();
+    }
+    aoe_ids_free(&ids);
+    aoe_tokenizer_close(t);
+    if (aoei_alloc_live() != live)
+        abort();
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+#define VOCAB "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nb\n.\n"
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED(VOCAB),
+        AOEI_FUZZ_SEED("[UNK]\r\n[CLS]\r\n[SEP]\r\n\xc3\xa9\r\na"),
+        AOEI_FUZZ_SEED(VOCAB "\1{\"do_lower_case\":false,\"strip_accents\":true,\"tokenizer_class\":\"BertTokenizer\","
+                             "\"model_max_length\":1000000000000000019884624838656}"),
+        AOEI_FUZZ_SEED(VOCAB "\1{\"unk_token\":{\"content\":\"[UNK]\",\"lstrip\":false},\"added_tokens_decoder\":{\"9\":"
+                             "{\"content\":\"Zz\",\"normalized\":true}},\"additional_special_tokens\":[\"[Y]\"]}"),
+        AOEI_FUZZ_SEED(VOCAB "\1{}\1{\"cls_token\":\"a\"}\1{\"Zz\": 9, \"[CLS]\": 2}"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * UTF-8 validation and decoding against utf8proc, on any bytes; and messages
+ * made of them, which must be one line of valid UTF-8.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <utf8proc.h>
+
+#include "../support/support.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+/* Offset of the first invalid byte, by utf8proc. */
+static size_t oracle(const uint8_t *data, size_t size) {
+    size_t i = 0;
+    while (i < size) {
+        utf8proc_int32_t cp;
+        utf8proc_ssize_t n = utf8proc_iterate(data + i, (utf8proc_ssize_t)(size - i), &cp);
+        if (n <= 0)
+            break;
+        uint32_t got;
+        char back[4];
+        if (aoei_utf8_decode((const char *)data + i, size - i, &got) != (size_t)n || got != (uint32_t)cp ||
+            aoei_utf8_encode(got, back) != (size_t)n || memcmp(back, data + i, (size_t)n) != 0)
+            abort();
+        i += (size_t)n;
+    }
+    return i;
+}
+
+static void check_message(const uint8_t *data, size_t size) {
+    char *text = malloc(size + 1);
+    if (!text)
+        abort();
+    memcpy(text, data, size);
+    text[size] = 0;
+    aoe_error err;
+    aoei_fail(&err, AOE_EFORMAT, "%s", text);
+    size_t len = strlen(err.message);
+    if (aoei_utf8_valid(err.message, len) != len || strpbrk(err.message, "\n\r\t\033"))
+        abort();
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (aoei_utf8_valid((const char *)data, size) != oracle(data, size))
+        abort();
+    check_message(data, size);
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED(""),
+        AOEI_FUZZ_SEED("plain ASCII, longer than sixteen bytes"),
+        AOEI_FUZZ_SEED("na\xc3\xafve caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80 end"),
+        AOEI_FUZZ_SEED("\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"),
+        AOEI_FUZZ_SEED("\xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xff\xfe"),
+        AOEI_FUZZ_SEED("a\0b\nc\x7f\xc2\x85\xe2\x80\xa8"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ * Embedding sums and their gradients: exact, because the expected sums are formed in the
+ * same order, token after token onto what is stored.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+
+enum { VOCAB = 9, OFFSET = 2, LONGEST = 40 };
+
+static const size_t lengths[] = {1, 40, 7, 23};
+
+typedef struct tables {
+    aoei_tensor word, position, token_type;
+} tables;
+
+static tables tables_create(size_t D, uint32_t substream) {
+    return (tables){test_tensor(VOCAB, D, 0, 1, substream), test_tensor(LONGEST + OFFSET, D, 0, 1, substream + 1),
+                    test_tensor(2, D, 0, 1, substream + 2)};
+}
+
+static void tables_free(tables t) {
+    test_tensor_free(t.word);
+    test_tensor_free(t.position);
+    test_tensor_free(t.token_type);
+}
+
+static void forward(const aoe_context *ctx, size_t D, int whole) {
+    aoei_batch b = test_batch(lengths, 4, VOCAB);
+    tables t = tables_create(D, 1);
+    const aoei_tensor none = {0};
+    aoei_tensor y = test_tensor_poisoned(b.n_tokens, D, D + 2), want = test_tensor_poisoned(b.n_tokens, D, 0);
+    for (size_t i = 0; i < b.n_tokens; i++)
+        for (size_t c = 0; c < D; c++) {
+            float v = t.word.data[(size_t)b.ids[i] * D + c];
+            if (whole) {
+                v += t.position.data[(b.positions[i] + OFFSET) * D + c];
+                v += t.token_type.data[c];
+            }
+            want.data[i * D + c] = v;
+        }
+    aoei_embedding_forward(ctx, y, t.word, whole ? t.position : none, OFFSET, whole ? t.token_type : none, &b);
+    test_same_bits(y, want);
+    test_tensor_free(y);
+    test_tensor_free(want);
+    tables_free(t);
+    test_batch_free(b, 0);
+}
+
+static void backward(const aoe_context *ctx, size_t D, int whole) {
+    aoei_batch b = test_batch(lengths, 4, VOCAB);
+    tables got = tables_create(D, 1), want = tables_create(D, 1);
+    const aoei_tensor none = {0};
+    aoei_tensor dy = test_tensor(b.n_tokens, D, D + 7, 1, 9);
+    for (size_t i = 0; i < b.n_tokens; i++)
+        for (size_t c = 0; c < D; c++) {
+            const float g = dy.data[i * dy.ld + c];
+            want.word.data[(size_t)b.ids[i] * D + c] += g;
+            if (whole) {
+                want.position.data[(b.positions[i] + OFFSET) * D + c] += g;
+                want.token_type.data[c] += g;
+            }
+        }
+    aoei_embedding_backward(ctx, got.word, whole ? got.position : none, OFFSET, whole ? got.token_type : none, dy, &b);
+    test_same_bits(got.word, want.word);
+    test_same_bits(got.position, want.position);
+    test_same_bits(got.token_type, want.token_type);
+    test_tensor_free(dy);
+    tables_free(got);
+    tables_free(want);
+    test_batch_free(b, 0);
+}
+
+static void test_exact(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1, 13, 64, 200};
+    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++)
+        for (size_t threads = 1; threads <= 3; threads++) {
+            aoe_context *ctx = test_context(tier, threads);
+            for (size_t k = 0; ctx && k < 4; k++)
+                for (int whole = 0; whole <= 1; whole++) {
+                    forward(ctx, sizes[k], whole);
+                    backward(ctx, sizes[k], whole);
+                }
+            aoe_context_destroy(ctx);
+        }
+}
+
+/* The sum is linear in the tables: its gradient is a matter of indices, and finite differences see all of them. */
+typedef struct problem {
+    const aoei_batch *batch;
+    const double *weight; /* [N, D] */
+    size_t D;
+} problem;
+
+static double loss(void *arg, const double *in) {
+    const problem *p = arg;
+    const double *position = in + VOCAB * p->D, *type = position + (LONGEST + OFFSET) * p->D;
+    double sum = 0;
+    for (size_t i = 0; i < p->batch->n_tokens; i++)
+        for (size_t c = 0; c < p->D; c++)
+            sum += p->weight[i * p->D + c] *
+                   (in[(size_t)p->batch->ids[i] * p->D + c] + position[(p->batch->positions[i] + OFFSET) * p->D + c] + type[c]);
+    return sum;
+}
+
+static void gradients(const aoe_context *ctx) {
+    enum { D = 6, ROWS = VOCAB + LONGEST + OFFSET + 2 };
+    aoei_batch b = test_batch(lengths, 4, VOCAB);
+    aoei_tensor dy = test_tensor(b.n_tokens, D, 0, 1, 9), grad = test_tensor_poisoned(ROWS, D, 0);
+    double *weight = malloc(b.n_tokens * D * sizeof *weight), in[ROWS * D] = {0}, g[ROWS * D];
+    test_to_double(weight, dy);
+    aoei_tensor_zero(ctx, grad);
+    aoei_embedding_backward(ctx, aoei_tensor_rows(grad, 0, VOCAB), aoei_tensor_rows(grad, VOCAB, LONGEST + OFFSET), OFFSET,
+                            aoei_tensor_rows(grad, VOCAB + LONGEST + OFFSET, 2), dy, &b);
+    test_to_double(g, grad);
+    problem p = {&b, weight, D};
+    test_gradient(loss, &p, in, g, ROWS * D, TEST_GRAD_TOLERANCE);
+    free(weight);
+    test_tensor_free(dy);
+    test_tensor_free(grad);
+    test_batch_free(b, 0);
+}
+
+static void test_gradients(void **state) {
+    (void)state;
+    test_each_tier(gradients);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_gradients)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ * The gradient of the whole training step (encoder, pooling, objective) against
+ * finite differences of a double-precision model: every pooling, every objective,
+ * both angle forms, with dropout (masks fixed by the key) and without, for every weight
+ * tensor along its own gradient and along a random direction.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/bert_reference.h"
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "objective/pair_step.h"
+
+enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
+
+/* Two layers forward and backward are about 60 roundings of 6e-8 that follow one another. A tensor whose gradient is the
+ * small rest of large terms (the key biases': zero in exact arithmetic) is held to a tenth of that of the whole gradient. */
+#define TENSOR_TOLERANCE 4e-6
+#define WHOLE_TOLERANCE  4e-7
+#define LOSS_TOLERANCE   2e-6
+#define STEP             1e-5 /* of the differences, over directions of length 1: truncation and rounding are both below 1e-9 */
+
+static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6};
+static const double labels[PAIRS] = {5, 1, 3.5, 4, 0};
+static const uint32_t groups[TEXTS] = {0, 1, 2, 3, 4, 5, 2, 7, 8, 9}; /* texts 2 and 6 are equal */
+
+typedef struct objective_case {
+    const char *name;
+    double w_cosine, w_ibn, w_angle;
+    aoe_angle_form form;
+} objective_case;
+
+static const objective_case objectives[] = {{"cosine", 1, 0, 0, AOE_ANGLE_REFERENCE},
+                                            {"ibn", 0, 1, 0, AOE_ANGLE_REFERENCE},
+                                            {"angle", 0, 0, 1, AOE_ANGLE_REFERENCE},
+                                            {"phase", 0, 0, 1, AOE_ANGLE_PHASE},
+                                            {"all", 1, 0.5, 2, AOE_ANGLE_REFERENCE}};
+enum { OBJECTIVES = sizeof objectives / sizeof *objectives };
+
+/* The step under test and the model in double beside it. */
+typedef struct problem {
+    aoe_context *ctx;
+    aoei_encoder_config config;
+    aoei_pair_step step;
+    aoei_encoder_dropout drop;
+    bert_reference reference;
+    aoe_objective_options objective;
+    aoe_pooling pooling;
+    double *pooled;
+    void *workspace;
+    size_t workspace_bytes;
+} problem;
+
+static void fill_batch(aoei_pair_step *step)
+{
+    int32_t ids[TEXTS][LONGEST];
+    aoei_rng r;
+    aoei_rng_init(&r, 5, AOEI_STREAM_TEST, 0);
+    aoei_batch_clear(&step->buffer);
+    for (size_t i = 0; i < TEXTS; i++) {
+        for (size_t t = 0; t < lengths[i]; t++)
+            ids[i][t] = i == 6 ? ids[2][t] : (int32_t)aoei_rng_below(&r, (uint32_t)step->config.vocab);
+        aoei_batch_add(&step->buffer, ids[i], lengths[i], (uint32_t)(10 + i));
+    }
+    assert_int_equal(step->buffer.batch.n_tokens, TOKENS);
+}
+
+static void problem_create(problem *p, aoei_tier tier, int with_dropout)
+{
+    memset(p, 0, sizeof *p);
+    p->ctx = test_context(tier, 1);
+    tiny_model shape = tiny_defaults();
+    tiny_config(&p->config, &shape);
+    assert_int_equal(aoei_pair_step_create(&p->step, p->ctx, &p->config, PAIRS, TOKENS, LONGEST, NULL), 0);
+    tiny_fill(p->ctx, &p->step.params, &p->config, 1);
+    aoei_tensor_zero(p->ctx, p->step.params.grad);
+    fill_batch(&p->step);
+    p->drop = (aoei_encoder_dropout){.hidden = 0.2, .attention = 0.3, .key = {21, 22}};
+    bert_reference_create(&p->reference, p->ctx, &p->config, p->step.params.values, &p->step.buffer.batch, with_dropout ? &p->drop : NULL);
+    p->pooled = malloc(TEXTS * p->config.hidden * sizeof *p->pooled);
+    p->workspace_bytes = aoei_objective_workspace(PAIRS, p->config.hidden);
+    p->workspace = aligned_alloc(AOEI_ALIGN, p->workspace_bytes);
+    assert_true(p->pooled && p->workspace);
+}
+
+static void problem_destroy(problem *p)
+{
+    bert_reference_destroy(&p->reference);
+    aoei_pair_step_destroy(&p->step);
+    aoe_context_destroy(p->ctx);
+    free(p->pooled);
+    free(p->workspace);
+}
+
+static double loss(problem *p)
+{
+    const size_t D = p->config.hidden;
+    aoe_objective_result result;
+    bert_reference_forward(&p->reference);
+    bert_reference_pool(&p->reference, p->pooling, p->pooled);
+    const aoei_pair_batch pairs = {
+        .B = PAIRS, .D = D, .stride = 2 * D, .x64 = p->pooled, .y64 = p->pooled + D, .label = labels, .group = groups};
+    assert_int_equal(aoei_objective(&p->objective, &pairs, p->workspace, p->workspace_bytes, NULL, &result, NULL), 0);
+    return result.total;
+}
+
+/* d loss / d direction of one weight tensor w[n]; |direction| = 1. */
+static double slope(problem *p, double *w, const double *direction, size_t n)
+{
+    double *base = malloc(n * sizeof *base), side[2];
+    assert_non_null(base);
+    memcpy(base, w, n * sizeof *base);
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < n; i++)
+            w[i] = base[i] + (k ? -STEP : STEP) * direction[i];
+        side[k] = loss(p);
+    }
+    memcpy(w, base, n * sizeof *base);
+    free(base);
+    return (side[0] - side[1]) / (2 * STEP);
+}
+
+/* direction[n] = the gradient (which 0) or random (which 1), of length 1; its length before. */
+static double choose(double *direction, const float *grad, size_t n, int which, uint32_t substream)
+{
+    aoei_rng r;
+    double length = 0;
+    aoei_rng_init(&r, 6, AOEI_STREAM_TEST, substream);
+    for (size_t i = 0; i < n; i++) {
+        direction[i] = which ? aoei_rng_normal(&r) : (double)grad[i];
+        length += direction[i] * direction[i];
+    }
+    length = sqrt(length);
+    for (size_t i = 0; i < n; i++)
+        direction[i] /= length;
+    return length;
+}
+
+static void check_tensor(problem *p, size_t slot, double whole, const char *what)
+{
+    const aoei_tensor g = p->step.params.grads[slot];
+    const size_t n = g.rows * g.cols;
+    float *grad = malloc(n * sizeof *grad);
+    double *direction = malloc(n * sizeof *direction), norm = 0;
+    assert_true(grad && direction);
+    aoei_tensor_read(p->ctx, grad, g);
+    for (size_t i = 0; i < n; i++)
+        norm += (double)grad[i] * (double)grad[i];
+    norm = sqrt(norm);
+    const double bound = fmax(TENSOR_TOLERANCE * norm, WHOLE_TOLERANCE * whole);
+    for (int which = norm > 0 ? 0 : 1; which < 2; which++) {
+        double expected = 0;
+        choose(direction, grad, n, which, (uint32_t)slot);
+        for (size_t i = 0; i < n; i++)
+            expected += direction[i] * (double)grad[i];
+        const double measured = slope(p, p->reference.weights[slot], direction, n);
+        if (!(fabs(measured - expected) <= bound))
+            fail_msg("%s, slot %zu, direction %d: gradient %.9g, difference quotient %.9g, bound %g", what, slot, which, expected,
+                     measured, bound);
+    }
+    free(direction);
+    free(grad);
+}
+
+static void check(problem *p, aoe_pooling pooling, const objective_case *c, int with_dropout)
+{
+    char what[128];
+    aoe_objective_result result;
+    const aoei_params *params = &p->step.params;
+    snprintf(what, sizeof what, "%s, %s, dropout %d, tier %s", aoe_pooling_name(pooling), c->name, with_dropout, aoe_context_tier(p->ctx));
+    aoe_objective_options_defaults(&p->objective);
+    p->objective.w_cosine = c->w_cosine;
+    p->objective.w_ibn = c->w_ibn;
+    p->objective.w_angle = c->w_angle;
+    p->objective.angle_form = c->form;
+    p->objective.ibn_threshold = 4;
+    p->pooling = pooling;
+    aoei_tensor_zero(p->ctx, params->grad);
+    assert_int_equal(aoei_pair_step_gradient(&p->step, pooling, &p->objective, labels, groups, with_dropout ? &p->drop : NULL, 1.0,
+                                             &result, NULL),
+                     0);
+    const double want = loss(p), whole = sqrt(aoei_sum_squares(p->ctx, params->grad));
+    if (!(fabs(result.total - want) <= LOSS_TOLERANCE * fabs(want)))
+        fail_msg("%s: the loss is %.9g, not %.9g", what, result.total, want);
+    assert_true(whole > 1e-3 && whole < 1e3);
+    for (size_t s = 0; s < params->n_slots; s++)
+        check_tensor(p, s, whole, what);
+}
+
+static void test_best_tier(void **state)
+{
+    (void)state;
+    for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
+        problem p;
+        problem_create(&p, aoei_cpu_detect(), with_dropout);
+        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
+            for (size_t k = 0; k < OBJECTIVES; k++)
+                check(&p, (aoe_pooling)pooling, &objectives[k], with_dropout);
+        problem_destroy(&p);
+    }
+}
+
+static void test_other_tiers(void **state)
+{
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier < (int)aoei_cpu_detect(); tier++) {
+        problem p;
+        problem_create(&p, (aoei_tier)tier, 1);
+        check(&p, AOE_POOLING_FIRST_LAST_AVG, &objectives[OBJECTIVES - 1], 1);
+        problem_destroy(&p);
+    }
+}
+
+/* scale multiplies the gradient, and a second call adds to the first. */
+static void test_scale_and_sum(void **state)
+{
+    (void)state;
+    problem p;
+    problem_create(&p, aoei_cpu_detect(), 0);
+    const size_t n = p.step.params.count;
+    float *once = malloc(n * sizeof *once), *twice = malloc(n * sizeof *twice);
+    aoe_objective_result result;
+    assert_true(once && twice);
+    aoe_objective_options_defaults(&p.objective);
+    p.objective.ibn_threshold = 4;
+    for (int k = 0; k < 2; k++) {
+        aoei_tensor_zero(p.ctx, p.step.params.grad);
+        for (int i = 0; i <= k; i++)
+            assert_int_equal(
+                aoei_pair_step_gradient(&p.step, AOE_POOLING_CLS, &p.objective, labels, groups, NULL, k ? 0.5 : 1.0, &result, NULL), 0);
+        aoei_tensor_read(p.ctx, k ? twice : once, p.step.params.grad);
+    }
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        difference += ((double)once[i] - (double)twice[i]) * ((double)once[i] - (double)twice[i]);
+        norm += (double)once[i] * (double)once[i];
+    }
+    assert_true(norm > 0 && sqrt(difference) <= WHOLE_TOLERANCE * sqrt(norm));
+    free(once);
+    free(twice);
+    problem_destroy(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers),
+                                       cmocka_unit_test(test_scale_and_sum)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ * Linear layers, alone and with GELU: forward against double precision, backward
+ * against finite differences, and the promises about bits: any number of
+ * threads, rows alone, packed weights, gradients continued over parts.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+
+#include "base/alloc.h"
+
+/* Relative error of a forward pass in the Euclidean norm: sqrt(K) roundings of 6e-8 at most, K a few hundred. */
+#define FORWARD_TOLERANCE 1e-6
+
+typedef struct shape {
+    size_t N, I, O;
+    int gelu;
+    const double *weight; /* [N, O] of the loss: sum of weight * y */
+} shape;
+
+/* x [N, I], w [O, I] and b [O] one after the other; y [N, O] */
+static void reference(double *y, const double *in, const shape *s) {
+    const double *x = in, *w = x + s->N * s->I, *b = w + s->O * s->I;
+    for (size_t n = 0; n < s->N; n++)
+        for (size_t o = 0; o < s->O; o++) {
+            double sum = b[o];
+            for (size_t i = 0; i < s->I; i++)
+                sum += x[n * s->I + i] * w[o * s->I + i];
+            y[n * s->O + o] = s->gelu ? sum * 0.5 * erfc(-sum / sqrt(2)) : sum;
+        }
+}
+
+static double loss(void *arg, const double *in) {
+    const shape *s = arg;
+    double *y = malloc(s->N * s->O * sizeof *y), sum = 0;
+    assert_non_null(y);
+    reference(y, in, s);
+    for (size_t i = 0; i < s->N * s->O; i++)
+        sum += s->weight[i] * y[i];
+    free(y);
+    return sum;
+}
+
+/* One layer with everything its passes touch. */
+typedef struct layer {
+    aoei_tensor x, w, b, y, pre;      /* [N,I] [O,I] [1,O] [N,O] [N,O] */
+    aoei_tensor dx, dw, db, dy, dpre; /* likewise */
+} layer;
+
+/* Rows of x, y, dx and dy are `gap` floats further apart than they are long. */
+static layer layer_create(size_t N, size_t I, size_t O, size_t gap) {
+    layer l = {.x = test_tensor(N, I, I + gap, 1, 1),
+               .w = test_tensor(O, I, 0, 0.3, 2),
+               .b = test_tensor(1, O, 0, 1, 3),
+               .dy = test_tensor(N, O, O + gap, 1, 4),
+               .y = test_tensor_poisoned(N, O, O + gap),
+               .pre = test_tensor_poisoned(N, O, 0),
+               .dpre = test_tensor_poisoned(N, O, 0),
+               .dx = test_tensor_poisoned(N, I, I + gap),
+               .dw = test_tensor_poisoned(O, I, 0),
+               .db = test_tensor_poisoned(1, O, 0)};
+    memset(l.dw.data, 0, O * I * sizeof(float));
+    memset(l.db.data, 0, O * sizeof(float));
+    return l;
+}
+
+static void layer_free(layer *l) {
+    const aoei_tensor all[] = {l->x, l->w, l->b, l->dy, l->y, l->pre, l->dpre, l->dx, l->dw, l->db};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        test_tensor_free(all[i]);
+}
+
+static void run(const aoe_context *ctx, layer *l, int gelu) {
+    if (!gelu) {
+        aoei_linear_forward(ctx, l->y, l->x, l->w, l->b);
+        aoei_linear_backward(ctx, l->dx, 0, l->dw, l->db, l->dy, l->x, l->w);
+        return;
+    }
+    aoei_linear_gelu_forward(ctx, l->y, l->pre, l->x, l->w, l->b);
+    aoei_tensor_copy(ctx, l->dpre, l->dy);
+    aoei_gelu_backward(ctx, l->dpre, l->dpre, l->pre);
+    aoei_linear_backward(ctx, l->dx, 0, l->dw, l->db, l->dpre, l->x, l->w);
+}
+
+static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap, int gelu) {
+    layer l = layer_create(N, I, O, gap);
+    const size_t total = N * I + O * I + O;
+    double *in = malloc(total * sizeof *in), *grad = malloc(total * sizeof *grad), *weight = malloc(N * O * sizeof *weight);
+    double *y = malloc(N * O * sizeof *y);
+    assert_true(in && grad && weight && y);
+    test_to_double(in, l.x);
+    test_to_double(in + N * I, l.w);
+    test_to_double(in + N * I + O * I, l.b);
+    test_to_double(weight, l.dy);
+    shape s = {.N = N, .I = I, .O = O, .gelu = gelu, .weight = weight};
+    run(ctx, &l, gelu);
+    reference(y, in, &s);
+    test_close(l.y, y, FORWARD_TOLERANCE);
+    if (gelu) {
+        s.gelu = 0;
+        reference(y, in, &s);
+        test_close(l.pre, y, FORWARD_TOLERANCE);
+        s.gelu = 1;
+    }
+    test_to_double(grad, l.dx);
+    test_to_double(grad + N * I, l.dw);
+    test_to_double(grad + N * I + O * I, l.db);
+    test_gradient(loss, &s, in, grad, total, TEST_GRAD_TOLERANCE);
+    free(in);
+    free(grad);
+    free(weight);
+    free(y);
+    layer_free(&l);
+}
+
+static void gradients(const aoe_context *ctx) {
+    static const size_t shapes[][4] = {{1, 1, 1, 0}, {7, 5, 3, 0}, {9, 4, 6, 5}, {33, 40, 70, 0}, {50, 33, 17, 3}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int gelu = 0; gelu < 2; gelu++)
+            check_gradient(ctx, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], gelu);
+}
+
+static void test_gradients(void **state) {
+    (void)state;
+    test_each_tier(gradients);
+}
+
+enum { N = 300, I = 70, O = 450 };
+
+/* Several tasks in every product: forward 300 x 450, dx 300 x 70, dw 450 x 70. */
+static void test_threads(void **state) {
+    (void)state;
+    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512 && tier <= aoei_cpu_detect(); tier++)
+        for (int gelu = 0; gelu < 2; gelu++) {
+            layer one = layer_create(N, I, O, 3);
+            aoe_context *ctx = test_context(tier, 1);
+            run(ctx, &one, gelu);
+            aoe_context_destroy(ctx);
+            for (size_t threads = 2; threads <= 3; threads++) {
+                layer many = layer_create(N, I, O, 3);
+                ctx = test_context(tier, threads);
+                run(ctx, &many, gelu);
+                aoe_context_destroy(ctx);
+                test_same_bits(one.y, many.y);
+                test_same_bits(one.dx, many.dx);
+                test_same_bits(one.dw, many.dw);
+                test_same_bits(one.db, many.db);
+                layer_free(&many);
+            }
+            layer_free(&one);
+        }
+}
+
+/* A row of the output does not depend on the other rows, nor on whether the weight is packed. */
+static void rows_alone(const aoe_context *ctx) {
+    layer l = layer_create(N, I, O, 3);
+    run(ctx, &l, 1);
+    aoei_tensor packed = l.w;
+    float *memory = aoei_aligned(aoei_weight_packed_size(ctx, O, I) * sizeof(float));
+    assert_non_null(memory);
+    aoei_weight_pack(ctx, &packed, memory);
+    assert_ptr_equal(packed.packed, memory);
+    static const size_t groups[] = {1, 2, 7, 29, 64, N};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        for (int ready = 0; ready < 2; ready++) {
+            aoei_tensor y = test_tensor_poisoned(N, O, O + 1), pre = test_tensor_poisoned(N, O, 0);
+            for (size_t n = 0; n < N; n += groups[i]) {
+                const size_t rows = N - n < groups[i] ? N - n : groups[i];
+                aoei_linear_gelu_forward(ctx, aoei_tensor_rows(y, n, rows), aoei_tensor_rows(pre, n, rows),
+                                         aoei_tensor_rows(l.x, n, rows), ready ? packed : l.w, l.b);
+            }
+            test_same_bits(y, l.y);
+            test_same_bits(pre, l.pre);
+            test_tensor_free(y);
+            test_tensor_free(pre);
+        }
+    aoei_aligned_free(memory);
+    layer_free(&l);
+}
+
+static void test_rows_alone(void **state) {
+    (void)state;
+    test_each_tier(rows_alone);
+}
+
+/* Gradients of parameters over parts of the tokens, and dx over parts of the outputs, continue the chain. */
+static void parts(const aoe_context *ctx) {
+    const aoei_tensor none = {0};
+    layer whole = layer_create(N, I, O, 3);
+    run(ctx, &whole, 0);
+    static const size_t cuts[] = {1, 32, 133, N - 1};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        layer l = layer_create(N, I, O, 3);
+        for (size_t part = 0; part < 2; part++) {
+            const size_t first = part ? cuts[i] : 0, n = part ? N - cuts[i] : cuts[i];
+            aoei_linear_backward(ctx, none, 0, l.dw, l.db, aoei_tensor_rows(l.dy, first, n), aoei_tensor_rows(l.x, first, n),
+                                 l.w);
+            aoei_linear_backward(ctx, l.dx, (int)part, none, none, aoei_tensor_cols(l.dy, first, part ? O - cuts[i] : n), l.x,
+                                 aoei_tensor_rows(l.w, first, part ? O - cuts[i] : n));
+        }
+        test_same_bits(l.dw, whole.dw);
+        test_same_bits(l.db, whole.db);
+        test_same_bits(l.dx, whole.dx);
+        layer_free(&l);
+    }
+    layer_free(&whole);
+}
+
+static void test_parts(void **state) {
+    (void)state;
+    test_each_tier(parts);
+}
+
+/* What is absent is left out, and no tokens change nothing. */
+static void absent(const aoe_context *ctx) {
+    const aoei_tensor none = {0};
+    layer want = layer_create(20, 12, 40, 0), l = layer_create(20, 12, 40, 0);
+    run(ctx, &want, 0);
+    aoei_linear_backward(ctx, l.dx, 0, none, none, l.dy, l.x, l.w);
+    test_same_bits(l.dx, want.dx);
+    aoei_linear_backward(ctx, none, 0, l.dw, none, l.dy, l.x, l.w);
+    test_same_bits(l.dw, want.dw);
+    aoei_linear_backward(ctx, none, 0, none, l.db, l.dy, l.x, l.w);
+    test_same_bits(l.db, want.db);
+    memset(l.b.data, 0, 40 * sizeof(float));
+    aoei_linear_forward(ctx, want.y, l.x, l.w, l.b);
+    aoei_linear_forward(ctx, l.y, l.x, l.w, none);
+    for (size_t i = 0; i < 20 * 40; i++)
+        assert_true(l.y.data[i] == want.y.data[i]);
+    aoei_linear_forward(ctx, aoei_tensor_rows(l.y, 3, 0), aoei_tensor_rows(l.x, 3, 0), l.w, l.b);
+    aoei_linear_backward(ctx, aoei_tensor_rows(l.dx, 3, 0), 0, l.dw, l.db, aoei_tensor_rows(l.dy, 3, 0),
+                         aoei_tensor_rows(l.x, 3, 0), l.w);
+    test_same_bits(l.dx, want.dx);
+    test_same_bits(l.dw, want.dw);
+    test_same_bits(l.db, want.db);
+    layer_free(&want);
+    layer_free(&l);
+}
+
+static void test_absent(void **state) {
+    (void)state;
+    test_each_tier(absent);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_absent)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ * The six poolings: forward against double precision (one rounding), backward against
+ * finite differences, ties and NaN in the maximum, texts of one token, threads, unit length.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+
+static const size_t lengths[] = {1, 12, 3, 33};
+enum { TEXTS = 4, N = 49 };
+
+typedef struct problem {
+    const aoei_batch *batch;
+    aoe_pooling pooling;
+    size_t D;
+    const double *weight; /* [n_texts, D] of the loss: sum of weight * out */
+} problem;
+
+/* out[n_texts, D] of in = first [N, D], last [N, D] */
+static void reference(double *out, const double *in, const problem *p) {
+    const size_t D = p->D;
+    const double *first = in, *last = in + p->batch->n_tokens * D;
+    for (size_t text = 0; text < p->batch->n_texts; text++)
+        for (size_t c = 0; c < D; c++) {
+            const size_t begin = p->batch->offsets[text], end = p->batch->offsets[text + 1];
+            double mean0 = 0, mean = 0, max = -INFINITY;
+            for (size_t t = begin; t < end; t++) {
+                mean0 += first[t * D + c] / (double)(end - begin);
+                mean += last[t * D + c] / (double)(end - begin);
+                max = fmax(max, last[t * D + c]);
+            }
+            const double cls = last[begin * D + c];
+            const double value[AOE_POOLING_COUNT] = {[AOE_POOLING_CLS] = cls,
+                                                     [AOE_POOLING_CLS_LAST_AVG] = (cls + mean) / 2,
+                                                     [AOE_POOLING_LAST_AVG] = mean,
+                                                     [AOE_POOLING_LAST_MAX] = max,
+                                                     [AOE_POOLING_FIRST_LAST_AVG] = (mean0 + mean) / 2,
+                                                     [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c]};
+            out[text * D + c] = value[p->pooling];
+        }
+}
+
+static double loss(void *arg, const double *in) {
+    const problem *p = arg;
+    double *out = malloc(p->batch->n_texts * p->D * sizeof *out), sum = 0;
+    reference(out, in, p);
+    for (size_t i = 0; i < p->batch->n_texts * p->D; i++)
+        sum += p->weight[i] * out[i];
+    free(out);
+    return sum;
+}
+
+/* Numbers at least 0.01 apart within a column, so that finite differences do not change which token is the maximum. */
+static void spread_out(aoei_tensor t) {
+    for (size_t r = 0; r < t.rows; r++)
+        for (size_t c = 0; c < t.cols; c++)
+            t.data[r * t.ld + c] = 0.0125f * (float)((r * 37 + c * 11) % 97) - 0.5f;
+}
+
+static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
+    aoei_batch b = test_batch(lengths, TEXTS, 10);
+    aoei_tensor first = test_tensor(N, D, D + 1, 1, 1), last = test_tensor(N, D, D + 2, 1, 2);
+    aoei_tensor out = test_tensor_poisoned(TEXTS, D, D + 3), dout = test_tensor(TEXTS, D, D + 4, 1, 3);
+    aoei_tensor dfirst = test_tensor_poisoned(N, D, 0), dlast = test_tensor_poisoned(N, D, 0);
+    const aoei_tensor none = {0};
+    const int both = pooling == AOE_POOLING_FIRST_LAST_AVG;
+    spread_out(last);
+    double *in = malloc(2 * N * D * sizeof *in), *grad = calloc(2 * N * D, sizeof *grad);
+    double *weight = malloc(TEXTS * D * sizeof *weight), *want = malloc(TEXTS * D * sizeof *want);
+    test_to_double(in, first);
+    test_to_double(in + N * D, last);
+    test_to_double(weight, dout);
+    problem p = {&b, pooling, D, weight};
+
+    aoei_pool_forward(ctx, out, pooling, both ? first : none, last, &b);
+    reference(want, in, &p);
+    for (size_t text = 0; text < TEXTS; text++)
+        for (size_t c = 0; c < D; c++) { /* half an ulp, and what double loses */
+            const double w = want[text * D + c];
+            assert_true(fabs((double)out.data[text * out.ld + c] - w) <= 0x1p-24 * fabs(w) + 1e-14);
+        }
+
+    aoei_pool_backward(ctx, dfirst, dlast, pooling, dout, last, &b);
+    if (both)
+        test_to_double(grad, dfirst);
+    else
+        for (size_t i = 0; i < N * D; i++)
+            assert_true(isnan(dfirst.data[i])); /* left alone */
+    test_to_double(grad + N * D, dlast);
+    test_gradient(loss, &p, in, grad, 2 * N * D, 1e-7);
+
+    free(in);
+    free(grad);
+    free(weight);
+    free(want);
+    const aoei_tensor all[] = {first, last, out, dout, dfirst, dlast};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        test_tensor_free(all[i]);
+    test_batch_free(b, 0);
+}
+
+static void test_poolings(void **state) {
+    (void)state;
+    for (size_t threads = 1; threads <= 3; threads++) {
+        aoe_context *ctx = test_context(AOEI_TIER_C, threads);
+        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_COUNT; pooling++) {
+            check(ctx, (aoe_pooling)pooling, 4);
+            check(ctx, (aoe_pooling)pooling, 131);
+        }
+        aoe_context_destroy(ctx);
+    }
+}
+
+/* The first token that has the maximum gets the gradient; a NaN is not lost. */
+static void test_ties(void **state) {
+    (void)state;
+    enum { T = 4, D = 4 };
+    const size_t length[] = {T};
+    const float h[T][D] = {{1, 5, -0.0f, 1}, {3, 5, 0, NAN}, {3, 2, -1, 9}, {2, 5, 0, NAN}};
+    const float max[3] = {3, 5, 0};
+    const size_t row[D] = {1, 0, 0, 1};
+    aoe_context *ctx = test_context(AOEI_TIER_C, 1);
+    aoei_batch b = test_batch(length, 1, 10);
+    aoei_tensor last = aoei_tensor_wrap(h[0], T, D), none = {0};
+    aoei_tensor out = test_tensor_poisoned(1, D, 0), dout = test_tensor(1, D, 0, 1, 1), dlast = test_tensor_poisoned(T, D, 0);
+    aoei_pool_forward(ctx, out, AOE_POOLING_LAST_MAX, none, last, &b);
+    for (size_t c = 0; c < 3; c++)
+        assert_true(out.data[c] == max[c]);
+    assert_true(isnan(out.data[3]));
+    aoei_pool_backward(ctx, none, dlast, AOE_POOLING_LAST_MAX, dout, last, &b);
+    for (size_t t = 0; t < T; t++)
+        for (size_t c = 0; c < D; c++)
+            assert_true(dlast.data[t * D + c] == (t == row[c] ? dout.data[c] : 0));
+    test_tensor_free(out);
+    test_tensor_free(dout);
+    test_tensor_free(dlast);
+    test_batch_free(b, 0);
+    aoe_context_destroy(ctx);
+}
+
+static void test_unit_length(void **state) {
+    (void)state;
+    aoe_context *ctx = test_context(AOEI_TIER_C, 2);
+    aoei_tensor t = test_tensor(5, 33, 40, 1, 1), original = test_tensor(5, 33, 40, 1, 1);
+    for (size_t c = 0; c < 33; c++) {
+        t.data[t.ld + c] = 0;           /* a zero row stays zero */
+        t.data[2 * t.ld + c] *= 1e-30f; /* squares that vanish in float32; under the floor of 1e-12 */
+        t.data[3 * t.ld + c] *= 1e30f;  /* squares that overflow in float32 */
+    }
+    aoei_l2_normalize(ctx, t);
+    for (size_t r = 0; r < 5; r++) {
+        double norm = 0;
+        for (size_t c = 0; c < 33; c++)
+            norm += (double)original.data[r * t.ld + c] * (double)original.data[r * t.ld + c];
+        for (size_t c = 0; c < 33; c++) {
+            double want = (double)original.data[r * t.ld + c] / sqrt(norm);
+            if (r == 1)
+                want = 0;
+            if (r == 2)
+                want = (double)(original.data[r * t.ld + c] * 1e-30f) / 1e-12;
+            /* scaling by 1e30 rounds each element by up to half an ulp */
+            assert_true(fabs((double)t.data[r * t.ld + c] - want) <= 0x1p-22 * fabs(want));
+        }
+        for (size_t c = 33; c < t.ld; c++)
+            assert_true(isnan(t.data[r * t.ld + c]));
+    }
+    test_tensor_free(t);
+    test_tensor_free(original);
+    aoe_context_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_poolings),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_unit_length),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * Softmax and its gradient in every tier against double precision: lengths and alignment,
+ * in place, masked entries, special values, and the exponential over its whole range.
+ *
+ * Bounds, in eps: rounding s - max by half an eps moves exp by |s - max| / 2; the sum gets
+ * half for each addition of a lane (n / 8 + 3 in the narrowest tier) and the terms' own errors
+ * weighted by p; TOLERANCE for exp, reciprocal and products.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../support/kernel_check.h"
+#include "../support/span.h"
+#include "../support/support.h"
+
+enum { LONGEST = 2 * 16 + 1, LONG = 1000 };
+
+static double additions(size_t n) {
+    return ((double)n / 8 + 3) / 2;
+}
+
+static void check_softmax(const float *p, const float *s, size_t n, aoei_tier tier) {
+    double max = -INFINITY, sum = 0, spread = 0;
+    int bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        max = fmax(max, (double)s[i]);
+        bad |= isnan(s[i]) || s[i] == INFINITY;
+    }
+    bad |= max == -INFINITY;
+    for (size_t i = 0; i < n && !bad; i++) {
+        const double e = exp((double)s[i] - max);
+        sum += e;
+        spread += e > 0 ? e * (max - (double)s[i]) : 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double want = bad ? NAN : exp((double)s[i] - max) / sum;
+        const double below = want > 0 ? max - (double)s[i] : 0;
+        const double units = kernel_tolerance("softmax_f32") + below / 2 + spread / sum / 2 + additions(n);
+        test_value(p[i], want, units * EPS32 * want + 0x1p-148, "softmax", tier, n, i);
+    }
+}
+
+static void one_length(const aoei_kernels *k, size_t n, size_t slack, double sd) {
+    test_span s = test_span_normal(n, slack, sd, (unsigned)n), p = test_span_create(n, slack);
+    k->softmax_f32(p.data, s.data, n);
+    check_softmax(p.data, s.data, n, k->tier);
+
+    /* masked entries are exactly 0 */
+    for (size_t i = 1; i < n; i += 3)
+        s.data[i] = -INFINITY;
+    k->softmax_f32(p.data, s.data, n);
+    check_softmax(p.data, s.data, n, k->tier);
+    for (size_t i = 1; i < n; i += 3)
+        assert_true(p.data[i] == 0);
+    test_span in_place = test_span_create(n, slack + 1);
+    memcpy(in_place.data, s.data, n * sizeof(float));
+    k->softmax_f32(in_place.data, in_place.data, n);
+    test_same_floats(in_place.data, p.data, n); /* alignment and aliasing do not matter */
+    test_span_free(&in_place);
+    test_span_free(&s);
+    test_span_free(&p);
+}
+
+static void softmax(const aoei_kernels *k) {
+    for (size_t n = 1; n <= LONGEST; n++)
+        for (size_t slack = 0; slack < 3; slack++)
+            one_length(k, n, slack, n % 2 ? 1 : 30);
+    one_length(k, LONG, 1, 3);
+}
+
+static void test_softmax(void **state) {
+    (void)state;
+    kernel_each_tier("softmax_f32", softmax);
+}
+
+static void specials_in_softmax(const aoei_kernels *k) {
+    for (size_t n = 1; n <= LONGEST; n++)
+        for (size_t j = 0; j < test_n_specials; j++) {
+            test_span s = test_span_normal(n, 0, 1, 7), p = test_span_create(n, 0);
+            s.data[j % n] = test_specials[j];
+            k->softmax_f32(p.data, s.data, n);
+            check_softmax(p.data, s.data, n, k->tier);
+            for (size_t i = 0; i < n; i++)
+                s.data[i] = -INFINITY; /* nothing to see: not a number */
+            k->softmax_f32(p.data, s.data, n);
+            check_softmax(p.data, s.data, n, k->tier);
+            test_span_free(&s);
+            test_span_free(&p);
+        }
+}
+
+static void test_specials_in_softmax(void **state) {
+    (void)state;
+    kernel_each_tier("softmax_f32", specials_in_softmax);
+}
+
+/* With a 0 in front, n = 2 makes p[1] = exp(x) / (1 + exp(x)): the exponential on [-110, 0], densely. */
+static void exponential(const aoei_kernels *k) {
+    for (double x = 0; x > -110; x -= 1.0 / 1024) {
+        const float s[2] = {0, (float)x};
+        float p[2];
+        k->softmax_f32(p, s, 2);
+        /* s - max is exact here: 2 eps cover exp, sum, reciprocal and product */
+        const double want = exp((double)s[1]) / (1 + exp((double)s[1]));
+        test_value(p[1], want, 2 * EPS32 * want + 0x1p-148, "exp", k->tier, 2, 1);
+    }
+}
+
+static void test_exponential(void **state) {
+    (void)state;
+    kernel_each_tier("softmax_f32", exponential);
+}
+
+static void gradient(const aoei_kernels *k) {
+    const float scale = 0.125f;
+    for (size_t m = 1; m <= LONGEST + 1; m++)
+        for (size_t slack = 0; slack < 3; slack++) {
+            const size_t n = m <= LONGEST ? m : LONG;
+            test_span p = test_span_normal(n, slack, 1, 1), dp = test_span_normal(n, slack, 1, 2);
+            test_span ds = test_span_create(n, slack);
+            double dot = 0, size = 0;
+            for (size_t i = 0; i < n; i++) {
+                p.data[i] = fabsf(p.data[i]) / (float)n;
+                dot += (double)p.data[i] * (double)dp.data[i];
+                size += fabs((double)p.data[i] * (double)dp.data[i]);
+            }
+            k->softmax_grad_f32(ds.data, p.data, dp.data, scale, n);
+            for (size_t i = 0; i < n; i++) {
+                const double q = (double)p.data[i] * (double)scale, d = (double)dp.data[i];
+                const double units = kernel_tolerance("softmax_grad_f32") * (fabs(d) + fabs(dot)) + additions(n) * size;
+                test_value(ds.data[i], q * (d - dot), q * units * EPS32, "softmax gradient", k->tier, n, i);
+            }
+            k->softmax_grad_f32(dp.data, p.data, dp.data, scale, n);
+            test_same_floats(dp.data, ds.data, n);
+            dp.data[n / 2] = NAN; /* spreads to the whole row */
+            k->softmax_grad_f32(ds.data, p.data, dp.data, scale, n);
+            for (size_t i = 0; i < n; i++)
+                assert_true(isnan(ds.data[i]));
+            test_span_free(&p);
+            test_span_free(&dp);
+            test_span_free(&ds);
+        }
+}
+
+static void test_gradient(void **state) {
+    (void)state;
+    kernel_each_tier("softmax_grad_f32", gradient);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_specials_in_softmax),
+        cmocka_unit_test(test_exponential),
+        cmocka_unit_test(test_gradient),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Compressed copies of small texts, for tests of readers.
+ */
+#ifndef AOE_TESTS_COMPRESS_H
+#define AOE_TESTS_COMPRESS_H
+
+#include <stddef.h>
+
+/* One gzip member, or one zstd frame, of data; *out_size bytes, free() it. */
+char *test_gzip(const void *data, size_t size, size_t *out_size);
+char *test_zstd(const void *data, size_t size, size_t *out_size);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Failures on demand: the n-th allocation, the n-th I/O step. The work under
+ * test runs once for every place where it can fail.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "aoe.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "support.h"
+
+uint64_t test_alloc_failures(test_fn fn, void *arg, uint64_t dense) {
+    int64_t live = aoei_alloc_live();
+    for (uint64_t n = 1;; n += dense && n >= dense ? n / 16 + 1 : 1) {
+        aoei_alloc_fail_at(n);
+        int code = fn(arg);
+        uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        int64_t left = aoei_alloc_live() - live;
+        if (left != 0)
+            fail_msg("allocation %llu failed: %lld blocks were not freed", (unsigned long long)n, (long long)left);
+        int expected = n <= count ? AOE_ENOMEM : AOE_OK;
+        if (code != expected)
+            fail_msg("allocation %llu of %llu failed: the code is %d, not %d", (unsigned long long)n, (unsigned long long)count,
+                     code, expected);
+        if (n > count)
+            return count;
+    }
+}
+
+uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum) {
+    for (uint64_t n = 1;; n++) {
+        aoei_io_fail_at(n, errnum);
+        int code = fn(arg);
+        uint64_t count = aoei_io_count();
+        aoei_io_fail_at(0, 0);
+        int expected = n > count ? AOE_OK : errnum == ENOSPC ? AOE_ENOSPC : AOE_EIO;
+        if (code != expected)
+            fail_msg("I/O step %llu of %llu failed: the code is %d, not %d", (unsigned long long)n, (unsigned long long)count,
+                     code, expected);
+        if (after)
+            after(arg, code);
+        if (n > count)
+            return count;
+    }
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ * Helpers of the gradient tests: see grad_check.h.
+ */
+#include "grad_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "support.h"
+
+#define STEP 1e-3 /* of the differences: truncation STEP^4 and rounding 1e-16 / STEP are both about 1e-12 */
+
+aoe_context *test_context(aoei_tier tier, size_t threads) {
+    if (tier > aoei_cpu_detect())
+        return NULL;
+    aoe_context_options o;
+    aoe_context_options_defaults(&o);
+    o.threads = threads;
+    aoe_context *ctx = NULL;
+    setenv("AOE_CPU", aoei_tier_name(tier), 1);
+    assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
+    unsetenv("AOE_CPU");
+    return ctx;
+}
+
+void test_each_tier(void (*fn)(const aoe_context *ctx)) {
+    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
+        aoe_context *ctx = test_context(tier, 1);
+        if (!ctx)
+            return;
+        fn(ctx);
+        aoe_context_destroy(ctx);
+    }
+}
+
+void test_fill_normal(float *x, size_t n, double sd, uint32_t substream) {
+    aoei_rng r;
+    aoei_rng_init(&r, 1, AOEI_STREAM_TEST, substream);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(sd * aoei_rng_normal(&r));
+}
+
+aoei_tensor test_tensor_poisoned(size_t rows, size_t cols, size_t ld) {
+    aoei_tensor t = {.rows = rows, .cols = cols, .ld = ld ? ld : cols};
+    t.data = aoei_aligned(rows * t.ld * sizeof(float) + 1);
+    assert_non_null(t.data);
+    for (size_t i = 0; i < rows * t.ld; i++)
+        t.data[i] = NAN;
+    return t;
+}
+
+aoei_tensor test_tensor(size_t rows, size_t cols, size_t ld, double sd, uint32_t substream) {
+    aoei_tensor t = test_tensor_poisoned(rows, cols, ld);
+    for (size_t r = 0; r < rows; r++)
+        test_fill_normal(t.data + r * t.ld, cols, sd, substream * 65536 + (uint32_t)r);
+    return t;
+}
+
+void test_tensor_free(aoei_tensor t) {
+    aoei_aligned_free(t.data);
+}
+
+void test_to_double(double *out, aoei_tensor t) {
+    for (size_t r = 0; r < t.rows; r++)
+        for (size_t c = 0; c < t.cols; c++)
+            out[r * t.cols + c] = (double)t.data[r * t.ld + c];
+}
+
+void test_same_bits(aoei_tensor a, aoei_tensor b) {
+    assert_true(a.rows == b.rows && a.cols == b.cols);
+    for (size_t r = 0; r < a.rows; r++) {
+        assert_memory_equal(a.data + r * a.ld, b.data + r * b.ld, a.cols * sizeof(float));
+        for (size_t c = a.cols; c < a.ld; c++)
+            assert_true(isnan(a.data[r * a.ld + c]));
+        for (size_t c = b.cols; c < b.ld; c++)
+            assert_true(isnan(b.data[r * b.ld + c]));
+    }
+}
+
+void test_close(aoei_tensor a, const double *b, double tolerance) {
+    double difference = 0, norm = 0;
+    for (size_t r = 0; r < a.rows; r++)
+        for (size_t c = 0; c < a.cols; c++) {
+            const double want = b[r * a.cols + c], d = (double)a.data[r * a.ld + c] - want;
+            difference += d * d;
+            norm += want * want;
+        }
+    if (!(sqrt(difference) <= tolerance * sqrt(norm)))
+        fail_msg("relative difference %g is above %g", sqrt(difference / norm), tolerance);
+}
+
+aoei_batch test_batch(const size_t *lengths, size_t n_texts, size_t vocab) {
+    size_t n = 0, longest = 0;
+    for (size_t i = 0; i < n_texts; i++) {
+        n += lengths[i];
+        longest = lengths[i] > longest ? lengths[i] : longest;
+    }
+    int32_t *ids = malloc(n * sizeof *ids);
+    uint32_t *positions = malloc(n * sizeof *positions);
+    uint32_t *offsets = malloc((n_texts + 1) * sizeof *offsets), *text_index = malloc(n_texts * sizeof *text_index);
+    assert_true(ids && positions && offsets && text_index);
+    aoei_rng r;
+    aoei_rng_init(&r, 3, AOEI_STREAM_TEST, (uint32_t)n);
+    offsets[0] = 0;
+    for (size_t i = 0, at = 0; i < n_texts; i++) {
+        for (size_t t = 0; t < lengths[i]; t++, at++) {
+            ids[at] = (int32_t)aoei_rng_below(&r, (uint32_t)vocab);
+            positions[at] = (uint32_t)t;
+        }
+        offsets[i + 1] = (uint32_t)at;
+        text_index[i] = (uint32_t)(5 + i);
+    }
+    return (aoei_batch){.n_tokens = n,
+                        .n_texts = n_texts,
+                        .longest = longest,
+                        .ids = ids,
+                        .positions = positions,
+                        .offsets = offsets,
+                        .text_index = text_index};
+}
+
+aoei_batch test_batch_text(const aoei_batch *b, size_t text) {
+    uint32_t *offsets = malloc(2 * sizeof *offsets);
+    assert_non_null(offsets);
+    const size_t first = b->offsets[text], T = b->offsets[text + 1] - first;
+    offsets[0] = 0;
+    offsets[1] = (uint32_t)T;
+    return (aoei_batch){.n_tokens = T,
+                        .n_texts = 1,
+                        .longest = T,
+                        .ids = b->ids + first,
+                        .positions = b->positions + first,
+                        .offsets = offsets,
+                        .text_index = b->text_index + text};
+}
+
+void test_batch_free(aoei_batch b, int shared) {
+    free((void *)b.offsets);
+    if (shared)
+        return;
+    free((void *)b.ids);
+    free((void *)b.positions);
+    free((void *)b.text_index);
+}
+
+/* d loss / d direction by the five-point formula; x is restored. */
+static double slope(test_loss_fn loss, void *arg, double *x, const double *base, const double *direction, size_t n) {
+    static const double at[4] = {1, -1, 2, -2}, weight[4] = {8, -8, -1, 1};
+    double sum = 0;
+    for (int k = 0; k < 4; k++) {
+        for (size_t i = 0; i < n; i++)
+            x[i] = base[i] + at[k] * STEP * direction[i];
+        sum += weight[k] * loss(arg, x);
+    }
+    memcpy(x, base, n * sizeof *x);
+    return sum / (12 * STEP);
+}
+
+void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *grad, size_t n, double tolerance) {
+    enum { SMALL = 400, DIRECTIONS = 16 };
+    double *moved = malloc(n * sizeof *moved), *direction = calloc(n, sizeof *direction), norm = 0;
+    assert_true(moved && direction);
+    memcpy(moved, x, n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        norm += grad[i] * grad[i];
+    norm = sqrt(norm);
+    assert_true(norm > 0); /* false for NaN */
+    aoei_rng r;
+    aoei_rng_init(&r, 2, AOEI_STREAM_TEST, (uint32_t)n);
+    const size_t tries = n <= SMALL ? n : DIRECTIONS;
+    size_t count = 1;
+    for (size_t k = 0; k < tries; k++) {
+        double length = 0, expected = 0;
+        memset(direction, 0, n * sizeof *direction);
+        if (n <= SMALL) {
+            direction[k] = 1;
+        } else {
+            for (size_t i = 0; i < count; i++)
+                direction[count == n ? i : aoei_rng_below(&r, (uint32_t)n)] = aoei_rng_normal(&r);
+            count = count == n ? 1 : 3 * count < n ? 3 * count : n;
+        }
+        for (size_t i = 0; i < n; i++) {
+            length += direction[i] * direction[i];
+            expected += grad[i] * direction[i];
+        }
+        const double measured = slope(loss, arg, moved, x, direction, n);
+        if (!(fabs(measured - expected) <= tolerance * norm * sqrt(length)))
+            fail_msg("direction %zu of %zu: gradient %.9g, difference quotient %.9g, |gradient| %g", k, tries, expected,
+                     measured, norm * sqrt(length));
+    }
+    free(direction);
+    free(moved);
+}

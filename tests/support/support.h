@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Helpers shared by the tests: temporary directories, small files, the shared
+ * material outside the repository, failures on demand, and the regression
+ * driver of the fuzz harnesses. Linked with every test program.
+ * Failures inside a helper end the test (cmocka's assertions), except in the fuzz driver.
+ */
+#ifndef AOE_TESTS_SUPPORT_H
+#define AOE_TESTS_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+/* A new directory under $TMPDIR or /tmp. test_dir_remove removes it with its contents and frees the name. */
+char *test_dir_create(void);
+void test_dir_remove(char *dir);
+
+/* "dir/name"; free() it. */
+char *test_path(const char *dir, const char *name);
+
+/* Writes bytes to dir/name, replacing it; returns the path; free() it. */
+char *test_write(const char *dir, const char *name, const void *data, size_t size);
+char *test_write_text(const char *dir, const char *name, const char *text);
+
+/* Whole file, NUL-terminated, size may be NULL; free() it. NULL when it does not exist. */
+char *test_read(const char *path, size_t *size);
+
+/* Entries of a directory without "." and ".."; fails the test when it cannot be read. */
+size_t test_count_entries(const char *dir);
+
+/* The shared material: $AOE_SHARED, else ../shared beside the repository, else NULL. Borrowed. */
+const char *test_shared(void);
+/* A path below it, or NULL after printing "SKIP: ..." when it is not there; then skip the test:
+ *     char *path = test_shared_path("golden/bert"); if (!path) skip();
+ * free() it. */
+char *test_shared_path(const char *relative);
+
+/* Runs fn(arg) with the 1st, 2nd, 3rd... allocation failing until it gets through untouched, and returns how many
+ * allocations there were. fn returns an AOE code; it must be AOE_ENOMEM whenever an allocation failed and 0 in the end,
+ * and every block must be freed each time. After `dense` failures the steps grow by a sixteenth (0: never). */
+typedef int (*test_fn)(void *arg);
+uint64_t test_alloc_failures(test_fn fn, void *arg, uint64_t dense);
+
+/* The same with the 1st, 2nd, 3rd... I/O step of base/file.h failing with errnum. fn must return AOE_ENOSPC for ENOSPC,
+ * else AOE_EIO, whenever a step failed; `after` (may be NULL) then checks what is left on the disk: code is what fn returned.
+ */
+typedef void (*test_after_fn)(void *arg, int code);
+uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum);
+
+/* Fuzzing. A harness defines LLVMFuzzerTestOneInput and, unless AOE_LIBFUZZER is defined, a main that returns
+ * aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds): each seed as it is, then some thousand
+ * mutations of them, the same ones every time. A harness reports a failure by abort(). */
+typedef struct aoei_fuzz_seed {
+    const char *data; /* [size] */
+    size_t size;
+} aoei_fuzz_seed;
+#define AOEI_FUZZ_SEED(literal)                                                                                                \
+    { literal, sizeof(literal) - 1 }
+
+typedef int (*aoei_fuzz_fn)(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int aoei_fuzz_main(aoei_fuzz_fn fn, const aoei_fuzz_seed *seeds, size_t n);
+/* With a given number of mutations, for slow harnesses. */
+int aoei_fuzz_run(aoei_fuzz_fn fn, const aoei_fuzz_seed *seeds, size_t n, size_t mutations);
+
+#endif

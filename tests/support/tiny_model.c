@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ * Tiny models, texts and tables: see tiny_model.h.
+ */
+#include "tiny_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "model/safetensors.h"
+#include "support.h"
+
+static const char *const words[] = {"the",  "a",    "cat",   "dog",   "bird", "runs", "sleeps", "eats",
+                                    "fast", "slow", "house", "river", "old",  "new",  "##s",    "##ing"};
+static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+enum { WORDS = sizeof words / sizeof *words, SPECIALS = sizeof specials / sizeof *specials, LETTERS = 26 };
+
+tiny_model tiny_defaults(void)
+{
+    return (tiny_model){.hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 32, .types = 2, .dropout = 0.1, .seed = 7};
+}
+
+size_t tiny_vocab(void)
+{
+    return SPECIALS + 2 * LETTERS + WORDS;
+}
+
+void tiny_config(aoei_encoder_config *c, const tiny_model *o)
+{
+    *c = (aoei_encoder_config){.arch = &aoei_arch_bert,
+                               .hidden = o->hidden,
+                               .layers = o->layers,
+                               .heads = o->heads,
+                               .intermediate = o->intermediate,
+                               .vocab = tiny_vocab(),
+                               .positions = o->positions,
+                               .token_types = o->types,
+                               .norm_eps = 1e-12,
+                               .hidden_dropout = o->dropout,
+                               .attention_dropout = o->dropout};
+}
+
+void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed)
+{
+    aoei_slot d;
+    aoei_rng r;
+    assert_int_equal(aoei_slot_describe(c, slot, &d), 0);
+    aoei_rng_init(&r, seed, AOEI_STREAM_TEST, (uint32_t)slot);
+    const int norm = d.vector && strstr(d.name, "LayerNorm.weight") != NULL;
+    const double sd = d.vector ? 0.1 : slot < AOEI_W_LAYERS ? 0.5 : 0.2;
+    for (size_t i = 0; i < d.rows * d.cols; i++)
+        host[i] = (float)((norm ? 1.0 : 0.0) + sd * aoei_rng_normal(&r));
+}
+
+void tiny_fill(const aoe_context *ctx, const aoei_params *p, const aoei_encoder_config *c, uint32_t seed)
+{
+    float *host = malloc(p->count * sizeof *host);
+    assert_non_null(host);
+    aoei_tensor_zero(ctx, p->value);
+    for (size_t s = 0; s < p->n_slots; s++) {
+        if (!p->values[s].data)
+            continue;
+        tiny_weight(host, c, s, seed);
+        aoei_tensor_write(ctx, p->values[s], host);
+    }
+    free(host);
+}
+
+static void write_config(const char *dir, const tiny_model *o)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": %zu, \"num_attention_heads\": %zu, "
+             "\"intermediate_size\": %zu, \"num_hidden_layers\": %zu, \"vocab_size\": %zu, \"max_position_embeddings\": %zu, "
+             "\"type_vocab_size\": %zu, \"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": %g, "
+             "\"attention_probs_dropout_prob\": %g}",
+             o->hidden, o->heads, o->intermediate, o->layers, tiny_vocab(), o->positions, o->types, o->dropout, o->dropout);
+    free(test_write_text(dir, "config.json", text));
+}
+
+static void write_vocab(const char *dir)
+{
+    char text[2048];
+    size_t at = 0;
+    for (size_t i = 0; i < SPECIALS; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s\n", specials[i]);
+    for (int i = 0; i < LETTERS; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%c\n##%c\n", 'a' + i, 'a' + i);
+    for (size_t i = 0; i < WORDS; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s\n", words[i]);
+    assert_true(at < sizeof text);
+    free(test_write_text(dir, "vocab.txt", text));
+    free(test_write_text(dir, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": true}"));
+}
+
+/* The two tensors of the pooler, in the order that is not alphabetical. */
+static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_model *o)
+{
+    if (!o->pooler)
+        return 0;
+    const char *prefix = o->prefix ? o->prefix : "";
+    snprintf(names[0], sizeof names[0], "%spooler.dense.weight", prefix);
+    snprintf(names[1], sizeof names[1], "%spooler.dense.bias", prefix);
+    e[0] = (aoei_st_entry){names[0], AOEI_ST_F32, 2, {o->hidden, o->hidden}};
+    e[1] = (aoei_st_entry){names[1], AOEI_ST_F32, 1, {o->hidden}};
+    return 2;
+}
+
+static void write_weights(const char *dir, const tiny_model *o)
+{
+    aoei_encoder_config c;
+    tiny_config(&c, o);
+    const size_t n = aoei_slot_count(&c), largest = (c.vocab + c.positions + c.intermediate) * (c.hidden + c.intermediate);
+    aoei_st_entry *e = calloc(n + 2, sizeof *e);
+    char(*names)[192] = calloc(n, sizeof *names), pooler[2][64];
+    float *host = malloc(largest * sizeof *host);
+    size_t *slots = calloc(n, sizeof *slots), used = 0;
+    assert_true(e && names && host && slots);
+    for (size_t s = 0; s < n; s++) {
+        aoei_slot d;
+        assert_int_equal(aoei_slot_describe(&c, s, &d), 0);
+        if (d.absent)
+            continue;
+        snprintf(names[used], sizeof names[used], "%s%s", o->prefix ? o->prefix : "", d.name);
+        e[used] = d.vector ? (aoei_st_entry){names[used], AOEI_ST_F32, 1, {d.cols}}
+                           : (aoei_st_entry){names[used], AOEI_ST_F32, 2, {d.rows, d.cols}};
+        slots[used++] = s;
+    }
+    const size_t more = pooler_entries(e + used, pooler, o);
+    aoei_st_writer *w;
+    char *path = test_path(dir, "model.safetensors");
+    assert_int_equal(aoei_st_writer_open(&w, path, e, used + more, NULL), 0);
+    for (size_t i = 0; i < used + more; i++) {
+        size_t count = 1;
+        for (size_t k = 0; k < e[i].n_dims; k++)
+            count *= e[i].shape[k];
+        assert_true(count <= largest);
+        if (i < used)
+            tiny_weight(host, &c, slots[i], o->seed);
+        for (size_t k = 0; k < count; k++)
+            if (i >= used || (o->filled && strcmp(names[i], o->filled) == 0))
+                host[k] = i >= used ? (float)k : o->fill;
+        assert_int_equal(aoei_st_writer_write(w, host, count * sizeof *host, NULL), 0);
+    }
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(path);
+    free(slots);
+    free(host);
+    free(names);
+    free(e);
+}
+
+void tiny_model_write(const char *dir, const tiny_model *o)
+{
+    aoe_error err = {0};
+    if (aoei_make_dir(dir, &err))
+        fail_msg("%s", err.message);
+    write_config(dir, o);
+    write_vocab(dir);
+    write_weights(dir, o);
+}
+
+/* n words of the generator's choice, appended to out with a space before each but the first. */
+static size_t add_words(char *out, size_t size, size_t at, aoei_rng *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t k = aoei_rng_below(r, WORDS - 2 + 4);
+        const char *space = at ? " " : "";
+        if (k < WORDS - 2)
+            at += (size_t)snprintf(out + at, size - at, "%s%s", space, words[k]);
+        else
+            at += (size_t)snprintf(out + at, size - at, "%s%c%c%c", space, 'b' + (char)k, 'a' + (char)aoei_rng_below(r, LETTERS), 'o');
+    }
+    return at;
+}
+
+const char *tiny_text(uint32_t i)
+{
+    static char text[256];
+    aoei_rng r;
+    aoei_rng_init(&r, 11, AOEI_STREAM_TEST, i);
+    add_words(text, sizeof text, 0, &r, 1 + aoei_rng_below(&r, 9));
+    return text;
+}
+
+char *tiny_table(const char *dir, const char *name, size_t n, uint32_t seed)
+{
+    const size_t size = 64 + n * 256;
+    char *text = malloc(size), common[128], a[128], b[128];
+    assert_non_null(text);
+    size_t at = (size_t)snprintf(text, size, "text1\ttext2\tlabel\n");
+    aoei_rng r;
+    aoei_rng_init(&r, seed, AOEI_STREAM_TEST, UINT32_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const size_t shared = i % 6;
+        const size_t start = add_words(common, sizeof common, 0, &r, shared);
+        common[start] = '\0';
+        snprintf(a, sizeof a, "%s", common);
+        snprintf(b, sizeof b, "%s", common);
+        add_words(a, sizeof a, start, &r, 6 - shared);
+        add_words(b, sizeof b, start, &r, 6 - shared - (shared > 3));
+        if (i % 7 == 3)
+            snprintf(b, sizeof b, "the old house"); /* a text that others are equal to */
+        at += (size_t)snprintf(text + at, size - at, "%s\t%s\t%zu\n", a, b, shared);
+    }
+    assert_true(at < size);
+    char *path = test_write_text(dir, name, text);
+    free(text);
+    return path;
+}
+
+char *tiny_dir_create(void)
+{
+    const char *base = getenv("TMPDIR");
+    if ((base && *base) || access("/dev/shm", W_OK) != 0)
+        return test_dir_create();
+    char *dir = test_path("/dev/shm", "aoe-test-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    return dir;
+}
+
+aoe_context *tiny_context(size_t threads)
+{
+    aoe_context_options o;
+    aoe_context *ctx;
+    aoe_error err = {0};
+    aoe_context_options_defaults(&o);
+    o.threads = threads;
+    if (aoe_context_create(&ctx, &o, &err))
+        fail_msg("%s", err.message);
+    return ctx;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ * Training runs for tests: see train_run.h.
+ */
+#include "train_run.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "support.h"
+
+static int on_event(void *user, const aoe_train_event *e)
+{
+    train_run *r = user;
+    if (r->n < TRAIN_EVENTS)
+        r->events[r->n++] = *e;
+    if (r->stop_kind != (int)e->kind || r->stop_step != e->step)
+        return 0;
+    if (r->kill)
+        kill(getpid(), SIGKILL);
+    return 1;
+}
+
+static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err)
+{
+    train_run *r = user;
+    const aoe_text text = aoe_text_of("the old cat");
+    aoe_sts_result result;
+    assert_true(r->evaluations < sizeof r->probe / sizeof *r->probe);
+    int code = aoe_embed(e, &text, 1, r->probe[r->evaluations], NULL, err);
+    if (!code)
+        code = aoe_eval_pairs(e, r->dev, &result, err);
+    if (!code)
+        *score = r->scores ? r->scores[r->evaluations] : result.spearman;
+    r->evaluations++;
+    return code;
+}
+
+void train_run_create(train_run *r)
+{
+    memset(r, 0, sizeof *r);
+    aoe_error err = {0};
+    tiny_model shape = tiny_defaults();
+    shape.prefix = "bert.";
+    shape.pooler = 1;
+    r->dir = tiny_dir_create();
+    r->model = test_path(r->dir, "model");
+    r->output = test_path(r->dir, "out");
+    tiny_model_write(r->model, &shape);
+    r->data = tiny_table(r->dir, "train.tsv", TRAIN_PAIRS, 1);
+    char *dev = tiny_table(r->dir, "dev.tsv", 15, 2);
+    if (aoe_pairs_load(&r->dev, dev, NULL, &err))
+        fail_msg("%s", err.message);
+    free(dev);
+    aoe_train_options *o = &r->o;
+    aoe_train_options_defaults(o);
+    o->model = r->model;
+    o->data = r->data;
+    o->output = r->output;
+    o->epochs = 2;
+    o->batch_size = 4;
+    o->lr = 1e-3;
+    o->save_every = 3;
+    o->eval_every = 4;
+    o->evaluate = on_evaluate;
+    o->evaluate_user = r;
+    o->dev_name = "dev.tsv";
+    o->event = on_event;
+    o->event_user = r;
+    r->stop_kind = -1;
+}
+
+void train_run_destroy(train_run *r)
+{
+    aoe_pairs_free(r->dev);
+    free(r->model);
+    free(r->data);
+    free(r->output);
+    test_dir_remove(r->dir);
+}
+
+int train_run_go(train_run *r, size_t threads, aoe_error *err)
+{
+    aoe_context *ctx = tiny_context(threads);
+    const int code = aoe_train(ctx, &r->o, err);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
+void train_run_ok(train_run *r, size_t threads)
+{
+    aoe_error err = {0};
+    if (train_run_go(r, threads, &err))
+        fail_msg("%s", err.message);
+}
+
+void train_run_output(train_run *r, const char *name)
+{
+    free(r->output);
+    r->output = test_path(r->dir, name);
+    r->o.output = r->output;
+    assert_int_equal(aoei_exists(r->output), 0);
+}
+
+char *train_run_read(const train_run *r, const char *name, size_t *size)
+{
+    char *path = test_path(r->output, name), *data = test_read(path, size);
+    free(path);
+    return data;
+}
+
+void train_run_same(const train_run *r, const char *weights, size_t size, const char *settings)
+{
+    size_t got_size;
+    char *got = train_run_read(r, "model.safetensors", &got_size), *got_settings = train_run_read(r, "aoe.json", NULL);
+    assert_non_null(got);
+    assert_non_null(got_settings);
+    assert_int_equal(got_size, size);
+    assert_memory_equal(got, weights, size);
+    assert_string_equal(got_settings, settings);
+    free(got);
+    free(got_settings);
+}
+
+size_t train_run_count(const train_run *r, aoe_train_event_kind kind)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += r->events[i].kind == kind;
+    return n;
+}

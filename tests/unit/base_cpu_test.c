@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ * CPU tiers against what the kernel reports in /proc/cpuinfo, AOE_CPU, the
+ * number of CPUs under affinity and cgroup limits; and the clock.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../support/support.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/cpu.h"
+#include "base/file.h"
+
+/* 1 when /proc/cpuinfo names every one of these flags. */
+static int kernel_names(const char *flags, const char *const *names) {
+    for (; *names; names++) {
+        char word[32];
+        snprintf(word, sizeof word, " %s ", *names);
+        if (!strstr(flags, word))
+            return 0;
+    }
+    return 1;
+}
+
+static void test_detected_tier(void **state) {
+    (void)state;
+    static const char *const needs[AOEI_TIER_COUNT][8] = {{0},
+                                                          {"avx2", "fma", "f16c"},
+                                                          {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+                                                          {"avx512_bf16"},
+                                                          {"amx_tile", "amx_bf16"}};
+    aoei_tier tier = aoei_cpu_detect();
+    assert_in_range(tier, AOEI_TIER_C, AOEI_TIER_COUNT - 1);
+    assert_int_equal(aoei_cpu_detect(), tier);
+#if AOEI_X86_64
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char flags[8192] = "";
+    while (f && fgets(flags, sizeof flags, f) && strncmp(flags, "flags", 5) != 0)
+        flags[0] = 0;
+    if (f)
+        fclose(f);
+    if (!flags[0]) {
+        printf("SKIP: /proc/cpuinfo has no flags\n");
+        skip();
+    }
+    char *end = strchr(flags, '\n');
+    if (end)
+        *end = ' ';
+    for (int t = AOEI_TIER_AVX2; t <= (int)tier; t++)
+        assert_true(kernel_names(flags, needs[t]));
+    if (tier + 1 < AOEI_TIER_AMX) /* amx also needs the permission, which may be refused */
+        assert_false(kernel_names(flags, needs[tier + 1]));
+#else
+    (void)needs;
+    assert_int_equal(tier, AOEI_TIER_C);
+#endif
+}
+
+static void test_forced_tier(void **state) {
+    (void)state;
+    const char *before = getenv("AOE_CPU");
+    char *saved = before ? strdup(before) : NULL;
+    aoei_tier tier, best = aoei_cpu_detect();
+    aoe_error err = {0};
+    for (int t = 0; t < AOEI_TIER_COUNT; t++) {
+        setenv("AOE_CPU", aoei_tier_name((aoei_tier)t), 1);
+        assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
+        assert_int_equal(tier, (aoei_tier)t < best ? (aoei_tier)t : best);
+    }
+    setenv("AOE_CPU", "", 1);
+    assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
+    assert_int_equal(tier, best);
+    unsetenv("AOE_CPU");
+    assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
+    assert_int_equal(tier, best);
+    setenv("AOE_CPU", "avx9", 1);
+    assert_int_equal(aoei_cpu_tier(&tier, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "AOE_CPU=avx9"));
+    assert_non_null(strstr(err.message, "avx512bf16"));
+    if (saved)
+        setenv("AOE_CPU", saved, 1);
+    else
+        unsetenv("AOE_CPU");
+    free(saved);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    assert_string_equal(aoei_tier_name(AOEI_TIER_C), "c");
+    assert_string_equal(aoei_tier_name(AOEI_TIER_AVX512BF16), "avx512bf16");
+    assert_string_equal(aoei_tier_name(AOEI_TIER_AMX), "amx");
+    const char *model = aoei_cpu_model();
+    assert_true(strlen(model) > 2);
+    assert_true(model[0] != ' ' && model[strlen(model) - 1] != ' ');
+    assert_ptr_equal(aoei_cpu_model(), model);
+}
+
+static void test_affinity(void **state) {
+    (void)state;
+    cpu_set_t before, one;
+    if (sched_getaffinity(0, sizeof before, &before) != 0) {
+        printf("SKIP: more CPUs than cpu_set_t holds\n");
+        skip();
+    }
+    size_t count = aoei_cpu_count();
+    assert_in_range(count, 1, (size_t)CPU_COUNT(&before));
+    size_t first = 0;
+    while (!CPU_ISSET(first, &before))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    size_t with_one = aoei_cpu_count();
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(with_one, 1);
+    assert_int_equal(aoei_cpu_count(), count);
+}
+
+/* Writes root/PATH/cpu.max. */
+static void set_quota(const char *root, const char *path, const char *text) {
+    char *dir = test_path(root, path);
+    assert_int_equal(aoei_make_dir(dir, NULL), 0);
+    free(test_write_text(dir, "cpu.max", text));
+    free(dir);
+}
+
+static void test_cgroup(void **state) {
+    (void)state;
+    char *root = test_dir_create();
+    char *file = test_path(root, "cgroup");
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* no such file */
+    free(test_write_text(root, "cgroup", "1:cpu:/old\n"));
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* version 1 only */
+    free(test_write_text(root, "cgroup", "1:cpu:/old\n0::/a/b\n"));
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX); /* no limit anywhere */
+    set_quota(root, "a/b", "max 100000\n");
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
+    set_quota(root, "a", "350000 100000\n");
+    assert_int_equal(aoei_cgroup_cpus(root, file), 4); /* a parent's, rounded up */
+    set_quota(root, "a/b", "200000 100000\n");
+    assert_int_equal(aoei_cgroup_cpus(root, file), 2); /* the tightest */
+    set_quota(root, "", "1000 100000\n");
+    assert_int_equal(aoei_cgroup_cpus(root, file), 1); /* never 0 */
+    free(test_write_text(root, "cgroup", "0::/\n"));
+    set_quota(root, "", "300000 100000\n");
+    assert_int_equal(aoei_cgroup_cpus(root, file), 3); /* inside a container the group is the root */
+    set_quota(root, "", "0 0\n");
+    assert_true(aoei_cgroup_cpus(root, file) == SIZE_MAX);
+    free(file);
+    test_dir_remove(root);
+}
+
+static void test_clock(void **state) {
+    (void)state;
+    double start = aoei_now();
+    nanosleep(&(struct timespec){0, 20000000}, NULL);
+    double passed = aoei_now() - start;
+    assert_true(passed >= 0.02 && passed < 60);
+    enum { BLOCK = 48 << 20 };
+    size_t before = aoei_peak_rss_bytes();
+    assert_true(before > (size_t)100 << 10);
+    volatile char *block = malloc(BLOCK);
+    assert_non_null(block);
+    for (size_t i = 0; i < BLOCK; i += 1024)
+        block[i] = 1;
+    size_t after = aoei_peak_rss_bytes();
+    free((void *)(uintptr_t)block);
+    assert_true(after >= BLOCK && after >= before);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_detected_tier), cmocka_unit_test(test_forced_tier), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_affinity),      cmocka_unit_test(test_cgroup),      cmocka_unit_test(test_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ * Files: mappings and reads of everything that can be named, and the promise
+ * of the writer: whatever step fails, the old file stays or the new one is
+ * complete, and nothing else is left in the directory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/file.h"
+
+typedef struct fixture {
+    char *dir;
+    char *path; /* dir/out */
+} fixture;
+
+static int set_up(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->dir = test_dir_create();
+    f->path = test_path(f->dir, "out");
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+    test_dir_remove(f->dir);
+    free(f->path);
+    free(f);
+    return 0;
+}
+
+static void expect_contents(const char *path, const char *want) {
+    size_t size = 0;
+    char *got = test_read(path, &size);
+    assert_non_null(got);
+    assert_int_equal(size, strlen(want));
+    assert_memory_equal(got, want, size);
+    free(got);
+}
+
+static void test_map(void **state) {
+    fixture *f = *state;
+    aoei_map m;
+    free(test_write(f->dir, "out", "a\0b", 3));
+    assert_int_equal(aoei_map_open(&m, f->path, NULL), 0);
+    assert_int_equal(m.size, 3);
+    assert_memory_equal(m.data, "a\0b", 3);
+    aoei_map_close(&m);
+    aoei_map_close(&m);
+    free(test_write_text(f->dir, "out", ""));
+    assert_int_equal(aoei_map_open(&m, f->path, NULL), 0);
+    assert_int_equal(m.size, 0);
+    assert_null(m.data);
+    aoei_map_close(&m);
+}
+
+static void test_map_refusals(void **state) {
+    fixture *f = *state;
+    aoei_map m;
+    aoe_error err = {0};
+    assert_int_equal(aoei_map_open(&m, f->path, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, f->path));
+    assert_null(m.data);
+    assert_int_equal(aoei_map_open(&m, f->dir, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "is a directory"));
+    aoei_map_close(&m);
+}
+
+static void *feed(void *arg) {
+    FILE *f = fopen(arg, "wb");
+    for (int i = 0; f && i < 20000; i++)
+        fprintf(f, "%09d\n", i);
+    if (f)
+        fclose(f);
+    return NULL;
+}
+
+/* A pipe cannot be mapped and does not know its size; both functions read it all the same. */
+static void test_pipe(void **state) {
+    fixture *f = *state;
+    pthread_t thread;
+    assert_int_equal(mkfifo(f->path, 0600), 0);
+    for (int mapped = 0; mapped < 2; mapped++) {
+        aoei_map m = {0};
+        char *data = NULL;
+        size_t size = 0;
+        assert_int_equal(pthread_create(&thread, NULL, feed, f->path), 0);
+        int code = mapped ? aoei_map_open(&m, f->path, NULL) : aoei_read_file(&data, &size, f->path, 0, NULL);
+        pthread_join(thread, NULL);
+        assert_int_equal(code, 0);
+        assert_int_equal(mapped ? m.size : size, 200000);
+        assert_memory_equal((mapped ? (const char *)m.data : data) + 199990, "000019999\n", 10);
+        aoei_free(data);
+        aoei_map_close(&m);
+    }
+}
+
+static void test_read_file(void **state) {
+    fixture *f = *state;
+    char *data;
+    size_t size;
+    aoe_error err = {0};
+    free(test_write(f->dir, "out", "12345", 5));
+    assert_int_equal(aoei_read_file(&data, &size, f->path, 0, NULL), 0);
+    assert_int_equal(size, 5);
+    assert_memory_equal(data, "12345\0", 6);
+    aoei_free(data);
+    assert_int_equal(aoei_read_file(&data, &size, f->path, 5, NULL), 0);
+    aoei_free(data);
+    assert_int_equal(aoei_read_file(&data, &size, f->path, 4, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "larger than the 4 bytes"));
+    assert_null(data);
+    assert_int_equal(size, 0);
+    free(test_write_text(f->dir, "out", ""));
+    assert_int_equal(aoei_read_file(&data, &size, f->path, 0, NULL), 0);
+    assert_int_equal(size, 0);
+    assert_string_equal(data, "");
+    aoei_free(data);
+    assert_int_equal(aoei_read_file(&data, &size, "/proc/self/status", 0, NULL), 0); /* says its size is 0 */
+    assert_true(size > 10 && strlen(data) == size);
+    aoei_free(data);
+    assert_int_equal(aoei_read_file(&data, &size, f->dir, 0, &err), AOE_EARG);
+}
+
+static void test_write_and_replace(void **state) {
+    fixture *f = *state;
+    struct stat st;
+    assert_int_equal(aoei_write_file(f->path, "one", 3, NULL), 0);
+    expect_contents(f->path, "one");
+    assert_int_equal(chmod(f->path, 0640), 0);
+    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0);
+    expect_contents(f->path, "second");
+    assert_int_equal(stat(f->path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_int_equal(aoei_write_file(f->path, NULL, 0, NULL), 0);
+    expect_contents(f->path, "");
+    assert_int_equal(test_count_entries(f->dir), 1);
+}
+
+static void test_write_in_the_current_directory(void **state) {
+    fixture *f = *state;
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(f->dir), 0);
+    int code = aoei_write_file("out", "here", 4, NULL);
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(code, 0);
+    expect_contents(f->path, "here");
+}
+
+static void test_write_replaces_links(void **state) {
+    fixture *f = *state;
+    char *target = test_write_text(f->dir, "target", "kept");
+    assert_int_equal(symlink("target", f->path), 0);
+    assert_int_equal(aoei_write_file(f->path, "new", 3, NULL), 0);
+    expect_contents(target, "kept");
+    expect_contents(f->path, "new");
+    free(target);
+}
+
+static void test_writer_refusals(void **state) {
+    fixture *f = *state;
+    aoe_error err = {0};
+    assert_int_equal(aoei_write_file(f->dir, "x", 1, &err), AOE_EARG);
+    assert_int_equal(aoei_write_file("/dev/null", "x", 1, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "/dev/null"));
+    char *missing = test_path(f->dir, "no/such/file");
+    assert_int_equal(aoei_write_file(missing, "x", 1, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, missing));
+    free(missing);
+    assert_int_equal(test_count_entries(f->dir), 0);
+}
+
+static void test_writer_long_name(void **state) {
+    fixture *f = *state;
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = 0;
+    char *path = test_path(f->dir, name);
+    assert_int_equal(aoei_write_file(path, "x", 1, NULL), 0);
+    expect_contents(path, "x");
+    free(path);
+    assert_int_equal(test_count_entries(f->dir), 1);
+}
+
+static void test_writer_abort(void **state) {
+    fixture *f = *state;
+    aoei_writer w = {0};
+    aoei_writer_abort(&w);
+    free(test_write_text(f->dir, "out", "old"));
+    assert_int_equal(aoei_writer_open(&w, f->path, NULL), 0);
+    fputs("half of the new", w.file);
+    fflush(w.file);
+    assert_int_equal(test_count_entries(f->dir), 2);
+    aoei_writer_abort(&w);
+    aoei_writer_abort(&w);
+    assert_int_equal(test_count_entries(f->dir), 1);
+    expect_contents(f->path, "old");
+}
+
+/* A real full disk: the error is found by commit, though the caller only used the stream. */
+static void test_disk_full(void **state) {
+    fixture *f = *state;
+    if (access("/dev/full", W_OK) != 0) {
+        printf("SKIP: no /dev/full\n");
+        skip();
+    }
+    aoei_writer w;
+    aoe_error err = {0};
+    assert_int_equal(aoei_writer_open(&w, f->path, NULL), 0);
+    assert_non_null(freopen("/dev/full", "wb", w.file));
+    fputs("some text", w.file);
+    assert_int_equal(aoei_writer_commit(&w, &err), AOE_ENOSPC);
+    assert_non_null(strstr(err.message, "No space left on device; free some space"));
+    assert_non_null(strstr(err.message, f->path));
+    aoei_writer_abort(&w);
+    assert_int_equal(test_count_entries(f->dir), 0);
+}
+
+static const char old_text[] = "the old contents";
+static const char new_text[] = "the new contents, which are longer";
+
+static int replace_file(void *arg) {
+    fixture *f = arg;
+    aoe_error err = {0};
+    int code = aoei_write_file(f->path, new_text, sizeof new_text - 1, &err);
+    assert_int_equal(code, err.code);
+    if (code && code != AOE_ENOMEM)
+        assert_non_null(strstr(err.message, f->dir));
+    return code;
+}
+
+static void nothing_left_behind(void *arg, int code) {
+    fixture *f = arg;
+    assert_int_equal(test_count_entries(f->dir), 1);
+    char *got = test_read(f->path, NULL);
+    assert_non_null(got);
+    if (code == 0)
+        assert_string_equal(got, new_text);
+    else
+        assert_true(strcmp(got, old_text) == 0 || strcmp(got, new_text) == 0);
+    free(got);
+}
+
+static void nothing_at_all(void *arg, int code) {
+    fixture *f = arg;
+    if (code && aoei_exists(f->path)) /* only the very last step may fail with the file in place */
+        expect_contents(f->path, new_text);
+    assert_int_equal(test_count_entries(f->dir), aoei_exists(f->path));
+    assert_true(code != 0 || aoei_exists(f->path));
+    unlink(f->path);
+}
+
+static void test_every_io_failure(void **state) {
+    fixture *f = *state;
+    static const int errors[] = {ENOSPC, EIO, EDQUOT};
+    assert_int_equal(test_io_failures(replace_file, nothing_at_all, f, ENOSPC), 6);
+    for (size_t i = 0; i < 2; i++) {
+        free(test_write_text(f->dir, "out", old_text));
+        assert_int_equal(test_io_failures(replace_file, nothing_left_behind, f, errors[i]), 6);
+    }
+    /* all but the last step keep the old file */
+    for (uint64_t n = 1; n <= 5; n++) {
+        free(test_write_text(f->dir, "out", old_text));
+        aoei_io_fail_at(n, errors[2]);
+        assert_int_equal(aoei_write_file(f->path, new_text, sizeof new_text - 1, NULL), AOE_ENOSPC);
+        aoei_io_fail_at(0, 0);
+        expect_contents(f->path, old_text);
+        assert_int_equal(test_count_entries(f->dir), 1);
+    }
+}
+
+static void test_every_allocation_failure(void **state) {
+    fixture *f = *state;
+    free(test_write_text(f->dir, "out", old_text));
+    assert_int_equal(test_alloc_failures(replace_file, f, 0), 3);
+    expect_contents(f->path, new_text);
+    assert_int_equal(test_count_entries(f->dir), 1);
+}
+
+static int read_and_list(void *arg) {
+    fixture *f = arg;
+    char *data = NULL, **names = NULL;
+    size_t size, n = 0;
+    aoei_map m = {0};
+    aoe_error err = {0};
+    int code = aoei_read_file(&data, &size, f->path, 0, &err);
+    if (code == 0)
+        code = aoei_map_open(&m, "/proc/self/status", &err);
+    if (code == 0)
+        code = aoei_list_dir(&names, &n, f->dir, &err);
+    assert_int_equal(code, err.code);
+    aoei_free(data);
+    aoei_map_close(&m);
+    aoei_list_free(names, n);
+    return code;
+}
+
+static void test_reading_without_memory(void **state) {
+    fixture *f = *state;
+    free(test_write_text(f->dir, "out", "text"));
+    assert_in_range(test_alloc_failures(read_and_list, f, 0), 4, 8);
+}
+
+int main(void) {
+#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_DIR(test_map),
+        WITH_DIR(test_map_refusals),
+        WITH_DIR(test_pipe),
+        WITH_DIR(test_read_file),
+        WITH_DIR(test_write_and_replace),
+        WITH_DIR(test_write_in_the_current_directory),
+        WITH_DIR(test_write_replaces_links),
+        WITH_DIR(test_writer_refusals),
+        WITH_DIR(test_writer_long_name),
+        WITH_DIR(test_writer_abort),
+        WITH_DIR(test_disk_full),
+        WITH_DIR(test_every_io_failure),
+        WITH_DIR(test_every_allocation_failure),
+        WITH_DIR(test_reading_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

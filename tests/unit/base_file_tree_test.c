@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ * Directories: making, listing, renaming, removing without following links,
+ * and the early check that an output directory takes files.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/file.h"
+
+static int set_up(void **state) {
+    *state = test_dir_create();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    test_dir_remove(*state);
+    return 0;
+}
+
+static void test_join(void **state) {
+    (void)state;
+    static const char *const cases[][3] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "b"}};
+    for (size_t i = 0; i < 4; i++) {
+        char *path = aoei_path_join(cases[i][0], cases[i][1]);
+        assert_string_equal(path, cases[i][2]);
+        aoei_free(path);
+    }
+    aoei_alloc_fail_at(1);
+    char *none = aoei_path_join("a", "b");
+    aoei_alloc_fail_at(0);
+    assert_null(none);
+}
+
+static void test_make_dir(void **state) {
+    const char *dir = *state;
+    static const char *const names[] = {"a", "a/b/c", "a//b/c///", "x/y/", "./z/../z/w"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = test_path(dir, names[i]);
+        assert_int_equal(aoei_make_dir(path, NULL), 0);
+        assert_int_equal(aoei_make_dir(path, NULL), 0);
+        assert_int_equal(aoei_is_dir(path), 1);
+        free(path);
+    }
+    aoe_error err = {0};
+    char *file = test_write_text(dir, "file", "x"), *below = test_path(dir, "file/below");
+    assert_int_equal(aoei_make_dir(file, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, file));
+    assert_int_equal(aoei_make_dir(below, &err), AOE_EEXIST);
+    assert_int_equal(aoei_make_dir("", &err), AOE_EARG);
+    assert_int_equal(aoei_make_dir("/", NULL), 0);
+    assert_int_equal(aoei_exists(file), 1);
+    assert_int_equal(aoei_is_dir(file), 0);
+    assert_int_equal(aoei_exists(below), 0);
+    free(file);
+    free(below);
+}
+
+static void test_list(void **state) {
+    const char *dir = *state;
+    char **names;
+    size_t n;
+    assert_int_equal(aoei_list_dir(&names, &n, dir, NULL), 0);
+    assert_int_equal(n, 0);
+    aoei_list_free(names, n);
+    for (int i = 49; i >= 0; i--) {
+        char name[16];
+        snprintf(name, sizeof name, ".%02d", i);
+        free(test_write_text(dir, name, ""));
+    }
+    assert_int_equal(aoei_list_dir(&names, &n, dir, NULL), 0);
+    assert_int_equal(n, 50);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(atoi(names[i] + 1), i);
+    aoei_list_free(names, n);
+    aoe_error err = {0};
+    assert_int_equal(aoei_list_dir(&names, &n, "/no/such/place", &err), AOE_ENOENT);
+    assert_null(names);
+    aoei_list_free(NULL, 0);
+}
+
+static void test_rename(void **state) {
+    const char *dir = *state;
+    char *from = test_path(dir, "from"), *to = test_path(dir, "to"), *inside = test_path(dir, "to/f");
+    aoe_error err = {0};
+    assert_int_equal(aoei_rename(from, to, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, from));
+    assert_int_equal(aoei_make_dir(from, NULL), 0);
+    free(test_write_text(from, "f", "x"));
+    assert_int_equal(aoei_rename(from, to, NULL), 0);
+    assert_int_equal(aoei_exists(from), 0);
+    assert_int_equal(aoei_exists(inside), 1);
+    assert_int_equal(aoei_make_dir(from, NULL), 0);
+    assert_int_equal(aoei_rename(from, to, &err), AOE_EIO); /* the target directory has contents */
+    assert_int_equal(aoei_exists(inside), 1);
+    free(from);
+    free(to);
+    free(inside);
+}
+
+static void test_remove_tree(void **state) {
+    const char *dir = *state;
+    char *tree = test_path(dir, "tree"), *deep = test_path(dir, "tree/a/b/c/d/e");
+    assert_int_equal(aoei_remove_tree(tree, NULL), 0); /* missing */
+    assert_int_equal(aoei_make_dir(deep, NULL), 0);
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", i);
+        free(test_write_text(i % 2 ? tree : deep, name, "x"));
+    }
+    assert_int_equal(aoei_remove_tree(tree, NULL), 0);
+    assert_int_equal(aoei_exists(tree), 0);
+    free(test_write_text(dir, "tree", "a file"));
+    assert_int_equal(aoei_remove_tree(tree, NULL), 0);
+    assert_int_equal(test_count_entries(dir), 0);
+    free(tree);
+    free(deep);
+}
+
+static void test_remove_tree_does_not_follow_links(void **state) {
+    const char *dir = *state;
+    char *outside = test_path(dir, "outside"), *tree = test_path(dir, "tree");
+    char *link_in_tree = test_path(tree, "link"), *dangling = test_path(tree, "dangling"), *link_to = test_path(dir, "link");
+    char *with_slash = test_path(dir, "link//");
+    assert_int_equal(aoei_make_dir(outside, NULL), 0);
+    assert_int_equal(aoei_make_dir(tree, NULL), 0);
+    char *kept = test_write_text(outside, "kept", "x");
+    assert_int_equal(symlink("../outside", link_in_tree), 0);
+    assert_int_equal(symlink("nowhere", dangling), 0);
+    assert_int_equal(symlink("outside", link_to), 0);
+    assert_int_equal(aoei_remove_tree(tree, NULL), 0);
+    assert_int_equal(aoei_exists(tree), 0);
+    assert_int_equal(aoei_exists(kept), 1);
+    assert_int_equal(aoei_remove_tree(with_slash, NULL), 0); /* the link itself */
+    assert_int_equal(aoei_exists(link_to), 0);
+    assert_int_equal(aoei_exists(kept), 1);
+    char *const all[] = {outside, tree, link_in_tree, dangling, link_to, with_slash, kept};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+/* Refused before anything is touched; the injected failure makes sure of it even if the refusal did not work. */
+static void test_remove_tree_refusals(void **state) {
+    const char *dir = *state;
+    char *dot = test_path(dir, "."), *up = test_path(dir, "sub/..");
+    assert_int_equal(aoei_make_dir(up, NULL), 0);
+    const char *const names[] = {"", "/", "//", "/../", ".", "..", "../", dot, up};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        aoe_error err = {0};
+        aoei_io_fail_at(1, EIO);
+        int code = aoei_remove_tree(names[i], &err);
+        aoei_io_fail_at(0, 0);
+        assert_int_equal(code, AOE_EARG);
+        assert_non_null(strstr(err.message, "refusing"));
+    }
+    assert_int_equal(test_count_entries(dir), 1);
+    free(dot);
+    free(up);
+}
+
+static void test_writable_dir(void **state) {
+    const char *dir = *state;
+    aoe_error err = {0};
+    char *deep = test_path(dir, "not/yet/there"), *file = test_write_text(dir, "file", "x"), *below = test_path(file, "x/y");
+    char *dangling = test_path(dir, "dangling"), *below_dangling = test_path(dangling, "x");
+    assert_int_equal(symlink("nowhere", dangling), 0);
+    assert_int_equal(aoei_check_writable_dir(dir, NULL), 0);
+    assert_int_equal(aoei_check_writable_dir(deep, NULL), 0);
+    assert_int_equal(test_count_entries(dir), 2); /* the probe left nothing */
+    assert_int_equal(aoei_check_writable_dir(file, &err), AOE_EEXIST);
+    assert_int_equal(aoei_check_writable_dir(below, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, file));
+    assert_true(aoei_check_writable_dir(dangling, &err) < 0);
+    assert_true(aoei_check_writable_dir(below_dangling, &err) < 0);
+    assert_true(aoei_check_writable_dir("/proc/no-such-directory", &err) < 0); /* root cannot write there either */
+    aoei_io_fail_at(1, EROFS);
+    int code = aoei_check_writable_dir(dir, &err);
+    aoei_io_fail_at(0, 0);
+    assert_int_equal(code, AOE_EIO);
+    assert_non_null(strstr(err.message, "choose a place that can be written"));
+    char *const all[] = {deep, file, below, dangling, below_dangling};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static void test_read_only_dir(void **state) {
+    const char *dir = *state;
+    if (geteuid() == 0) {
+        printf("SKIP: permissions do not bind root\n");
+        skip();
+    }
+    aoe_error err = {0};
+    char *sub = test_path(dir, "sub");
+    assert_int_equal(mkdir(sub, 0500), 0);
+    assert_int_equal(aoei_check_writable_dir(sub, &err), AOE_EIO);
+    assert_non_null(strstr(err.message, "check its permissions"));
+    free(sub);
+}
+
+/* A checkpoint in small: directory, file, rename into place, the old one removed. */
+static int write_directory(void *arg) {
+    const char *dir = arg;
+    char *temp = test_path(dir, "sub/.new"), *file = test_path(temp, "file"), *final = test_path(dir, "sub/final");
+    aoe_error err = {0};
+    int code = aoei_make_dir(temp, &err);
+    if (code == 0)
+        code = aoei_write_file(file, "x", 1, &err);
+    if (code == 0)
+        code = aoei_remove_tree(final, &err);
+    if (code == 0)
+        code = aoei_rename(temp, final, &err);
+    assert_int_equal(code, err.code);
+    free(temp);
+    free(file);
+    free(final);
+    return code;
+}
+
+static void final_is_complete(void *arg, int code) {
+    const char *dir = arg;
+    char *final = test_path(dir, "sub/final"), *file = test_path(final, "file");
+    if (code == 0)
+        assert_true(aoei_is_dir(final));
+    if (aoei_is_dir(final)) {
+        char *got = test_read(file, NULL);
+        assert_non_null(got);
+        assert_string_equal(got, "x");
+        free(got);
+    }
+    free(final);
+    free(file);
+}
+
+static void test_every_failure(void **state) {
+    assert_int_equal(test_io_failures(write_directory, final_is_complete, *state, ENOSPC), 10);
+    assert_int_equal(test_io_failures(write_directory, final_is_complete, *state, EIO), 10);
+    assert_in_range(test_alloc_failures(write_directory, *state, 0), 6, 12);
+}
+
+int main(void) {
+#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_join),
+        WITH_DIR(test_make_dir),
+        WITH_DIR(test_list),
+        WITH_DIR(test_rename),
+        WITH_DIR(test_remove_tree),
+        WITH_DIR(test_remove_tree_does_not_follow_links),
+        WITH_DIR(test_remove_tree_refusals),
+        WITH_DIR(test_writable_dir),
+        WITH_DIR(test_read_only_dir),
+        WITH_DIR(test_every_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ * The thread pool: every task exactly once for any number of threads, workers
+ * that never share an index, nesting, many short jobs, several callers, and
+ * creation that fails half-way.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/cpu.h"
+#include "base/pool.h"
+
+enum { MAX_WORKERS = 16, MAX_TASKS = 2000 };
+
+typedef struct job {
+    aoei_pool *pool;
+    size_t workers;
+    size_t n_tasks;
+    _Atomic int runs[MAX_TASKS];   /* times each task ran */
+    _Atomic int busy[MAX_WORKERS]; /* 1 while a thread uses that worker's scratch */
+    size_t scratch[MAX_WORKERS];   /* not atomic on purpose: per worker */
+    _Atomic int wrong;             /* a worker index out of range or used twice at once */
+} job;
+
+static void count_task(void *arg, size_t task, size_t worker) {
+    job *j = arg;
+    if (task >= j->n_tasks || worker >= j->workers || atomic_exchange(&j->busy[worker], 1)) {
+        atomic_store(&j->wrong, 1);
+        return;
+    }
+    j->scratch[worker]++;
+    atomic_fetch_add(&j->runs[task], 1);
+    atomic_store(&j->busy[worker], 0);
+}
+
+static void run_and_check(aoei_pool *pool, size_t workers, size_t n_tasks) {
+    job *j = calloc(1, sizeof *j);
+    assert_non_null(j);
+    j->workers = workers;
+    j->n_tasks = n_tasks;
+    aoei_parallel_for(pool, n_tasks, count_task, j);
+    assert_int_equal(atomic_load(&j->wrong), 0);
+    size_t sum = 0;
+    for (size_t i = 0; i < MAX_WORKERS; i++)
+        sum += j->scratch[i];
+    assert_int_equal(sum, n_tasks);
+    for (size_t i = 0; i < MAX_TASKS; i++)
+        assert_int_equal(atomic_load(&j->runs[i]), i < n_tasks);
+    free(j);
+}
+
+static void test_every_task_once(void **state) {
+    (void)state;
+    static const size_t threads[] = {1, 2, 3, 8};
+    static const size_t tasks[] = {0, 1, 2, 3, 7, 8, 9, 100, MAX_TASKS};
+    for (size_t t = 0; t < 4; t++) {
+        aoei_pool *pool;
+        assert_int_equal(aoei_pool_create(&pool, threads[t], NULL), 0);
+        assert_int_equal(aoei_pool_threads(pool), threads[t]);
+        for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
+            run_and_check(pool, threads[t], tasks[i]);
+        aoei_pool_destroy(pool);
+    }
+    run_and_check(NULL, 1, 50);
+    assert_int_equal(aoei_pool_threads(NULL), 1);
+    aoei_pool_destroy(NULL);
+}
+
+static void add_squares(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    size_t *cell = (size_t *)arg + task;
+    *cell += task * task;
+}
+
+/* Short jobs in a row, each reading what the one before wrote: visibility, lost wake-ups, stale workers. */
+static void test_many_small_jobs(void **state) {
+    (void)state;
+    enum { JOBS = 20000, CELLS = 5 };
+    for (size_t threads = 1; threads <= 4; threads++) {
+        aoei_pool *pool;
+        size_t cell[CELLS] = {0};
+        assert_int_equal(aoei_pool_create(&pool, threads, NULL), 0);
+        for (size_t i = 0; i < JOBS; i++)
+            aoei_parallel_for(pool, 1 + i % CELLS, add_squares, cell);
+        for (size_t i = 0; i < CELLS; i++)
+            assert_int_equal(cell[i], i * i * (JOBS - i * (JOBS / CELLS)));
+        aoei_pool_destroy(pool);
+    }
+}
+
+/* Pauses longer than the spinning between jobs: workers sleep and must be woken. */
+static void test_sleeping_workers(void **state) {
+    (void)state;
+    aoei_pool *pool;
+    size_t cell[3] = {0};
+    assert_int_equal(aoei_pool_create(&pool, 3, NULL), 0);
+    for (size_t i = 0; i < 100; i++) {
+        nanosleep(&(struct timespec){0, 500000}, NULL);
+        aoei_parallel_for(pool, 3, add_squares, cell);
+    }
+    assert_int_equal(cell[2], 400);
+    aoei_pool_destroy(pool);
+}
+
+typedef struct meeting {
+    _Atomic size_t present;
+    size_t workers;
+} meeting;
+
+/* Returns only when every worker is inside: proves that the tasks of one job run at the same time. */
+static void meet(void *arg, size_t task, size_t worker) {
+    (void)task;
+    (void)worker;
+    meeting *m = arg;
+    atomic_fetch_add(&m->present, 1);
+    while (atomic_load(&m->present) < m->workers)
+        nanosleep(&(struct timespec){0, 10000}, NULL);
+}
+
+static void test_workers_do_work(void **state) {
+    (void)state;
+    aoei_pool *pool;
+    assert_int_equal(aoei_pool_create(&pool, 5, NULL), 0);
+    for (int i = 0; i < 20; i++) {
+        meeting m = {0, 5};
+        aoei_parallel_for(pool, 5, meet, &m);
+        assert_int_equal(atomic_load(&m.present), 5);
+    }
+    aoei_pool_destroy(pool);
+}
+
+typedef struct nested {
+    aoei_pool *pool, *other;
+    _Atomic size_t inner, foreign;
+    _Atomic int wrong;
+} nested;
+
+typedef struct inner_arg {
+    nested *n;
+    size_t worker; /* of the outer task */
+    size_t next;   /* serial and in order: no lock needed */
+} inner_arg;
+
+static void inner_task(void *arg, size_t task, size_t worker) {
+    inner_arg *a = arg;
+    if (worker != a->worker || task != a->next++)
+        atomic_store(&a->n->wrong, 1);
+    atomic_fetch_add(&a->n->inner, 1);
+}
+
+static void foreign_task(void *arg, size_t task, size_t worker) {
+    inner_arg *a = arg;
+    if (worker != 0 || task != a->next++)
+        atomic_store(&a->n->wrong, 1);
+    atomic_fetch_add(&a->n->foreign, 1);
+}
+
+static void outer_task(void *arg, size_t task, size_t worker) {
+    (void)task;
+    nested *n = arg;
+    inner_arg same = {n, worker, 0}, other = {n, worker, 0};
+    aoei_parallel_for(n->pool, 7, inner_task, &same);
+    aoei_parallel_for(n->other, 3, foreign_task, &other);
+    inner_arg again = {n, worker, 0};
+    aoei_parallel_for(n->pool, 1, inner_task, &again); /* the other pool left no trace in this thread */
+}
+
+static void test_nested(void **state) {
+    (void)state;
+    nested n = {0};
+    assert_int_equal(aoei_pool_create(&n.pool, 3, NULL), 0);
+    assert_int_equal(aoei_pool_create(&n.other, 2, NULL), 0);
+    aoei_parallel_for(n.pool, 40, outer_task, &n);
+    assert_int_equal(atomic_load(&n.wrong), 0);
+    assert_int_equal(atomic_load(&n.inner), 40 * 8);
+    assert_int_equal(atomic_load(&n.foreign), 40 * 3);
+    run_and_check(n.pool, 3, 100);
+    aoei_pool_destroy(n.other);
+    aoei_pool_destroy(n.pool);
+}
+
+typedef struct caller {
+    pthread_t thread;
+    job *job;
+} caller;
+
+static void *call_often(void *arg) {
+    caller *c = arg;
+    for (size_t i = 0; i < 300; i++)
+        aoei_parallel_for(c->job->pool, c->job->n_tasks, count_task, c->job);
+    return NULL;
+}
+
+/* Several callers share one pool and one set of scratch: their jobs must not overlap. */
+static void test_callers_are_serialised(void **state) {
+    (void)state;
+    static const size_t tasks[] = {1, 6};
+    for (size_t k = 0; k < 2; k++) {
+        job *j = calloc(1, sizeof *j);
+        caller callers[3];
+        assert_non_null(j);
+        j->workers = 3;
+        j->n_tasks = tasks[k];
+        assert_int_equal(aoei_pool_create(&j->pool, 3, NULL), 0);
+        for (size_t i = 0; i < 3; i++) {
+            callers[i].job = j;
+            assert_int_equal(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
+        }
+        for (size_t i = 0; i < 3; i++)
+            pthread_join(callers[i].thread, NULL);
+        assert_int_equal(atomic_load(&j->wrong), 0);
+        for (size_t i = 0; i < tasks[k]; i++)
+            assert_int_equal(atomic_load(&j->runs[i]), 900);
+        aoei_pool_destroy(j->pool);
+        free(j);
+    }
+}
+
+static void test_create_and_destroy(void **state) {
+    (void)state;
+    aoei_pool *pool;
+    for (size_t i = 0; i < 100; i++) {
+        assert_int_equal(aoei_pool_create(&pool, 1 + i % 8, NULL), 0);
+        if (i % 2)
+            run_and_check(pool, 1 + i % 8, 9);
+        aoei_pool_destroy(pool);
+    }
+    assert_int_equal(aoei_pool_create(&pool, 0, NULL), 0);
+    assert_int_equal(aoei_pool_threads(pool), aoei_cpu_count());
+    aoei_pool_destroy(pool);
+    aoe_error err = {0};
+    assert_int_equal(aoei_pool_create(&pool, 5000, &err), AOE_EARG);
+    assert_null(pool);
+    assert_non_null(strstr(err.message, "5000 threads are too many"));
+}
+
+static int create_pool(void *arg) {
+    aoei_pool *pool;
+    aoe_error err = {0};
+    int code = aoei_pool_create(&pool, *(const size_t *)arg, &err);
+    assert_int_equal(code, err.code);
+    assert_true((pool == NULL) == (code != 0));
+    aoei_pool_destroy(pool);
+    return code;
+}
+
+/* Each worker is an allocation: the failures stop the pool after 0, 1, 2... workers have started. */
+static void test_creation_fails_half_way(void **state) {
+    (void)state;
+    size_t threads = 5;
+    assert_int_equal(test_alloc_failures(create_pool, &threads, 0), 2 + threads - 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_task_once),
+        cmocka_unit_test(test_many_small_jobs),
+        cmocka_unit_test(test_sleeping_workers),
+        cmocka_unit_test(test_workers_do_work),
+        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_callers_are_serialised),
+        cmocka_unit_test(test_create_and_destroy),
+        cmocka_unit_test(test_creation_fails_half_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

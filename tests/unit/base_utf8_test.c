@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ * UTF-8: every code point there and back, every class of invalid sequence, and
+ * all two-byte and many three-byte strings against utf8proc.
+ */
+#include <string.h>
+
+#include <utf8proc.h>
+
+#include "../support/support.h"
+#include "base/utf8.h"
+
+static void test_every_code_point(void **state) {
+    (void)state;
+    for (uint32_t cp = 0; cp <= 0x110010; cp++) {
+        char s[4];
+        size_t n = aoei_utf8_encode(cp, s);
+        int is_scalar = cp <= 0x10ffff && !(cp >= 0xd800 && cp <= 0xdfff);
+        size_t want = !is_scalar ? 0 : cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+        if (n != want)
+            fail_msg("U+%04X is encoded in %zu bytes, not %zu", cp, n, want);
+        if (n == 0)
+            continue;
+        uint32_t back = 0;
+        if (aoei_utf8_decode(s, n, &back) != n || back != cp || aoei_utf8_valid(s, n) != n)
+            fail_msg("U+%04X does not come back", cp);
+        if (n > 1 && (aoei_utf8_decode(s, n - 1, &back) != 0 || aoei_utf8_valid(s, n - 1) != 0))
+            fail_msg("U+%04X without its last byte is accepted", cp);
+    }
+    assert_int_equal(aoei_utf8_encode(UINT32_MAX, (char[4]){0}), 0);
+}
+
+static void test_invalid(void **state) {
+    (void)state;
+    static const struct {
+        const char *s;
+        size_t len, at;
+    } cases[] = {
+        {"\x80", 1, 0},                 /* a continuation byte alone */
+        {"\xbf", 1, 0},                 /* the last of them */
+        {"a\xc3", 2, 1},                /* the text ends inside a character */
+        {"a\xc3z", 3, 1},               /* the character ends inside itself */
+        {"\xe2\x82", 2, 0},             /* three bytes, cut */
+        {"\xe2\x82z", 3, 0},            /* third byte wrong */
+        {"\xf0\x9f\x98", 3, 0},         /* four bytes, cut */
+        {"\xf0\x9f\x98z", 4, 0},        /* fourth byte wrong */
+        {"\xf0\x9fz\x80", 4, 0},        /* third byte wrong */
+        {"\xc0\x80", 2, 0},             /* overlong NUL */
+        {"\xc1\xbf", 2, 0},             /* overlong U+007F */
+        {"\xe0\x9f\xbf", 3, 0},         /* overlong U+07FF */
+        {"\xf0\x8f\xbf\xbf", 4, 0},     /* overlong U+FFFF */
+        {"\xed\xa0\x80", 3, 0},         /* first surrogate */
+        {"\xed\xbf\xbf", 3, 0},         /* last surrogate */
+        {"\xf4\x90\x80\x80", 4, 0},     /* U+110000 */
+        {"\xf5\x80\x80\x80", 4, 0},     /* beyond every code point */
+        {"\xf8\x88\x80\x80\x80", 5, 0}, /* five bytes */
+        {"\xfe", 1, 0},
+        {"\xff", 1, 0},
+        {"abcdefg\xff", 8, 7}, /* around the eight bytes read at a time */
+        {"abcdefgh\xff", 9, 8},
+        {"abcdefghi\xc3\xa9jklmnop\xc3", 19, 18},
+        {"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xa9", 9, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t at = aoei_utf8_valid(cases[i].s, cases[i].len);
+        if (at != cases[i].at)
+            fail_msg("case %zu: first invalid byte %zu, not %zu", i, at, cases[i].at);
+        uint32_t cp;
+        assert_int_equal(aoei_utf8_decode(cases[i].s + at, cases[i].len - at, &cp), 0);
+    }
+}
+
+static void test_valid(void **state) {
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "plain",
+                                        "longer than eight bytes, plain",
+                                        "caf\xc3\xa9",
+                                        "\xe4\xb8\xad\xe6\x96\x87",
+                                        "\xf0\x9f\x98\x80 twelve \xef\xbf\xbf",
+                                        "\xee\x80\x80",
+                                        "\xed\x9f\xbf",
+                                        "\xf4\x8f\xbf\xbf"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_int_equal(aoei_utf8_valid(texts[i], strlen(texts[i])), strlen(texts[i]));
+    assert_int_equal(aoei_utf8_valid("a\0b", 3), 3);
+    assert_int_equal(aoei_utf8_valid(NULL, 0), 0);
+}
+
+/* One character at the start of s, as utf8proc sees it. */
+static void compare(const unsigned char *s, size_t len) {
+    utf8proc_int32_t want = -1;
+    utf8proc_ssize_t n = utf8proc_iterate(s, (utf8proc_ssize_t)len, &want);
+    uint32_t cp = 0;
+    size_t got = aoei_utf8_decode((const char *)s, len, &cp);
+    if (got != (n > 0 ? (size_t)n : 0) || (got && cp != (uint32_t)want))
+        fail_msg("%02x %02x %02x %02x: %zu bytes, utf8proc says %td", s[0], s[1], s[2], s[3], got, (ptrdiff_t)n);
+}
+
+static void test_against_utf8proc(void **state) {
+    (void)state;
+    static const unsigned char edges[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xff};
+    for (unsigned int a = 0; a < 256; a++)
+        for (unsigned int b = 0; b < 256; b++)
+            for (size_t c = 0; c < sizeof edges; c++)
+                for (size_t d = 0; d < sizeof edges; d++) {
+                    const unsigned char s[4] = {(unsigned char)a, (unsigned char)b, edges[c], edges[d]};
+                    for (size_t len = 1; len <= 4; len++)
+                        compare(s, len);
+                }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_code_point),
+        cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_against_utf8proc),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

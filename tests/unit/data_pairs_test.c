@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ * Labels, and loading labelled pairs: values, words, maps, bad rows with their exact messages.
+ */
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/compress.h"
+#include "../support/support.h"
+#include "data/labels.h"
+#include "data/pairs.h"
+
+static char *dir;
+
+static int set_up(void **state) {
+    (void)state;
+    dir = test_dir_create();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    test_dir_remove(dir);
+    return 0;
+}
+
+static aoe_pairs *load(const char *name, const char *text, const aoe_table_options *o) {
+    aoe_error err = {0};
+    aoe_pairs *p;
+    char *path = test_write_text(dir, name, text);
+    if (aoe_pairs_load(&p, path, o, &err))
+        fail_msg("%s", err.message);
+    free(path);
+    return p;
+}
+
+static void expect_pair(const aoe_pairs *p, size_t i, const char *text1, const char *text2, double label, size_t line) {
+    aoe_text a = aoe_pairs_text1(p, i), b = aoe_pairs_text2(p, i);
+    assert_int_equal(a.len, strlen(text1));
+    assert_memory_equal(a.data, text1, a.len);
+    assert_int_equal(b.len, strlen(text2));
+    assert_memory_equal(b.data, text2, b.len);
+    assert_true(aoe_pairs_label(p, i) == label);
+    assert_int_equal(aoe_pairs_line(p, i), line);
+}
+
+static void expect_error(const char *name, const char *text, const aoe_table_options *o, int code, const char *want) {
+    aoe_error err = {0};
+    aoe_pairs *p;
+    char *path = test_write_text(dir, name, text);
+    assert_int_equal(aoe_pairs_load(&p, path, o, &err), code);
+    assert_null(p);
+    assert_int_equal(err.code, code);
+    size_t skip = memcmp(err.message, dir, strlen(dir)) == 0 ? strlen(dir) + 1 : 0;
+    assert_string_equal(err.message + skip, want);
+    assert_int_equal(aoe_pairs_load(&p, path, o, NULL), code);
+    free(path);
+}
+
+#define ROW_REMEDY "; correct the row, or leave such rows out with --skip-bad-rows"
+#define WORD_REMEDY                                                                                                              \
+    " is not a number and no known label word; correct it, give the word a value with --label-map, or leave such rows out with " \
+    "--skip-bad-rows"
+
+static void test_numbers(void **state) {
+    (void)state;
+    const struct {
+        const char *text;
+        aoei_label kind;
+        double value;
+    } cases[] = {
+        {"5.000", AOEI_LABEL_VALUE, 5},   {"-0.5", AOEI_LABEL_VALUE, -0.5},    {"+3", AOEI_LABEL_VALUE, 3},
+        {"1e-3", AOEI_LABEL_VALUE, 1e-3}, {".5", AOEI_LABEL_VALUE, 0.5},       {"2.", AOEI_LABEL_VALUE, 2},
+        {"0.1", AOEI_LABEL_VALUE, 0.1},   {"1e999", AOEI_LABEL_NOT_FINITE, 0}, {"1e-999", AOEI_LABEL_VALUE, 0},
+        {"", AOEI_LABEL_UNKNOWN, 0},      {" 1", AOEI_LABEL_UNKNOWN, 0},       {"1 ", AOEI_LABEL_UNKNOWN, 0},
+        {"nan", AOEI_LABEL_UNKNOWN, 0},   {"inf", AOEI_LABEL_UNKNOWN, 0},      {"0x10", AOEI_LABEL_UNKNOWN, 0},
+        {"1,5", AOEI_LABEL_UNKNOWN, 0},   {"1.2.3", AOEI_LABEL_UNKNOWN, 0},    {"e", AOEI_LABEL_UNKNOWN, 0},
+        {"--1", AOEI_LABEL_UNKNOWN, 0},   {"1e", AOEI_LABEL_UNKNOWN, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = 0;
+        aoei_label kind = aoei_number_of(aoe_text_of(cases[i].text), &value);
+        if (kind != cases[i].kind || value != cases[i].value)
+            fail_msg("'%s' gives %d, %g", cases[i].text, (int)kind, value);
+    }
+    double value;
+    assert_int_equal(aoei_number_of((aoe_text){"1\0", 2}, &value), AOEI_LABEL_UNKNOWN);
+    char digits[401];
+    memset(digits, '1', sizeof digits);
+    assert_int_equal(aoei_number_of((aoe_text){digits, 401}, &value), AOEI_LABEL_UNKNOWN);
+    assert_int_equal(aoei_number_of((aoe_text){digits, 300}, &value), AOEI_LABEL_VALUE);
+    assert_true(value > 1.1e299 && value < 1.2e299);
+}
+
+static void test_numbers_ignore_the_locale(void **state) {
+    (void)state;
+    const char *names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
+    for (size_t i = 0; i < 3; i++) {
+        if (!setlocale(LC_ALL, names[i]))
+            continue;
+        double value = 0;
+        assert_int_equal(aoei_number_of(aoe_text_of("2.5"), &value), AOEI_LABEL_VALUE);
+        assert_true(value == 2.5);
+    }
+    setlocale(LC_ALL, "C");
+}
+
+static void test_scores(void **state) {
+    (void)state;
+    aoe_pairs *p = load("s.tsv", "score\tsentence1\tsentence2\tgenre\n5.000\tA \"b\"\tC\tx\n2.5\t\xC3\xA9\t d \tx", NULL);
+    assert_int_equal(aoe_pairs_count(p), 2);
+    assert_int_equal(aoe_pairs_skipped(p), 0);
+    assert_int_equal(aoe_pairs_dropped(p), 0);
+    expect_pair(p, 0, "A \"b\"", "C", 5, 2);
+    expect_pair(p, 1, "\xC3\xA9", " d ", 2.5, 3);
+    aoe_pairs_free(p);
+    aoe_pairs_free(NULL);
+}
+
+static const char nli[] =
+    "label\tpremise\thypothesis\nentailment\ta\tb\nneutral\t\t\nnot_entailment\te\tf\ncontradiction\tg\th\n";
+
+static void test_label_words(void **state) {
+    (void)state;
+    aoe_pairs *p = load("nli.tsv", nli, NULL);
+    assert_int_equal(aoe_pairs_count(p), 3);
+    assert_int_equal(aoe_pairs_dropped(p), 1); /* and its empty texts are nobody's business */
+    expect_pair(p, 0, "a", "b", 1, 2);
+    expect_pair(p, 1, "e", "f", 0, 4);
+    expect_pair(p, 2, "g", "h", 0, 5);
+    aoe_pairs_free(p);
+    aoe_table_options o = {.label_map = "neutral=0.5,contradiction=drop", .allow_empty = 1};
+    p = load("nli.tsv", nli, &o); /* what the map does not name keeps its value */
+    assert_int_equal(aoe_pairs_count(p), 3);
+    assert_int_equal(aoe_pairs_dropped(p), 1);
+    expect_pair(p, 0, "a", "b", 1, 2);
+    expect_pair(p, 1, "", "", 0.5, 3);
+    expect_pair(p, 2, "e", "f", 0, 4);
+    aoe_pairs_free(p);
+}
+
+static void test_label_map_of_numbers(void **state) {
+    (void)state;
+    aoe_table_options o = {.label_map = "5=1,4=1,0=drop,a=b=-2"};
+    aoe_pairs *p = load("joci.tsv", "label\tcontext\thypothesis\n5.0\ta\tb\n4\tc\td\n3\te\tf\n0\tg\th\na=b\ti\tj\n", &o);
+    assert_int_equal(aoe_pairs_count(p), 4);
+    assert_int_equal(aoe_pairs_dropped(p), 1);
+    expect_pair(p, 0, "a", "b", 1, 2);
+    expect_pair(p, 1, "c", "d", 1, 3);
+    expect_pair(p, 2, "e", "f", 3, 4);
+    expect_pair(p, 3, "i", "j", -2, 6);
+    aoe_pairs_free(p);
+}
+
+static void test_json_labels(void **state) {
+    (void)state;
+    static const char text[] = "{\"text1\": \"a\", \"text2\": \"b\", \"label\": 4}\n"
+                               "{\"text1\": \"a\", \"text2\": \"b\", \"label\": 0.25}\n"
+                               "{\"text1\": \"a\", \"text2\": \"b\", \"label\": true}\n"
+                               "{\"text1\": \"a\", \"text2\": \"b\", \"label\": false}\n"
+                               "{\"text1\": \"a\", \"text2\": \"b\", \"label\": \"entailment\"}\n"
+                               "{\"text1\": \"a\", \"text2\": \"b\", \"label\": \"2.5\"}\n";
+    const double plain[] = {4, 0.25, 1, 0, 1, 2.5}, mapped[] = {7, 0.25, 9, 0, 1, 2.5};
+    aoe_table_options o = {.label_map = "4=7,true=9"};
+    aoe_pairs *p = load("l.jsonl", text, NULL), *q = load("l.jsonl", text, &o);
+    assert_int_equal(aoe_pairs_count(p), 6);
+    for (size_t i = 0; i < 6; i++) {
+        expect_pair(p, i, "a", "b", plain[i], i + 1);
+        expect_pair(q, i, "a", "b", mapped[i], i + 1);
+    }
+    aoe_pairs_free(p);
+    aoe_pairs_free(q);
+}
+
+static void test_json_text_with_nul(void **state) {
+    (void)state;
+    aoe_pairs *p = load("n.jsonl", "{\"text1\": \"a\\u0000b\", \"text2\": \"\\u0000\", \"label\": 1}\n", NULL);
+    assert_int_equal(aoe_pairs_text1(p, 0).len, 3);
+    assert_memory_equal(aoe_pairs_text1(p, 0).data, "a\0b", 3);
+    assert_int_equal(aoe_pairs_text2(p, 0).len, 1);
+    assert_int_equal(aoe_pairs_text2(p, 0).data[0], 0);
+    aoe_pairs_free(p);
+}
+
+static void test_bad_label_maps(void **state) {
+    (void)state;
+    const struct {
+        const char *map, *message;
+    } cases[] = {
+        {"yes", "--label-map: 'yes' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
+        {"a=1,=2", "--label-map: '=2' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
+        {"a=1,,b=2", "--label-map: '' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
+        {"a=one", "--label-map: 'a=one' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
+        {"a=nan", "--label-map: 'a=nan' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
+        {"a=1,b=2,a=1", "--label-map: 'a' is given twice; leave one"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_table_options o = {.label_map = cases[i].map};
+        expect_error("nli.tsv", nli, &o, AOE_EARG, cases[i].message);
+    }
+}
+
+static void test_bad_rows(void **state) {
+    (void)state;
+    expect_error("b.tsv", "score\tsentence1\tsentence2\n1\ta\tb\n2\ta\tb\n3\ta\tb\n4\ta\tb\n5\ta\tb\nabc\ta\tb\n", NULL,
+                 AOE_EFORMAT, "b.tsv:7: column 'score': 'abc'" WORD_REMEDY);
+    expect_error("b.tsv", "score\tsentence1\tsentence2\nnan\ta\tb\n", NULL, AOE_EFORMAT,
+                 "b.tsv:2: column 'score': 'nan'" WORD_REMEDY);
+    expect_error("b.tsv", "score\tsentence1\tsentence2\n1e999\ta\tb\n", NULL, AOE_EFORMAT,
+                 "b.tsv:2: column 'score': '1e999' is too large" ROW_REMEDY);
+    expect_error("b.tsv", "score\tsentence1\tsentence2\n\ta\tb\n", NULL, AOE_EFORMAT,
+                 "b.tsv:2: column 'score': the label is empty" ROW_REMEDY);
+    expect_error("b.tsv", "score\tsentence1\tsentence2\n1\ta\t\n", NULL, AOE_EFORMAT,
+                 "b.tsv:2: column 'sentence2': the text is empty" ROW_REMEDY);
+    expect_error("b.tsv", "score\tsentence1\tsentence2\n1\t  \tb\n", NULL, AOE_EFORMAT,
+                 "b.tsv:2: column 'sentence1': the text is empty" ROW_REMEDY);
+    expect_error("b.tsv", "score\tsentence1\tsentence2\n1\ta\n", NULL, AOE_EFORMAT,
+                 "b.tsv:2: 2 fields where the header has 3" ROW_REMEDY);
+    expect_error("b.csv", "text1,text2,label\na,\"b\nc\",maybe\n", NULL, AOE_EFORMAT,
+                 "b.csv:2: column 'label': 'maybe'" WORD_REMEDY);
+    expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": null}\n", NULL, AOE_EFORMAT,
+                 "b.jsonl:1: column 'label': the label is no number, word or boolean" ROW_REMEDY);
+    expect_error("b.jsonl", "{\"text1\": 3, \"text2\": \"b\", \"label\": 1}\n", NULL, AOE_EFORMAT,
+                 "b.jsonl:1: column 'text1': the text is not a JSON string" ROW_REMEDY);
+    expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": 1}\n{\"text1\": \"a\", \"label\": 1}\n", NULL,
+                 AOE_EFORMAT, "b.jsonl:2: no key 'text2'" ROW_REMEDY);
+}
+
+static void test_skip_bad_rows(void **state) {
+    (void)state;
+    aoe_table_options o = {.skip_bad_rows = 1};
+    aoe_pairs *p = load("b.tsv", "text1\ttext2\tlabel\na\tb\tx\na\tb\n\tb\t1\nc\td\t1\na\tb\tneutral\n\ne\tf\t2\n", &o);
+    assert_int_equal(aoe_pairs_count(p), 2);
+    assert_int_equal(aoe_pairs_skipped(p), 4);
+    assert_int_equal(aoe_pairs_dropped(p), 1);
+    expect_pair(p, 0, "c", "d", 1, 5);
+    expect_pair(p, 1, "e", "f", 2, 8);
+    aoe_pairs_free(p);
+    p = load("b.csv", "text1,text2,label\na,x\"y,1\nc,d,1\n", &o);
+    assert_int_equal(aoe_pairs_count(p), 1);
+    assert_int_equal(aoe_pairs_skipped(p), 1);
+    aoe_pairs_free(p);
+    o.allow_empty = 1;
+    p = load("b.tsv", "text1\ttext2\tlabel\n\t\t1\n", &o);
+    assert_int_equal(aoe_pairs_skipped(p), 0);
+    expect_pair(p, 0, "", "", 1, 2);
+    aoe_pairs_free(p);
+    expect_error("u.tsv", "text1\ttext2\tlabel\na\tb\t1\na\t\xC3\t1\n", &o, AOE_EFORMAT,
+                 "u.tsv: invalid UTF-8 at byte 26, in line 3; convert the file to UTF-8, for example with iconv");
+}
+
+static void test_no_usable_row(void **state) {
+    (void)state;
+    aoe_table_options o = {.skip_bad_rows = 1};
+    expect_error("e.tsv", "", NULL, AOE_EFORMAT, "e.tsv: the file is empty; expected a header line that names the columns");
+    expect_error("h.tsv", "text1\ttext2\tlabel\n", NULL, AOE_EFORMAT,
+                 "h.tsv: the table has no rows; give one with a row a pair");
+    expect_error("n.tsv", "text1\ttext2\tlabel\na\tb\tneutral\na\tb\tx\n", &o, AOE_EFORMAT,
+                 "n.tsv: no usable row: 1 bad, 1 dropped by their label; check --columns and --label-map, or correct the rows");
+    expect_error(
+        "t.txt", "just text\n", NULL, AOE_EFORMAT,
+        "t.txt: no column for text1: looked for text1, sentence1, question1, premise, question, context; found text; name "
+        "the right one with --columns text1=NAME");
+}
+
+static void test_compressed(void **state) {
+    (void)state;
+    size_t size;
+    char *gz = test_gzip(nli, sizeof nli - 1, &size);
+    char *path = test_write(dir, "nli.tsv.gz", gz, size);
+    aoe_pairs *p;
+    assert_int_equal(aoe_pairs_load(&p, path, NULL, NULL), 0);
+    assert_int_equal(aoe_pairs_count(p), 3);
+    aoe_pairs_free(p);
+    free(path);
+    path = test_write(dir, "nli.tsv.gz", gz, size - 9);
+    aoe_error err = {0};
+    char want[300];
+    snprintf(want, sizeof want, "%s: the gzip data end early, at byte %zu; the file was cut short: copy or download it again",
+             path, size - 9);
+    assert_int_equal(aoe_pairs_load(&p, path, NULL, &err), AOE_EFORMAT);
+    assert_string_equal(err.message, want);
+    free(path);
+    free(gz);
+}
+
+/* More rows than a chunk holds, and a text larger than one. */
+static void test_many_and_large(void **state) {
+    (void)state;
+    enum { ROWS = 50000, LONG = 3000000 };
+    char *text = malloc(ROWS * 64 + LONG + 100);
+    assert_non_null(text);
+    size_t len = (size_t)sprintf(text, "text1\ttext2\tlabel\n");
+    for (int i = 0; i < ROWS; i++)
+        len += (size_t)sprintf(text + len, "the first text of %d\tthe second %d\t%d\n", i, i, i);
+    memset(text + len, 'z', LONG);
+    len += LONG;
+    sprintf(text + len, "\tend\t1\n");
+    aoe_pairs *p = load("many.tsv", text, NULL);
+    assert_int_equal(aoe_pairs_count(p), ROWS + 1);
+    for (size_t i = 0; i < ROWS; i += 4999) {
+        char a[64], b[64];
+        snprintf(a, sizeof a, "the first text of %zu", i);
+        snprintf(b, sizeof b, "the second %zu", i);
+        expect_pair(p, i, a, b, (double)i, i + 2);
+    }
+    assert_int_equal(aoe_pairs_text1(p, ROWS).len, LONG);
+    assert_int_equal(aoe_pairs_text1(p, ROWS).data[LONG - 1], 'z');
+    aoe_pairs_free(p);
+    free(text);
+}
+
+static void test_empty_texts(void **state) {
+    (void)state;
+    assert_true(aoei_text_is_empty((aoe_text){NULL, 0}));
+    assert_true(aoei_text_is_empty(aoe_text_of(" \t\r\n\v\f")));
+    assert_false(aoei_text_is_empty((aoe_text){"\0", 1}));
+    assert_false(aoei_text_is_empty(aoe_text_of(" x ")));
+    assert_false(aoei_text_is_empty(aoe_text_of("\xC2\xA0")));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers_ignore_the_locale),
+        cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_label_words),
+        cmocka_unit_test(test_label_map_of_numbers),
+        cmocka_unit_test(test_json_labels),
+        cmocka_unit_test(test_json_text_with_nul),
+        cmocka_unit_test(test_bad_label_maps),
+        cmocka_unit_test(test_bad_rows),
+        cmocka_unit_test(test_skip_bad_rows),
+        cmocka_unit_test(test_no_usable_row),
+        cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_many_and_large),
+        cmocka_unit_test(test_empty_texts),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT
+ * Rows, quoting and columns of the four formats, and the messages about what is wrong with them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/compress.h"
+#include "../support/support.h"
+#include "data/columns.h"
+#include "data/table.h"
+
+static char *dir;
+
+static int set_up(void **state) {
+    (void)state;
+    dir = test_dir_create();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    test_dir_remove(dir);
+    return 0;
+}
+
+static aoei_table *open_table(const char *name, const char *data, size_t size) {
+    aoe_error err = {0};
+    aoei_table *t;
+    char *path = test_write(dir, name, data, size);
+    if (aoei_table_open(&t, path, &err))
+        fail_msg("%s", err.message);
+    free(path);
+    return t;
+}
+
+/* Opens and selects all columns. */
+static aoei_table *open_all(const char *name, const char *data, size_t size) {
+    aoei_table *t = open_table(name, data, size);
+    size_t index[16];
+    size_t n = aoei_table_columns(t);
+    assert_true(n <= 16);
+    for (size_t i = 0; i < n; i++)
+        index[i] = i;
+    assert_int_equal(aoei_table_select(t, index, n, NULL), 0);
+    return t;
+}
+
+/* The next row, its fields joined by '|'. */
+static void expect_row(aoei_table *t, size_t line, const char *want) {
+    aoe_error err = {0};
+    aoei_row row;
+    char got[1000] = "";
+    size_t len = 0;
+    int rc = aoei_table_next(t, &row, &err);
+    if (rc != 1)
+        fail_msg("%d: %s", rc, err.message);
+    for (size_t i = 0; i < aoei_table_columns(t); i++) {
+        const aoei_field *f = &row.field[i];
+        if (i)
+            got[len++] = '|';
+        if (f->kind == AOEI_FIELD_NUMBER)
+            len += (size_t)snprintf(got + len, sizeof got - len, "#%g", f->number);
+        else if (f->kind == AOEI_FIELD_OTHER)
+            len += (size_t)snprintf(got + len, sizeof got - len, "other");
+        else
+            for (size_t k = 0; k < f->text.len; k++)
+                got[len++] = f->text.data[k] ? f->text.data[k] : '0';
+        got[len] = 0;
+    }
+    assert_string_equal(got, want);
+    assert_int_equal(row.line, line);
+}
+
+static void expect_bad(aoei_table *t, const char *want) {
+    aoe_error err = {0};
+    aoei_row row;
+    assert_int_equal(aoei_table_next(t, &row, &err), AOEI_BAD_ROW);
+    assert_int_equal(err.code, AOE_EFORMAT);
+    assert_memory_equal(err.message, dir, strlen(dir));
+    assert_string_equal(err.message + strlen(dir) + 1, want);
+}
+
+static void expect_end(aoei_table *t) {
+    aoei_row row;
+    assert_int_equal(aoei_table_next(t, &row, NULL), 0);
+    aoei_table_close(t);
+}
+
+#define ROW_REMEDY "; correct the row, or leave such rows out with --skip-bad-rows"
+
+static void test_tsv(void **state) {
+    (void)state;
+    static const char text[] = "a\tb\tc\r\n1\t\"two\"\t\r\n\t\t\"\n1\t2\nx\ty\tz\tw\n\n, \t;\t'";
+    aoei_table *t = open_all("t.tsv", text, sizeof text - 1);
+    assert_int_equal(aoei_table_format(t), AOEI_FORMAT_TSV);
+    assert_int_equal(aoei_table_columns(t), 3);
+    expect_row(t, 2, "1|\"two\"|");
+    expect_row(t, 3, "||\"");
+    expect_bad(t, "t.tsv:4: 2 fields where the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.tsv:5: 4 fields where the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.tsv:6: 1 field where the header has 3" ROW_REMEDY);
+    expect_row(t, 7, ", |;|'");
+    expect_end(t);
+}
+
+static void test_csv(void **state) {
+    (void)state;
+    static const char text[] = "\xEF\xBB\xBF\"a\",b,\"c, d\"\r\n"
+                               "1,\"say \"\"hi\"\"\",\"\"\r\n"
+                               "\"two\r\nlines\n\",,\"x,y\"\r\n"
+                               ",,\r\n"
+                               "1,2\r\n"
+                               "it's\tfine,\xC3\xA9,\"\"\"\"";
+    aoei_table *t = open_all("t.csv", text, sizeof text - 1);
+    assert_int_equal(aoei_table_columns(t), 3);
+    assert_memory_equal(aoei_table_column(t, 2).data, "c, d", 4);
+    expect_row(t, 2, "1|say \"hi\"|");
+    expect_row(t, 3, "two\r\nlines\n||x,y");
+    expect_row(t, 6, "||");
+    expect_bad(t, "t.csv:7: 2 fields where the header has 3" ROW_REMEDY);
+    expect_row(t, 8, "it's\tfine|\xC3\xA9|\"");
+    expect_end(t);
+}
+
+static void test_csv_quotes_gone_wrong(void **state) {
+    (void)state;
+    static const char text[] = "a,b\n1,x\"y\n\"1\"2,x\n\"long\nfield\" ,x\n3,4\n5,\"open\n6,7\n";
+    aoei_table *t = open_all("q.csv", text, sizeof text - 1);
+    expect_bad(t, "q.csv:2:4: a quote inside an unquoted field; put the whole field in quotes and double those in it, or use "
+                  "--skip-bad-rows");
+    expect_bad(t, "q.csv:3:4: text after a closing quote; put the whole field in quotes and double those in it, or use "
+                  "--skip-bad-rows");
+    expect_bad(t, "q.csv:5:7: text after a closing quote; put the whole field in quotes and double those in it, or use "
+                  "--skip-bad-rows");
+    expect_row(t, 6, "3|4");
+    aoe_error err = {0};
+    aoei_row row;
+    assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT); /* the rest of the file would be lost: never skipped */
+    assert_string_equal(err.message + strlen(dir) + 1, "q.csv:7:3: a quoted field begins here and never ends; close the quote");
+    aoei_table_close(t);
+}
+
+static void test_jsonl(void **state) {
+    (void)state;
+    static const char text[] = "\n{\"a\": \"x\\u0000y\", \"b\": 1, \"c\": true}\n"
+                               "{\"c\": false, \"extra\": 12345678901234567890123, \"b\": -2.5, \"a\": \"\\u00e9\"}\r\n"
+                               "  \n"
+                               "{\"a\": \"x\", \"b\": null, \"c\": [1]}\n"
+                               "{\"a\": \"x\", \"b\": 1}\n"
+                               "[1, 2]\n"
+                               "{\"a\": \"x\"\n"
+                               "{\"a\": \"x\", \"a\": \"y\", \"b\": 1, \"c\": 1}\n"
+                               "{\"a\": \"x\", \"b\": 1, \"c\": 1} {}\n"
+                               "{\"a\": \"last\", \"b\": 0, \"c\": \"w\"}";
+    aoei_table *t = open_all("t.jsonl", text, sizeof text - 1);
+    expect_row(t, 2, "x0y|#1|true");
+    expect_row(t, 3, "\xC3\xA9|#-2.5|false");
+    expect_row(t, 5, "x|other|other");
+    expect_bad(t, "t.jsonl:6: no key 'c'" ROW_REMEDY);
+    expect_bad(t, "t.jsonl:7: not a JSON object" ROW_REMEDY);
+    expect_bad(t, "t.jsonl:8:9: '}' expected near end of file" ROW_REMEDY);
+    aoei_row row;
+    assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* duplicate key */
+    assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* something after the object */
+    expect_row(t, 11, "last|#0|w");
+    expect_end(t);
+}
+
+static void test_txt(void **state) {
+    (void)state;
+    aoei_table *t = open_all("t.txt", "one\ttab\n\n\"three\"", 16);
+    expect_row(t, 1, "one\ttab");
+    expect_row(t, 2, "");
+    expect_row(t, 3, "\"three\"");
+    expect_end(t);
+    expect_end(open_all("none.txt", "", 0));
+}
+
+static void test_compressed_tables(void **state) {
+    (void)state;
+    static const char tsv[] = "a\tb\n1\t2\n", csv[] = "a,b\n1,2\n", jsonl[] = "{\"a\": \"1\", \"b\": \"2\"}\n";
+    const struct {
+        const char *name, *text;
+        size_t line;
+    } cases[] = {{"c.tsv.gz", tsv, 2}, {"c.CSV.zst", csv, 2}, {"c.jsonl.GZ", jsonl, 1}};
+    for (size_t i = 0; i < 3; i++) {
+        size_t size;
+        char *data = (i == 1 ? test_zstd : test_gzip)(cases[i].text, strlen(cases[i].text), &size);
+        aoei_table *t = open_all(cases[i].name, data, size);
+        expect_row(t, cases[i].line, "1|2");
+        expect_end(t);
+        free(data);
+    }
+}
+
+static void expect_open_error(const char *name, const char *data, size_t size, int code, const char *want) {
+    aoe_error err = {0};
+    aoei_table *t;
+    char *path = test_write(dir, name, data, size);
+    assert_int_equal(aoei_table_open(&t, path, &err), code);
+    assert_null(t);
+    assert_int_equal(err.code, code);
+    assert_string_equal(err.message + strlen(dir) + 1, want);
+    assert_int_equal(aoei_table_open(&t, path, NULL), code);
+    free(path);
+}
+
+static void test_open_errors(void **state) {
+    (void)state;
+    expect_open_error("e.tsv", "", 0, AOE_EFORMAT, "e.tsv: the file is empty; expected a header line that names the columns");
+    expect_open_error("e.csv", "\xEF\xBB\xBF", 3, AOE_EFORMAT,
+                      "e.csv: the file is empty; expected a header line that names the columns");
+    expect_open_error("e.jsonl", "\n \n", 3, AOE_EFORMAT, "e.jsonl: the file is empty; expected a JSON object a line");
+    expect_open_error(
+        "h.csv", "a\"b,c\n", 6, AOE_EFORMAT,
+        "h.csv:1:2: a quote inside an unquoted field; put the whole field in quotes and double those in it, or use "
+        "--skip-bad-rows");
+    expect_open_error("h.jsonl", "\"text\"\n", 7, AOE_EFORMAT, "h.jsonl:1: not a JSON object" ROW_REMEDY);
+    expect_open_error("u.tsv", "a\t\xFF\n", 4, AOE_EFORMAT,
+                      "u.tsv: invalid UTF-8 at byte 2, in line 1; convert the file to UTF-8, for example with iconv");
+    expect_open_error(
+        "data.xlsx", "x", 1, AOE_EARG,
+        "data.xlsx: unknown kind of file; name tables .tsv, .csv or .jsonl and lists of texts .txt, each also with "
+        ".gz or .zst");
+    aoei_table *t;
+    assert_int_equal(aoei_table_open(&t, "/nonexistent/x.unknown", NULL), AOE_ENOENT);
+    aoei_format format;
+    assert_int_equal(aoei_format_of(&format, "-", NULL), 0);
+    assert_int_equal(format, AOEI_FORMAT_TXT);
+    assert_int_equal(aoei_format_of(&format, ".tsv", NULL), AOE_EARG);
+    assert_int_equal(aoei_format_of(&format, "tsv.gz", NULL), AOE_EARG);
+}
+
+/* Selects a form and names what was selected, joined by '|'. */
+static void expect_columns(const char *header, aoei_form form, const char *columns, const char *want) {
+    aoe_error err = {0};
+    aoei_table *t = open_table("columns.tsv", header, strlen(header));
+    if (aoei_columns_select(t, form, columns, &err))
+        fail_msg("%s", err.message);
+    char got[200] = "";
+    size_t n = form == AOEI_FORM_TEXT ? 1 : form == AOEI_FORM_POSITIVE ? 2 : 3;
+    for (size_t i = 0; i < n; i++) {
+        aoe_text name = aoei_table_selected(t, i);
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%.*s", i ? "|" : "", (int)name.len, name.data);
+    }
+    assert_string_equal(got, want);
+    aoei_table_close(t);
+}
+
+static void test_recognised_columns(void **state) {
+    (void)state;
+    expect_columns("text1\ttext2\tlabel\n", AOEI_FORM_PAIR, NULL, "text1|text2|label");
+    expect_columns("score\tsentence1\tsentence2\tgenre\n", AOEI_FORM_PAIR, NULL, "sentence1|sentence2|score");
+    expect_columns("label\tquestion1\tquestion2\n", AOEI_FORM_PAIR, NULL, "question1|question2|label");
+    expect_columns("label\tpremise\thypothesis\n", AOEI_FORM_PAIR, NULL, "premise|hypothesis|label");
+    expect_columns("label\tquestion\tsentence\tindex\n", AOEI_FORM_PAIR, NULL, "question|sentence|label");
+    expect_columns("label\tcontext\thypothesis\tsubset\n", AOEI_FORM_PAIR, NULL, "context|hypothesis|label");
+    expect_columns("similarity\tsentence2\tsentence1\n", AOEI_FORM_PAIR, NULL, "sentence1|sentence2|similarity");
+    /* precedence: the order of the manual, not that of the file */
+    expect_columns("similarity\tscore\tlabel\tsentence1\tsentence2\ttext1\ttext2\n", AOEI_FORM_PAIR, NULL, "text1|text2|label");
+    expect_columns("context\tquestion\tsentence\tscore\n", AOEI_FORM_PAIR, NULL, "question|sentence|score");
+    expect_columns("positive\tquery\n", AOEI_FORM_POSITIVE, NULL, "query|positive");
+    expect_columns("query\tpositive\tnegative\n", AOEI_FORM_TRIPLE, NULL, "query|positive|negative");
+    expect_columns("premise\tentailment\tcontradiction\n", AOEI_FORM_TRIPLE, NULL, "premise|entailment|contradiction");
+    expect_columns("id\ttext\n", AOEI_FORM_TEXT, NULL, "text");
+}
+
+static void test_given_columns(void **state) {
+    (void)state;
+    expect_columns("a\tb\tc\n", AOEI_FORM_PAIR, "text1=a,text2=b,label=c", "a|b|c");
+    expect_columns("a\tb\tc\n", AOEI_FORM_PAIR, "label=a,text1=c,text2=b", "c|b|a");
+    expect_columns("x=1\ttext2\tlabel\tscore\n", AOEI_FORM_PAIR, "label=score,text1=x=1,", "x=1|text2|score");
+    expect_columns("body\ttitle\n", AOEI_FORM_TEXT, "text=body", "body");
+    expect_columns("text1\ttext1\tb\ttext2\tlabel\n", AOEI_FORM_PAIR, "text1=b", "b|text2|label");
+}
+
+static void expect_column_error(const char *name, const char *header, const char *columns, int code, const char *want) {
+    aoe_error err = {0};
+    aoei_table *t = open_table(name, header, strlen(header));
+    assert_int_equal(aoei_columns_select(t, AOEI_FORM_PAIR, columns, &err), code);
+    size_t skip = memcmp(err.message, dir, strlen(dir)) == 0 ? strlen(dir) + 1 : 0;
+    assert_string_equal(err.message + skip, want);
+    aoei_table_close(t);
+}
+
+static void test_column_errors(void **state) {
+    (void)state;
+    expect_column_error("m.tsv", "id\tsentence1\tscore\n", NULL, AOE_EFORMAT,
+                        "m.tsv: no column for text2: looked for text2, sentence2, question2, hypothesis, sentence; found id, "
+                        "sentence1, score; name the right one with --columns text2=NAME");
+    expect_column_error("m.tsv", "text1\ttext2\tlabel\n", "label=gold", AOE_EFORMAT,
+                        "m.tsv: no column for label: looked for gold; found text1, text2, label; name the right one with "
+                        "--columns label=NAME");
+    expect_column_error("m.csv", "a\tb\n", NULL, AOE_EFORMAT,
+                        "m.csv: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
+                        "a?b (the line has TABs: a file separated by TABs is named .tsv); name the right one with --columns "
+                        "text1=NAME");
+    expect_column_error(
+        "m.jsonl", "{}\n", NULL, AOE_EFORMAT,
+        "m.jsonl: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
+        "none; name the right one with --columns text1=NAME");
+    expect_column_error("d.tsv", "text1\ttext2\ttext1\tlabel\n", NULL, AOE_EFORMAT,
+                        "d.tsv: 2 columns are named 'text1'; rename all but one");
+    expect_column_error(
+        "o.tsv", "a\tb\n", "first=a", AOE_EARG,
+        "--columns: 'first=a' is not ROLE=NAME with a role of text1, text2, label; write for example text1=NAME");
+    expect_column_error("o.tsv", "a\tb\n", "text1", AOE_EARG,
+                        "--columns: 'text1' is not ROLE=NAME with a role of text1, text2, label; write for example text1=NAME");
+    expect_column_error(
+        "o.tsv", "a\tb\n", "text1=", AOE_EARG,
+        "--columns: 'text1=' is not ROLE=NAME with a role of text1, text2, label; write for example text1=NAME");
+    expect_column_error("o.tsv", "a\tb\n", "text1=a,text1=b", AOE_EARG, "--columns: text1 is given twice; leave one");
+}
+
+static void test_many_columns_in_a_message(void **state) {
+    (void)state;
+    char header[4000] = "";
+    for (size_t i = 0; i < 60; i++)
+        snprintf(header + strlen(header), sizeof header - strlen(header), "%sa_column_with_a_rather_long_name_%zu",
+                 i ? "\t" : "", i);
+    aoe_error err = {0};
+    aoei_table *t = open_table("wide.tsv", header, strlen(header));
+    assert_int_equal(aoei_columns_select(t, AOEI_FORM_PAIR, NULL, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "a_column_with_a_rather_long_name_7, "));
+    assert_non_null(strstr(err.message, ", ...; name the right one with --columns text1=NAME"));
+    aoei_table_close(t);
+}
+
+static void test_excerpt(void **state) {
+    (void)state;
+    char out[AOEI_EXCERPT], text[100];
+    assert_string_equal(aoei_excerpt(out, (aoe_text){"a\0b", 3}), "a?b");
+    assert_string_equal(aoei_excerpt(out, (aoe_text){NULL, 0}), "");
+    memset(text, 'x', sizeof text);
+    assert_int_equal(strlen(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT - 1})), AOEI_EXCERPT - 1);
+    assert_string_equal(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT}) + AOEI_EXCERPT - 4, "...");
+    for (size_t i = 0; i + 1 < sizeof text; i += 2) /* two-byte characters are not cut */
+        memcpy(text + i, "\xC3\xA9", 2);
+    text[0] = 'x';
+    text[1] = 'x';
+    text[2] = 'x';
+    for (size_t i = 3; i + 1 < sizeof text; i += 2)
+        memcpy(text + i, "\xC3\xA9", 2);
+    assert_int_equal(strlen(aoei_excerpt(out, (aoe_text){text, 99})), AOEI_EXCERPT - 2);
+    assert_memory_equal(out + AOEI_EXCERPT - 7, "\xC3\xA9...", 5);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tsv),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv_quotes_gone_wrong),
+        cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_txt),
+        cmocka_unit_test(test_compressed_tables),
+        cmocka_unit_test(test_open_errors),
+        cmocka_unit_test(test_recognised_columns),
+        cmocka_unit_test(test_given_columns),
+        cmocka_unit_test(test_column_errors),
+        cmocka_unit_test(test_many_columns_in_a_message),
+        cmocka_unit_test(test_excerpt),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ * Dropout of token rows: masks belong to (key, site, text, token, column), so neither
+ * threads nor batches nor tiers change them; off, it is an addition or a copy.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "base/random.h"
+
+enum { D = 300 };
+
+static const size_t lengths[] = {3, 1, 60, 17, 2};
+
+static int kept(const aoei_dropout *drop, uint32_t text, size_t token, size_t column) {
+    const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)token, text, drop->site << 16};
+    uint32_t word[4];
+    aoei_philox(word, counter, drop->key);
+    return word[column % 64 / 16] >= (uint32_t)(drop->p * 4294967296.0);
+}
+
+/* y[N, D] by the definition, with the text numbers of the batch or 0, 1, ... */
+static void reference(aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *b, const aoei_dropout *drop) {
+    const float scale = (float)(1 / (1 - drop->p));
+    for (size_t text = 0; text < b->n_texts; text++)
+        for (size_t r = b->offsets[text]; r < b->offsets[text + 1]; r++)
+            for (size_t c = 0; c < D; c++) {
+                const uint32_t index = b->text_index ? b->text_index[text] : (uint32_t)text;
+                const float v = kept(drop, index, r - b->offsets[text], c) ? x.data[r * x.ld + c] * scale : 0;
+                y.data[r * y.ld + c] = residual.data ? residual.data[r * residual.ld + c] + v : v;
+            }
+}
+
+static void test_masks(void **state) {
+    (void)state;
+    aoei_batch b = test_batch(lengths, 5, 10);
+    const aoei_tensor none = {0};
+    aoei_tensor x = test_tensor(b.n_tokens, D, D + 4, 1, 1), residual = test_tensor(b.n_tokens, D, D + 1, 1, 2);
+    aoei_tensor want = test_tensor_poisoned(b.n_tokens, D, 0), y = test_tensor_poisoned(b.n_tokens, D, D + 2);
+    aoei_dropout drop = {.p = 0.1, .site = 7};
+    aoei_dropout_key(drop.key, 42, 3);
+    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++)
+        for (size_t threads = 1; threads <= 3; threads++) {
+            aoe_context *ctx = test_context(tier, threads);
+            for (int form = 0; ctx && form < 4; form++) {
+                aoei_batch batch = b;
+                if (form & 1)
+                    batch.text_index = NULL;
+                const aoei_tensor r = form & 2 ? residual : none;
+                reference(want, x, r, &batch, &drop);
+                aoei_dropout_add(ctx, y, x, r, &batch, &drop);
+                test_same_bits(y, want);
+            }
+            aoe_context_destroy(ctx);
+        }
+    test_tensor_free(x);
+    test_tensor_free(residual);
+    test_tensor_free(want);
+    test_tensor_free(y);
+    test_batch_free(b, 0);
+}
+
+/* A text alone has the mask it has in the batch. */
+static void alone(const aoe_context *ctx) {
+    aoei_batch b = test_batch(lengths, 5, 10);
+    const aoei_dropout drop = {.p = 0.5, .key = {1, 2}, .site = 3};
+    aoei_tensor x = test_tensor(b.n_tokens, D, 0, 1, 1), none = {0};
+    aoei_tensor together = test_tensor_poisoned(b.n_tokens, D, 0), apart = test_tensor_poisoned(b.n_tokens, D, 0);
+    aoei_dropout_add(ctx, together, x, none, &b, &drop);
+    for (size_t text = 0; text < b.n_texts; text++) {
+        aoei_batch single = test_batch_text(&b, text);
+        aoei_dropout_add(ctx, aoei_tensor_rows(apart, b.offsets[text], single.n_tokens),
+                         aoei_tensor_rows(x, b.offsets[text], single.n_tokens), none, &single, &drop);
+        test_batch_free(single, 1);
+    }
+    test_same_bits(together, apart);
+    test_tensor_free(x);
+    test_tensor_free(together);
+    test_tensor_free(apart);
+    test_batch_free(b, 0);
+}
+
+static void test_alone(void **state) {
+    (void)state;
+    test_each_tier(alone);
+}
+
+static void off(const aoe_context *ctx) {
+    aoei_batch b = test_batch(lengths, 5, 10);
+    const aoei_dropout drop = {.p = 0};
+    const size_t N = b.n_tokens;
+    aoei_tensor x = test_tensor(N, D, D + 1, 1, 1), residual = test_tensor(N, D, 0, 1, 2), none = {0};
+    aoei_tensor y = test_tensor_poisoned(N, D, 0), sum = test_tensor_poisoned(N, D, 0);
+    for (size_t r = 0; r < N; r++)
+        for (size_t c = 0; c < D; c++)
+            sum.data[r * D + c] = x.data[r * x.ld + c] + residual.data[r * D + c];
+    aoei_dropout_add(ctx, y, x, residual, &b, &drop);
+    test_same_bits(y, sum);
+    aoei_dropout_add(ctx, y, x, none, &b, &drop);
+    test_same_bits(y, x);
+    aoei_dropout_add(ctx, x, x, none, &b, &drop);
+    test_same_bits(y, x);
+    aoei_dropout_add(ctx, residual, x, residual, &b, &drop);
+    test_same_bits(residual, sum);
+    aoei_add(ctx, sum, sum, y);
+    for (size_t i = 0; i < N * D; i++)
+        assert_true(sum.data[i] == residual.data[i] + y.data[i]);
+    aoei_scale(ctx, y, 0.1);
+    for (size_t i = 0; i < N * D; i++)
+        assert_true(y.data[i] == x.data[i / D * x.ld + i % D] * 0.1f);
+    test_tensor_free(x);
+    test_tensor_free(residual);
+    test_tensor_free(y);
+    test_tensor_free(sum);
+    test_batch_free(b, 0);
+}
+
+static void test_off(void **state) {
+    (void)state;
+    test_each_tier(off);
+}
+
+/* The share that is kept, and the mean that scaling preserves. */
+static void test_statistics(void **state) {
+    (void)state;
+    const size_t length[] = {400};
+    aoei_batch b = test_batch(length, 1, 10);
+    aoe_context *ctx = test_context(aoei_cpu_detect() < AOEI_TIER_AVX512 ? aoei_cpu_detect() : AOEI_TIER_AVX512, 1);
+    aoei_tensor x = test_tensor_poisoned(400, D, 0), y = test_tensor_poisoned(400, D, 0), none = {0};
+    for (size_t i = 0; i < 400 * D; i++)
+        x.data[i] = 1;
+    const aoei_dropout drop = {.p = 0.1, .key = {3, 4}, .site = 1};
+    aoei_dropout_add(ctx, y, x, none, &b, &drop);
+    double sum = 0;
+    for (size_t i = 0; i < 400 * D; i++)
+        sum += (double)y.data[i];
+    /* 120,000 draws: standard deviation of the mean 0.00096; five of them */
+    assert_true(fabs(sum / (400 * D) - 1) < 0.005);
+    test_tensor_free(x);
+    test_tensor_free(y);
+    test_batch_free(b, 0);
+    aoe_context_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_off),
+        cmocka_unit_test(test_statistics),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ * The embedder's promises: the bits of a vector depend on its text alone (and the CPU
+ * tier); its value is that of a double-precision model; options, truncation, empty
+ * texts, and what cannot be embedded.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/bert_reference.h"
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "base/alloc.h"
+#include "model/encode.h"
+
+#define TOLERANCE 2e-6 /* float32 against double, relative to the norm, as in the golden cases */
+
+enum { TEXTS = 40, D = 16 };
+
+static char *dir, *model_dir;
+static aoe_text texts[TEXTS];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tiny_model shape = tiny_defaults();
+    dir = tiny_dir_create();
+    model_dir = test_path(dir, "model");
+    tiny_model_write(model_dir, &shape);
+    for (uint32_t i = 0; i < TEXTS; i++)
+        texts[i] = aoe_text_of(strdup(tiny_text(i)));
+    free((void *)(uintptr_t)texts[3].data);
+    texts[3] = aoe_text_of(strdup(""));
+    free((void *)(uintptr_t)texts[5].data);
+    texts[5] = aoe_text_of(strdup("caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80 old"));
+    free((void *)(uintptr_t)texts[6].data);
+    texts[6] = (aoe_text){.data = memcpy(calloc(1, 16), "the\0cat", 7), .len = 7}; /* NUL is a character */
+    free((void *)(uintptr_t)texts[7].data);
+    char *longer = calloc(1, 4 * 100 + 1);
+    for (int i = 0; i < 100; i++)
+        memcpy(longer + 4 * i, "dog ", 4);
+    texts[7] = aoe_text_of(longer);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < TEXTS; i++)
+        free((void *)(uintptr_t)texts[i].data);
+    free(model_dir);
+    test_dir_remove(dir);
+    return 0;
+}
+
+typedef struct session {
+    aoe_context *ctx; /* owned */
+    aoe_model *model;
+    aoe_embedder *embedder;
+} session;
+
+static session session_create(aoe_context *ctx, const char *path, const aoe_model_options *o, size_t batch_tokens)
+{
+    session s = {.ctx = ctx};
+    aoe_error err = {0};
+    const aoe_embedder_options e = {.batch_tokens = batch_tokens};
+    if (aoe_model_open(&s.model, ctx, path, o, &err) || aoe_embedder_create(&s.embedder, s.model, batch_tokens ? &e : NULL, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(aoe_model_dims(s.model), D);
+    assert_ptr_equal(aoe_embedder_model(s.embedder), s.model);
+    return s;
+}
+
+static void session_destroy(session s)
+{
+    aoe_embedder_destroy(s.embedder);
+    aoe_model_close(s.model);
+    aoe_context_destroy(s.ctx);
+}
+
+static void embed(const session *s, const aoe_text *t, size_t n, float *vectors, aoe_text_info *info)
+{
+    aoe_error err = {0};
+    for (size_t i = 0; i < n * D; i++)
+        vectors[i] = NAN;
+    if (aoe_embed(s->embedder, t, n, vectors, info, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(aoe_embed_failed_text(s->embedder), (size_t)-1);
+}
+
+/* The texts alone, backwards, and in an order that jumps, against `want`. */
+static void check_orders(const session *s, const float *want)
+{
+    float got[TEXTS * D];
+    aoe_text order[TEXTS];
+    for (size_t i = 0; i < TEXTS; i++) {
+        embed(s, &texts[i], 1, got, NULL);
+        assert_memory_equal(got, want + i * D, D * sizeof *got);
+    }
+    static const size_t strides[] = {1, TEXTS - 1, 7};
+    for (size_t k = 0; k < 3; k++) {
+        for (size_t i = 0; i < TEXTS; i++)
+            order[i] = texts[(i * strides[k] + 11) % TEXTS];
+        embed(s, order, TEXTS, got, NULL);
+        for (size_t i = 0; i < TEXTS; i++)
+            assert_memory_equal(got + i * D, want + (i * strides[k] + 11) % TEXTS * D, D * sizeof *got);
+    }
+}
+
+static void test_same_bits_everywhere(void **state)
+{
+    (void)state;
+    static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        float want[TEXTS * D];
+        for (size_t threads = 1; threads <= 3; threads++)
+            for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++) {
+                session s = session_create(test_context((aoei_tier)tier, threads), model_dir, NULL, batch_tokens[k]);
+                if (threads == 1 && k == 0)
+                    embed(&s, texts, TEXTS, want, NULL);
+                check_orders(&s, want);
+                session_destroy(s);
+            }
+    }
+}
+
+/* vectors [n, D] in double, from the token lists the model makes of the texts. */
+static void reference(const session *s, const aoe_text *t, size_t n, double *vectors)
+{
+    aoei_token_lists lists;
+    aoei_batch_buffer b;
+    bert_reference r;
+    assert_int_equal(aoei_encode_texts(s->model, t, n, &lists, NULL, NULL), 0);
+    assert_int_equal(aoei_batch_buffer_create(&b, lists.offsets[n], n, NULL), 0);
+    for (size_t i = 0; i < n; i++)
+        aoei_batch_add(&b, lists.ids + lists.offsets[i], aoei_token_count(&lists, i), (uint32_t)i);
+    bert_reference_create(&r, s->ctx, &s->model->config, s->model->weights, &b.batch, NULL);
+    bert_reference_forward(&r);
+    bert_reference_pool(&r, s->model->settings.pooling, vectors);
+    for (size_t i = 0; i < n && s->model->settings.normalize; i++) {
+        double length = 0;
+        for (size_t k = 0; k < D; k++)
+            length += vectors[i * D + k] * vectors[i * D + k];
+        for (size_t k = 0; k < D; k++)
+            vectors[i * D + k] /= sqrt(length);
+    }
+    bert_reference_destroy(&r);
+    aoei_batch_buffer_destroy(&b);
+    aoei_token_lists_free(&lists);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
+            for (int normalize = 0; normalize < 2; normalize++) {
+                const aoe_model_options o = {.pooling = (aoe_pooling)pooling, .normalize = normalize};
+                session s = session_create(test_context((aoei_tier)tier, 2), model_dir, &o, 64);
+                float got[TEXTS * D];
+                double want[TEXTS * D];
+                embed(&s, texts, TEXTS, got, NULL);
+                reference(&s, texts, TEXTS, want);
+                for (size_t i = 0; i < TEXTS; i++)
+                    test_close(aoei_tensor_wrap(got + i * D, 1, D), want + i * D, TOLERANCE);
+                session_destroy(s);
+            }
+}
+
+static void test_truncation(void **state)
+{
+    (void)state;
+    const aoe_text t[4] = {aoe_text_of("the cat"), texts[7], aoe_text_of("the cat runs fast"), aoe_text_of("")};
+    static const struct {
+        size_t max_length;
+        uint32_t tokens[4];
+        uint8_t truncated[4];
+    } cases[] = {{0, {4, 32, 6, 2}, {0, 1, 0, 0}}, {6, {4, 6, 6, 2}, {0, 1, 0, 0}}, {5, {4, 5, 5, 2}, {0, 1, 1, 0}}, {3, {3, 3, 3, 2}, {1, 1, 1, 0}}};
+    for (size_t k = 0; k < 4; k++) {
+        const aoe_model_options o = {.max_length = cases[k].max_length, .normalize = -1};
+        session s = session_create(tiny_context(1), model_dir, &o, 0);
+        float v[4 * D], shorter[D];
+        aoe_text_info info[4];
+        embed(&s, t, 4, v, info);
+        for (size_t i = 0; i < 4; i++) {
+            assert_int_equal(info[i].tokens, cases[k].tokens[i]);
+            assert_int_equal(info[i].truncated, cases[k].truncated[i]);
+        }
+        if (k == 3) { /* what is left is what the shorter text is */
+            const aoe_text the = aoe_text_of("the");
+            embed(&s, &the, 1, shorter, NULL);
+            assert_memory_equal(v, shorter, sizeof shorter);
+            assert_memory_equal(v + 2 * D, shorter, sizeof shorter);
+        }
+        session_destroy(s);
+    }
+}
+
+static void test_prompt(void **state)
+{
+    (void)state;
+    const aoe_model_options o = {.prompt = "old {text} runs", .normalize = -1};
+    session with = session_create(tiny_context(1), model_dir, &o, 0), without = session_create(tiny_context(1), model_dir, NULL, 0);
+    const aoe_text bare = aoe_text_of("the cat"), written = aoe_text_of("old the cat runs");
+    float a[D], b[D];
+    aoe_text_info info;
+    embed(&with, &bare, 1, a, &info);
+    assert_int_equal(info.tokens, 6);
+    embed(&without, &written, 1, b, NULL);
+    assert_memory_equal(a, b, sizeof a);
+    session_destroy(with);
+    session_destroy(without);
+}
+
+static void test_no_texts(void **state)
+{
+    (void)state;
+    session s = session_create(tiny_context(1), model_dir, NULL, 0);
+    assert_int_equal(aoe_embed(s.embedder, NULL, 0, NULL, NULL, NULL), 0);
+    session_destroy(s);
+}
+
+static void test_bad_text(void **state)
+{
+    (void)state;
+    session s = session_create(tiny_context(2), model_dir, NULL, 0);
+    const aoe_text t[4] = {aoe_text_of("the"), aoe_text_of("cat"), aoe_text_of("a\x80"), aoe_text_of("\xff")};
+    float v[4 * D];
+    aoe_error err = {0};
+    assert_int_equal(aoe_embed(s.embedder, t, 4, v, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(err.code, AOE_EFORMAT);
+    assert_int_equal(aoe_embed_failed_text(s.embedder), 2);
+    assert_memory_equal(err.message, "text 2: ", 8);
+    assert_non_null(strstr(err.message, "byte 1"));
+    embed(&s, t, 2, v, NULL); /* and the embedder goes on */
+    session_destroy(s);
+}
+
+/* Finite weights whose vectors are not: an error that names the text, not a vector of NaN. */
+static void test_overflow(void **state)
+{
+    (void)state;
+    char *path = test_path(dir, "huge");
+    tiny_model shape = tiny_defaults();
+    shape.filled = "encoder.layer.1.output.LayerNorm.weight";
+    shape.fill = 3e38f;
+    tiny_model_write(path, &shape);
+    session s = session_create(tiny_context(1), path, NULL, 0);
+    const aoe_text t[3] = {aoe_text_of("the cat"), aoe_text_of("a"), aoe_text_of("old dog")};
+    float v[3 * D];
+    aoe_error err = {0};
+    assert_int_equal(aoe_embed(s.embedder, t, 3, v, NULL, &err), AOE_ENUMERIC);
+    assert_int_equal(aoe_embed_failed_text(s.embedder), 1); /* the shortest comes first */
+    assert_memory_equal(err.message, "text 1: ", 8);
+    session_destroy(s);
+    free(path);
+}
+
+static void test_without_tokenizer(void **state)
+{
+    (void)state;
+    char *path = test_path(dir, "bare");
+    tiny_model shape = tiny_defaults();
+    tiny_model_write(path, &shape);
+    char *vocab = test_path(path, "vocab.txt"), *config = test_path(path, "tokenizer_config.json");
+    assert_true(remove(vocab) == 0 && remove(config) == 0);
+    session s = session_create(tiny_context(1), path, NULL, 0);
+    float v[D];
+    aoe_error err = {0};
+    assert_int_equal(aoe_embed(s.embedder, texts, 1, v, NULL, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, "tokenizer.json"));
+    assert_int_equal(aoe_embed_failed_text(s.embedder), (size_t)-1);
+    session_destroy(s);
+    free(vocab);
+    free(config);
+    free(path);
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    session s = session_create(tiny_context(1), model_dir, NULL, 0);
+    aoe_embedder *e;
+    aoe_error err = {0};
+    aoe_embedder_options o;
+    aoe_embedder_options_defaults(&o);
+    assert_int_equal(o.batch_tokens, 4096);
+    o.batch_tokens = 0;
+    assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
+    assert_null(e);
+    o.batch_tokens = SIZE_MAX / 2;
+    assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_ENOMEM);
+    assert_null(e);
+    aoe_embedder_destroy(NULL);
+    session_destroy(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits_everywhere),
+                                       cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_truncation),
+                                       cmocka_unit_test(test_prompt),
+                                       cmocka_unit_test(test_no_texts),
+                                       cmocka_unit_test(test_bad_text),
+                                       cmocka_unit_test(test_overflow),
+                                       cmocka_unit_test(test_without_tokenizer),
+                                       cmocka_unit_test(test_options)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ * New models: the weights they begin with, the vocabulary trained from files or
+ * copied, and what is refused before anything is written.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "model/model.h"
+
+static aoe_context *ctx;
+static const aoe_shape small = {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};
+
+static int open_context(void **state) {
+    (void)state;
+    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 2}, NULL);
+}
+
+static int close_context(void **state) {
+    (void)state;
+    aoe_context_destroy(ctx);
+    return 0;
+}
+
+/* A text file, a table of pairs and one of texts. */
+typedef struct corpus {
+    char *dir, *path[3];
+} corpus;
+
+static void make_corpus(corpus *c) {
+    c->dir = test_dir_create();
+    c->path[0] = test_write_text(c->dir, "a.txt", "the plane is taking off\nthe plane lands\n");
+    c->path[1] = test_write_text(c->dir, "b.tsv",
+                                 "sentence1\tsentence2\tscore\nzebra zebra\tzebra xylophone\t4.5\nquick zebra\txylophone\t0\n");
+    c->path[2] =
+        test_write_text(c->dir, "c.jsonl", "{\"text\": \"wombat wombat\", \"id\": 7}\n{\"text\": \"wombat\", \"id\": 8}\n");
+}
+
+static void free_corpus(corpus *c) {
+    for (size_t i = 0; i < 3; i++)
+        free(c->path[i]);
+    test_dir_remove(c->dir);
+}
+
+static aoe_init_options options(const corpus *c) {
+    aoe_init_options o;
+    aoe_init_options_defaults(&o);
+    o.shape = small;
+    o.texts = (const char *const *)c->path;
+    o.n_texts = 3;
+    o.vocab_size = 80;
+    return o;
+}
+
+static int has_token(const aoe_tokenizer *t, const char *word) {
+    for (size_t i = 0; i < aoe_tokenizer_vocab_size(t); i++) {
+        aoe_text token = aoe_tokenizer_token(t, (int32_t)i);
+        if (token.len == strlen(word) && !memcmp(token.data, word, token.len))
+            return 1;
+    }
+    return 0;
+}
+
+static void makes_a_model(void **state) {
+    (void)state;
+    corpus c;
+    make_corpus(&c);
+    char *to = test_path(c.dir, "made/new");
+    aoe_init_options o = options(&c);
+    aoe_model *m = NULL;
+    aoe_model_info info;
+    aoe_error err;
+    if (aoe_init(ctx, to, &o, &err) || aoe_model_open(&m, ctx, to, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_model_get_info(m, &info);
+    assert_int_equal(info.hidden, 16);
+    assert_int_equal(info.layers, 2);
+    assert_int_equal(info.vocab, aoe_tokenizer_vocab_size(aoe_model_tokenizer(m)));
+    assert_int_equal(info.positions, 24);
+    assert_int_equal(info.max_length, 24);
+    assert_true(info.dropout == 0.1);
+    assert_int_equal(info.pooling, AOE_POOLING_CLS);
+    assert_true(has_token(aoe_model_tokenizer(m), "plane"));
+    assert_true(has_token(aoe_model_tokenizer(m), "zebra"));
+    assert_true(has_token(aoe_model_tokenizer(m), "xylophone"));
+    assert_true(has_token(aoe_model_tokenizer(m), "wombat"));
+    assert_true(aoei_is_model_dir(to));
+    aoe_model_close(m);
+    free(to);
+    free_corpus(&c);
+}
+
+static void check_normal(aoei_tensor t) {
+    size_t n = t.rows * t.cols;
+    float *v = malloc(n * sizeof *v);
+    double sum = 0, squares = 0;
+    aoei_tensor_read(ctx, v, t);
+    for (size_t i = 0; i < n; i++) {
+        sum += v[i];
+        squares += (double)v[i] * v[i];
+        assert_true(fabs(v[i]) < 0.02 * 6);
+    }
+    /* five standard errors */
+    assert_true(fabs(sum / (double)n) < 5 * 0.02 / sqrt((double)n));
+    assert_true(fabs(sqrt(squares / (double)n) - 0.02) < 5 * 0.02 / sqrt(2.0 * (double)n));
+    free(v);
+}
+
+static void begins_as_bert_does(void **state) {
+    (void)state;
+    corpus c;
+    make_corpus(&c);
+    char *to = test_path(c.dir, "new");
+    aoe_init_options o = options(&c);
+    aoe_model *m = NULL;
+    float v[64];
+    assert_int_equal(aoe_init(ctx, to, &o, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&m, ctx, to, NULL, NULL), 0);
+    check_normal(m->weights[AOEI_W_WORD]);
+    check_normal(m->weights[AOEI_W_TOKEN_TYPE]);
+    check_normal(m->weights[aoei_layer_slot(1, AOEI_LW_DOWN)]);
+    for (size_t layer = 0; layer < 2; layer++) {
+        aoei_tensor_read(ctx, v, m->weights[aoei_layer_slot(layer, AOEI_LW_NORM2)]);
+        for (size_t i = 0; i < 16; i++)
+            assert_true(v[i] == 1);
+        aoei_tensor_read(ctx, v, m->weights[aoei_layer_slot(layer, AOEI_LW_UP_BIAS)]);
+        for (size_t i = 0; i < 32; i++)
+            assert_true(v[i] == 0);
+    }
+    aoei_tensor_read(ctx, v, m->weights[AOEI_W_EMBED_NORM_BIAS]);
+    assert_true(v[3] == 0);
+    aoe_model_close(m);
+    free(to);
+    free_corpus(&c);
+}
+
+static char *weights_of(const char *dir, size_t *size) {
+    char *path = test_path(dir, "model.safetensors"), *data = test_read(path, size);
+    assert_non_null(data);
+    free(path);
+    return data;
+}
+
+static void the_seed_decides(void **state) {
+    (void)state;
+    corpus c;
+    make_corpus(&c);
+    char *a = test_path(c.dir, "a"), *b = test_path(c.dir, "b"), *other = test_path(c.dir, "c");
+    aoe_context *one;
+    aoe_init_options o = options(&c);
+    size_t na, nb, nc;
+    assert_int_equal(aoe_context_create(&one, &(aoe_context_options){.threads = 1}, NULL), 0);
+    assert_int_equal(aoe_init(ctx, a, &o, NULL), 0);
+    assert_int_equal(aoe_init(one, b, &o, NULL), 0);
+    o.seed = 43;
+    assert_int_equal(aoe_init(one, other, &o, NULL), 0);
+    char *x = weights_of(a, &na), *y = weights_of(b, &nb), *z = weights_of(other, &nc);
+    assert_int_equal(na, nb);
+    assert_memory_equal(x, y, na);
+    assert_int_equal(na, nc);
+    assert_int_not_equal(memcmp(x, z, na), 0);
+    aoe_context_destroy(one);
+    free(x);
+    free(y);
+    free(z);
+    free(a);
+    free(b);
+    free(other);
+    free_corpus(&c);
+}
+
+static void copies_a_tokenizer(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *to = test_path(dir, "new");
+    aoe_init_options o;
+    aoe_model *m = NULL;
+    aoe_error err;
+    test_model_write(dir, NULL);
+    aoe_init_options_defaults(&o);
+    o.shape = small;
+    o.shape.vocab = 40;
+    o.tokenizer_from = dir;
+    o.dropout = 0;
+    if (aoe_init(ctx, to, &o, &err) || aoe_model_open(&m, ctx, to, NULL, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(m->config.vocab, 40);
+    assert_true(m->config.hidden_dropout == 0 && m->config.attention_dropout == 0);
+    assert_int_equal(aoe_tokenizer_vocab_size(aoe_model_tokenizer(m)), TEST_VOCAB);
+    aoe_model_close(m);
+    o.shape.vocab = 15;
+    o.force = 1;
+    assert_int_equal(aoe_init(ctx, to, &o, &err), AOE_EARG);
+    FRAGMENT(err, "the shape has a vocabulary of 15, the tokenizer 16 tokens");
+    assert_true(aoei_is_model_dir(to));
+    free(to);
+    test_dir_remove(dir);
+}
+
+static void needs_force_to_replace(void **state) {
+    (void)state;
+    corpus c;
+    make_corpus(&c);
+    char *to = test_path(c.dir, "new");
+    aoe_init_options o = options(&c);
+    aoe_error err;
+    assert_int_equal(aoe_init(ctx, to, &o, NULL), 0);
+    assert_int_equal(aoe_init(ctx, to, &o, &err), AOE_EEXIST);
+    FRAGMENT(err, "new: holds a model already; choose another directory or force its replacement");
+    o.force = 1;
+    assert_int_equal(aoe_init(ctx, to, &o, NULL), 0);
+    free(to);
+    free_corpus(&c);
+}
+
+static void refuse(const corpus *c, const aoe_init_options *o, int code, const char *fragment) {
+    char *to = test_path(c->dir, "new");
+    aoe_error err;
+    assert_int_equal(aoe_init(ctx, to, o, &err), code);
+    assert_int_equal(err.code, code);
+    FRAGMENT(err, fragment);
+    assert_false(aoei_entry_exists(c->dir, "new"));
+    free(to);
+}
+
+static void refuses_and_writes_nothing(void **state) {
+    (void)state;
+    corpus c;
+    make_corpus(&c);
+    aoe_init_options o = options(&c);
+    o.n_texts = 0;
+    refuse(&c, &o, AOE_EARG, "no tokenizer: give texts to train a vocabulary on");
+    o = options(&c);
+    o.tokenizer_from = c.dir;
+    refuse(&c, &o, AOE_EARG, "two tokenizers");
+    o = options(&c);
+    o.shape.heads = 3;
+    refuse(&c, &o, AOE_EARG, "shape: hidden_size 16 is not a multiple of num_attention_heads 3");
+    o = options(&c);
+    o.shape.layers = 0;
+    refuse(&c, &o, AOE_EARG, "shape: \"num_hidden_layers\" is 0");
+    o = options(&c);
+    o.dropout = 1;
+    refuse(&c, &o, AOE_EARG, "\"hidden_dropout_prob\" is 1");
+    o = options(&c);
+    o.vocab_size = 2;
+    refuse(&c, &o, AOE_EARG, "2");
+
+    char *bad = test_write_text(c.dir, "bad.tsv", "alpha\tbeta\n1\t2\n");
+    free(c.path[1]);
+    c.path[1] = bad;
+    o = options(&c);
+    refuse(&c, &o, AOE_EFORMAT, "bad.tsv: no column of texts: looked for text, text1");
+    free(test_write_text(c.dir, "bad.tsv", "text\nfine\nnot \xff fine\n"));
+    refuse(&c, &o, AOE_EFORMAT, "bad.tsv:");
+    free(test_write_text(c.dir, "bad.tsv", "text\tlabel\nfine\t1\nshort\n"));
+    refuse(&c, &o, AOE_EFORMAT, "bad.tsv:3");
+    o.texts = (const char *const[]){"/nonexistent.txt"};
+    o.n_texts = 1;
+    refuse(&c, &o, AOE_ENOENT, "/nonexistent.txt");
+    free_corpus(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(makes_a_model),          cmocka_unit_test(begins_as_bert_does),
+        cmocka_unit_test(the_seed_decides),       cmocka_unit_test(copies_a_tokenizer),
+        cmocka_unit_test(needs_force_to_replace), cmocka_unit_test(refuses_and_writes_nothing),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

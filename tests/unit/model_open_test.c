@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ * Opening model directories: every stored form gives the same weights; every
+ * damaged one gives its message; options, views and the memory plan.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "model/model.h"
+
+static aoe_context *ctx;
+
+static int open_context(void **state) {
+    (void)state;
+    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 2}, NULL);
+}
+
+static int close_context(void **state) {
+    (void)state;
+    aoe_context_destroy(ctx);
+    return 0;
+}
+
+static void check_weights(const aoe_model *m) {
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        float v[TEST_VOCAB * TEST_WIDE];
+        aoei_tensor t = m->weights[i];
+        aoei_tensor_read(ctx, v, t);
+        for (size_t k = 0; k < t.rows * t.cols; k++)
+            assert_true(v[k] == test_model_value(i, k));
+    }
+}
+
+static void opens_every_stored_form(void **state) {
+    (void)state;
+    static const struct {
+        test_model_spec spec;
+        const char *storage;
+    } cases[] = {
+        {{0}, "F32"},
+        {{.dtype = AOEI_ST_F16}, "F16"},
+        {{.dtype = AOEI_ST_BF16}, "BF16"},
+        {{.mixed = "encoder.layer.0.output.dense.weight"}, "mixed"},
+        {{.prefix = "bert."}, "F32"},
+        {{.prefix = "bert.", .older_names = 1, .dtype = AOEI_ST_F16}, "F16"},
+        {{.shards = 2}, "F32"},
+        {{.misaligned = 1}, "F32"},
+        {{.pooler = 1, .no_tokenizer = 1}, "F32"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *dir = test_dir_create();
+        aoe_model *m;
+        aoe_error err;
+        test_model_write(dir, &cases[i].spec);
+        if (aoe_model_open(&m, ctx, dir, NULL, &err))
+            fail_msg("case %zu: %s", i, err.message);
+        assert_string_equal(m->storage, cases[i].storage);
+        assert_int_equal(aoe_model_tokenizer(m) != NULL, !cases[i].spec.no_tokenizer);
+        check_weights(m);
+        aoe_model_close(m);
+        test_dir_remove(dir);
+    }
+    aoe_model_close(NULL);
+}
+
+static void packs_for_inference_only(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoe_model *m;
+    test_model_write(dir, NULL);
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(m->packed_bytes, aoei_model_packed_floats(m) * sizeof(float));
+    if (m->packed_bytes)
+        assert_non_null(m->weights[aoei_layer_slot(1, AOEI_LW_DOWN)].packed);
+    assert_null(m->weights[AOEI_W_WORD].packed);
+    aoe_model_close(m);
+    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, NULL, NULL), 0);
+    assert_null(m->packed);
+    check_weights(m);
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+static void tells_what_it_is(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoe_model *m;
+    aoe_model_info info;
+    aoei_encoder_config c;
+    test_model_config(&c);
+    test_model_write(dir, NULL);
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    aoe_model_get_info(m, &info);
+    assert_string_equal(info.architecture, "bert");
+    assert_int_equal(info.hidden, 8);
+    assert_int_equal(info.vocab, 16);
+    assert_int_equal(info.positions, 10);
+    assert_int_equal(info.parameters, aoei_parameter_count(&c));
+    assert_int_equal(info.dims, 8);
+    assert_int_equal(info.pooling, AOE_POOLING_CLS);
+    assert_string_equal(info.pooling_from, "default");
+    assert_int_equal(info.max_length, 10);
+    assert_string_equal(info.max_length_from, "default");
+    assert_string_equal(info.prompt, "");
+    assert_int_equal(info.normalize, 0);
+    assert_int_equal(info.dtype, AOE_DTYPE_F32);
+    assert_string_equal(info.storage, "F32");
+    assert_string_equal(info.tokenizer, "WordPiece");
+    assert_true(info.dropout == 0.25);
+    assert_int_equal(aoe_model_dims(m), 8);
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+static void refuse(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
+    char *dir = test_dir_create();
+    aoe_model *m;
+    aoe_error err;
+    test_model_write(dir, spec);
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), code);
+    assert_null(m);
+    assert_int_equal(err.code, code);
+    FRAGMENT(err, dir);
+    FRAGMENT(err, fragment);
+    FRAGMENT(err, fragment2);
+    test_dir_remove(dir);
+}
+
+static void refuses_damaged_weights(void **state) {
+    (void)state;
+    refuse(&(test_model_spec){.missing = "encoder.layer.1.attention.self.value.bias"}, AOE_EFORMAT,
+           "/model.safetensors: ", "tensor 'encoder.layer.1.attention.self.value.bias' is missing");
+    refuse(&(test_model_spec){.prefix = "bert.", .missing = "embeddings.LayerNorm.bias"}, AOE_EFORMAT,
+           "/model.safetensors: ", "tensor 'bert.embeddings.LayerNorm.bias' is missing");
+    refuse(&(test_model_spec){.missing = "embeddings.word_embeddings.weight"}, AOE_EFORMAT,
+           "no tensor 'embeddings.word_embeddings.weight'", "BertModel");
+    refuse(&(test_model_spec){.prefix = "roberta."}, AOE_EFORMAT, "no tensor 'embeddings.word_embeddings.weight'",
+           "with or without a prefix");
+    refuse(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.weight"}, AOE_EFORMAT,
+           "tensor 'encoder.layer.0.output.dense.weight' has shape [9, 12], config.json asks for [8, 12]",
+           "/model.safetensors: ");
+    refuse(&(test_model_spec){.misshapen = "encoder.layer.0.output.dense.bias"}, AOE_EFORMAT,
+           "has shape [9], config.json asks for [8]", "/model.safetensors: ");
+    refuse(&(test_model_spec){.damaged = "encoder.layer.1.output.dense.weight"}, AOE_ENUMERIC,
+           "tensor 'encoder.layer.1.output.dense.weight' holds NaN at element 5", "/model.safetensors: ");
+    refuse(&(test_model_spec){.damaged = "embeddings.word_embeddings.weight", .dtype = AOEI_ST_F16, .prefix = "bert."},
+           AOE_ENUMERIC, "tensor 'bert.embeddings.word_embeddings.weight' holds NaN at element 5", "damaged");
+    refuse(&(test_model_spec){.mixed = "none", .dtype = AOEI_ST_F32, .config = "{\"model_type\": \"bert\""}, AOE_EFORMAT,
+           "/config.json:1: ", "byte");
+    refuse(&(test_model_spec){.config = "{\"model_type\": \"gpt2\"}"}, AOE_EUNSUPPORTED, "/config.json: architecture 'gpt2'",
+           "supported: bert");
+    refuse(&(test_model_spec){.config = "{}"}, AOE_EFORMAT, "/config.json: no \"model_type\"", "supported: bert");
+}
+
+static void refuses_other_types(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *path;
+    aoe_model *m;
+    aoe_error err;
+    size_t size;
+    test_model_write(dir, NULL);
+    path = test_path(dir, "model.safetensors");
+    char *file = test_read(path, &size), *at = strstr(file + 8, "\"F32\"");
+    memcpy(at, "\"U32\"", 5);
+    free(test_write(dir, "model.safetensors", file, size));
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "tensor 'embeddings.word_embeddings.weight' is of another type; weights are read as F32, F16 or BF16");
+    free(file);
+    free(path);
+    test_dir_remove(dir);
+}
+
+static void refuses_damaged_files(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *path = test_path(dir, "model.safetensors");
+    aoe_model *m;
+    aoe_error err;
+    size_t size;
+    test_model_write(dir, NULL);
+    char *file = test_read(path, &size);
+    free(test_write(dir, "model.safetensors", file, size - 10));
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "truncated: tensor 'encoder.layer.1.output.LayerNorm.bias' wants 32 bytes at offset");
+    FRAGMENT(err, ", 22 are present");
+    free(test_write(dir, "model.safetensors", file, 100));
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "oversized header");
+    free(test_write(dir, "model.safetensors", file, 3));
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "truncated: 3 bytes");
+    unlink(path);
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_ENOENT);
+    FRAGMENT(err, "no model.safetensors");
+    free(path);
+    path = test_path(dir, "config.json");
+    unlink(path);
+    assert_false(aoei_is_model_dir(dir));
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_ENOENT);
+    FRAGMENT(err, "no config.json");
+    assert_int_equal(aoe_model_open(&m, ctx, "/nonexistent-model", NULL, &err), AOE_ENOENT);
+    FRAGMENT(err, "/nonexistent-model: no such directory");
+    free(file);
+    free(path);
+    test_dir_remove(dir);
+}
+
+static void checks_the_tokenizer_against_the_embeddings(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoe_model *m;
+    aoe_error err;
+    test_model_write(dir, NULL);
+    free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n"));
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "the tokenizer has ids up to 16, the model embeds 16");
+    free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"));
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), 0);
+    assert_int_equal(aoe_tokenizer_vocab_size(aoe_model_tokenizer(m)), 6);
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+static void checks_the_options(void **state) {
+    (void)state;
+    static const struct {
+        aoe_model_options o;
+        int code;
+        const char *fragment;
+    } cases[] = {
+        {{.dtype = AOE_DTYPE_BF16, .normalize = -1}, AOE_EUNSUPPORTED, "dtype bf16 is not in the engine yet; f32 is available"},
+        {{.dtype = (aoe_dtype)9, .normalize = -1}, AOE_EARG, "dtype 9 is unknown"},
+        {{.pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 7 is unknown"},
+        {{.max_length = 11, .normalize = -1}, AOE_EARG, "max length 11 is more than the model's 10 positions"},
+        {{.prompt = "no place", .normalize = -1}, AOE_EARG, "prompt 'no place' has no {text}"},
+        {{.normalize = 2}, AOE_EARG, "normalize is 2"},
+    };
+    char *dir = test_dir_create();
+    test_model_write(dir, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_model *m;
+        aoe_error err;
+        assert_int_equal(aoe_model_open(&m, ctx, dir, &cases[i].o, &err), cases[i].code);
+        assert_null(m);
+        FRAGMENT(err, cases[i].fragment);
+    }
+    test_dir_remove(dir);
+}
+
+static void views_share_all_but_the_weights(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoe_model *m, *view;
+    aoe_model_info info;
+    aoe_model_options o;
+    test_model_write(dir, NULL);
+    aoe_model_options_defaults(&o);
+    o.prompt = "query: {text}";
+    o.pooling = AOE_POOLING_LAST_MAX;
+    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, &o, NULL), 0);
+    aoei_tensor *other = calloc(aoei_slot_count(&m->config), sizeof *other);
+    memcpy(other, m->weights, aoei_slot_count(&m->config) * sizeof *other);
+    float values[TEST_HIDDEN] = {9};
+    other[AOEI_W_EMBED_NORM] = aoei_tensor_wrap(values, 1, TEST_HIDDEN);
+    assert_int_equal(aoei_model_view(&view, m, other, NULL), 0);
+    free(other);
+    aoe_model_get_info(view, &info);
+    assert_int_equal(info.pooling, AOE_POOLING_LAST_MAX);
+    assert_string_equal(info.prompt, "query: {text}");
+    assert_ptr_equal(aoe_model_tokenizer(view), aoe_model_tokenizer(m));
+    assert_ptr_equal(view->weights[AOEI_W_EMBED_NORM].data, values);
+    assert_ptr_equal(view->weights[AOEI_W_WORD].data, m->weights[AOEI_W_WORD].data);
+    aoe_model_close(view);
+    check_weights(m);
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+static void plans_memory(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoe_model *m;
+    aoe_error err;
+    aoe_memory_plan p, larger;
+    test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_F16});
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    size_t parameters = aoei_parameter_count(&m->config);
+    assert_int_equal(aoe_model_plan(m, 4, 10, &p, NULL), 0);
+    assert_int_equal(p.weights, parameters * 2);
+    assert_true(p.packed >= parameters * 4);
+    assert_true(p.activations > 40 * TEST_HIDDEN * 4);
+    assert_true(p.training >= p.activations + 4 * 4 * parameters);
+    assert_int_equal(aoe_model_plan(m, 8, 10, &larger, NULL), 0);
+    assert_true(larger.activations > p.activations && larger.training > p.training);
+    assert_int_equal(aoe_model_plan(m, 4, 11, &p, &err), AOE_EARG);
+    FRAGMENT(err, "a text of 11 tokens is longer than the model's 10 positions");
+    assert_int_equal(aoe_model_plan(m, 0, 10, &p, &err), AOE_EARG);
+    assert_int_equal(aoe_model_plan(m, SIZE_MAX / 2, 10, &p, &err), AOE_EARG);
+    FRAGMENT(err, "cannot be planned");
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_every_stored_form),
+        cmocka_unit_test(packs_for_inference_only),
+        cmocka_unit_test(tells_what_it_is),
+        cmocka_unit_test(refuses_damaged_weights),
+        cmocka_unit_test(refuses_other_types),
+        cmocka_unit_test(refuses_damaged_files),
+        cmocka_unit_test(checks_the_tokenizer_against_the_embeddings),
+        cmocka_unit_test(checks_the_options),
+        cmocka_unit_test(views_share_all_but_the_weights),
+        cmocka_unit_test(plans_memory),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT
+ * Saving model directories: what is saved opens again as it was, the files of
+ * sentence-transformers byte for byte, and nothing of an older model stays.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "model/model.h"
+
+static aoe_context *ctx;
+
+static int open_context(void **state) {
+    (void)state;
+    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 2}, NULL);
+}
+
+static int close_context(void **state) {
+    (void)state;
+    aoe_context_destroy(ctx);
+    return 0;
+}
+
+static void check_file(const char *dir, const char *name, const char *want) {
+    char *path = test_path(dir, name), *text = test_read(path, NULL);
+    if (!want)
+        assert_null(text);
+    else if (!text)
+        fail_msg("%s is missing", name);
+    else
+        assert_string_equal(text, want);
+    free(text);
+    free(path);
+}
+
+static int has(const char *dir, const char *name) {
+    return aoei_entry_exists(dir, name);
+}
+
+/* Opens dir with the options and saves it to `to`. */
+static void resave(const char *dir, const char *to, const aoe_model_options *o, json_t *record) {
+    aoe_model *m;
+    aoe_error err;
+    if (aoei_model_open_plain(&m, ctx, dir, o, &err) || aoei_model_save(m, to, record, &err))
+        fail_msg("%s", err.message);
+    aoe_model_close(m);
+}
+
+static void same_weights(const aoe_model *a, const aoe_model *b) {
+    for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
+        float x[TEST_VOCAB * TEST_WIDE], y[TEST_VOCAB * TEST_WIDE];
+        aoei_tensor_read(ctx, x, a->weights[i]);
+        aoei_tensor_read(ctx, y, b->weights[i]);
+        assert_memory_equal(x, y, a->weights[i].rows * a->weights[i].cols * sizeof *x);
+    }
+}
+
+/* Saved with options, read back without any: by aoe.json, and without it by the files of sentence-transformers. */
+static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
+    char *dir = test_dir_create(), *to = test_path(dir, "new/model"), *own = test_path(to, "aoe.json");
+    aoe_model *a, *b;
+    aoe_model_options o;
+    aoe_error err;
+    char limits[512];
+    aoe_model_options_defaults(&o);
+    o.pooling = pooling;
+    o.normalize = normalize;
+    o.prompt = prompt;
+    o.max_length = 9;
+    test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_BF16, .prefix = "bert.", .older_names = 1});
+    assert_int_equal(aoei_model_open_plain(&a, ctx, dir, &o, NULL), 0);
+    if (aoei_model_save(a, to, NULL, &err))
+        fail_msg("%s", err.message);
+    for (int pass = 0; pass < 2; pass++) {
+        if (aoe_model_open(&b, ctx, to, NULL, &err))
+            fail_msg("%s", err.message);
+        same_weights(a, b);
+        assert_string_equal(b->storage, "F32");
+        assert_string_equal(b->prefix, "");
+        assert_int_equal(b->settings.pooling, pooling);
+        assert_string_equal(b->settings.pooling_from, pass ? "1_Pooling/config.json" : "aoe.json");
+        assert_int_equal(b->settings.max_length, 9);
+        assert_int_equal(b->settings.normalize, normalize);
+        assert_string_equal(b->settings.prompt, prompt);
+        assert_non_null(aoe_model_tokenizer(b));
+        aoe_model_close(b);
+        assert_int_equal(unlink(own), pass ? -1 : 0);
+        if (aoei_settings_limits(&a->settings, limits, sizeof limits))
+            break; /* sentence-transformers cannot say it */
+    }
+    aoe_model_close(a);
+    free(own);
+    free(to);
+    test_dir_remove(dir);
+}
+
+static void opens_again_as_it_was(void **state) {
+    (void)state;
+    static const char *const prompts[] = {"", "query: {text}", "Text \"{text}\" means\n"};
+    for (int p = 1; p < AOE_POOLING_COUNT; p++)
+        for (int normalize = 0; normalize < 2; normalize++)
+            for (size_t i = 0; i < 3; i++)
+                round_trip((aoe_pooling)p, normalize, prompts[i]);
+}
+
+#define MODULE_TEXT(idx, path, type)                                                                                           \
+    "  {\n    \"idx\": " #idx ",\n    \"name\": \"" #idx "\",\n    \"path\": \"" path                                          \
+    "\",\n    \"type\": \"sentence_transformers.models." type "\"\n  }"
+#define POOLING_TEXT(cls, mean)                                                                                                \
+    "{\n  \"word_embedding_dimension\": 8,\n  \"pooling_mode_cls_token\": " cls ",\n  \"pooling_mode_mean_tokens\": " mean     \
+    ",\n  \"pooling_mode_max_tokens\": false,\n  \"pooling_mode_mean_sqrt_len_tokens\": false,\n"                              \
+    "  \"pooling_mode_weightedmean_tokens\": false,\n  \"pooling_mode_lasttoken\": false,\n  \"include_prompt\": true\n}\n"
+
+static void writes_the_old_form(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *to = test_path(dir, "out");
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.pooling = AOE_POOLING_CLS_LAST_AVG;
+    o.normalize = 1;
+    o.prompt = "query: {text}";
+    test_model_write(dir, NULL);
+    resave(dir, to, &o, NULL);
+    check_file(to, "modules.json",
+               "[\n" MODULE_TEXT(0, "", "Transformer") ",\n" MODULE_TEXT(1, "1_Pooling", "Pooling") ",\n" MODULE_TEXT(
+                   2, "2_Dense", "Dense") ",\n" MODULE_TEXT(3, "3_Normalize", "Normalize") "\n]\n");
+    check_file(to, "1_Pooling/config.json", POOLING_TEXT("true", "true"));
+    check_file(to, "2_Dense/config.json",
+               "{\n  \"in_features\": 16,\n  \"out_features\": 8,\n  \"bias\": false,\n"
+               "  \"activation_function\": \"torch.nn.modules.linear.Identity\"\n}\n");
+    check_file(to, "sentence_bert_config.json", "{\n  \"max_seq_length\": 10,\n  \"do_lower_case\": false\n}\n");
+    check_file(to, "config_sentence_transformers.json",
+               "{\n  \"prompts\": {\n    \"default\": \"query: \"\n  },\n"
+               "  \"default_prompt_name\": \"default\",\n  \"similarity_fn_name\": \"cosine\"\n}\n");
+    check_file(
+        to, "aoe.json",
+        "{\n  \"format_version\": 1,\n  \"pooling\": \"cls-last-avg\",\n  \"prompts\": {\n    \"default\": \"query: {text}\"\n"
+        "  },\n  \"max_length\": 10,\n  \"normalize\": true\n}\n");
+    char *folder = test_path(to, "3_Normalize");
+    assert_int_equal(test_count_entries(folder), 0);
+    free(folder);
+
+    o.pooling = AOE_POOLING_LAST_AVG;
+    o.normalize = 0;
+    o.prompt = "";
+    resave(dir, to, &o, NULL);
+    check_file(to, "modules.json",
+               "[\n" MODULE_TEXT(0, "", "Transformer") ",\n" MODULE_TEXT(1, "1_Pooling", "Pooling") "\n]\n");
+    check_file(to, "1_Pooling/config.json", POOLING_TEXT("false", "true"));
+    check_file(to, "config_sentence_transformers.json",
+               "{\n  \"prompts\": {},\n  \"default_prompt_name\": null,\n  \"similarity_fn_name\": \"cosine\"\n}\n");
+    assert_false(has(to, "2_Dense") || has(to, "3_Normalize"));
+
+    o.normalize = 1;
+    resave(dir, to, &o, NULL);
+    check_file(to, "modules.json",
+               "[\n" MODULE_TEXT(0, "", "Transformer") ",\n" MODULE_TEXT(1, "1_Pooling", "Pooling") ",\n" MODULE_TEXT(
+                   2, "2_Normalize", "Normalize") "\n]\n");
+    assert_true(has(to, "2_Normalize"));
+    free(to);
+    test_dir_remove(dir);
+}
+
+static void says_what_others_cannot_read(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *to = test_path(dir, "out"), *readme = test_path(to, "README.md"), *text;
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    test_model_write(dir, NULL);
+    resave(dir, to, NULL, NULL);
+    text = test_read(readme, NULL);
+    assert_non_null(strstr(text, "from sentence_transformers import SentenceTransformer"));
+    assert_null(strstr(text, "## Limits"));
+    free(text);
+    o.pooling = AOE_POOLING_FIRST_LAST_AVG;
+    o.prompt = "{text} in\nshort";
+    resave(dir, to, &o, NULL);
+    assert_false(has(to, "modules.json") || has(to, "1_Pooling") || has(to, "sentence_bert_config.json"));
+    assert_false(has(to, "config_sentence_transformers.json"));
+    text = test_read(readme, NULL);
+    assert_null(strstr(text, "from sentence_transformers"));
+    assert_non_null(strstr(text, "## Limits"));
+    assert_non_null(strstr(text, "they have no first-last-avg pooling, and their prompts cannot have text after {text}."));
+    assert_non_null(strstr(text, "| prompt | `\"{text} in\\nshort\"` |"));
+    free(text);
+    free(readme);
+    free(to);
+    test_dir_remove(dir);
+}
+
+static void writes_config_and_record(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *to = test_path(dir, "out"), *path = test_path(to, "config.json");
+    json_t *record = json_pack("{s:s, s:i}", "data", "train.tsv", "steps", 7);
+    test_model_write(dir, &(test_model_spec){.pooler = 1});
+    resave(dir, to, NULL, record);
+    char *text = test_read(path, NULL);
+    assert_non_null(strstr(text, "\"architectures\": [\n    \"BertModel\"\n  ]"));
+    assert_non_null(strstr(text, "\"torch_dtype\": \"float32\""));
+    assert_non_null(strstr(text, "\"note\": \"kept\""));
+    free(text);
+    free(path);
+    aoe_model *m;
+    assert_int_equal(aoei_model_open_plain(&m, ctx, to, NULL, NULL), 0);
+    assert_true(json_equal(m->record, record));
+    aoe_model_close(m);
+    path = test_path(to, "README.md");
+    text = test_read(path, NULL);
+    assert_non_null(strstr(text, "\"data\": \"train.tsv\""));
+    free(text);
+    free(path);
+    json_decref(record);
+    free(to);
+    test_dir_remove(dir);
+}
+
+static void carries_the_pooler_along(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *to = test_path(dir, "out");
+    aoe_model *m, *view;
+    test_model_write(dir, &(test_model_spec){.pooler = 1, .prefix = "bert.", .dtype = AOEI_ST_F16});
+    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_view(&view, m, m->weights, NULL), 0);
+    assert_int_equal(aoei_model_save(view, to, NULL, NULL), 0);
+    aoe_model_close(view);
+    aoe_model_close(m);
+    aoei_safetensors *s;
+    assert_int_equal(aoei_safetensors_open_dir(&s, to, NULL), 0);
+    const aoei_st_tensor *t = aoei_safetensors_find(s, "pooler.dense.weight");
+    float v[TEST_HIDDEN * TEST_HIDDEN];
+    assert_non_null(t);
+    assert_int_equal(t->dtype, AOEI_ST_F32);
+    assert_int_equal(t->n_dims, 2);
+    aoei_st_to_float(v, t);
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+        assert_true(v[i] == test_model_value(1000, i));
+    assert_non_null(aoei_safetensors_find(s, "pooler.dense.bias"));
+    aoei_safetensors_close(s);
+    free(to);
+    test_dir_remove(dir);
+}
+
+static void keeps_the_named_prompts(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *to = test_path(dir, "out");
+    test_model_write(dir, NULL);
+    free(test_write_text(dir, "config_sentence_transformers.json", "{\"prompts\":{\"query\":\"q: \",\"document\":\"d: \"}}"));
+    resave(dir, to, NULL, NULL);
+    check_file(to, "config_sentence_transformers.json",
+               "{\n  \"prompts\": {\n    \"query\": \"q: \",\n    \"document\": \"d: \"\n  },\n"
+               "  \"default_prompt_name\": null,\n  \"similarity_fn_name\": \"cosine\"\n}\n");
+    resave(to, to, NULL, NULL);
+    check_file(to, "config_sentence_transformers.json",
+               "{\n  \"prompts\": {\n    \"query\": \"q: \",\n    \"document\": \"d: \"\n  },\n"
+               "  \"default_prompt_name\": null,\n  \"similarity_fn_name\": \"cosine\"\n}\n");
+    free(to);
+    test_dir_remove(dir);
+}
+
+static void replaces_an_older_model_whole(void **state) {
+    (void)state;
+    static const char *const gone[] = {"model.safetensors.index.json",
+                                       "model-00001-of-00002.safetensors",
+                                       "model-00002-of-00002.safetensors",
+                                       "special_tokens_map.json",
+                                       "3_Normalize",
+                                       "sentence_roberta_config.json",
+                                       "tokenizer.json",
+                                       ".staging-99999999"};
+    char *dir = test_dir_create(), *old = test_path(dir, "old"), *path;
+    mkdir(old, 0777);
+    test_model_write(dir, NULL);
+    test_model_write(old, &(test_model_spec){.shards = 2});
+    free(test_write_text(old, "special_tokens_map.json", "{}"));
+    free(test_write_text(old, "sentence_roberta_config.json", "{\"max_seq_length\":3}"));
+    free(test_write_text(old, "tokenizer.json", "{}"));
+    free(test_write_text(old, "notes.txt", "mine"));
+    path = test_path(old, "3_Normalize");
+    mkdir(path, 0777);
+    free(path);
+    path = test_path(old, "checkpoints");
+    mkdir(path, 0777);
+    free(path);
+    path = test_path(old, ".staging-99999999"); /* above the kernel's largest process id */
+    mkdir(path, 0777);
+    free(path);
+    resave(dir, old, NULL, NULL);
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+        if (has(old, gone[i]))
+            fail_msg("%s is still there", gone[i]);
+    check_file(old, "notes.txt", "mine");
+    assert_true(has(old, "checkpoints"));
+    assert_true(aoei_is_model_dir(old));
+    resave(old, old, NULL, NULL); /* from its own mapped file */
+    aoe_model *a, *b;
+    assert_int_equal(aoei_model_open_plain(&a, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&b, ctx, old, NULL, NULL), 0);
+    same_weights(a, b);
+    aoe_model_close(a);
+    aoe_model_close(b);
+    free(old);
+    test_dir_remove(dir);
+}
+
+static void leaves_nothing_when_it_cannot_write(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *in_the_way = test_write_text(dir, "file", "x"), *to = test_path(dir, "file/out");
+    aoe_model *m;
+    aoe_error err;
+    test_model_write(dir, NULL);
+    size_t before = test_count_entries(dir);
+    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_save(m, to, NULL, &err), AOE_EEXIST);
+    FRAGMENT(err, "a file is in the way");
+    assert_int_equal(test_count_entries(dir), before);
+    aoe_model_close(m);
+    free(in_the_way);
+    free(to);
+    test_dir_remove(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_again_as_it_was),         cmocka_unit_test(writes_the_old_form),
+        cmocka_unit_test(says_what_others_cannot_read),  cmocka_unit_test(writes_config_and_record),
+        cmocka_unit_test(carries_the_pooler_along),      cmocka_unit_test(keeps_the_named_prompts),
+        cmocka_unit_test(replaces_an_older_model_whole), cmocka_unit_test(leaves_nothing_when_it_cannot_write),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ * Who decides how a text becomes a vector: option, aoe.json, the files of
+ * sentence-transformers in both forms, the default; and what is refused.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "model/settings.h"
+
+#define OLD_TYPE(name)          "sentence_transformers.models." name
+#define MODULE(idx, path, type) "{\"idx\":" #idx ",\"name\":\"" #idx "\",\"path\":\"" path "\",\"type\":\"" type "\"}"
+#define TRANSFORMER             MODULE(0, "", OLD_TYPE("Transformer"))
+#define POOLING                 MODULE(1, "1_Pooling", OLD_TYPE("Pooling"))
+#define DENSE                   MODULE(2, "2_Dense", OLD_TYPE("Dense"))
+#define NORMALIZE               MODULE(2, "2_Normalize", OLD_TYPE("Normalize"))
+#define DENSE_CONFIG                                                                                                           \
+    "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.linear.Identity\"}"
+
+static void put(const char *dir, const char *name, const char *text) {
+    char folder[64] = "";
+    const char *slash = strchr(name, '/');
+    if (slash) {
+        memcpy(folder, name, (size_t)(slash - name));
+        char *path = test_path(dir, folder);
+        mkdir(path, 0777);
+        free(path);
+    }
+    free(test_write_text(dir, name, text));
+}
+
+static int read_dir(aoei_settings *s, const char *dir, const aoe_model_options *o, aoe_error *err) {
+    aoe_model_options defaults;
+    aoei_encoder_config c;
+    json_t *record;
+    aoe_model_options_defaults(&defaults);
+    test_model_config(&c);
+    int rc = aoei_settings_read(s, &record, dir, &c, o ? o : &defaults, err);
+    json_decref(record);
+    return rc;
+}
+
+static void check(const aoei_settings *s, aoe_pooling pooling, const char *pooling_from, size_t max_length,
+                  const char *length_from, const char *prompt, int normalize) {
+    assert_int_equal(s->pooling, pooling);
+    assert_string_equal(s->pooling_from, pooling_from);
+    assert_int_equal(s->max_length, max_length);
+    assert_string_equal(s->max_length_from, length_from);
+    assert_string_equal(s->prompt, prompt);
+    assert_int_equal(s->normalize, normalize);
+}
+
+static void names_the_poolings(void **state) {
+    (void)state;
+    aoe_pooling p;
+    aoe_error err;
+    for (int i = 1; i < AOE_POOLING_COUNT; i++) {
+        assert_int_equal(aoe_pooling_parse(&p, aoe_pooling_name((aoe_pooling)i), NULL), 0);
+        assert_int_equal(p, i);
+    }
+    assert_null(aoe_pooling_name(AOE_POOLING_COUNT));
+    assert_null(aoe_pooling_name((aoe_pooling)-1));
+    assert_int_equal(aoe_pooling_parse(&p, "mean", &err), AOE_EARG);
+    FRAGMENT(err, "pooling 'mean' is unknown; use cls, cls-last-avg");
+}
+
+static void the_first_that_speaks_wins(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_settings s;
+    aoe_model_options o;
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_CLS, "default", 10, "default", "", 0);
+    aoei_settings_free(&s);
+
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," NORMALIZE "]");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode_mean_tokens\":true}");
+    put(dir, "sentence_bert_config.json", "{\"max_seq_length\":7,\"do_lower_case\":true}");
+    put(dir, "config_sentence_transformers.json", "{\"prompts\":{\"q\":\"query: \",\"d\":\"\"},\"default_prompt_name\":\"q\"}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_LAST_AVG, "1_Pooling/config.json", 7, "sentence_bert_config.json", "query: {text}", 1);
+    assert_true(s.lowercase);
+    assert_int_equal(json_object_size(s.prompts), 2);
+    assert_string_equal(json_string_value(json_object_get(s.prompts, "d")), "{text}");
+    aoei_settings_free(&s);
+
+    put(dir, "aoe.json",
+        "{\"format_version\":1,\"pooling\":\"last-max\",\"max_length\":6,\"normalize\":false,"
+        "\"prompts\":{\"default\":\"a {text} b\"}}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_LAST_MAX, "aoe.json", 6, "aoe.json", "a {text} b", 0);
+    assert_true(s.lowercase);
+    aoei_settings_free(&s);
+
+    aoe_model_options_defaults(&o);
+    o.pooling = AOE_POOLING_LAST_TOKEN;
+    o.max_length = 10;
+    o.prompt = "";
+    o.normalize = 1;
+    assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
+    check(&s, AOE_POOLING_LAST_TOKEN, "option", 10, "option", "", 1);
+    aoei_settings_free(&s);
+    test_dir_remove(dir);
+}
+
+static void aoe_json_may_leave_things_open(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_settings s;
+    put(dir, "aoe.json", "{\"format_version\":1,\"max_length\":null}");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode_lasttoken\":true}");
+    put(dir, "sentence_bert_config.json", "{\"max_seq_length\":5}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_LAST_TOKEN, "1_Pooling/config.json", 5, "sentence_bert_config.json", "", 0);
+    aoei_settings_free(&s);
+    test_dir_remove(dir);
+}
+
+static void refuses_a_bad_aoe_json(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *fragment;
+        int code;
+    } cases[] = {
+        {"{\"format_version\":2}", "aoe.json: format_version 2 is newer than 1, the newest this version reads; update aoe",
+         AOE_EUNSUPPORTED},
+        {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
+        {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
+        {"{", "aoe.json:1: ", AOE_EFORMAT},
+        {"{\"format_version\":1,\"pooling\":\"mean\"}", "aoe.json: pooling 'mean' is unknown; use cls", AOE_EFORMAT},
+        {"{\"format_version\":1,\"max_length\":11}", "aoe.json: \"max_length\" is 11, the model has 10 positions", AOE_EFORMAT},
+        {"{\"format_version\":1,\"max_length\":0}", "aoe.json: \"max_length\" is 0", AOE_EFORMAT},
+        {"{\"format_version\":1,\"prompts\":[]}", "aoe.json: \"prompts\" is not an object", AOE_EFORMAT},
+        {"{\"format_version\":1,\"prompts\":{\"x\":\"no place\"}}", "aoe.json: prompt \"x\" is not a template with {text}",
+         AOE_EFORMAT},
+        {"{\"format_version\":1,\"prompts\":{\"x\":7}}", "aoe.json: prompt \"x\" is not a template", AOE_EFORMAT},
+        {"{\"format_version\":1,\"normalize\":1}", "aoe.json: \"normalize\" is not true or false", AOE_EFORMAT},
+        {"{\"format_version\":1,\"training\":1}", "aoe.json: \"training\" is not an object", AOE_EFORMAT},
+    };
+    char *dir = test_dir_create();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_settings s;
+        aoe_error err;
+        put(dir, "aoe.json", cases[i].text);
+        assert_int_equal(read_dir(&s, dir, NULL, &err), cases[i].code);
+        assert_int_equal(err.code, cases[i].code);
+        FRAGMENT(err, cases[i].fragment);
+        FRAGMENT(err, dir);
+    }
+    test_dir_remove(dir);
+}
+
+static void write_dense(const char *dir, float diagonal, float other) {
+    const aoei_st_entry e = {"linear.weight", AOEI_ST_F32, 2, {8, 16}};
+    char *path = test_path(dir, "2_Dense/model.safetensors");
+    aoei_st_writer *w;
+    assert_int_equal(aoei_st_writer_open(&w, path, &e, 1, NULL), 0);
+    for (size_t r = 0; r < 8; r++)
+        for (size_t c = 0; c < 16; c++)
+            assert_int_equal(aoei_st_writer_write(w, c % 8 == r ? &diagonal : &other, 4, NULL), 0);
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(path);
+}
+
+static void reads_the_old_form(void **state) {
+    (void)state;
+    static const struct {
+        const char *config;
+        aoe_pooling pooling;
+    } cases[] = {
+        {"{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false}", AOE_POOLING_CLS},
+        {"{\"word_embedding_dimension\":8,\"pooling_mode_cls_token\":false,\"pooling_mode_mean_tokens\":true,\"pooling_mode_max_tokens\":false,"
+         "\"pooling_mode_mean_sqrt_len_tokens\":false,\"pooling_mode_weightedmean_tokens\":false,\"pooling_mode_lasttoken\":false,"
+         "\"include_prompt\":true}",
+         AOE_POOLING_LAST_AVG},
+        {"{\"pooling_mode_max_tokens\":true}", AOE_POOLING_LAST_MAX},
+        {"{\"pooling_mode_lasttoken\":true}", AOE_POOLING_LAST_TOKEN},
+        {"{\"pooling_mode_mean_tokens\":false}", AOE_POOLING_LAST_AVG},
+        {"{\"pooling_mode\":\"cls\",\"pooling_mode_mean_tokens\":true}", AOE_POOLING_CLS},
+    };
+    char *dir = test_dir_create();
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "]");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_settings s;
+        put(dir, "1_Pooling/config.json", cases[i].config);
+        assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+        check(&s, cases[i].pooling, "1_Pooling/config.json", 10, "default", "", 0);
+        aoei_settings_free(&s);
+    }
+    test_dir_remove(dir);
+}
+
+static void reads_the_new_form(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_settings s;
+    put(dir, "modules.json",
+        "[" MODULE(
+            0, "",
+            "sentence_transformers.base.modules.transformer.Transformer") ","
+                                                                          "{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.sentence_transformer.modules.pooling.Pooling\","
+                                                                          "\"kwargs\":[\"task\"]}," MODULE(2, "2_Dense", "sentence_transformers.base.modules.dense.Dense") "," MODULE(
+                                                                              3, "3_Normalize",
+                                                                              "sentence_transformers.base.modules.normalize.Normalize") "]");
+    put(dir, "1_Pooling/config.json",
+        "{\"embedding_dimension\":8,\"pooling_mode\":[\"cls\",\"mean\"],\"include_prompt\":true}");
+    put(dir, "2_Dense/config.json",
+        "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":"
+        "\"torch.nn.modules.linear.Identity\",\"module_input_name\":\"sentence_embedding\","
+        "\"module_output_name\":\"sentence_embedding\"}");
+    put(dir, "3_Normalize/config.json",
+        "{\"module_input_name\":\"sentence_embedding\",\"module_output_name\":\"sentence_embedding\"}");
+    put(dir, "sentence_bert_config.json",
+        "{\"transformer_task\":\"feature-extraction\",\"module_output_name\":\"token_embeddings\"}");
+    put(dir, "tokenizer_config.json", "{\"model_max_length\":9,\"do_lower_case\":true}");
+    write_dense(dir, 0.5f, 0);
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_CLS_LAST_AVG, "1_Pooling/config.json", 9, "tokenizer_config.json", "", 1);
+    assert_int_equal(s.lowercase, 0);
+    aoei_settings_free(&s);
+    put(dir, "tokenizer_config.json", "{\"model_max_length\":1000000000000000019884624838656}");
+    put(dir, "1_Pooling/config.json", "{\"embedding_dimension\":8,\"pooling_mode\":[\"mean\",\"cls\"]}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_CLS_LAST_AVG, "1_Pooling/config.json", 10, "tokenizer_config.json", "", 1);
+    aoei_settings_free(&s);
+    test_dir_remove(dir);
+}
+
+static void refuse(const char *dir, int code, const char *fragment) {
+    aoei_settings s;
+    aoe_error err;
+    int rc = read_dir(&s, dir, NULL, &err);
+    if (!rc)
+        fail_msg("accepted, though: %s", fragment);
+    FRAGMENT(err, fragment);
+    FRAGMENT(err, dir);
+    assert_int_equal(rc, code);
+}
+
+static void refuses_poolings_it_has_not(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *fragment;
+        int code;
+    } cases[] = {
+        {"{\"pooling_mode_weightedmean_tokens\":true}", "1_Pooling/config.json: pooling 'weightedmean' is not supported",
+         AOE_EUNSUPPORTED},
+        {"{\"pooling_mode_mean_sqrt_len_tokens\":true}", "pooling 'mean_sqrt_len_tokens' is not supported", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":\"mean_sqrt_len_tokens\"}", "pooling 'mean_sqrt_len_tokens' is not supported", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}", "pooling 'cls' + 'mean' is not supported",
+         AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":[]}", "pooling_mode lists 0 modes", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":[1]}", "\"pooling_mode\" is neither a string nor a list of strings", AOE_EFORMAT},
+        {"{\"pooling_mode\":\"mean\",\"include_prompt\":false}", "include_prompt false is not supported", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode_cls_token\":1}", "\"pooling_mode_cls_token\" is not true or false", AOE_EFORMAT},
+        {"{\"word_embedding_dimension\":9}", "word_embedding_dimension is 9, the model's hidden size 8", AOE_EFORMAT},
+        {"{\"embedding_dimension\":9}", "embedding_dimension is 9", AOE_EFORMAT},
+        {"7", "1_Pooling/config.json: neither a JSON object nor an array", AOE_EFORMAT},
+        {"{", "1_Pooling/config.json:1: ", AOE_EFORMAT},
+    };
+    char *dir = test_dir_create();
+    aoei_settings s;
+    aoe_model_options o;
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "]");
+    refuse(dir, AOE_EFORMAT, "1_Pooling/config.json: missing, though modules.json names it");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put(dir, "1_Pooling/config.json", cases[i].config);
+        refuse(dir, cases[i].code, cases[i].fragment);
+    }
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"weightedmean\"}"); /* chosen otherwise, it does not matter */
+    aoe_model_options_defaults(&o);
+    o.pooling = AOE_POOLING_CLS;
+    assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
+    check(&s, AOE_POOLING_CLS, "option", 10, "default", "", 0);
+    aoei_settings_free(&s);
+    test_dir_remove(dir);
+}
+
+static void refuses_modules_it_has_not(void **state) {
+    (void)state;
+    static const struct {
+        const char *modules, *fragment;
+        int code;
+    } cases[] = {
+        {"{}", "modules.json: not a list of modules", AOE_EFORMAT},
+        {"[7]", "modules.json: module 0 has no type or no path", AOE_EFORMAT},
+        {"[]", "modules.json: no Transformer module", AOE_EUNSUPPORTED},
+        {"[" TRANSFORMER "]", "modules.json: no Pooling module", AOE_EUNSUPPORTED},
+        {"[" POOLING "]", "modules.json: no Transformer module", AOE_EUNSUPPORTED},
+        {"[" MODULE(0, "", OLD_TYPE("WordEmbeddings")) "]",
+         "module 0, 'sentence_transformers.models.WordEmbeddings', is not supported", AOE_EUNSUPPORTED},
+        {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_LSTM", OLD_TYPE("LSTM")) "]",
+         "module 2, 'sentence_transformers.models.LSTM'", AOE_EUNSUPPORTED},
+        {"[" TRANSFORMER "," POOLING "," NORMALIZE "," DENSE "]", "module 3, 'sentence_transformers.models.Dense'",
+         AOE_EUNSUPPORTED},
+        {"[" MODULE(0, "0_Transformer", OLD_TYPE("Transformer")) "," POOLING "]", "path '0_Transformer' of module 0",
+         AOE_EUNSUPPORTED},
+        {"[" TRANSFORMER "," MODULE(1, "../1_Pooling", OLD_TYPE("Pooling")) "]", "path '../1_Pooling' of module 1",
+         AOE_EUNSUPPORTED},
+    };
+    char *dir = test_dir_create();
+    put(dir, "1_Pooling/config.json", "{}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put(dir, "modules.json", cases[i].modules);
+        refuse(dir, cases[i].code, cases[i].fragment);
+    }
+    test_dir_remove(dir);
+}
+
+static void refuses_other_dense_modules(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_settings s;
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
+    put(dir, "2_Dense/config.json", DENSE_CONFIG);
+    refuse(dir, AOE_ENOENT, "2_Dense: no model.safetensors");
+    write_dense(dir, 0.5f, 1e-7f);
+    refuse(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
+    write_dense(dir, 0.25f, 0);
+    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    write_dense(dir, 0.5f, 0);
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_CLS_LAST_AVG, "1_Pooling/config.json", 10, "default", "", 0);
+    aoei_settings_free(&s);
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true}");
+    refuse(dir, AOE_EUNSUPPORTED, "pooling 'cls' is not supported");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
+    put(dir, "2_Dense/config.json",
+        "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
+    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    put(dir, "2_Dense/config.json",
+        "{\"in_features\":16,\"out_features\":8,\"activation_function\":\"torch.nn.modules.linear.Identity\"}");
+    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    test_dir_remove(dir);
+}
+
+static void reads_lengths_under_every_name(void **state) {
+    (void)state;
+    static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
+                                        "sentence_distilbert_config.json", "sentence_camembert_config.json",
+                                        "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+                                        "sentence_xlnet_config.json"};
+    aoei_settings s;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *dir = test_dir_create();
+        put(dir, names[i], "{\"max_seq_length\":4}");
+        assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+        check(&s, AOE_POOLING_CLS, "default", 4, names[i], "", 0);
+        aoei_settings_free(&s);
+        put(dir, names[i], "{\"max_seq_length\":512}");
+        assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+        check(&s, AOE_POOLING_CLS, "default", 10, names[i], "", 0);
+        aoei_settings_free(&s);
+        put(dir, names[i], "{\"max_seq_length\":-1}");
+        refuse(dir, AOE_EFORMAT, "\"max_seq_length\" is -1");
+        put(dir, names[i], "{\"max_seq_length\":null}");
+        assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+        check(&s, AOE_POOLING_CLS, "default", 10, "default", "", 0);
+        aoei_settings_free(&s);
+        test_dir_remove(dir);
+    }
+}
+
+static void reads_prompts(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *fragment;
+        int code;
+    } cases[] = {
+        {"{\"prompts\":{\"a\":\"x {text}\"}}", "prompt \"a\" holds {text} itself", AOE_EUNSUPPORTED},
+        {"{\"prompts\":{\"a\":null}}", "prompt \"a\" is not a string", AOE_EFORMAT},
+        {"{\"prompts\":{\"a\":\"x\"},\"default_prompt_name\":\"b\"}", "default_prompt_name \"b\" is not among the prompts",
+         AOE_EFORMAT},
+        {"{\"truncate_dim\":4}", "truncate_dim 4 is not supported", AOE_EUNSUPPORTED},
+    };
+    char *dir = test_dir_create();
+    aoei_settings s;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put(dir, "config_sentence_transformers.json", cases[i].config);
+        refuse(dir, cases[i].code, cases[i].fragment);
+    }
+    put(dir, "config_sentence_transformers.json",
+        "{\"__version__\":{\"sentence_transformers\":\"9.0\"},\"prompts\":{\"query\":\"\",\"document\":\"\"},\"default_prompt_name\":\"query\","
+        "\"similarity_fn_name\":\"cosine\",\"truncate_dim\":null}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_CLS, "default", 10, "default", "", 0);
+    aoei_settings_free(&s);
+    test_dir_remove(dir);
+}
+
+static void tells_what_others_cannot_do(void **state) {
+    (void)state;
+    char buf[256];
+    aoei_settings s = {.pooling = AOE_POOLING_CLS, .prompt = (char *)"query: {text}"};
+    assert_null(aoei_settings_limits(&s, buf, sizeof buf));
+    s.prompt = (char *)"{text} ?";
+    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf), "their prompts cannot have text after {text}"));
+    s.pooling = AOE_POOLING_FIRST_LAST_AVG;
+    assert_non_null(
+        strstr(aoei_settings_limits(&s, buf, sizeof buf), "they have no first-last-avg pooling, and their prompts"));
+    s.prompt = (char *)"";
+    assert_non_null(strstr(aoei_settings_limits(&s, buf, sizeof buf), "they have no first-last-avg pooling"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_the_poolings),
+        cmocka_unit_test(the_first_that_speaks_wins),
+        cmocka_unit_test(aoe_json_may_leave_things_open),
+        cmocka_unit_test(refuses_a_bad_aoe_json),
+        cmocka_unit_test(reads_the_old_form),
+        cmocka_unit_test(reads_the_new_form),
+        cmocka_unit_test(refuses_poolings_it_has_not),
+        cmocka_unit_test(refuses_modules_it_has_not),
+        cmocka_unit_test(refuses_other_dense_modules),
+        cmocka_unit_test(reads_lengths_under_every_name),
+        cmocka_unit_test(reads_prompts),
+        cmocka_unit_test(tells_what_others_cannot_do),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ * The public objective: defaults, counts, strides, weights, refusals, and the
+ * scores of single pairs against values worked out by hand.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "aoe.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "objective/objective.h"
+
+enum { B = 5, D = 6, STRIDE = 9 };
+
+static const double PI = 3.14159265358979323846;
+
+typedef struct fixture {
+    float x[B * STRIDE], y[B * STRIDE], gx[B * STRIDE], gy[B * STRIDE];
+    double label[B];
+    uint32_t group[2 * B];
+    aoe_objective_options o;
+    aoe_objective_result r;
+    aoe_error err;
+} fixture;
+
+static void set_up(fixture *f) {
+    aoei_rng rng;
+    memset(f, 0, sizeof *f);
+    aoe_objective_options_defaults(&f->o);
+    aoei_rng_init(&rng, 1, AOEI_STREAM_TEST, 0);
+    for (size_t i = 0; i < B * STRIDE; i++) {
+        f->x[i] = (float)aoei_rng_normal(&rng);
+        f->y[i] = (float)aoei_rng_normal(&rng);
+        f->gx[i] = f->gy[i] = -77.0f;
+    }
+    for (size_t i = 0; i < B; i++)
+        f->label[i] = (double)(i % 3) / 2.0; /* 0 .5 1 0 .5 */
+    for (size_t u = 0; u < 2 * B; u++)
+        f->group[u] = (uint32_t)(u == 7 ? 2 : u); /* text y3 equals x1 */
+}
+
+static int run(fixture *f) {
+    return aoe_objective(&f->o, f->x, f->y, STRIDE, f->label, f->group, B, D, f->gx, f->gy, &f->r, &f->err);
+}
+
+static void defaults(void **state) {
+    aoe_objective_options o;
+    (void)state;
+    aoe_objective_options_defaults(&o);
+    assert_true(o.w_cosine == 1.0 && o.w_ibn == 1.0 && o.w_angle == 1.0);
+    assert_true(o.tau_cosine == 0.05 && o.tau_ibn == 0.05 && o.tau_angle == 1.0);
+    assert_true(o.isp == 1 && o.angle_form == AOE_ANGLE_REFERENCE && o.ibn_threshold == 1.0);
+}
+
+static void counts_and_total(void **state) {
+    fixture f, g;
+    (void)state;
+    set_up(&f);
+    f.o.w_cosine = 0.5;
+    f.o.w_ibn = 3.0;
+    f.o.w_angle = 0.25;
+    f.o.ibn_threshold = 0.5;
+    assert_int_equal(run(&f), 0);
+    assert_int_equal(f.r.ordered_pairs, 2 * 2 + 2 * 1 + 2 * 1);
+    assert_int_equal(f.r.positive_pairs, 3);
+    assert_true(f.r.cosine > 0.0 && f.r.ibn > 0.0 && f.r.angle > 0.0);
+    assert_true(f.r.total == 0.5 * f.r.cosine + 3.0 * f.r.ibn + 0.25 * f.r.angle);
+    /* values alone are the same values, and a term that is off is 0 and changes no other */
+    g = f;
+    assert_int_equal(aoe_objective(&g.o, g.x, g.y, STRIDE, g.label, g.group, B, D, NULL, NULL, &g.r, NULL), 0);
+    assert_memory_equal(&g.r, &f.r, sizeof f.r);
+    g.o.w_ibn = 0.0;
+    assert_int_equal(run(&g), 0);
+    assert_true(g.r.ibn == 0.0 && g.r.cosine == f.r.cosine && g.r.angle == f.r.angle);
+    assert_int_equal(g.r.positive_pairs, 3);
+    /* no options: the defaults */
+    set_up(&f);
+    assert_int_equal(run(&f), 0);
+    assert_int_equal(aoe_objective(NULL, f.x, f.y, STRIDE, f.label, f.group, B, D, NULL, NULL, &g.r, NULL), 0);
+    assert_memory_equal(&g.r, &f.r, sizeof f.r);
+}
+
+static void all_weights_zero(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f);
+    f.o.w_cosine = f.o.w_ibn = f.o.w_angle = 0.0;
+    assert_int_equal(run(&f), 0);
+    assert_true(f.r.total == 0.0);
+    for (size_t i = 0; i < B; i++)
+        for (size_t k = 0; k < D; k++)
+            assert_true(f.gx[i * STRIDE + k] == 0.0f && f.gy[i * STRIDE + k] == 0.0f);
+}
+
+/* The padding between rows is neither read nor written, and packed rows give the same bits. */
+static void strides(void **state) {
+    fixture f;
+    float x[B * D], y[B * D], gx[B * D], gy[B * D];
+    aoe_objective_result r;
+    (void)state;
+    set_up(&f);
+    for (size_t i = 0; i < B; i++) {
+        memcpy(x + i * D, f.x + i * STRIDE, sizeof(float) * D);
+        memcpy(y + i * D, f.y + i * STRIDE, sizeof(float) * D);
+        for (size_t k = D; k < STRIDE; k++)
+            f.x[i * STRIDE + k] = f.y[i * STRIDE + k] = NAN;
+    }
+    assert_int_equal(run(&f), 0);
+    assert_int_equal(aoe_objective(&f.o, x, y, D, f.label, f.group, B, D, gx, gy, &r, NULL), 0);
+    assert_memory_equal(&r, &f.r, sizeof r);
+    for (size_t i = 0; i < B; i++) {
+        assert_memory_equal(gx + i * D, f.gx + i * STRIDE, sizeof(float) * D);
+        assert_memory_equal(gy + i * D, f.gy + i * STRIDE, sizeof(float) * D);
+        for (size_t k = D; k < STRIDE; k++)
+            assert_true(f.gx[i * STRIDE + k] == -77.0f && f.gy[i * STRIDE + k] == -77.0f);
+    }
+}
+
+static void refuse(fixture *f, int code, const char *word) {
+    assert_int_equal(run(f), code);
+    assert_int_equal(f->err.code, code);
+    if (!strstr(f->err.message, word))
+        fail_msg("\"%s\" does not say \"%s\"", f->err.message, word);
+    set_up(f);
+}
+
+static void refusals(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f);
+    f.o.tau_cosine = 0.0;
+    refuse(&f, AOE_EARG, "tau_cosine");
+    f.o.tau_ibn = -1.0;
+    refuse(&f, AOE_EARG, "tau_ibn");
+    f.o.tau_angle = NAN;
+    refuse(&f, AOE_EARG, "tau_angle");
+    f.o.w_ibn = -0.5;
+    refuse(&f, AOE_EARG, "w_ibn");
+    f.o.w_angle = INFINITY;
+    refuse(&f, AOE_EARG, "w_angle");
+    f.o.ibn_threshold = NAN;
+    refuse(&f, AOE_EARG, "ibn_threshold");
+    f.o.angle_form = (aoe_angle_form)7;
+    refuse(&f, AOE_EARG, "angle_form");
+    f.label[3] = NAN;
+    refuse(&f, AOE_EARG, "pair 3");
+    f.x[4 * STRIDE + 2] = INFINITY;
+    refuse(&f, AOE_ENUMERIC, "pair 4: vector x");
+    f.y[2 * STRIDE] = NAN;
+    refuse(&f, AOE_ENUMERIC, "pair 2: vector y");
+    f.o.tau_cosine = 3e-308; /* scores near 1e307, loss times the weight beyond DBL_MAX */
+    f.o.w_cosine = 1e300;
+    refuse(&f, AOE_ENUMERIC, "loss");
+    for (size_t k = 0; k < D; k++)
+        f.x[STRIDE + k] *= 1e-43f; /* subnormal: the gradient, about 1 / norm, is no float any more */
+    refuse(&f, AOE_ENUMERIC, "pair 1: the gradient");
+}
+
+static void refused_shapes(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f);
+    const size_t huge = SIZE_MAX / 4;
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, 0, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 0, NULL, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, D - 1, f.label, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, huge, f.label, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_objective(&f.o, f.x, NULL, STRIDE, f.label, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, NULL, NULL, B, D, NULL, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, D, f.gx, NULL, &f.r, &f.err), AOE_EARG);
+    /* odd sizes: both forms refuse, other terms take them */
+    f.o.angle_form = AOE_ANGLE_PHASE;
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), AOE_EARG);
+    f.o.angle_form = AOE_ANGLE_REFERENCE;
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), AOE_EARG);
+    assert_non_null(strstr(f.err.message, "odd size 5"));
+    f.o.w_angle = 0.0;
+    assert_int_equal(aoe_objective(&f.o, f.x, f.y, STRIDE, f.label, NULL, B, 5, f.gx, f.gy, &f.r, &f.err), 0);
+}
+
+static void workspace_sizes(void **state) {
+    static const size_t sizes[] = {1, 2, 3, 32, 511, 512, 513, 600, 4096};
+    fixture f;
+    (void)state;
+    for (size_t i = 0; i + 1 < sizeof sizes / sizeof *sizes; i++)
+        for (size_t d = 1; d < 70; d += 7) {
+            assert_true(aoei_objective_workspace(sizes[i], d) > 0);
+            assert_true(aoei_objective_workspace(sizes[i], d) <= aoei_objective_workspace(sizes[i + 1], d));
+            assert_true(aoei_objective_workspace(sizes[i], d) <= aoei_objective_workspace(sizes[i], d + 1));
+        }
+    assert_int_equal(aoei_objective_workspace(SIZE_MAX, 1), 0);
+    assert_int_equal(aoei_objective_workspace(SIZE_MAX / 64, 1u << 20), 0);
+    assert_int_equal(aoei_objective_workspace(1, SIZE_MAX / 2), 0);
+
+    set_up(&f);
+    aoei_pair_batch b = {.B = B, .D = D, .stride = STRIDE, .x = f.x, .y = f.y, .label = f.label};
+    size_t bytes = aoei_objective_workspace(B, D);
+    void *workspace = aoei_aligned(bytes);
+    assert_int_equal(aoei_objective(&f.o, &b, workspace, bytes - 1, NULL, &f.r, &f.err), AOE_EARG);
+    assert_non_null(strstr(f.err.message, "workspace"));
+    uint64_t before = (aoei_alloc_fail_at(0), aoei_alloc_count());
+    assert_int_equal(aoei_objective(&f.o, &b, workspace, bytes, NULL, &f.r, &f.err), 0);
+    assert_int_equal(aoei_alloc_count(), before);
+    aoei_aligned_free(workspace);
+}
+
+static void memory_failure(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f);
+    int64_t live = aoei_alloc_live();
+    aoei_alloc_fail_at(1);
+    assert_int_equal(run(&f), AOE_ENOMEM);
+    aoei_alloc_fail_at(0);
+    assert_int_equal(run(&f), 0);
+    assert_true(aoei_alloc_live() == live);
+}
+
+static void cosine_by_hand(void **state) {
+    const float x[] = {3, 4, 0}, y[] = {4, 3, 0}, zero[] = {0, 0, 0}, tiny[] = {1e-45f, 0, 0}, huge[] = {3e38f, 3e38f, 3e38f};
+    const float broken[] = {NAN, 0, 0};
+    float back[] = {-3, -4, 0}, random[101];
+    aoei_rng rng;
+    (void)state;
+    assert_true(aoe_cosine(x, y, 3) == 0.96);
+    assert_true(aoe_cosine(x, back, 3) == -1.0);
+    assert_true(aoe_cosine(x, zero, 3) == 0.0 && aoe_cosine(zero, zero, 3) == 0.0);
+    assert_true(aoe_cosine(tiny, tiny, 3) == 1.0 && aoe_cosine(huge, huge, 3) == 1.0);
+    assert_true(fabs(aoe_cosine(tiny, huge, 3) - 1.0 / sqrt(3.0)) < 1e-15);
+    assert_true(isnan(aoe_cosine(x, broken, 3)));
+    assert_true(aoe_cosine(x, y, 0) == 0.0);
+    aoei_rng_init(&rng, 9, AOEI_STREAM_TEST, 0);
+    for (size_t n = 1; n <= 101; n++) {
+        double wide[101];
+        for (size_t k = 0; k < n; k++)
+            wide[k] = random[k] = (float)aoei_rng_normal(&rng);
+        assert_true(aoe_cosine(random, random, n) == 1.0 && wide[0] != 0.0);
+    }
+}
+
+/* z = 1, w = e^(i t): re = cos t, im = -sin t. */
+static void angle_by_hand(void **state) {
+    const float one[] = {1, 0}, i_[] = {0, 1}, minus[] = {-1, 0}, diagonal[] = {1, 1}, zero[] = {0, 0};
+    (void)state;
+    assert_true(aoe_angle_score(one, one, 2, AOE_ANGLE_REFERENCE) == 1.0);
+    assert_true(aoe_angle_score(one, minus, 2, AOE_ANGLE_REFERENCE) == 1.0); /* blind to the sign */
+    assert_true(aoe_angle_score(one, i_, 2, AOE_ANGLE_REFERENCE) == 1.0);
+    assert_true(aoe_angle_score(one, diagonal, 2, AOE_ANGLE_REFERENCE) == 0.0);
+    assert_true(fabs(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_REFERENCE) - sqrt(2.0)) < 1e-15); /* not symmetric */
+    assert_true(aoe_angle_score(one, zero, 2, AOE_ANGLE_REFERENCE) == 0.0);
+
+    assert_true(aoe_angle_score(one, one, 2, AOE_ANGLE_PHASE) == 0.0);
+    assert_true(fabs(aoe_angle_score(one, i_, 2, AOE_ANGLE_PHASE) + PI / 2) < 1e-15);
+    assert_true(fabs(aoe_angle_score(one, diagonal, 2, AOE_ANGLE_PHASE) + PI / 4) < 1e-15);
+    assert_true(aoe_angle_score(diagonal, one, 2, AOE_ANGLE_PHASE) == aoe_angle_score(one, diagonal, 2, AOE_ANGLE_PHASE));
+    assert_true(fabs(aoe_angle_score(one, minus, 2, AOE_ANGLE_PHASE) + PI) < 1e-15);
+    assert_true(aoe_angle_score(one, zero, 2, AOE_ANGLE_PHASE) == 0.0);
+    assert_true(isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_PHASE)) &&
+                isnan(aoe_angle_score(one, one, 1, AOE_ANGLE_REFERENCE)));
+
+    /* z = (1, 2i), w = (1, 2): arguments 0 and pi/2 with weights 1 and 4; re + im = 1 + 4 over norms of 5 */
+    const float x[] = {1, 0, 0, 2}, y[] = {1, 2, 0, 0};
+    assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_PHASE) + 4.0 * (PI / 2) / 5.0) < 1e-15);
+    assert_true(fabs(aoe_angle_score(x, y, 4, AOE_ANGLE_REFERENCE) - 1.0) < 1e-15);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),        cmocka_unit_test(counts_and_total), cmocka_unit_test(all_weights_zero),
+        cmocka_unit_test(strides),         cmocka_unit_test(refusals),         cmocka_unit_test(refused_shapes),
+        cmocka_unit_test(workspace_sizes), cmocka_unit_test(memory_failure),   cmocka_unit_test(cosine_by_hand),
+        cmocka_unit_test(angle_by_hand),
+    };
+    return cmocka_run_group_tests_name("objective_api", tests, NULL, NULL);
+}

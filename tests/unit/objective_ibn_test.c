@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ * In-batch negatives against their definition written out over all rows, with
+ * and without identical texts, below and above the size where scores are kept.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "base/random.h"
+#include "objective/objective.h"
+
+typedef struct problem {
+    size_t B, D, N;
+    double *v;       /* [2, B, D] x then y */
+    double *grad;    /* [2, B, D] */
+    double *label;   /* [B] */
+    uint32_t *group; /* [2B] */
+    aoe_objective_options o;
+} problem;
+
+static void create(problem *p, size_t B, size_t D, uint64_t seed) {
+    aoei_rng rng;
+    *p = (problem){.B = B, .D = D, .N = 2 * B};
+    p->v = test_malloc(2 * B * D * sizeof *p->v);
+    p->grad = test_malloc(2 * B * D * sizeof *p->grad);
+    p->label = test_malloc(B * sizeof *p->label);
+    p->group = test_malloc(2 * B * sizeof *p->group);
+    aoe_objective_options_defaults(&p->o);
+    p->o.w_cosine = p->o.w_angle = 0.0;
+    p->o.ibn_threshold = 3.5;
+    aoei_rng_init(&rng, seed, AOEI_STREAM_TEST, 0);
+    for (size_t i = 0; i < 2 * B * D; i++)
+        p->v[i] = aoei_rng_normal(&rng);
+    for (size_t i = 0; i < B; i++)
+        p->label[i] = (double)aoei_rng_below(&rng, 6);
+    for (size_t i = 0; i < 2 * B; i++)
+        p->group[i] = aoei_rng_below(&rng, (uint32_t)B);
+}
+
+static void destroy(problem *p) {
+    test_free(p->v);
+    test_free(p->grad);
+    test_free(p->label);
+    test_free(p->group);
+}
+
+/* Row u of the batch, in the order x0 y0 x1 y1 ... */
+static const double *row_of(const problem *p, size_t u) {
+    return p->v + ((u % 2) * p->B + u / 2) * p->D;
+}
+
+static double target_of(const problem *p, size_t u, size_t v) {
+    double t = 0.0;
+    if (u == v)
+        return 0.0;
+    if (u / 2 == v / 2 && p->label[u / 2] >= p->o.ibn_threshold)
+        t += 1.0;
+    if (p->o.isp && p->group[u] == p->group[v])
+        t += 1.0;
+    return t;
+}
+
+static double dot(const double *a, const double *b, size_t n) {
+    double sum = 0.0;
+    for (size_t k = 0; k < n; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
+/* dL/dv of every row, laid out as v: the definition, a score matrix and its gradient matrix. */
+static double naive(const problem *p, double *grad) {
+    size_t N = p->N, D = p->D;
+    double *s = test_malloc(N * N * sizeof *s), *g = test_malloc(N * N * sizeof *g), loss = 0.0;
+    for (size_t u = 0; u < N; u++)
+        for (size_t v = 0; v < N; v++)
+            s[u * N + v] = dot(row_of(p, u), row_of(p, v), D) / p->o.tau_ibn /
+                           sqrt(dot(row_of(p, u), row_of(p, u), D) * dot(row_of(p, v), row_of(p, v), D));
+    for (size_t u = 0; u < N; u++) {
+        double max = -INFINITY, sum = 0.0, n = 0.0;
+        for (size_t v = 0; v < N; v++)
+            max = v == u ? max : fmax(max, s[u * N + v]);
+        for (size_t v = 0; v < N; v++)
+            sum += v == u ? 0.0 : exp(s[u * N + v] - max);
+        for (size_t v = 0; v < N; v++) {
+            n += target_of(p, u, v);
+            loss += target_of(p, u, v) * (max + log(sum) - s[u * N + v]) / (double)N;
+        }
+        for (size_t v = 0; v < N; v++)
+            g[u * N + v] = v == u ? 0.0 : (n * exp(s[u * N + v] - max) / sum - target_of(p, u, v)) / (double)N;
+    }
+    for (size_t u = 0; u < N; u++) {
+        double norm_u = sqrt(dot(row_of(p, u), row_of(p, u), D)), *out = grad + (row_of(p, u) - p->v);
+        memset(out, 0, D * sizeof *out);
+        for (size_t v = 0; v < N; v++) {
+            double norm_v = sqrt(dot(row_of(p, v), row_of(p, v), D));
+            double h = (g[u * N + v] + g[v * N + u]) / p->o.tau_ibn, cosine = s[u * N + v] * p->o.tau_ibn;
+            for (size_t k = 0; k < D; k++)
+                out[k] += h * (row_of(p, v)[k] / norm_v - cosine * row_of(p, u)[k] / norm_u) / norm_u;
+        }
+    }
+    test_free(s);
+    test_free(g);
+    return loss;
+}
+
+static double solve(problem *p, aoei_pool *pool) {
+    aoei_pair_batch b = {
+        .B = p->B,
+        .D = p->D,
+        .stride = p->D,
+        .x64 = p->v,
+        .y64 = p->v + p->B * p->D,
+        .grad_x64 = p->grad,
+        .grad_y64 = p->grad + p->B * p->D,
+        .label = p->label,
+        .group = p->group,
+    };
+    aoe_objective_result r;
+    aoe_error err = {0};
+    size_t bytes = aoei_objective_workspace(p->B, p->D);
+    void *workspace = aoei_aligned(bytes);
+    assert_non_null(workspace);
+    memset(workspace, 0xff, bytes); /* NaN everywhere: what is read must have been written */
+    if (aoei_objective(&p->o, &b, workspace, bytes, pool, &r, &err))
+        fail_msg("%s", err.message);
+    aoei_aligned_free(workspace);
+    return r.ibn;
+}
+
+static void check(problem *p) {
+    size_t n = 2 * p->B * p->D;
+    double *want = test_malloc(n * sizeof *want), loss = naive(p, want), norm = 0.0, error = 0.0;
+    double got = solve(p, NULL);
+    assert_true(fabs(got - loss) <= 1e-13 * fmax(1.0, fabs(loss)));
+    for (size_t i = 0; i < n; i++) {
+        norm += want[i] * want[i];
+        error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
+    }
+    /* D = 1 has no gradient at all, only the rounding of either side */
+    assert_true(sqrt(error) <= 1e-12 * fmax(sqrt(norm), 1.0));
+    test_free(want);
+}
+
+static void matches_definition(void **state) {
+    static const size_t sizes[][2] = {{1, 2}, {2, 1}, {2, 8}, {3, 5}, {7, 64}, {33, 7}, {64, 16}};
+    problem p;
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        create(&p, sizes[i][0], sizes[i][1], i);
+        check(&p);
+        p.o.isp = 0;
+        check(&p);
+        p.o.tau_ibn = 1e-3; /* exponents of +-1000 */
+        p.o.isp = 1;
+        check(&p);
+        destroy(&p);
+    }
+}
+
+/* 1040 rows: scores are computed twice instead of kept. */
+static void large_batch(void **state) {
+    problem p;
+    (void)state;
+    create(&p, 520, 3, 5);
+    assert_true(p.N > 1024);
+    check(&p);
+    destroy(&p);
+}
+
+static void without_positives(void **state) {
+    problem p;
+    (void)state;
+    create(&p, 9, 6, 2);
+    p.o.ibn_threshold = INFINITY;
+    p.o.isp = 0;
+    assert_true(solve(&p, NULL) == 0.0);
+    for (size_t i = 0; i < 2 * p.B * p.D; i++)
+        assert_true(p.grad[i] == 0.0);
+    destroy(&p);
+}
+
+/* A positive pair of two equal texts counts twice, also when the pair's vectors differ (dropout). */
+static void equal_pair_has_target_two(void **state) {
+    problem p;
+    (void)state;
+    create(&p, 3, 4, 8);
+    for (size_t u = 0; u < p.N; u++)
+        p.group[u] = (uint32_t)(u < 2 ? 0 : u);
+    p.label[0] = 5.0;
+    p.label[1] = p.label[2] = 0.0;
+    double twice = solve(&p, NULL);
+    p.o.isp = 0;
+    double once = solve(&p, NULL);
+    assert_true(once > 0.0 && twice == 2.0 * once);
+    destroy(&p);
+}
+
+/* Zero vectors have cosine 0 with everything and no gradient. */
+static void zero_vectors(void **state) {
+    problem p;
+    (void)state;
+    create(&p, 4, 6, 3);
+    for (size_t i = 0; i < p.B; i++)
+        p.label[i] = 5.0;
+    memset(p.v, 0, p.D * sizeof *p.v); /* x0 */
+    double loss = solve(&p, NULL);
+    assert_true(isfinite(loss) && loss > 0.0);
+    for (size_t k = 0; k < p.D; k++)
+        assert_true(p.grad[k] == 0.0);
+    memset(p.v, 0, 2 * p.B * p.D * sizeof *p.v);
+    p.o.isp = 0;
+    assert_true(fabs(solve(&p, NULL) - log((double)p.N - 1.0)) < 1e-14);
+    destroy(&p);
+}
+
+static void threads_change_no_bit(void **state) {
+    static const size_t sizes[] = {37, 530};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        problem p;
+        create(&p, sizes[i], 10, i);
+        double loss = solve(&p, NULL), *grad = test_malloc(2 * p.B * p.D * sizeof *grad);
+        memcpy(grad, p.grad, 2 * p.B * p.D * sizeof *grad);
+        for (size_t threads = 1; threads <= 3; threads++) {
+            aoei_pool *pool;
+            assert_int_equal(aoei_pool_create(&pool, threads, NULL), 0);
+            assert_true(solve(&p, pool) == loss);
+            assert_memory_equal(grad, p.grad, 2 * p.B * p.D * sizeof *grad);
+            aoei_pool_destroy(pool);
+        }
+        test_free(grad);
+        destroy(&p);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matches_definition),        cmocka_unit_test(large_batch),  cmocka_unit_test(without_positives),
+        cmocka_unit_test(equal_pair_has_target_two), cmocka_unit_test(zero_vectors), cmocka_unit_test(threads_change_no_bit),
+    };
+    return cmocka_run_group_tests_name("objective_ibn", tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * The flat parameter set: every slot has its place, the padding stays zero, weight
+ * decay spares exactly biases and norms, loading is exact.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+
+typedef struct set {
+    aoe_context *ctx;
+    aoei_encoder_config c;
+    aoei_arena arena;
+    aoei_params p;
+} set;
+
+static void set_create(set *s, const tiny_model *shape)
+{
+    aoei_arena plan;
+    s->ctx = tiny_context(2);
+    tiny_config(&s->c, shape);
+    aoei_arena_measure(&plan);
+    assert_int_equal(aoei_params_layout(&s->p, &s->c, &plan, NULL), 0);
+    assert_int_equal(aoei_arena_create(&s->arena, plan.used, NULL), 0);
+    memset(s->arena.base, 0xff, s->arena.size);
+    assert_int_equal(aoei_params_layout(&s->p, &s->c, &s->arena, NULL), 0);
+    assert_int_equal(s->arena.used, plan.used);
+}
+
+static void set_destroy(set *s)
+{
+    aoei_arena_destroy(&s->arena);
+    aoe_context_destroy(s->ctx);
+}
+
+/* owner[count]: slot + 1 of each element, 0 for padding. */
+static uint32_t *owners(const set *s)
+{
+    uint32_t *owner = calloc(s->p.count, sizeof *owner);
+    assert_non_null(owner);
+    for (size_t i = 0; i < s->p.n_slots; i++) {
+        const aoei_tensor t = s->p.values[i];
+        if (!t.data)
+            continue;
+        const size_t at = (size_t)(t.data - s->p.value.data);
+        assert_int_equal(at % 16, 0);
+        assert_true(t.ld == t.cols && at + t.rows * t.cols <= s->p.count);
+        for (size_t k = 0; k < t.rows * t.cols; k++) {
+            assert_int_equal(owner[at + k], 0);
+            owner[at + k] = (uint32_t)i + 1;
+        }
+        assert_int_equal(s->p.grads[i].data - s->p.grad.data, at);
+        assert_int_equal(s->p.ms[i].data - s->p.m.data, at);
+        assert_int_equal(s->p.vs[i].data - s->p.v.data, at);
+    }
+    return owner;
+}
+
+static void check_layout(const tiny_model *shape)
+{
+    set s;
+    set_create(&s, shape);
+    uint32_t *owner = owners(&s);
+    size_t owned = 0, range = 0;
+    for (size_t i = 0; i < s.p.count; i++) {
+        owned += owner[i] > 0;
+        while (range < s.p.n_no_decay && s.p.no_decay[2 * range + 1] <= i)
+            range++;
+        const int spared = range < s.p.n_no_decay && s.p.no_decay[2 * range] <= i;
+        aoei_slot d;
+        if (!owner[i])
+            continue;
+        aoei_slot_describe(&s.c, owner[i] - 1, &d);
+        assert_int_equal(spared, d.vector);
+        assert_int_equal(spared, strstr(d.name, ".bias") != NULL || strstr(d.name, "LayerNorm") != NULL);
+    }
+    assert_int_equal(owned, aoei_parameter_count(&s.c));
+    for (size_t i = 1; i < s.p.n_no_decay; i++)
+        assert_true(s.p.no_decay[2 * i] > s.p.no_decay[2 * i - 1]);
+    assert_int_equal(s.p.values[AOEI_W_TOKEN_TYPE].data == NULL, shape->types == 0);
+    free(owner);
+    set_destroy(&s);
+}
+
+static void test_layout(void **state)
+{
+    (void)state;
+    tiny_model shape = tiny_defaults();
+    check_layout(&shape);
+    shape.types = 0;
+    shape.hidden = 15;
+    shape.heads = 3;
+    shape.intermediate = 7;
+    check_layout(&shape);
+}
+
+static void test_load(void **state)
+{
+    (void)state;
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 18;
+    set s, source;
+    set_create(&s, &shape);
+    set_create(&source, &shape);
+    tiny_fill(source.ctx, &source.p, &source.c, 4);
+    aoei_params_load(s.ctx, &s.p, source.p.values);
+    uint32_t *owner = owners(&s);
+    for (size_t i = 0; i < s.p.count; i++) {
+        if (owner[i])
+            assert_memory_equal(&s.p.value.data[i], &source.p.value.data[i], sizeof(float));
+        else
+            assert_true(s.p.value.data[i] == 0);
+        assert_true(s.p.grad.data[i] == 0 && s.p.m.data[i] == 0 && s.p.v.data[i] == 0);
+    }
+    free(owner);
+    set_destroy(&s);
+    set_destroy(&source);
+}
+
+/* An optimiser step with gradients everywhere leaves the padding alone and decays what it should. */
+static void test_update(void **state)
+{
+    (void)state;
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 18;
+    set s;
+    set_create(&s, &shape);
+    aoei_tensor_zero(s.ctx, s.p.value);
+    aoei_tensor_zero(s.ctx, s.p.grad);
+    aoei_tensor_zero(s.ctx, s.p.m);
+    aoei_tensor_zero(s.ctx, s.p.v);
+    uint32_t *owner = owners(&s);
+    for (size_t i = 0; i < s.p.count; i++)
+        if (owner[i])
+            s.p.value.data[i] = 2;
+    const aoei_adamw o = {.lr = 0.1,
+                          .beta1 = 0.9,
+                          .beta2 = 0.999,
+                          .eps = 1e-8,
+                          .weight_decay = 0.5,
+                          .grad_scale = 1,
+                          .step = 1,
+                          .no_decay = s.p.no_decay,
+                          .n_no_decay = s.p.n_no_decay};
+    aoei_adamw_step(s.ctx, s.p.value, s.p.grad, s.p.m, s.p.v, &o);
+    for (size_t i = 0; i < s.p.count; i++) {
+        aoei_slot d = {0};
+        if (owner[i])
+            aoei_slot_describe(&s.c, owner[i] - 1, &d);
+        const double want = !owner[i] ? 0 : d.decay ? 2 - 0.1 * 0.5 * 2 : 2;
+        assert_true(fabs((double)s.p.value.data[i] - want) <= 3e-7);
+    }
+    free(owner);
+    set_destroy(&s);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    tiny_model shape = tiny_defaults();
+    aoei_encoder_config c;
+    aoei_params p;
+    aoei_arena a;
+    aoe_error err = {0};
+    tiny_config(&c, &shape);
+    c.vocab = SIZE_MAX / 128; /* fits as a count, not as bytes */
+    aoei_arena_measure(&a);
+    assert_int_equal(aoei_params_layout(&p, &c, &a, &err), AOE_ENOMEM);
+    assert_int_equal(err.code, AOE_ENOMEM);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layout), cmocka_unit_test(test_load), cmocka_unit_test(test_update),
+                                       cmocka_unit_test(test_no_memory)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ * safetensors: what is written byte for byte, what is read back, and every way
+ * a header or an index can be wrong, with the message it gives.
+ */
+#include "../support/model_dir.h"
+#include "../support/support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/safetensors.h"
+
+/* A file in memory: length, header, `data` zero bytes. free() it. */
+static char *make_file(const char *header, size_t data, size_t *size) {
+    uint64_t n = strlen(header);
+    char *file = calloc(1, 8 + n + data);
+    assert_non_null(file);
+    memcpy(file, &n, 8);
+    memcpy(file + 8, header, n);
+    *size = 8 + n + data;
+    return file;
+}
+
+static void refuse(const char *header, size_t data, int code, const char *fragment) {
+    aoei_safetensors *s;
+    aoe_error err;
+    size_t size;
+    char *file = make_file(header, data, &size);
+    assert_int_equal(aoei_safetensors_open_memory(&s, file, size, "x.safetensors", &err), code);
+    assert_null(s);
+    assert_int_equal(err.code, code);
+    FRAGMENT(err, "x.safetensors: ");
+    FRAGMENT(err, fragment);
+    free(file);
+}
+
+static void writes_the_bytes_of_the_format(void **state) {
+    (void)state;
+    static const char header[] =
+        "{\"__metadata__\":{\"format\":\"pt\"},\"b\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]},"
+        "\"a\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[8,14]}}";
+    const aoei_st_entry entries[] = {{"b", AOEI_ST_F32, 2, {2, 1}}, {"a", AOEI_ST_BF16, 1, {3}}};
+    const float b[] = {1.5f, -2.0f};
+    const uint16_t a[] = {0x3f80, 0xbf80, 0};
+    char *dir = test_dir_create(), *path = test_path(dir, "x.safetensors");
+    aoei_st_writer *w;
+    assert_int_equal(aoei_st_writer_open(&w, path, entries, 2, NULL), 0);
+    assert_int_equal(aoei_st_writer_write(w, b, 5, NULL), 0);
+    assert_int_equal(aoei_st_writer_write(w, (const char *)b + 5, 3, NULL), 0);
+    assert_null(test_read(path, NULL));
+    assert_int_equal(aoei_st_writer_write(w, a, sizeof a, NULL), 0);
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    size_t size;
+    char *file = test_read(path, &size);
+    uint64_t n;
+    memcpy(&n, file, 8);
+    assert_int_equal((8 + n) % 64, 0);
+    assert_int_equal(size, 8 + n + 14);
+    assert_memory_equal(file + 8, header, strlen(header));
+    for (size_t i = 8 + strlen(header); i < 8 + n; i++)
+        assert_int_equal(file[i], ' ');
+    assert_memory_equal(file + 8 + n, b, 8);
+    assert_memory_equal(file + 16 + n, a, 6);
+    free(file);
+    free(path);
+    test_dir_remove(dir);
+}
+
+static void counts_the_bytes_it_was_told(void **state) {
+    (void)state;
+    const aoei_st_entry entry = {"a", AOEI_ST_F32, 1, {2}};
+    const float data[3] = {0};
+    char *dir = test_dir_create(), *path = test_path(dir, "x.safetensors");
+    aoei_st_writer *w;
+    aoe_error err;
+    assert_int_equal(aoei_st_writer_open(&w, path, &entry, 1, NULL), 0);
+    assert_int_equal(aoei_st_writer_write(w, data, 12, &err), AOE_EARG);
+    FRAGMENT(err, "4 bytes more than the tensors described");
+    assert_int_equal(aoei_st_writer_write(w, data, 4, NULL), 0);
+    assert_int_equal(aoei_st_writer_commit(w, &err), AOE_EARG);
+    FRAGMENT(err, "4 bytes of the tensors described were not written");
+    assert_int_equal(test_count_entries(dir), 0);
+    assert_int_equal(aoei_st_writer_open(&w, path, &entry, 1, NULL), 0);
+    aoei_st_writer_abort(w);
+    aoei_st_writer_abort(NULL);
+    assert_int_equal(test_count_entries(dir), 0);
+    free(path);
+    test_dir_remove(dir);
+}
+
+static void reads_what_is_there(void **state) {
+    (void)state;
+    size_t size;
+    char *file = make_file("{\"__metadata__\":{\"x\":\"y\"},\"w.b\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+                           "\"w.a\":{\"dtype\":\"I64\",\"shape\":[2,1],\"data_offsets\":[8,24]},"
+                           "\"none\":{\"dtype\":\"F16\",\"shape\":[0,3],\"data_offsets\":[4,4]},"
+                           "\"new\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[24,26]}}",
+                           32, &size);
+    aoei_safetensors *s;
+    assert_int_equal(aoei_safetensors_open_memory(&s, file, size, "x", NULL), 0);
+    assert_int_equal(aoei_safetensors_count(s), 4);
+    assert_string_equal(aoei_safetensors_at(s, 0)->name, "new");
+    assert_string_equal(aoei_safetensors_at(s, 3)->name, "w.b");
+    assert_null(aoei_safetensors_find(s, "w"));
+    assert_null(aoei_safetensors_find(s, "__metadata__"));
+    const aoei_st_tensor *t = aoei_safetensors_find(s, "w.a");
+    assert_non_null(t);
+    assert_int_equal(t->dtype, AOEI_ST_I64);
+    assert_int_equal(t->n_dims, 2);
+    assert_int_equal(t->shape[0], 2);
+    assert_int_equal(t->bytes, 16);
+    assert_int_equal(aoei_st_elements(t), 2);
+    assert_ptr_equal(t->data, file + size - 32 + 8);
+    assert_string_equal(aoei_safetensors_path(s, t), "x");
+    assert_int_equal(aoei_st_elements(aoei_safetensors_find(s, "w.b")), 1);
+    assert_int_equal(aoei_st_elements(aoei_safetensors_find(s, "none")), 0);
+    assert_int_equal(aoei_safetensors_find(s, "new")->dtype, AOEI_ST_OTHER);
+    assert_string_equal(aoei_st_dtype_name(AOEI_ST_BF16), "BF16");
+    assert_string_equal(aoei_st_dtype_name(AOEI_ST_OTHER), "another type");
+    aoei_safetensors_close(s);
+    aoei_safetensors_close(NULL);
+    free(file);
+}
+
+static void opens_a_file_without_tensors(void **state) {
+    (void)state;
+    size_t size;
+    char *file = make_file("{}", 0, &size);
+    aoei_safetensors *s;
+    assert_int_equal(aoei_safetensors_open_memory(&s, file, size, "x", NULL), 0);
+    assert_int_equal(aoei_safetensors_count(s), 0);
+    assert_null(aoei_safetensors_find(s, "a"));
+    aoei_safetensors_close(s);
+    free(file);
+}
+
+static void converts_halves(void **state) {
+    (void)state;
+    static const uint16_t half[] = {0x0000, 0x8000, 0x3c00, 0xc000, 0x7bff, 0x0400,
+                                    0x0001, 0x83ff, 0x7c00, 0xfc00, 0x7e00, 0x3555};
+    static const float want[] = {0.0f,     -0.0f,     1.0f, -2.0f,      65504.0f, 0x1p-14f, 0x1p-24f, -1023 * 0x1p-24f,
+                                 INFINITY, -INFINITY, NAN,  0x1.554p-2f};
+    float out[12];
+    aoei_st_tensor t = {.dtype = AOEI_ST_F16, .n_dims = 1, .shape = {12}, .data = (const unsigned char *)half, .bytes = 24};
+    aoei_st_to_float(out, &t);
+    for (size_t i = 0; i < 12; i++)
+        if (isnan(want[i]))
+            assert_true(isnan(out[i]));
+        else
+            assert_memory_equal(&out[i], &want[i], 4);
+    static const uint16_t brain[] = {0x3f80, 0xc000, 0x7f80, 0x0001};
+    static const float brain_want[] = {1.0f, -2.0f, INFINITY, 0x1p-133f};
+    t = (aoei_st_tensor){.dtype = AOEI_ST_BF16, .n_dims = 1, .shape = {4}, .data = (const unsigned char *)brain, .bytes = 8};
+    aoei_st_to_float(out, &t);
+    assert_memory_equal(out, brain_want, sizeof brain_want);
+    t = (aoei_st_tensor){
+        .dtype = AOEI_ST_F32, .n_dims = 1, .shape = {4}, .data = (const unsigned char *)brain_want, .bytes = 16};
+    aoei_st_to_float(out, &t);
+    assert_memory_equal(out, brain_want, sizeof brain_want);
+}
+
+static void refuses_bad_lengths(void **state) {
+    (void)state;
+    static const char huge[] = "\xff\xff\xff\xff\xff\xff\xff\x7f{}", longer[] = "\x03\0\0\0\0\0\0\0{}",
+                      over[] = "\x01\xe1\xf5\x05\0\0\0\0{}"; /* 100,000,001 */
+    aoei_safetensors *s;
+    aoe_error err;
+    assert_int_equal(aoei_safetensors_open_memory(&s, huge, 0, "x", &err), AOE_EFORMAT);
+    FRAGMENT(err, "x: truncated: 0 bytes are no safetensors file");
+    assert_int_equal(aoei_safetensors_open_memory(&s, huge, 7, "x", &err), AOE_EFORMAT);
+    FRAGMENT(err, "x: truncated: 7 bytes");
+    assert_int_equal(aoei_safetensors_open_memory(&s, huge, 10, "x", &err), AOE_EFORMAT);
+    FRAGMENT(err, "x: oversized header: 9223372036854775807 bytes, at most 100000000 are allowed");
+    assert_int_equal(aoei_safetensors_open_memory(&s, over, 10, "x", &err), AOE_EFORMAT);
+    FRAGMENT(err, "x: oversized header: 100000001 bytes, at most 100000000");
+    assert_int_equal(aoei_safetensors_open_memory(&s, longer, 10, "x", &err), AOE_EFORMAT);
+    FRAGMENT(err, "x: oversized header: 3 bytes, but 2 follow its length");
+    assert_null(s);
+}
+
+static void refuses_bad_headers(void **state) {
+    (void)state;
+    refuse("{\"a\":", 8, AOE_EFORMAT, "the header is not valid JSON at byte 13");
+    refuse("[]", 8, AOE_EFORMAT, "the header is not a JSON object");
+    refuse(
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+        8, AOE_EFORMAT, "duplicate");
+    refuse(
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+        8, AOE_EFORMAT, "tensors 'a' and 'b' overlap");
+    refuse(
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+        8, AOE_EFORMAT, "overlap");
+}
+
+static void refuses_bad_tensors(void **state) {
+    (void)state;
+    refuse("{\"a\":7}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
+    refuse("{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no dtype");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'a' has no shape");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 8, AOE_EFORMAT, "tensor 'a' has no valid data_offsets");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 8, AOE_EFORMAT, "no valid data_offsets");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]}}", 8, AOE_EFORMAT, "no valid data_offsets");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4.0]}}", 8, AOE_EFORMAT, "no valid data_offsets");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+           "impossible shape (dimension 0)");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+           "impossible shape (dimension 1)");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "has 4 bytes");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
+           "tensor 'a' of F32 has 4 bytes, its shape needs 8");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 8, AOE_EUNSUPPORTED,
+           "9 dimensions");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[4,20]}}", 10, AOE_EFORMAT,
+           "truncated: tensor 'a' wants 16 bytes at offset 4, 6 are present");
+    refuse("{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10,
+           AOE_EFORMAT, "truncated: tensor 'a' wants 1 bytes at offset 9223372036854775806, 0 are present");
+    refuse("{\"evil\\nname\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT, "tensor 'evil?name'");
+}
+
+static void write_shard(const char *dir, const char *name, const char *tensor, float value) {
+    const aoei_st_entry entries[] = {{tensor, AOEI_ST_F32, 1, {1}}, {"both", AOEI_ST_F32, 1, {1}}};
+    char *path = test_path(dir, name);
+    aoei_st_writer *w;
+    assert_int_equal(aoei_st_writer_open(&w, path, entries, 2, NULL), 0);
+    assert_int_equal(aoei_st_writer_write(w, &value, 4, NULL), 0);
+    assert_int_equal(aoei_st_writer_write(w, &value, 4, NULL), 0);
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(path);
+}
+
+static int open_index(const char *dir, const char *index, aoei_safetensors **s, aoe_error *err) {
+    free(test_write_text(dir, "model.safetensors.index.json", index));
+    return aoei_safetensors_open_dir(s, dir, err);
+}
+
+static void reads_shards(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_safetensors *s;
+    aoe_error err;
+    float v;
+    assert_int_equal(aoei_safetensors_open_dir(&s, dir, &err), AOE_ENOENT);
+    FRAGMENT(err, "no model.safetensors and no model.safetensors.index.json");
+    write_shard(dir, "one.safetensors", "a", 1);
+    write_shard(dir, "two.safetensors", "b", 2);
+    assert_int_equal(
+        open_index(dir, "{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"two.safetensors\",\"both\":\"two.safetensors\"}}",
+                   &s, &err),
+        0);
+    assert_int_equal(aoei_safetensors_count(s), 3);
+    aoei_st_to_float(&v, aoei_safetensors_find(s, "both"));
+    assert_true(v == 2);
+    assert_non_null(strstr(aoei_safetensors_path(s, aoei_safetensors_find(s, "a")), "/one.safetensors"));
+    aoei_safetensors_close(s);
+    test_dir_remove(dir);
+}
+
+static void refuses_bad_indexes(void **state) {
+    (void)state;
+    static const struct {
+        const char *index, *fragment;
+        int code;
+    } cases[] = {
+        {"{", "index.json:1: ", AOE_EFORMAT},
+        {"{}", "no weight_map", AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "weight_map of 'a' is not a plain file name", AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":\"/one.safetensors\"}}", "not a plain file name", AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":\"..\"}}", "not a plain file name", AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":\"\"}}", "not a plain file name", AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":7}}", "not a plain file name", AOE_EFORMAT},
+        {"{\"weight_map\":{\"a\":\"three.safetensors\"}}", "three.safetensors", AOE_ENOENT},
+        {"{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"one.safetensors\"}}", "tensor 'b' is not in one.safetensors",
+         AOE_EFORMAT},
+    };
+    char *dir = test_dir_create();
+    write_shard(dir, "one.safetensors", "a", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_safetensors *s;
+        aoe_error err;
+        assert_int_equal(open_index(dir, cases[i].index, &s, &err), cases[i].code);
+        assert_null(s);
+        FRAGMENT(err, cases[i].fragment);
+    }
+    test_dir_remove(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_the_bytes_of_the_format),
+        cmocka_unit_test(counts_the_bytes_it_was_told),
+        cmocka_unit_test(reads_what_is_there),
+        cmocka_unit_test(opens_a_file_without_tensors),
+        cmocka_unit_test(converts_halves),
+        cmocka_unit_test(refuses_bad_lengths),
+        cmocka_unit_test(refuses_bad_headers),
+        cmocka_unit_test(refuses_bad_tensors),
+        cmocka_unit_test(reads_shards),
+        cmocka_unit_test(refuses_bad_indexes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

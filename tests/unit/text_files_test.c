@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ * Tokenizer files: both sets give the same tokenizer, options and odd files are
+ * read as Hugging Face reads them, the rest is refused by name; saving.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tokenizers.h"
+#include "text/tokenizer.h"
+
+#define SPECIALS "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
+
+static aoe_tokenizer *vocab(const char *text, const char *config, const char *map, const char *added) {
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    aoei_vocab_files files = {.vocab = aoe_text_of(text),
+                              .config = aoe_text_of(config),
+                              .special_map = aoe_text_of(map),
+                              .added_tokens = aoe_text_of(added)};
+    if (aoei_tokenizer_parse_vocab(&t, &files, "dir", &err))
+        fail_msg("%s", err.message);
+    return t;
+}
+
+static void expect(const char *text, const char *config, const char *input, const char *want) {
+    aoe_tokenizer *t = vocab(text, config, NULL, NULL);
+    assert_string_equal(test_tokens(t, input, NULL), want);
+    aoe_tokenizer_close(t);
+}
+
+static void test_vocab_lines(void **state) {
+    (void)state;
+    aoe_tokenizer *t = vocab("[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n\r\nb\r\na\r\nlast", NULL, NULL, NULL);
+    assert_int_equal(aoei_tokenizer_id(t, "b", 1), 7);
+    assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* the later line */
+    assert_null(aoe_tokenizer_token(t, 5).data);
+    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line has a number and no token */
+    assert_int_equal(aoei_tokenizer_id(t, "last", 4), 9);
+    assert_int_equal(aoe_tokenizer_vocab_size(t), 10);
+    aoe_tokenizer_close(t);
+}
+
+static void test_config(void **state) {
+    (void)state;
+    expect(SPECIALS "e\nE\n\xc3\xa9\n", NULL, "E \xc3\xa9", "[CLS] e e [SEP]");
+    expect(SPECIALS "e\nE\n\xc3\xa9\n", "{\"do_lower_case\": false}", "E \xc3\xa9", "[CLS] E \xc3\xa9 [SEP]");
+    expect(SPECIALS "e\nE\n\xc3\xa9\n", "{\"do_lower_case\": false, \"strip_accents\": true}", "E \xc3\xa9", "[CLS] E e [SEP]");
+    expect(SPECIALS "e\nE\n\xc3\xa9\n", "{\"strip_accents\": false}", "E \xc3\x89", "[CLS] e \xc3\xa9 [SEP]");
+    expect(SPECIALS "a\n##\xe4\xb8\xad\n\xe4\xb8\xad\n", "{\"tokenize_chinese_chars\": false}", "a\xe4\xb8\xad",
+           "[CLS] a ##\xe4\xb8\xad [SEP]");
+    expect(SPECIALS "a\n##\xe4\xb8\xad\n\xe4\xb8\xad\n", "{\"tokenizer_class\": \"BertTokenizerFast\"}", "a\xe4\xb8\xad",
+           "[CLS] a \xe4\xb8\xad [SEP]");
+    expect(
+        "<p>\n<u>\n<s>\n</s>\na\n",
+        "{\"pad_token\":\"<p>\",\"unk_token\":{\"content\":\"<u>\"},\"cls_token\":\"<s>\",\"sep_token\":{\"content\":\"</s>\","
+        "\"lstrip\":false},\"mask_token\":\"<none>\",\"model_max_length\":1000000000000000019884624838656,"
+        "\"never_split\":[\"x\"],\"do_basic_tokenize\":true}",
+        "a b</s>", "<s> a <u> </s> </s>");
+    expect("a\nb\n[UNK]\n", NULL, "a b c", "a b [UNK]"); /* static models have no [CLS] and [SEP] */
+}
+
+static void test_more_tokens(void **state) {
+    (void)state;
+    static const char text[] = SPECIALS "a\nb\n";
+    aoe_tokenizer *t = vocab(text,
+                             "{\"added_tokens_decoder\":{\"8\":{\"content\":\"[Y]\",\"special\":true},"
+                             "\"7\":{\"content\":\"Xx\",\"special\":false,\"normalized\":true,\"single_word\":true},"
+                             "\"2\":{\"content\":\"[CLS]\",\"special\":true}},\"additional_special_tokens\":[\"[Y]\",\"[Z]\"],"
+                             "\"unk_token\":\"[UNK]\"}",
+                             "{\"unk_token\": \"a\"}", NULL);
+    assert_string_equal(test_tokens(t, "a xX [Y][Z] axx zz", NULL), "[CLS] a Xx [Y] [Z] [UNK] [UNK] [SEP]");
+    assert_int_equal(aoei_tokenizer_id(t, "Xx", 2), 7); /* in the order of their ids */
+    assert_int_equal(aoei_tokenizer_id(t, "[Y]", 3), 8);
+    assert_int_equal(aoei_tokenizer_id(t, "[Z]", 3), 9);
+    aoe_tokenizer_close(t);
+    /* the older files: special_tokens_map.json wins over tokenizer_config.json, added_tokens.json numbers from the end */
+    t = vocab(text, "{\"unk_token\": \"[UNK]\"}", "{\"unk_token\": {\"content\": \"b\"}}", "{\"Two\": 8, \"One\": 7}");
+    assert_string_equal(test_tokens(t, "a zz oneTWO", NULL), "[CLS] a b One Two [SEP]");
+    assert_int_equal(aoei_tokenizer_id(t, "Two", 3), 8);
+    aoe_tokenizer_close(t);
+}
+
+static void refuse_json(const char *json, int code, const char *part) {
+    aoe_tokenizer *t = (aoe_tokenizer *)&t;
+    aoe_error err = {0};
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "tokenizer.json", &err), code);
+    assert_null(t);
+    if (strncmp(err.message, "tokenizer.json", 14) != 0 || !strstr(err.message, part))
+        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+}
+
+#define MODEL "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1}}"
+
+static void test_json_refused(void **state) {
+    (void)state;
+    refuse_json("", AOE_EFORMAT, "empty");
+    refuse_json("[]", AOE_EFORMAT, "not a JSON object");
+    refuse_json("{\"model\": ", AOE_EFORMAT, "tokenizer.json:1");
+    refuse_json("{\"version\":\"2.0\"," MODEL "}", AOE_EUNSUPPORTED, "version \"2.0\"");
+    refuse_json("{}", AOE_EFORMAT, "\"model\"");
+    refuse_json("{\"model\":{\"type\":\"BPE\"}}", AOE_EUNSUPPORTED, "model \"BPE\"");
+    refuse_json("{\"model\":{\"type\":\"WordPiece\"}}", AOE_EFORMAT, "\"vocab\"");
+    refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":\"b\"}}}", AOE_EFORMAT, "\"a\"");
+    refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}", AOE_EFORMAT, "id -1");
+    refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":99999999}}}", AOE_EFORMAT, "id 99999999");
+    refuse_json("{\"normalizer\":{\"type\":\"NFKC\"}," MODEL "}", AOE_EUNSUPPORTED, "normalizer \"NFKC\"");
+    refuse_json("{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":1}," MODEL "}", AOE_EFORMAT, "\"lowercase\"");
+    refuse_json("{\"normalizer\":{}," MODEL "}", AOE_EFORMAT, "\"type\"");
+    refuse_json("{\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL "}", AOE_EUNSUPPORTED, "pre_tokenizer \"Metaspace\"");
+    refuse_json("{\"pre_tokenizer\":7," MODEL "}", AOE_EFORMAT, "\"pre_tokenizer\"");
+    refuse_json("{\"post_processor\":{\"type\":\"RobertaProcessing\"}," MODEL "}", AOE_EUNSUPPORTED, "\"RobertaProcessing\"");
+    refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}", AOE_EUNSUPPORTED,
+                "exactly once");
+    refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}]}," MODEL "}",
+                AOE_EUNSUPPORTED, "exactly once");
+    refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[X]\"}}]}," MODEL
+                "}",
+                AOE_EFORMAT, "\"[X]\"");
+    refuse_json("{\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":[\"[CLS]\"]}," MODEL "}", AOE_EFORMAT, "id");
+    refuse_json("{\"added_tokens\":{}," MODEL "}", AOE_EFORMAT, "\"added_tokens\"");
+    refuse_json("{\"added_tokens\":[{\"id\":1}]," MODEL "}", AOE_EFORMAT, "\"content\"");
+    refuse_json("{\"added_tokens\":[{\"content\":\"a\",\"special\":\"yes\"}]," MODEL "}", AOE_EFORMAT, "\"special\"");
+    refuse_json(
+        "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"added_tokens\":[{\"content\":\"\\u200b\",\"normalized\":true}]," MODEL
+        "}",
+        AOE_EFORMAT, "empty after normalisation");
+}
+
+static void test_other_components(void **state) {
+    (void)state;
+    aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
+        .words = "a", .post_processor = "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]}"});
+    assert_string_equal(test_tokens(t, "a", NULL), "[CLS] a [SEP]");
+    aoe_tokenizer_close(t);
+    t = test_tokenizer(&(test_tokenizer_spec){.words = "a A", .post_processor = "null", .normalizer = "null"});
+    assert_string_equal(test_tokens(t, "A a", NULL), "A a");
+    aoe_tokenizer_close(t);
+    /* a model without its type, without an unknown token, without a pre-tokenizer */
+    static const char json[] = "{\"model\":{\"max_input_chars_per_word\":3,\"vocab\":{\"a b\":0,\"##c\":1}}}";
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
+    assert_string_equal(test_tokens(t, "a b", NULL), "a b");
+    aoe_ids ids = {0};
+    aoe_error err = {0};
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("xyz"), NULL, &ids, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "\"xyz\""));
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a bc"), NULL, &ids, &err), AOE_EFORMAT); /* four characters */
+    aoe_ids_free(&ids);
+    aoe_tokenizer_close(t);
+}
+
+static void refuse_vocab(const char *text, const char *config, int code, const char *part) {
+    aoe_tokenizer *t = (aoe_tokenizer *)&t;
+    aoe_error err = {0};
+    aoei_vocab_files files = {.vocab = aoe_text_of(text), .config = aoe_text_of(config)};
+    assert_int_equal(aoei_tokenizer_parse_vocab(&t, &files, "dir", &err), code);
+    assert_null(t);
+    if (strncmp(err.message, "dir/", 4) != 0 || !strstr(err.message, part))
+        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+}
+
+static void test_vocab_refused(void **state) {
+    (void)state;
+    refuse_vocab("", NULL, AOE_EFORMAT, "vocab.txt: the vocabulary is empty");
+    refuse_vocab("ab\n\xff\n", NULL, AOE_EFORMAT, "byte 3");
+    refuse_vocab("[CLS]\na\n", NULL, AOE_EFORMAT, "\"[SEP]\"");
+    refuse_vocab(SPECIALS, "{\"tokenizer_class\":\"BertJapaneseTokenizer\"}", AOE_EUNSUPPORTED, "\"BertJapaneseTokenizer\"");
+    refuse_vocab(SPECIALS, "{\"do_lower_case\":\"yes\"}", AOE_EFORMAT, "\"do_lower_case\"");
+    refuse_vocab(SPECIALS, "{\"cls_token\":[]}", AOE_EFORMAT, "\"cls_token\"");
+    refuse_vocab(SPECIALS, "[]", AOE_EFORMAT, "tokenizer_config.json: not a JSON object");
+    refuse_vocab(SPECIALS, "{\"added_tokens_decoder\":{\"5\":{}}}", AOE_EFORMAT, "\"5\"");
+    refuse_vocab(SPECIALS, "{\"additional_special_tokens\":[7]}", AOE_EFORMAT, "additional_special_tokens");
+}
+
+static void test_directories(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *copy = test_dir_create();
+    aoe_tokenizer *t = NULL;
+    aoe_error err = {0};
+    assert_int_equal(aoe_tokenizer_open(&t, "/nowhere/at/all", &err), AOE_ENOENT);
+    assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, "tokenizer.json"));
+    assert_non_null(strstr(err.message, "vocab.txt"));
+    assert_int_equal(aoei_tokenizer_open_optional(&t, dir, &err), 0);
+    assert_null(t);
+    free(test_write_text(dir, "tokenizer.model", "x"));
+    assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "tokenizer.model"));
+    /* vocab.txt alone, then with a tokenizer.json, which wins */
+    free(test_write_text(dir, "vocab.txt", SPECIALS "from_vocab\nfrom\n_\nvocab\n"));
+    free(test_write_text(dir, "tokenizer_config.json", "{\"do_lower_case\": true }"));
+    assert_int_equal(aoe_tokenizer_open(&t, dir, &err), 0);
+    assert_string_equal(test_tokens(t, "FROM_vocab", NULL), "[CLS] from _ vocab [SEP]");
+    aoe_tokenizer_close(t);
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "json"});
+    free(test_write_text(dir, "tokenizer.json", json));
+    assert_int_equal(aoe_tokenizer_open(&t, dir, &err), 0);
+    assert_string_equal(test_tokens(t, "json", NULL), "[CLS] json [SEP]");
+    /* the copies are the files as they were, even when the source is gone */
+    test_dir_remove(dir);
+    assert_int_equal(aoei_tokenizer_save(t, copy, &err), 0);
+    aoe_tokenizer_close(t);
+    assert_int_equal(test_count_entries(copy), 3);
+    char *path = test_path(copy, "tokenizer.json"), *again = test_read(path, NULL);
+    assert_string_equal(again, json);
+    free(again);
+    free(path);
+    path = test_path(copy, "tokenizer_config.json");
+    again = test_read(path, NULL);
+    assert_string_equal(again, "{\"do_lower_case\": true }");
+    free(again);
+    free(path);
+    free(json);
+    test_dir_remove(copy);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vocab_lines),  cmocka_unit_test(test_config),           cmocka_unit_test(test_more_tokens),
+        cmocka_unit_test(test_json_refused), cmocka_unit_test(test_other_components), cmocka_unit_test(test_vocab_refused),
+        cmocka_unit_test(test_directories),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ * The WordPiece model, its vocabulary and its trie: against a plain greedy
+ * search on random vocabularies, and the rules one by one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tokenizers.h"
+#include "base/random.h"
+#include "text/tokenizer.h"
+#include "text/wordpiece.h"
+
+static void test_rules(void **state) {
+    (void)state;
+    aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){.words = "un ##aff ##able ##a ##ff affable u ##n , ! é ##é"});
+    assert_string_equal(test_tokens(t, "unaffable", NULL), "[CLS] un ##aff ##able [SEP]");
+    assert_string_equal(test_tokens(t, "UNAFF", NULL), "[CLS] un ##aff [SEP]");
+    assert_string_equal(test_tokens(t, "un,affable!!", NULL), "[CLS] un , affable ! ! [SEP]");
+    assert_string_equal(test_tokens(t, "unx un", NULL), "[CLS] [UNK] un [SEP]"); /* a bad end makes the whole word unknown */
+    assert_string_equal(test_tokens(t, "x", NULL), "[CLS] [UNK] [SEP]");
+    assert_string_equal(test_tokens(t, "unaf", NULL), "[CLS] [UNK] [SEP]"); /* greedy: no other way is tried */
+    assert_string_equal(test_tokens(t, "", NULL), "[CLS] [SEP]");
+    assert_string_equal(test_tokens(t, " \t\n ", NULL), "[CLS] [SEP]");
+    assert_string_equal(test_tokens_n(t, "un\0un", 5, NULL), "[CLS] [UNK] [SEP]"); /* NUL is cleaned away: "unun" */
+    assert_string_equal(test_tokens(t, "un", &(aoe_encode_options){.no_specials = 1}), "un");
+    assert_string_equal(aoe_tokenizer_kind(t), "WordPiece");
+    assert_int_equal(aoe_tokenizer_vocab_size(t), 17);
+    assert_int_equal(aoei_tokenizer_id(t, "##able", 6), 7);
+    assert_int_equal(aoei_tokenizer_id(t, "##ab", 4), -1);
+    assert_null(aoe_tokenizer_token(t, 17).data);
+    assert_null(aoe_tokenizer_token(t, -1).data);
+    aoe_tokenizer_close(t);
+}
+
+/* 100 characters are a word, 101 are not; characters, not bytes. */
+static void test_long_words(void **state) {
+    (void)state;
+    aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
+        .words = "a ##a é ##é", .normalizer = "{\"type\":\"BertNormalizer\",\"strip_accents\":false,\"lowercase\":false}"});
+    char text[512];
+    for (int accent = 0; accent < 2; accent++) {
+        for (size_t n = 99; n < 103; n++) {
+            const char *c = accent ? "é" : "a";
+            aoe_ids ids = {0};
+            text[0] = 0;
+            for (size_t i = 0; i < n; i++)
+                strcat(text, c);
+            assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), NULL, &ids, NULL), 0);
+            assert_int_equal(ids.n, n <= 100 ? n + 2 : 3);
+            if (n > 100)
+                assert_int_equal(ids.id[1], 1);
+            aoe_ids_free(&ids);
+        }
+    }
+    aoe_tokenizer_close(t);
+}
+
+typedef struct word_list {
+    char token[64][16];
+    size_t n;
+} word_list;
+
+static int find(const word_list *l, const char *s, size_t len) {
+    for (size_t i = 0; i < l->n; i++)
+        if (strlen(l->token[i]) == len && memcmp(l->token[i], s, len) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* The definition, as slow as it is short: every end from the right. */
+static size_t slow(const word_list *l, const char *word, int32_t *out) {
+    size_t len = strlen(word), n = 0;
+    char buffer[64];
+    for (size_t start = 0; start < len;) {
+        int id = -1;
+        size_t end = len;
+        for (; end > start && id < 0; end -= id < 0) {
+            size_t prefix = start ? 2 : 0;
+            memcpy(buffer, "##", 2);
+            memcpy(buffer + prefix, word + start, end - start);
+            id = find(l, buffer, prefix + end - start);
+        }
+        if (id < 0) {
+            out[0] = 0;
+            return 1;
+        }
+        out[n++] = id;
+        start = end;
+    }
+    return n;
+}
+
+static void test_against_definition(void **state) {
+    (void)state;
+    aoei_rng r;
+    aoei_rng_init(&r, 7, AOEI_STREAM_TEST, 0);
+    for (int round = 0; round < 200; round++) {
+        word_list l = {.token = {"[UNK]"}, .n = 1};
+        aoei_wordpiece w = {0};
+        for (size_t i = 1; i < 40; i++) {
+            char token[16] = "";
+            size_t n = 1 + aoei_rng_below(&r, 4), at = aoei_rng_below(&r, 2) * 2;
+            memcpy(token, "##", at);
+            for (size_t c = 0; c < n; c++)
+                token[at + c] = (char)('a' + aoei_rng_below(&r, 3));
+            if (find(&l, token, strlen(token)) < 0)
+                strcpy(l.token[l.n++], token);
+        }
+        for (size_t i = 0; i < l.n; i++)
+            assert_int_equal(aoei_vocab_add(&w.vocab, l.token[i], strlen(l.token[i]), (int64_t)i, NULL), 0);
+        aoei_wordpiece_finish(&w, "[UNK]", 5, "##", 2, 100);
+        for (int k = 0; k < 200; k++) {
+            char word[32] = "";
+            int32_t want[32];
+            size_t n = 1 + aoei_rng_below(&r, 12);
+            for (size_t c = 0; c < n; c++)
+                word[c] = (char)('a' + aoei_rng_below(&r, 3));
+            aoe_ids ids = {0};
+            aoei_token_list list = {.ids = &ids};
+            assert_int_equal(aoei_wordpiece_encode(&w, word, 0, n, &list, NULL), 0);
+            size_t n_want = slow(&l, word, want);
+            assert_int_equal(ids.n, n_want);
+            assert_memory_equal(ids.id, want, n_want * sizeof *want);
+            aoe_ids_free(&ids);
+        }
+        aoei_wordpiece_free(&w);
+    }
+}
+
+static void test_vocabulary(void **state) {
+    (void)state;
+    aoei_vocab v = {0};
+    aoe_error err = {0};
+    assert_int_equal(aoei_vocab_add(&v, "one", 3, 4, &err), 0);
+    assert_int_equal(aoei_vocab_add(&v, "two", 3, 9, &err), 0);
+    assert_int_equal(aoei_vocab_add(&v, "one", 3, 7, &err), 0); /* the later id counts, the earlier has no token */
+    assert_int_equal(aoei_vocab_id(&v, "one", 3), 7);
+    assert_null(aoei_vocab_token(&v, 4).data);
+    assert_int_equal(aoei_vocab_token(&v, 7).len, 3);
+    assert_int_equal(v.n_ids, 10);
+    assert_int_equal(v.n_tokens, 2);
+    assert_int_equal(aoei_vocab_add(&v, "x", 1, -1, &err), AOE_EFORMAT);
+    assert_int_equal(aoei_vocab_add(&v, "x", 1, (int64_t)AOEI_VOCAB_MAX_ID + 1, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "\"x\""));
+    assert_int_equal(aoei_vocab_add(&v, "\xff", 1, 1, &err), AOE_EFORMAT);
+    aoei_vocab_free(&v);
+    assert_int_equal(aoei_vocab_id(&v, "one", 3), -1);
+}
+
+/* Ten thousand random keys, some of them prefixes of others, all found again and nothing else. */
+static void test_trie(void **state) {
+    (void)state;
+    enum { N = 10000 };
+    static char key[N][12];
+    aoei_trie t = {0};
+    aoei_rng r;
+    aoei_rng_init(&r, 11, AOEI_STREAM_TEST, 0);
+    for (int i = 0; i < N; i++) {
+        size_t n = 1 + aoei_rng_below(&r, 10);
+        for (size_t c = 0; c < n; c++)
+            key[i][c] = (char)(1 + aoei_rng_below(&r, 255));
+        assert_int_equal(aoei_trie_add(&t, key[i], n, i, 1, NULL), 0);
+    }
+    for (int i = 0; i < N; i++) {
+        int32_t found = aoei_trie_find(&t, key[i], strlen(key[i]));
+        assert_true(found >= 0 && found <= i);
+        assert_string_equal(key[found], key[i]); /* the first of equal keys was kept */
+    }
+    for (int i = 0; i < N; i++) {
+        char other[13];
+        size_t n = strlen(key[i]);
+        memcpy(other, key[i], n);
+        other[n] = '\0'; /* a byte no key holds */
+        assert_int_equal(aoei_trie_find(&t, other, n + 1), -1);
+    }
+    aoei_trie_free(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),      cmocka_unit_test(test_long_words), cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_vocabulary), cmocka_unit_test(test_trie),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

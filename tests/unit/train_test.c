@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT
+ * Training from start to end: the same bits for any number of threads, what events
+ * say, schedules, accumulation, what lands in the output directory. Mistakes and their messages are
+ * in train_input_test.c, stopping and going on in train_resume_test.c.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "model/model.h"
+
+static void test_threads(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"one", "two", "three"};
+    train_run r;
+    train_run_create(&r);
+    r.o.accumulate = 2;
+    r.o.eval_every = 2;
+    char *weights = NULL, *settings = NULL;
+    size_t size = 0;
+    for (size_t threads = 1; threads <= 3; threads++) {
+        train_run_output(&r, names[threads - 1]);
+        train_run_ok(&r, threads);
+        if (threads == 1) {
+            weights = train_run_read(&r, "model.safetensors", &size);
+            settings = train_run_read(&r, "aoe.json", NULL);
+        }
+        train_run_same(&r, weights, size, settings);
+    }
+    train_run_output(&r, "seed");
+    r.o.seed = 43;
+    train_run_ok(&r, 1);
+    char *other = train_run_read(&r, "model.safetensors", NULL);
+    assert_true(memcmp(weights, other, size) != 0);
+    free(other);
+    free(weights);
+    free(settings);
+    train_run_destroy(&r);
+}
+
+static const aoe_train_event *next(const train_run *r, size_t *at, aoe_train_event_kind kind, size_t step)
+{
+    assert_true(*at < r->n);
+    const aoe_train_event *e = &r->events[(*at)++];
+    assert_int_equal(e->kind, kind);
+    assert_int_equal(e->step, step);
+    assert_int_equal(e->steps, 12);
+    assert_true(e->seconds >= 0);
+    return e;
+}
+
+static void check_step(const aoe_train_event *e)
+{
+    const aoe_objective_result *l = &e->loss;
+    assert_true(isfinite(l->total) && l->cosine > 0 && l->ibn >= 0 && l->angle > 0);
+    assert_true(fabs(l->total - (l->cosine + l->ibn + l->angle)) <= 1e-12 * l->total);
+    assert_true(e->grad_norm > 0 && e->tokens_per_second > 0 && e->pairs_per_second > 0);
+    assert_true(fabs(e->epoch - (double)e->step / 6) < 1e-12);
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    train_run_ok(&r, 2);
+    size_t at = 0;
+    const aoe_train_event *e = next(&r, &at, AOE_TRAIN_START, 0);
+    assert_int_equal(e->pairs, TRAIN_PAIRS);
+    assert_true(fabs(e->ibn_threshold - 4) < 1e-12); /* labels 0 to 5 */
+    assert_true(isnan(e->best_score));
+    double best = -2;
+    size_t best_step = 0, positive[2] = {0, 0};
+    for (size_t step = 1; step <= 12; step++) {
+        e = next(&r, &at, AOE_TRAIN_STEP, step);
+        check_step(e);
+        positive[(step - 1) / 6] += e->loss.positive_pairs;
+        if (step % 4 == 0) {
+            e = next(&r, &at, AOE_TRAIN_EVAL, step);
+            if (e->score > best) {
+                best = e->score;
+                best_step = step;
+            }
+            assert_true(e->best_score == best);
+            assert_int_equal(e->best_step, best_step);
+        }
+        if (step % 3 == 0)
+            next(&r, &at, AOE_TRAIN_CHECKPOINT, step);
+    }
+    e = next(&r, &at, AOE_TRAIN_DONE, 12);
+    assert_true(e->score == best && e->best_score == best && e->best_step == best_step);
+    assert_int_equal(at, r.n);
+    /* every pair once an epoch, the last short batch included: labels 4 and 5 of 22 pairs in cycles of 6 */
+    assert_int_equal(positive[0], 6);
+    assert_int_equal(positive[1], 6);
+    train_run_destroy(&r);
+}
+
+static void check_rates(train_run *r, const char *name, double warmup, double expected_warmup)
+{
+    train_run_output(r, name);
+    r->o.warmup = warmup;
+    r->n = 0;
+    train_run_ok(r, 1);
+    size_t step = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->events[i].kind != AOE_TRAIN_STEP)
+            continue;
+        const double k = (double)step++;
+        const double share = k < expected_warmup ? (k + 1) / expected_warmup : (12 - k) / (12 - expected_warmup);
+        assert_true(fabs(r->events[i].lr - 1e-3 * share) < 1e-15);
+    }
+    assert_int_equal(step, 12);
+}
+
+static void test_schedule(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.evaluate = NULL;
+    r.o.save_every = 0;
+    check_rates(&r, "none", 0, 0);
+    check_rates(&r, "share", 0.25, 3);
+    check_rates(&r, "steps", 5, 5);
+    check_rates(&r, "one", 1, 1);
+    check_rates(&r, "longer", 100, 100);
+    train_run_destroy(&r);
+}
+
+static void check_steps(train_run *r, const char *name, size_t steps, double epochs)
+{
+    train_run_output(r, name);
+    r->n = 0;
+    train_run_ok(r, 1);
+    const aoe_train_event *last = &r->events[r->n - 1];
+    assert_int_equal(last->kind, AOE_TRAIN_DONE);
+    assert_int_equal(last->step, steps);
+    assert_int_equal(last->steps, steps);
+    assert_true(fabs(last->epoch - epochs) < 1e-12);
+    assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), steps);
+}
+
+static void test_step_counts(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.evaluate = NULL;
+    r.o.save_every = 0;
+    check_steps(&r, "plain", 12, 2);
+    assert_int_equal(train_run_count(&r, AOE_TRAIN_CHECKPOINT), 2); /* at the end of each epoch */
+    r.o.accumulate = 2;
+    check_steps(&r, "accumulate", 6, 2); /* 22 pairs: 8 + 8 + 6 */
+    size_t positive = 0;
+    for (size_t i = 0; i < r.n; i++)
+        positive += r.events[i].loss.positive_pairs;
+    assert_int_equal(positive, 12);
+    r.o.accumulate = 1;
+    r.o.batch_size = 1000;
+    check_steps(&r, "whole", 2, 2);
+    r.o.batch_size = 4;
+    r.o.max_steps = 5;
+    check_steps(&r, "fewer", 5, 5.0 / 6);
+    r.o.max_steps = 15;
+    check_steps(&r, "more", 15, 2.5);
+    r.o.max_steps = 3;
+    r.o.epochs = 0;
+    check_steps(&r, "only-steps", 3, 0.5);
+    train_run_destroy(&r);
+}
+
+/* Accumulation: with one objective whose batches are the same, the mean of two halves. The loss of the first step is before
+ * any update: of batches of 4 it is the mean of what two runs' batches gave. */
+static void test_accumulated_loss(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.evaluate = NULL;
+    r.o.dropout = 0;
+    r.o.lr = 0; /* nothing moves */
+    r.o.max_steps = 2;
+    train_run_output(&r, "single");
+    train_run_ok(&r, 1);
+    const double first = r.events[1].loss.total, second = r.events[2].loss.total;
+    r.o.accumulate = 2;
+    r.o.max_steps = 1;
+    r.n = 0;
+    train_run_output(&r, "double");
+    train_run_ok(&r, 1);
+    assert_true(fabs(r.events[1].loss.total - (first + second) / 2) < 1e-12);
+    train_run_destroy(&r);
+}
+
+/* Learning rate 0 gives the model that went in; so does any rate before the first step. */
+static void test_rate_zero(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.lr = 0;
+    train_run_ok(&r, 1);
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *before, *after;
+    assert_int_equal(aoe_model_open(&before, ctx, r.model, NULL, NULL), 0);
+    assert_int_equal(aoe_model_open(&after, ctx, r.output, NULL, NULL), 0);
+    for (size_t s = 0; s < aoei_slot_count(&before->config); s++) {
+        const aoei_tensor a = before->weights[s], b = after->weights[s];
+        assert_memory_equal(a.data, b.data, a.rows * a.cols * sizeof(float));
+    }
+    aoe_model_close(before);
+    aoe_model_close(after);
+    aoe_context_destroy(ctx);
+    train_run_destroy(&r);
+}
+
+static void test_learns(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.evaluate = NULL;
+    r.o.epochs = 15;
+    r.o.dropout = 0;
+    r.o.save_every = 1000;
+    r.o.lr = 5e-3;
+    train_run_ok(&r, 2);
+    double first = 0, last = 0;
+    size_t step = 0;
+    for (size_t i = 0; i < r.n; i++)
+        if (r.events[i].kind == AOE_TRAIN_STEP) {
+            first += step < 6 ? r.events[i].loss.total : 0;
+            last += step >= 84 ? r.events[i].loss.total : 0;
+            step++;
+        }
+    assert_int_equal(step, 90);
+    printf("%g %g\n", first, last);
+    assert_true(last < 0.6 * first);
+    train_run_destroy(&r);
+}
+
+static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size)
+{
+    train_run_output(r, name);
+    r->o.max_grad_norm = max_norm;
+    r->n = 0;
+    train_run_ok(r, 1);
+    *weights = train_run_read(r, "model.safetensors", size);
+    assert_int_equal(r->events[1].kind, AOE_TRAIN_STEP);
+    return r->events[1].grad_norm;
+}
+
+/* The norm reported is that before clipping; a bound that is never reached changes nothing. */
+static void test_clipping(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.evaluate = NULL;
+    char *free_run, *loose, *tight;
+    size_t size;
+    const double norm = first_norm(&r, "free", 0, &free_run, &size);
+    assert_true(first_norm(&r, "loose", 1e9, &loose, &size) == norm);
+    assert_true(first_norm(&r, "tight", norm / 1e6, &tight, &size) == norm);
+    assert_memory_equal(free_run, loose, size);
+    assert_true(memcmp(free_run, tight, size) != 0);
+    free(free_run);
+    free(loose);
+    free(tight);
+    train_run_destroy(&r);
+}
+
+static void test_output_directory(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.model_options.pooling = AOE_POOLING_LAST_AVG;
+    r.o.model_options.prompt = "old {text}";
+    r.o.model_options.max_length = 20;
+    r.o.model_options.normalize = 1;
+    train_run_ok(&r, 1);
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    aoe_model_info info;
+    assert_int_equal(aoe_model_open(&m, ctx, r.output, NULL, NULL), 0);
+    aoe_model_get_info(m, &info);
+    assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG);
+    assert_string_equal(info.prompt, "old {text}");
+    assert_int_equal(info.max_length, 20);
+    assert_int_equal(info.normalize, 1);
+    const aoei_st_tensor *pooler = aoei_safetensors_find(m->file, "pooler.dense.weight");
+    assert_non_null(pooler);
+    float v[2];
+    memcpy(v, pooler->data, sizeof v);
+    assert_true(v[0] == 0.0f && v[1] == 1.0f);
+    assert_int_equal(json_integer_value(json_object_get(m->record, "steps")), 12);
+    assert_int_equal(json_integer_value(json_object_get(m->record, "seed")), 42);
+    assert_string_equal(json_string_value(json_object_get(m->record, "dev")), "dev.tsv");
+    assert_true(json_is_real(json_object_get(m->record, "dev_score")));
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    /* one checkpoint is left, and nothing that was staged */
+    char *checkpoints = test_path(r.output, "checkpoints"), *last = test_path(checkpoints, "step-12");
+    assert_int_equal(test_count_entries(checkpoints), 1);
+    assert_int_equal(aoei_is_model_dir(last), 1);
+    char **names;
+    size_t n;
+    assert_int_equal(aoei_list_dir(&names, &n, r.output, NULL), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_true(names[i][0] != '.');
+    aoei_list_free(names, n);
+    free(checkpoints);
+    free(last);
+    train_run_destroy(&r);
+}
+
+/* The best model is kept, not the last: its vector is the one seen at that evaluation. */
+static void test_best_model(void **state)
+{
+    (void)state;
+    static const double scores[][3] = {{0.5, 0.9, 0.2}, {0.7, 0.1, 0.2}, {(double)NAN, -1, (double)NAN}, {(double)NAN, (double)NAN, (double)NAN}, {0.1, 0.2, 0.2}};
+    static const size_t best[] = {1, 0, 1, 0, 1};
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    train_run r;
+    train_run_create(&r);
+    for (size_t k = 0; k < 5; k++) {
+        train_run_output(&r, names[k]);
+        r.scores = scores[k];
+        r.n = r.evaluations = 0;
+        train_run_ok(&r, 1);
+        assert_int_equal(r.evaluations, 3);
+        assert_int_equal(r.events[r.n - 1].best_step, 4 * (best[k] + 1));
+        aoe_context *ctx = tiny_context(1);
+        aoe_model *m;
+        aoe_embedder *e;
+        float v[TRAIN_DIMS];
+        const aoe_text text = aoe_text_of("the old cat");
+        assert_int_equal(aoe_model_open(&m, ctx, r.output, NULL, NULL), 0);
+        assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+        assert_int_equal(aoe_embed(e, &text, 1, v, NULL, NULL), 0);
+        assert_memory_equal(v, r.probe[best[k]], sizeof v);
+        assert_true(memcmp(v, r.probe[2], sizeof v) != 0);
+        aoe_embedder_destroy(e);
+        aoe_model_close(m);
+        aoe_context_destroy(ctx);
+    }
+    train_run_destroy(&r);
+}
+
+static void test_patience(void **state)
+{
+    (void)state;
+    static const double scores[] = {0.1, 0.5, 0.4, 0.3, 0.6, 0.2};
+    train_run r;
+    train_run_create(&r);
+    r.o.eval_every = 2;
+    r.o.patience = 2;
+    r.scores = scores;
+    train_run_ok(&r, 1);
+    const aoe_train_event *done = &r.events[r.n - 1];
+    assert_int_equal(done->kind, AOE_TRAIN_DONE);
+    assert_int_equal(done->step, 8);
+    assert_int_equal(done->best_step, 4);
+    assert_true(done->score == 0.5);
+    assert_int_equal(r.events[r.n - 2].kind, AOE_TRAIN_CHECKPOINT); /* also where none is due */
+    assert_int_equal(r.events[r.n - 2].step, 8);
+    train_run_destroy(&r);
+}
+
+/* Training a model into its own directory. */
+static void test_in_place(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    train_run_ok(&r, 1);
+    size_t size;
+    char *want = train_run_read(&r, "model.safetensors", &size);
+    free(r.output);
+    r.output = strdup(r.model);
+    r.o.output = r.output;
+    r.o.force = 1;
+    train_run_ok(&r, 1);
+    char *got = train_run_read(&r, "model.safetensors", NULL);
+    assert_memory_equal(got, want, size);
+    free(got);
+    free(want);
+    train_run_destroy(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_events),     cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_step_counts), cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),
+        cmocka_unit_test(test_learns),      cmocka_unit_test(test_clipping),   cmocka_unit_test(test_output_directory),
+        cmocka_unit_test(test_best_model),  cmocka_unit_test(test_patience),   cmocka_unit_test(test_in_place)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# deps.sh PACKAGE...: installs the Debian packages that are missing; quiet when there are none.
+set -eu
+missing=
+for p in "$@"; do
+    dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q '^install ok installed' || missing="$missing $p"
+done
+[ -n "$missing" ] || exit 0
+sudo=
+if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { echo "deps: not root; run: apt-get install$missing" >&2; exit 1; }
+    sudo=sudo
+fi
+command -v apt-get >/dev/null || { echo "deps: no apt-get here; install:$missing" >&2; exit 1; }
+echo "installing:$missing"
+$sudo apt-get update -qq
+# shellcheck disable=SC2086
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
