@@ -79,7 +79,7 @@ PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 endif
 
-.PHONY: all lib demo check check-fuzz check-cli lint format bench install uninstall clean deps deps-lint help symbols header
+.PHONY: all lib demo check lint format bench install uninstall clean deps deps-lint help symbols header
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -129,7 +129,7 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
 demo: all ## installs what is missing, builds, trains and evaluates a small model on examples/, draws the loss curve
 	@BUILD=$(BUILD) examples/demo.sh
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/examples/embed header symbols ## installs what is missing, builds, runs every test
+check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
 	@BUILD=$(BUILD) SAN=$(SAN) tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 header: ## aoe.h compiles alone, as C99 and as C++

@@ -5,7 +5,7 @@ set -eu
 build=${BUILD:-build}
 cd "$(dirname "$0")/.."
 echo "# matrix products"
-"$build/bench/gemm"
+"$build/bench/gemm_bench"
 for mode in infer train; do
     for shape in minilm-l6 bert-mini bert-base; do
         for texts in 64x32 16x128; do

@@ -215,11 +215,8 @@ static char *default_model(void) {
 char *cli_find_model(const char *given) {
     if (!given)
         given = getenv("AOE_MODEL");
-    if (given && *given) {
-        char *dir = cli_realloc(NULL, strlen(given) + 1);
-        strcpy(dir, given);
-        return dir;
-    }
+    if (given && *given)
+        return cli_strdup(given);
     char *dir = default_model();
     if (!dir)
         cli_fail("no model: name its directory with -m DIR or in AOE_MODEL, or make one with aoe init");

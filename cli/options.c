@@ -143,7 +143,6 @@ static void add_text(cli_args *args, cli_texts *list, const char *text) {
     args->lists[args->n_lists++] = (void *)list->item;
 }
 
-/* The name an option had, for messages; -d and --data are both --data. */
 static int store(parser *p, const cli_option *o, void *target, const char *text) {
     unsigned long long whole;
     double real;
@@ -280,16 +279,12 @@ static int take_all(parser *p) {
             p->operands_only = 1;
             continue;
         }
-        if (p->operands_only)
+        if (p->operands_only || (arg[0] != '@' && !is_option(arg)))
             code = take_operand(p, arg);
-        else if (arg[0] == '@' && arg[1])
+        else if (arg[0] == '@')
             code = take_file(p, arg + 1);
-        else if (arg[0] == '-' && arg[1] == '-')
-            code = take_long(p, arg);
-        else if (is_option(arg))
-            code = take_short(p, arg);
         else
-            code = take_operand(p, arg);
+            code = arg[1] == '-' ? take_long(p, arg) : take_short(p, arg);
         if (code != CLI_GO)
             return code;
     }

@@ -23,6 +23,11 @@ void *cli_realloc(void *p, size_t bytes) {
     return q;
 }
 
+char *cli_strdup(const char *s) {
+    size_t bytes = strlen(s) + 1;
+    return memcpy(cli_realloc(NULL, bytes), s, bytes);
+}
+
 void cli_set_quiet(int quiet) {
     quiet_mode = quiet;
 }
@@ -128,8 +133,7 @@ void cli_table_cell(cli_table *t, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     t->cell = cli_realloc(t->cell, (t->cells + 1) * sizeof *t->cell);
-    t->cell[t->cells] = cli_realloc(NULL, strlen(text) + 1);
-    strcpy(t->cell[t->cells], text);
+    t->cell[t->cells] = cli_strdup(text);
     t->cells++;
 }
 

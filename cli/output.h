@@ -14,6 +14,7 @@
 /* ---- memory: never NULL; exit code 1 after a message when there is none */
 
 void *cli_realloc(void *p, size_t bytes); /* p NULL: a new block; free() it */
+char *cli_strdup(const char *s);          /* likewise */
 
 /* ---- messages, one line each, to stderr; a progress bar on the terminal makes room */
 

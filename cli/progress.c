@@ -45,13 +45,13 @@ static size_t terminal_width(void) {
 }
 
 static void format_bar(char *out, size_t size, size_t done, size_t total) {
-    enum { CELLS = 20 };
+    enum { CELLS = 12 };
     size_t full = total ? (size_t)((double)CELLS * (double)done / (double)total) : 0;
     char cells[CELLS + 1];
     for (size_t i = 0; i < CELLS; i++)
         cells[i] = i < full ? '#' : '.';
     cells[CELLS] = 0;
-    snprintf(out, size, " [%s] %3.0f%%", cells, total ? 100.0 * (double)done / (double)total : 0.0);
+    snprintf(out, size, " [%s]", cells);
 }
 
 void cli_progress_begin(cli_progress *p, const char *what, const char *unit, size_t done) {
@@ -72,8 +72,6 @@ void cli_progress_update(cli_progress *p, size_t done, size_t total, const char 
     if (!p->active || t - p->shown < (terminal ? BAR_SECONDS : LINE_SECONDS))
         return;
     p->shown = t;
-    if (total && terminal)
-        format_bar(bar, sizeof bar, done, total);
     if (total)
         snprintf(count, sizeof count, "%zu/%zu", done, total);
     else
@@ -82,16 +80,18 @@ void cli_progress_update(cli_progress *p, size_t done, size_t total, const char 
     if (!(seconds_left >= 0))
         seconds_left = seconds_to_go(p, done, total, t);
     cli_format_seconds(left, seconds_left);
-    snprintf(line, sizeof line, "%s%s %s %s  %s%s%s%s%s", p->what, bar, count, p->unit, rate_text ? rate_text : rate,
-             total ? "  left " : "", total ? left : "", extra ? "  " : "", extra ? extra : "");
+    int len = snprintf(line, sizeof line, "%s %s%s%s%s%s  %s", count, p->unit, total ? "  left " : "", total ? left : "",
+                       extra ? "  " : "", extra ? extra : "", rate_text ? rate_text : rate);
     if (!terminal) {
-        fprintf(stderr, "%s\n", line);
+        fprintf(stderr, "%s %s\n", p->what, line);
         return;
     }
     size_t width = terminal_width();
-    if (strlen(line) >= width)
-        line[width - 1] = 0;
-    fprintf(stderr, "\r%s\033[K", line);
+    if (total)
+        format_bar(bar, sizeof bar, done, total);
+    if (strlen(p->what) + strlen(bar) + (size_t)len + 1 >= width)
+        bar[0] = 0; /* figures before pictures */
+    fprintf(stderr, "\r%s%s %.*s\033[K", p->what, bar, (int)(width - strlen(p->what) - 2), line);
     fflush(stderr);
     bar_drawn = 1;
 }

@@ -47,7 +47,7 @@ set title "aoe demo: training loss"
 set xlabel "step"
 set ylabel "loss, mean over an epoch"
 set grid
-set key top right
+set key center right
 plot_all = "plot 'loss.dat' using 1:2 with lines lw 2 title 'total', '' using 1:3 with lines title 'cosine', '' using 1:4 with lines title 'in-batch negatives', '' using 1:5 with lines title 'angle'"
 set terminal svg size 800,500 background rgb "white"
 set output "loss.svg"

@@ -43,7 +43,7 @@ run aoe embed --dims 4 cat.txt
 tail -n +2 test.tsv | cut -f 2 >sentences.txt
 run aoe embed --format npy -o vectors.npy sentences.txt
 ls -l vectors.npy
-if [ -x "$build/examples/embed" ]; then
-    run "$build/examples/embed" model sentences.txt 'Rain is expected tomorrow.'
+if [ -x "$build/examples/search" ]; then
+    run "$build/examples/search" model sentences.txt 'Rain is expected tomorrow.'
 fi
 run aoe bench --shape bert-tiny --texts 16 --length 32

@@ -43,18 +43,18 @@ extern "C" {
 /* ------------------------------------------------------------------ errors */
 
 /* name, value, text */
-#define AOE_ERROR_LIST(X)                                                       \
-    X(OK, 0, "no error")                                                        \
-    X(EARG, -1, "an argument is out of range")                                  \
-    X(ENOMEM, -2, "out of memory")                                              \
-    X(EIO, -3, "input or output failed")                                        \
-    X(ENOENT, -4, "no such file or directory")                                  \
-    X(ENOSPC, -5, "no space left on device")                                    \
-    X(EFORMAT, -6, "a file is malformed")                                       \
-    X(EUNSUPPORTED, -7, "a feature of the file is not supported")               \
-    X(EEXIST, -8, "the output exists")                                          \
-    X(ECANCELLED, -9, "cancelled by the caller")                                \
-    X(ENUMERIC, -10, "a value is not finite")                                   \
+#define AOE_ERROR_LIST(X)                                                                                                      \
+    X(OK, 0, "no error")                                                                                                       \
+    X(EARG, -1, "an argument is out of range")                                                                                 \
+    X(ENOMEM, -2, "out of memory")                                                                                             \
+    X(EIO, -3, "input or output failed")                                                                                       \
+    X(ENOENT, -4, "no such file or directory")                                                                                 \
+    X(ENOSPC, -5, "no space left on device")                                                                                   \
+    X(EFORMAT, -6, "a file is malformed")                                                                                      \
+    X(EUNSUPPORTED, -7, "a feature of the file is not supported")                                                              \
+    X(EEXIST, -8, "the output exists")                                                                                         \
+    X(ECANCELLED, -9, "cancelled by the caller")                                                                               \
+    X(ENUMERIC, -10, "a value is not finite")                                                                                  \
     X(EMISMATCH, -11, "a check failed")
 
 typedef enum aoe_code {
@@ -64,12 +64,12 @@ typedef enum aoe_code {
 } aoe_code;
 
 typedef struct aoe_error {
-    int code;          /* an aoe_code */
+    int code;           /* an aoe_code */
     char message[1024]; /* one line, NUL-terminated */
 } aoe_error;
 
-AOE_API const char *aoe_version(void);        /* AOE_VERSION of the library; static */
-AOE_API const char *aoe_code_text(int code);  /* the text of the list above; static */
+AOE_API const char *aoe_version(void);       /* AOE_VERSION of the library; static */
+AOE_API const char *aoe_code_text(int code); /* the text of the list above; static */
 
 /* ----------------------------------------------------------------- context */
 
@@ -77,9 +77,9 @@ typedef enum aoe_log_level { AOE_LOG_INFO, AOE_LOG_WARNING } aoe_log_level;
 typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message);
 
 typedef struct aoe_context_options {
-    size_t threads;    /* worker threads, the caller included; 0: the CPUs this process may use */
-    aoe_log_fn log;    /* NULL: messages are dropped; may be called from the thread that calls the library */
-    void *log_user;    /* first argument of log */
+    size_t threads; /* worker threads, the caller included; 0: the CPUs this process may use */
+    aoe_log_fn log; /* NULL: messages are dropped; may be called from the thread that calls the library */
+    void *log_user; /* first argument of log */
 } aoe_context_options;
 
 typedef struct aoe_context aoe_context; /* thread pool, CPU tier, log; safe to share between threads */
@@ -173,20 +173,20 @@ AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, con
 AOE_API void aoe_model_close(aoe_model *m); /* NULL accepted */
 
 typedef struct aoe_model_info {
-    const char *architecture;  /* "bert"; static */
+    const char *architecture; /* "bert"; static */
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types;
-    size_t parameters;         /* of the encoder (pooler and heads not counted) */
-    size_t dims;               /* components of a vector */
+    size_t parameters; /* of the encoder (pooler and heads not counted) */
+    size_t dims;       /* components of a vector */
     aoe_pooling pooling;
-    const char *pooling_from;  /* "aoe.json", "1_Pooling/config.json", "default", "option" ...; static */
-    size_t max_length;         /* tokens, specials included */
+    const char *pooling_from;    /* "aoe.json", "1_Pooling/config.json", "default", "option" ...; static */
+    size_t max_length;           /* tokens, specials included */
     const char *max_length_from; /* likewise */
-    const char *prompt;        /* owned by the model; "" when there is none */
+    const char *prompt;          /* owned by the model; "" when there is none */
     int normalize;
-    aoe_dtype dtype;           /* compute type in use */
-    const char *storage;       /* "F32", "F16", "BF16" or "mixed"; static */
-    const char *tokenizer;     /* "WordPiece"; static; NULL: the directory holds none */
-    double dropout;            /* hidden_dropout_prob of config.json */
+    aoe_dtype dtype;       /* compute type in use */
+    const char *storage;   /* "F32", "F16", "BF16" or "mixed"; static */
+    const char *tokenizer; /* "WordPiece"; static; NULL: the directory holds none */
+    double dropout;        /* hidden_dropout_prob of config.json */
 } aoe_model_info;
 
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
@@ -210,15 +210,15 @@ AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err);
 AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
 
 typedef struct aoe_init_options {
-    aoe_shape shape;              /* vocab 0: as many as the tokenizer has */
-    const char *const *texts;     /* [n_texts] files to train the vocabulary on: .txt or tables, .gz and .zst too */
+    aoe_shape shape;          /* vocab 0: as many as the tokenizer has */
+    const char *const *texts; /* [n_texts] files to train the vocabulary on: .txt or tables, .gz and .zst too */
     size_t n_texts;
-    const char *tokenizer_from;   /* or a model directory to copy the tokenizer from; NULL: train one */
-    size_t vocab_size;            /* of a trained vocabulary, specials included; default 8000 */
-    int lowercase;                /* default 1 */
-    double dropout;               /* written to config.json; default 0.1 */
-    uint64_t seed;                /* of the weights: normal, sd 0.02; default 42 */
-    int force;                    /* replace a model that is there */
+    const char *tokenizer_from; /* or a model directory to copy the tokenizer from; NULL: train one */
+    size_t vocab_size;          /* of a trained vocabulary, specials included; default 8000 */
+    int lowercase;              /* default 1 */
+    double dropout;             /* written to config.json; default 0.1 */
+    uint64_t seed;              /* of the weights: normal, sd 0.02; default 42 */
+    int force;                  /* replace a model that is there */
 } aoe_init_options;
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
 /* Writes a complete model directory with random weights. Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
@@ -268,10 +268,10 @@ typedef struct aoe_objective_options {
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
-    double total;               /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8) */
-    double cosine, ibn, angle;  /* each term before its weight; 0 when its weight is 0 */
-    size_t ordered_pairs;       /* (i, j) with label_i < label_j: what cosine and angle learn from */
-    size_t positive_pairs;      /* pairs with label >= ibn_threshold */
+    double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8) */
+    double cosine, ibn, angle; /* each term before its weight; 0 when its weight is 0 */
+    size_t ordered_pairs;      /* (i, j) with label_i < label_j: what cosine and angle learn from */
+    size_t positive_pairs;     /* pairs with label >= ibn_threshold */
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
@@ -280,8 +280,8 @@ AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
  * grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x; both may be NULL.
  * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0, a temperature <= 0), AOE_ENUMERIC, AOE_ENOMEM. */
 AOE_API int aoe_objective(const aoe_objective_options *o, const float *x, const float *y, size_t stride, const double *label,
-                          const uint32_t *group, size_t B, size_t D, float *grad_x, float *grad_y,
-                          aoe_objective_result *result, aoe_error *err);
+                          const uint32_t *group, size_t B, size_t D, float *grad_x, float *grad_y, aoe_objective_result *result,
+                          aoe_error *err);
 /* The angle score of one pair, before the temperature. x, y: [D], D even (else NaN). */
 AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form);
 
@@ -304,9 +304,10 @@ AOE_API size_t aoe_pairs_count(const aoe_pairs *p);
 AOE_API aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i); /* borrowed */
 AOE_API aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i);
 AOE_API double aoe_pairs_label(const aoe_pairs *p, size_t i);
-AOE_API size_t aoe_pairs_line(const aoe_pairs *p, size_t i);    /* line in the file, from 1 */
-AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);           /* bad rows left out (skip_bad_rows) */
-AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);           /* rows whose label the map drops */
+AOE_API size_t aoe_pairs_line(const aoe_pairs *p, size_t i); /* line in the file, from 1 */
+AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* bad rows left out (skip_bad_rows) */
+AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* of all texts and labels, in order */
+AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* rows whose label the map drops */
 
 /* -------------------------------------------------------------- evaluation */
 
@@ -317,12 +318,12 @@ AOE_API double aoe_spearman(const double *x, const double *y, size_t n); /* NaN 
 typedef enum aoe_sts_row { AOE_STS_FILE, AOE_STS_SUBSET, AOE_STS_FOLDER, AOE_STS_ALL } aoe_sts_row;
 
 typedef struct aoe_sts_result {
-    aoe_sts_row row;     /* a table; a subset of a SentEval folder; the folder's total; all inputs together */
-    const char *name;    /* borrowed for the call */
-    size_t pairs;        /* scored pairs */
-    size_t skipped;      /* unscored lines, gold files without input, bad rows */
-    size_t empty;        /* texts that were empty */
-    double spearman;     /* of cosine and gold, in [-1, 1] */
+    aoe_sts_row row;  /* a table; a subset of a SentEval folder; the folder's total; all inputs together */
+    const char *name; /* borrowed for the call */
+    size_t pairs;     /* scored pairs */
+    size_t skipped;   /* unscored lines, gold files without input, bad rows */
+    size_t empty;     /* texts that were empty */
+    double spearman;  /* of cosine and gold, in [-1, 1] */
     double pearson;
 } aoe_sts_result;
 
@@ -330,8 +331,8 @@ typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
 
 /* Semantic textual similarity of tables (form A) and SentEval folders (STSxx-en-test). Reports in the order given,
  * subsets before their folder's total (the `all` setting), and a row for all inputs together when there are several. */
-AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_sts_fn report,
-                         void *user, aoe_error *err);
+AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
+                         aoe_sts_fn report, void *user, aoe_error *err);
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
 
 /* ---------------------------------------------------------------- training */
@@ -346,17 +347,17 @@ typedef enum aoe_train_event_kind {
 
 typedef struct aoe_train_event {
     aoe_train_event_kind kind;
-    size_t step, steps;         /* done so far; of the whole run */
-    double epoch;               /* step in epochs */
-    aoe_objective_result loss;  /* STEP: mean over the step's batches */
-    double lr, grad_norm;       /* STEP: rate used; norm before clipping */
+    size_t step, steps;                         /* done so far; of the whole run */
+    double epoch;                               /* step in epochs */
+    aoe_objective_result loss;                  /* STEP: mean over the step's batches */
+    double lr, grad_norm;                       /* STEP: rate used; norm before clipping */
     double tokens_per_second, pairs_per_second; /* since the last event of this kind */
     double seconds, seconds_left;
-    double score, best_score;   /* EVAL, DONE: dev score, best so far (NaN without dev) */
+    double score, best_score; /* EVAL, DONE: dev score, best so far (NaN without dev) */
     size_t best_step;
-    size_t pairs;               /* START: training pairs */
-    double ibn_threshold;       /* START: in use */
-    const char *path;           /* CHECKPOINT: directory; else NULL */
+    size_t pairs;         /* START: training pairs */
+    double ibn_threshold; /* START: in use */
+    const char *path;     /* CHECKPOINT: directory; else NULL */
 } aoe_train_event;
 
 /* Returns 0 to go on; else a checkpoint is written and aoe_train returns AOE_ECANCELLED. */
@@ -365,33 +366,34 @@ typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
 typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
 
 typedef struct aoe_train_options {
-    const char *model;      /* directory to start from */
-    const char *data;       /* training table, form A */
-    const char *output;     /* directory of the result */
+    const char *model;  /* directory to start from */
+    const char *data;   /* training table, form A */
+    const char *output; /* directory of the result */
     aoe_table_options table;
     aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of the training file */
     aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
-    size_t epochs;          /* 1 */
-    size_t max_steps;       /* 0: epochs decide */
-    size_t batch_size;      /* 32 pairs */
-    size_t accumulate;      /* 1 batches a step */
-    size_t batch_tokens;    /* of evaluation batches; 4096 */
-    double lr;              /* 5e-5, peak */
-    double warmup;          /* 0.1: below 1 a share of the steps, else steps */
-    double weight_decay;    /* 0.01, on matrices only */
-    double max_grad_norm;   /* 1.0; 0: no clipping */
-    double dropout;         /* negative: config.json */
-    uint64_t seed;          /* 42 */
-    size_t save_every;      /* steps between checkpoints; 0: each epoch's end */
-    size_t keep_checkpoints; /* newest kept; 1 */
-    size_t eval_every;      /* steps between evaluations; 0: each epoch's end */
-    size_t patience;        /* evaluations without improvement before stopping; 0: never */
-    int resume;             /* go on from the newest complete checkpoint in output */
-    int force;              /* replace a model in output */
-    aoe_dev_fn evaluate;    /* NULL: no dev set; the last model is kept */
+    size_t epochs;                   /* 1 */
+    size_t max_steps;                /* 0: epochs decide */
+    size_t batch_size;               /* 32 pairs */
+    size_t accumulate;               /* 1 batches a step */
+    size_t batch_tokens;             /* of evaluation batches; 4096 */
+    double lr;                       /* 5e-5, peak */
+    double warmup;                   /* 0.1: below 1 a share of the steps, else steps */
+    double weight_decay;             /* 0.01, on matrices only */
+    double max_grad_norm;            /* 1.0; 0: no clipping */
+    double dropout;                  /* negative: config.json */
+    uint64_t seed;                   /* 42 */
+    size_t save_every;               /* steps between checkpoints; 0: each epoch's end */
+    size_t keep_checkpoints;         /* newest kept; 1 */
+    size_t eval_every;               /* steps between evaluations; 0: each epoch's end */
+    size_t patience;                 /* evaluations without improvement before stopping; 0: never */
+    int resume;                      /* go on from the newest complete checkpoint in output */
+    int force;                       /* replace a model in output */
+    aoe_dev_fn evaluate;             /* NULL: no dev set; the last model is kept */
     void *evaluate_user;
-    const char *dev_name;   /* for the record; NULL without dev */
-    aoe_train_fn event;     /* NULL: none */
+    uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set: resuming with another one is refused; 0: not checked */
+    const char *dev_name;     /* for the record; NULL without dev */
+    aoe_train_fn event;       /* NULL: none */
     void *event_user;
 } aoe_train_options;
 
@@ -404,11 +406,11 @@ AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *e
 /* ------------------------------------------------------- verify, benchmark */
 
 typedef struct aoe_verify_result {
-    const char *name;  /* "bert/hidden", "objectives/cosine" ...; borrowed for the call */
-    double error;      /* worst relative (or absolute, see golden cases) error */
+    const char *name; /* "bert/hidden", "objectives/cosine" ...; borrowed for the call */
+    double error;     /* worst relative (or absolute, see golden cases) error */
     double tolerance;
-    size_t checks;     /* values or tensors compared */
-    int passed;        /* error <= tolerance; a NaN fails */
+    size_t checks; /* values or tensors compared */
+    int passed;    /* error <= tolerance; a NaN fails */
 } aoe_verify_result;
 typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
 
@@ -417,23 +419,23 @@ typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
 AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err);
 
 typedef struct aoe_bench_options {
-    aoe_shape shape;         /* random weights */
-    int train;               /* 0: inference; 1: training step of texts/2 pairs, cls, three objectives, dropout 0.1, AdamW */
-    size_t texts;            /* 64 */
-    const size_t *lengths;   /* [texts] tokens of each text, or NULL: all `length` */
-    size_t length;           /* 32 */
+    aoe_shape shape;       /* random weights */
+    int train;             /* 0: inference; 1: training step of texts/2 pairs, cls, three objectives, dropout 0.1, AdamW */
+    size_t texts;          /* 64 */
+    const size_t *lengths; /* [texts] tokens of each text, or NULL: all `length` */
+    size_t length;         /* 32 */
     aoe_dtype dtype;
-    size_t runs;             /* 7, after one warm-up; at least 5 */
+    size_t runs; /* 7, after one warm-up; at least 5 */
     uint64_t seed;
 } aoe_bench_options;
 
 typedef struct aoe_bench_result {
-    size_t tokens;           /* of one run */
-    double ms, ms_min;       /* median and fastest */
+    size_t tokens;            /* of one run */
+    double ms, ms_min;        /* median and fastest */
     double tokens_per_second; /* at the median */
-    double tflops;           /* matrix products only, at the median, 1e12/s */
+    double tflops;            /* matrix products only, at the median, 1e12/s */
     double peak_rss_mb;
-    aoe_dtype dtype;         /* in use */
+    aoe_dtype dtype; /* in use */
 } aoe_bench_result;
 
 AOE_API void aoe_bench_options_defaults(aoe_bench_options *o);

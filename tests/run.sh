@@ -55,6 +55,7 @@ run_program() {
     echo "$passed $failed $skipped" >"$log.result"
     if [ "$failed" = 0 ]; then
         describe "ok" "$name: $passed passed$([ "$skipped" = 0 ] || echo ", $skipped skipped")" $seconds
+        sed -n 's/^SKIP: /    SKIP: /p' "$log" | sort -u
     else
         describe "FAILED" "$name: $failed failed (exit code $code)" $seconds
         show "$log"

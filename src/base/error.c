@@ -3,6 +3,7 @@
  * always one line of valid UTF-8, whatever a file name or a file's contents
  * put into it. Nothing here allocates.
  */
+#define AOEI_ERROR_C
 #include "base/error.h"
 
 #include <errno.h>

@@ -35,4 +35,12 @@ size_t aoei_one_line(char *s, size_t len);
 /* vsnprintf into text[size] (size >= 16), cut between characters and ended by "..." when too long, then aoei_one_line. */
 void aoei_format_line(char *text, size_t size, const char *fmt, va_list args);
 
+#if defined(__clang_analyzer__) && !defined(AOEI_ERROR_C)
+/* The analyzer sees one file at a time: tell it that a failure is never 0. */
+#define aoei_fail(...)         ((void)(aoei_fail)(__VA_ARGS__), -1)
+#define aoei_fail_errno(...)   ((void)(aoei_fail_errno)(__VA_ARGS__), -1)
+#define aoei_fail_nomem(...)   ((void)(aoei_fail_nomem)(__VA_ARGS__), -1)
+#define aoei_error_prefix(...) ((void)(aoei_error_prefix)(__VA_ARGS__), -1)
+#endif
+
 #endif

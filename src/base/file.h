@@ -48,6 +48,7 @@ int aoei_io_step(void);
 
 int aoei_make_dir(const char *path, aoe_error *err);           /* with parents; an existing directory is fine */
 int aoei_remove_tree(const char *path, aoe_error *err);        /* a missing path is fine; does not follow links */
+int aoei_same_path(const char *a, const char *b);              /* 1: both exist and are the same place; NULL accepted */
 int aoei_exists(const char *path);                             /* 1 or 0 */
 int aoei_is_dir(const char *path);                             /* 1 or 0 */
 int aoei_check_writable_dir(const char *path, aoe_error *err); /* the directory, or its nearest existing parent, takes files */
@@ -58,5 +59,14 @@ char *aoei_path_join(const char *dir, const char *name); /* "dir/name", free wit
 /* Sorted names in a directory without "." and ".."; free each and the array with aoei_free. */
 int aoei_list_dir(char ***names, size_t *n, const char *path, aoe_error *err);
 void aoei_list_free(char **names, size_t n);
+
+/* A directory taken by one process: an advisory lock that goes with the process. Zeroed: not held. */
+typedef struct aoei_lock {
+    int held;
+    int fd; /* when held */
+} aoei_lock;
+
+int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err); /* AOE_EEXIST when another process holds it */
+void aoei_unlock(aoei_lock *lock);                                   /* accepts a zeroed one */
 
 #endif

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -289,4 +290,32 @@ void aoei_list_free(char **names, size_t n) {
     for (size_t i = 0; i < n; i++)
         aoei_free(names[i]);
     aoei_free(names);
+}
+
+int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err) {
+    *lock = (aoei_lock){0};
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return aoei_fail_errno(err, errno, "cannot open the directory %s", dir);
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        const int code =
+            errno == EWOULDBLOCK
+                ? aoei_fail(err, AOE_EEXIST, "%s: another run writes there; wait for it or choose another directory", dir)
+                : aoei_fail_errno(err, errno, "cannot lock the directory %s", dir);
+        close(fd);
+        return code;
+    }
+    *lock = (aoei_lock){.held = 1, .fd = fd};
+    return 0;
+}
+
+void aoei_unlock(aoei_lock *lock) {
+    if (lock->held)
+        close(lock->fd);
+    *lock = (aoei_lock){0};
+}
+
+int aoei_same_path(const char *a, const char *b) {
+    struct stat x, y;
+    return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

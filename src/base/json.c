@@ -152,14 +152,32 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
     return code;
 }
 
+/* The text of root, NULL: no memory. Reals have 15 digits, as people write them (0.1), when all of them read back equal,
+ * else 17. */
+static char *dump(const json_t *root) {
+    json_error_t error;
+    const size_t flags = JSON_INDENT(2) | JSON_ENCODE_ANY;
+    starved = 0;
+    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
+    int no_memory = !text || starved;
+    json_t *again = no_memory ? NULL : aoei_json_decode(text, strlen(text), DECODE_FLAGS, &error, &no_memory);
+    if (!no_memory && !json_equal(root, again)) {
+        aoei_free(text);
+        text = json_dumps(root, flags);
+        no_memory = !text || starved;
+    }
+    json_decref(again);
+    if (!no_memory)
+        return text;
+    aoei_free(text);
+    return NULL;
+}
+
 int aoei_json_save(const json_t *root, const char *path, aoe_error *err) {
     aoei_json_init();
-    starved = 0;
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_ENCODE_ANY);
-    if (!text || starved) {
-        aoei_free(text);
+    char *text = dump(root);
+    if (!text)
         return aoei_fail(err, AOE_ENOMEM, "cannot write %s: out of memory; free some memory and run again", path);
-    }
     size_t len = strlen(text);
     text[len] = '\n'; /* in the place of the NUL: the length is passed on */
     int code = aoei_write_file(path, text, len + 1, err);

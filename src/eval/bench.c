@@ -15,8 +15,7 @@
 
 enum { MIN_RUNS = 5, VOCABULARY = 30522, POSITIONS = 512 };
 
-void aoe_bench_options_defaults(aoe_bench_options *o)
-{
+void aoe_bench_options_defaults(aoe_bench_options *o) {
     memset(o, 0, sizeof *o);
     (void)aoe_shape_named(&o->shape, "bert-base", NULL);
     o->texts = 64;
@@ -26,28 +25,26 @@ void aoe_bench_options_defaults(aoe_bench_options *o)
 }
 
 typedef struct bench {
-    aoe_context *ctx;          /* borrowed */
+    aoe_context *ctx; /* borrowed */
     const aoe_bench_options *o;
     aoei_encoder_config config;
-    aoei_pair_step step;       /* training: everything; inference: only its parameters */
-    aoei_params params;        /* inference */
-    aoei_arena arena;          /* inference: parameters, activations, packed weights */
+    aoei_pair_step step; /* training: everything; inference: only its parameters */
+    aoei_params params;  /* inference */
+    aoei_arena arena;    /* inference: parameters, activations, packed weights */
     aoei_encoder_state state;
     aoei_batch_buffer buffer;
     aoei_tensor pooled;
-    double *labels;            /* [pairs], owned */
+    double *labels; /* [pairs], owned */
     size_t tokens, longest;
     double sum_squared_lengths;
 } bench;
 
-static size_t text_length(const bench *b, size_t i)
-{
+static size_t text_length(const bench *b, size_t i) {
     return b->o->lengths ? b->o->lengths[i] : b->o->length;
 }
 
 /* The shape as a configuration, held to the bounds that config.json is held to. */
-static int configure(bench *b, aoe_error *err)
-{
+static int configure(bench *b, aoe_error *err) {
     const aoe_shape *s = &b->o->shape;
     const aoei_encoder_config wanted = {.arch = aoei_arch_find("bert"),
                                         .hidden = s->hidden,
@@ -71,8 +68,7 @@ static int configure(bench *b, aoe_error *err)
     return code;
 }
 
-static int check(bench *b, aoe_error *err)
-{
+static int check(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
     if (o->dtype == AOE_DTYPE_BF16)
         return aoei_fail(err, AOE_EUNSUPPORTED, "--dtype bf16 is not available yet; use --dtype f32");
@@ -82,7 +78,8 @@ static int check(bench *b, aoe_error *err)
     if (code)
         return code;
     if (o->train && b->config.hidden % 2)
-        return aoei_fail(err, AOE_EARG, "the angle objective of --mode train needs an even hidden size, not %zu", b->config.hidden);
+        return aoei_fail(err, AOE_EARG, "the angle objective of --mode train needs an even hidden size, not %zu",
+                         b->config.hidden);
     for (size_t i = 0; i < o->texts; i++) {
         const size_t n = text_length(b, i);
         if (n == 0 || n > b->config.positions)
@@ -96,8 +93,7 @@ static int check(bench *b, aoe_error *err)
 }
 
 /* Normal weights with sd 0.02, norms 1, biases 0, as `aoe init` makes them. */
-static int randomize(bench *b, aoei_params *p, aoe_error *err)
-{
+static int randomize(bench *b, aoei_params *p, aoe_error *err) {
     const float one = 1.0F;
     aoei_tensor_zero(b->ctx, p->value);
     float *host = aoei_malloc_array(p->count, sizeof *host);
@@ -117,8 +113,7 @@ static int randomize(bench *b, aoei_params *p, aoe_error *err)
     return AOE_OK;
 }
 
-static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids)
-{
+static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) {
     aoei_rng rng;
     aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, UINT32_MAX);
     aoei_batch_clear(buffer);
@@ -131,8 +126,7 @@ static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids)
 }
 
 /* Inference keeps no gradients: only the values of the parameter set are touched. */
-static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err)
-{
+static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
     const int code = aoei_params_layout(&b->params, &b->config, arena, err);
     if (code)
         return code;
@@ -149,8 +143,7 @@ static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err)
     return aoei_encoder_layout(&b->state, b->ctx, &b->config, arena, b->tokens, b->o->texts, b->longest, 0, err);
 }
 
-static int create_inference(bench *b, aoe_error *err)
-{
+static int create_inference(bench *b, aoe_error *err) {
     aoei_arena plan;
     aoei_arena_measure(&plan);
     int code = lay_out_inference(b, &plan, err);
@@ -168,8 +161,7 @@ static int create_inference(bench *b, aoe_error *err)
     return code;
 }
 
-static int create(bench *b, aoe_error *err)
-{
+static int create(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
     int code;
     if (o->train) {
@@ -197,8 +189,7 @@ static int create(bench *b, aoe_error *err)
     return code;
 }
 
-static int run_once(bench *b, uint64_t run, aoe_error *err)
-{
+static int run_once(bench *b, uint64_t run, aoe_error *err) {
     if (!b->o->train) {
         const aoei_batch *batch = &b->buffer.batch;
         const aoei_tensor last = aoei_encoder_forward(b->ctx, &b->config, b->params.values, batch, &b->state, NULL);
@@ -212,29 +203,32 @@ static int run_once(bench *b, uint64_t run, aoe_error *err)
     aoei_dropout_key(drop.key, b->o->seed, run);
     const int code = aoei_pair_step_gradient(&b->step, AOE_POOLING_CLS, &o, b->labels, NULL, &drop, 1.0, &r, err);
     const aoei_params *p = &b->step.params;
-    const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1,
-                              .no_decay = p->no_decay, .n_no_decay = p->n_no_decay};
+    const aoei_adamw adamw = {.lr = 1e-5,
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .eps = 1e-8,
+                              .weight_decay = 0.01,
+                              .step = run + 1,
+                              .no_decay = p->no_decay,
+                              .n_no_decay = p->n_no_decay};
     if (!code)
         aoei_pair_step_update(&b->step, &adamw, 1.0);
     return code;
 }
 
 /* Multiply-adds of the matrix products, twice: weights, and the two attention products; backward costs twice the forward. */
-static double operations(const bench *b)
-{
+static double operations(const bench *b) {
     const double D = (double)b->config.hidden, I = (double)b->config.intermediate, L = (double)b->config.layers;
     const double forward = L * (2.0 * (double)b->tokens * (4.0 * D * D + 2.0 * D * I) + 4.0 * b->sum_squared_lengths * D);
     return b->o->train ? 3.0 * forward : forward;
 }
 
-static int ascending(const void *pa, const void *pb)
-{
+static int ascending(const void *pa, const void *pb) {
     const double a = *(const double *)pa, b = *(const double *)pb;
     return a < b ? -1 : a > b;
 }
 
-static int measure(bench *b, aoe_bench_result *result, aoe_error *err)
-{
+static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
     double *seconds = aoei_malloc_array(b->o->runs, sizeof *seconds);
     if (!seconds)
         return aoei_fail_nomem(err, b->o->runs * sizeof *seconds);
@@ -259,8 +253,7 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err)
     return code;
 }
 
-int aoe_bench(aoe_context *ctx, const aoe_bench_options *options, aoe_bench_result *result, aoe_error *err)
-{
+int aoe_bench(aoe_context *ctx, const aoe_bench_options *options, aoe_bench_result *result, aoe_error *err) {
     aoe_bench_options o;
     aoe_bench_options_defaults(&o);
     if (options)

@@ -18,16 +18,14 @@
 
 #define SMALL_REFERENCE 1e-6 /* golden/README: below this norm the tolerance is absolute */
 
-void aoei_check_begin(aoei_check *c, const char *group, const char *name, double tolerance)
-{
+void aoei_check_begin(aoei_check *c, const char *group, const char *name, double tolerance) {
     memset(c, 0, sizeof *c);
     c->group = group;
     c->tolerance = tolerance;
     snprintf(c->name, sizeof c->name, "%s", name);
 }
 
-static void take(aoei_check *c, double difference2, double reference2)
-{
+static void take(aoei_check *c, double difference2, double reference2) {
     const double difference = sqrt(difference2), reference = sqrt(reference2);
     const double error = reference < SMALL_REFERENCE ? difference * (c->tolerance / SMALL_REFERENCE) : difference / reference;
     c->compared++;
@@ -35,8 +33,7 @@ static void take(aoei_check *c, double difference2, double reference2)
         c->worst = isnan(c->worst) ? c->worst : error;
 }
 
-void aoei_check_values(aoei_check *c, const double *got, const double *want, size_t n)
-{
+void aoei_check_values(aoei_check *c, const double *got, const double *want, size_t n) {
     double difference2 = 0, reference2 = 0;
     for (size_t i = 0; i < n; i++) {
         difference2 += (got[i] - want[i]) * (got[i] - want[i]);
@@ -45,8 +42,7 @@ void aoei_check_values(aoei_check *c, const double *got, const double *want, siz
     take(c, difference2, reference2);
 }
 
-void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_t n)
-{
+void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_t n) {
     double difference2 = 0, reference2 = 0;
     for (size_t i = 0; i < n; i++) {
         const double d = (double)got[i] - (double)want[i];
@@ -56,8 +52,7 @@ void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_
     take(c, difference2, reference2);
 }
 
-void aoei_check_end(aoei_verify *v, const aoei_check *c)
-{
+void aoei_check_end(aoei_verify *v, const aoei_check *c) {
     char name[160];
     snprintf(name, sizeof name, "%s/%s", c->group, c->name);
     const aoe_verify_result r = {.name = name,
@@ -71,8 +66,7 @@ void aoei_check_end(aoei_verify *v, const aoei_check *c)
         v->report(v->user, &r);
 }
 
-static int has_file(const char *dir, const char *name)
-{
+static int has_file(const char *dir, const char *name) {
     char *path = aoei_path_join(dir, name);
     const int yes = path && aoei_exists(path);
     aoei_free(path);
@@ -80,8 +74,7 @@ static int has_file(const char *dir, const char *name)
 }
 
 /* The last component of a path, without trailing slashes, into out. */
-static void base_name(char *out, size_t size, const char *path)
-{
+static void base_name(char *out, size_t size, const char *path) {
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
         len--;
@@ -92,8 +85,7 @@ static void base_name(char *out, size_t size, const char *path)
 }
 
 /* One entry of the parent folder; anything that holds no cases is passed over. */
-static int verify_entry(aoei_verify *v, const char *dir, const char *name, aoe_error *err)
-{
+static int verify_entry(aoei_verify *v, const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
     if (!path)
         return aoei_fail_nomem(err, 0);
@@ -114,8 +106,7 @@ static int verify_entry(aoei_verify *v, const char *dir, const char *name, aoe_e
     return code;
 }
 
-static int verify_folder(aoei_verify *v, const char *dir, aoe_error *err)
-{
+static int verify_folder(aoei_verify *v, const char *dir, aoe_error *err) {
     char **names;
     size_t n;
     int code = aoei_list_dir(&names, &n, dir, err);
@@ -127,8 +118,7 @@ static int verify_folder(aoei_verify *v, const char *dir, aoe_error *err)
     return code;
 }
 
-int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err)
-{
+int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err) {
     aoei_verify v = {.ctx = ctx, .dtype = dtype, .report = report, .user = user};
     int code;
     if (dtype == AOE_DTYPE_BF16) /* here, because a folder passes over what is not supported */
@@ -145,7 +135,8 @@ int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn
     if (code)
         return code;
     if (v.done == 0)
-        return aoei_fail(err, AOE_ENOENT, "%s: no golden cases; give a folder with cases.json, or a parent with objectives.json", dir);
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: no golden cases; give a folder with cases.json, or a parent with objectives.json", dir);
     if (v.failed)
         return aoei_fail(err, AOE_EMISMATCH, "%s: %zu of %zu checks failed", dir, v.failed, v.done);
     return AOE_OK;

@@ -11,11 +11,11 @@
 #include "aoe.h"
 
 typedef struct aoei_verify {
-    aoe_context *ctx;     /* borrowed */
+    aoe_context *ctx; /* borrowed */
     aoe_dtype dtype;
     aoe_verify_fn report; /* may be NULL */
     void *user;
-    size_t failed, done;  /* checks */
+    size_t failed, done; /* checks */
 } aoei_verify;
 
 /* One line of the report in the making: the worst of several comparisons. */
@@ -23,7 +23,7 @@ typedef struct aoei_check {
     const char *group; /* "bert" */
     char name[64];     /* "hidden" */
     double tolerance;
-    double worst;      /* NaN sticks */
+    double worst; /* NaN sticks */
     size_t compared;
 } aoei_check;
 

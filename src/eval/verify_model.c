@@ -29,22 +29,21 @@ typedef struct id_texts {
 } id_texts;
 
 typedef struct golden {
-    const char *name;          /* of the report */
+    const char *name; /* of the report */
     const char *dir;
-    json_t *cases;             /* owned */
-    char *cases_path;          /* owned */
+    json_t *cases;              /* owned */
+    char *cases_path;           /* owned */
     aoei_safetensors *expected; /* owned */
-    aoe_model *model;          /* owned */
-    aoei_pair_step step;       /* owned */
-    id_texts texts, pairs;     /* owned; pairs interleaved */
-    double *graded, *binary;   /* [B], owned */
-    uint32_t *groups;          /* [2B], owned */
-    float *host;               /* owned; room for the largest tensor compared */
-    aoe_pooling pooling;       /* of training */
+    aoe_model *model;           /* owned */
+    aoei_pair_step step;        /* owned */
+    id_texts texts, pairs;      /* owned; pairs interleaved */
+    double *graded, *binary;    /* [B], owned */
+    uint32_t *groups;           /* [2B], owned */
+    float *host;                /* owned; room for the largest tensor compared */
+    aoe_pooling pooling;        /* of training */
 } golden;
 
-static void golden_free(golden *g)
-{
+static void golden_free(golden *g) {
     aoei_pair_step_destroy(&g->step);
     aoe_model_close(g->model);
     aoei_safetensors_close(g->expected);
@@ -62,14 +61,12 @@ static void golden_free(golden *g)
     memset(g, 0, sizeof *g);
 }
 
-static int bad_cases(const golden *g, const char *what, aoe_error *err)
-{
+static int bad_cases(const golden *g, const char *what, aoe_error *err) {
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; take the golden cases anew", g->cases_path, what);
 }
 
 /* Appends one JSON list of ids. */
-static int add_ids(id_texts *t, const json_t *list, size_t vocab)
-{
+static int add_ids(id_texts *t, const json_t *list, size_t vocab) {
     const size_t n = json_array_size(list), at = t->offsets[t->n];
     int32_t *grown = aoei_realloc_array(t->ids, at + n + 1, sizeof *grown);
     if (!grown)
@@ -88,8 +85,7 @@ static int add_ids(id_texts *t, const json_t *list, size_t vocab)
 }
 
 /* "texts" (per entry one list) or "pairs" (per entry two). */
-static int read_texts(golden *g, id_texts *t, const char *key, size_t lists, aoe_error *err)
-{
+static int read_texts(golden *g, id_texts *t, const char *key, size_t lists, aoe_error *err) {
     const json_t *array = json_object_get(g->cases, key);
     const size_t n = json_array_size(array);
     t->offsets = aoei_calloc(n * lists + 1, sizeof *t->offsets);
@@ -106,8 +102,7 @@ static int read_texts(golden *g, id_texts *t, const char *key, size_t lists, aoe
     return code ? bad_cases(g, key, err) : AOE_OK;
 }
 
-static int read_labels(golden *g, double **out, const char *key, aoe_error *err)
-{
+static int read_labels(golden *g, double **out, const char *key, aoe_error *err) {
     const json_t *array = json_object_get(g->cases, key);
     const size_t B = g->pairs.n / 2;
     *out = aoei_calloc(B, sizeof **out);
@@ -124,8 +119,7 @@ static int read_labels(golden *g, double **out, const char *key, aoe_error *err)
 }
 
 /* Equal id lists get equal numbers: the index of the first. */
-static int find_groups(golden *g, aoe_error *err)
-{
+static int find_groups(golden *g, aoe_error *err) {
     const id_texts *t = &g->pairs;
     g->groups = aoei_calloc(t->n, sizeof *g->groups);
     if (!g->groups)
@@ -141,8 +135,7 @@ static int find_groups(golden *g, aoe_error *err)
     return AOE_OK;
 }
 
-static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err)
-{
+static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err) {
     aoe_model_options options;
     aoe_model_options_defaults(&options);
     options.dtype = v->dtype;
@@ -163,16 +156,15 @@ static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err)
     return code;
 }
 
-static int lay_out(golden *g, const aoei_verify *v, aoe_error *err)
-{
+static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     const size_t n_texts = g->texts.offsets[g->texts.n], n_pairs = g->pairs.offsets[g->pairs.n];
     const size_t tokens = n_texts > n_pairs ? n_texts : n_pairs;
     const size_t longest = g->texts.longest > g->pairs.longest ? g->texts.longest : g->pairs.longest;
     const size_t rows = g->texts.n > g->pairs.n ? g->texts.n : g->pairs.n;
     const size_t positions = g->model->config.arch->max_length(&g->model->config);
     if (longest > positions)
-        return aoei_fail(err, AOE_EFORMAT, "%s: a text of %zu tokens is longer than the model's %zu positions", g->cases_path, longest,
-                         positions);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a text of %zu tokens is longer than the model's %zu positions", g->cases_path,
+                         longest, positions);
     int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, (rows + 1) / 2, tokens, longest, err);
     if (code)
         return code;
@@ -181,20 +173,19 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err)
     return g->host ? AOE_OK : aoei_fail_nomem(err, g->step.params.count * sizeof *g->host);
 }
 
-static void fill(golden *g, const id_texts *t)
-{
+static void fill(golden *g, const id_texts *t) {
     aoei_batch_clear(&g->step.buffer);
     for (size_t i = 0; i < t->n; i++)
         aoei_batch_add(&g->step.buffer, t->ids + t->offsets[i], t->offsets[i + 1] - t->offsets[i], (uint32_t)i);
 }
 
 /* Compares `got` with the tensor of that name; a missing tensor or another size is an error. */
-static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err)
-{
+static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != n)
-        return aoei_fail(err, AOE_EFORMAT, "%s/expected.safetensors: no F32 tensor \"%s\" of %zu values; take the golden cases anew",
-                         g->dir, name, n);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s/expected.safetensors: no F32 tensor \"%s\" of %zu values; take the golden cases anew", g->dir,
+                         name, n);
     float *want = aoei_malloc_array(n, sizeof *want);
     if (!want)
         return aoei_fail_nomem(err, n * sizeof *want);
@@ -204,8 +195,7 @@ static int compare(const golden *g, aoei_check *c, const char *name, const float
     return AOE_OK;
 }
 
-static int check_hidden(golden *g, aoei_verify *v, aoe_error *err)
-{
+static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
     aoei_check check;
@@ -228,8 +218,7 @@ static int check_hidden(golden *g, aoei_verify *v, aoe_error *err)
     return code;
 }
 
-static int check_pooled(golden *g, aoei_verify *v, aoe_error *err)
-{
+static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
     const aoei_tensor out = aoei_tensor_rows(g->step.pooled, 0, b->n_texts);
@@ -256,9 +245,9 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err)
 static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
 enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
 
-/* Scale 20 for cosine and ibn, 1 for angle: the temperatures of the paper, which are the defaults. Binary labels: 1 is positive. */
-static aoe_objective_options loss_options(unsigned mask)
-{
+/* Scale 20 for cosine and ibn, 1 for angle: the temperatures of the paper, which are the defaults. Binary labels: 1 is
+ * positive. */
+static aoe_objective_options loss_options(unsigned mask) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);
     o.w_cosine = (mask >> COSINE) & 1;
@@ -270,8 +259,7 @@ static aoe_objective_options loss_options(unsigned mask)
 }
 
 /* Adds the gradient of the losses in mask (all on the same labels); *loss += their sum. */
-static int add_gradient(golden *g, unsigned mask, const double *label, double *loss, aoe_error *err)
-{
+static int add_gradient(golden *g, unsigned mask, const double *label, double *loss, aoe_error *err) {
     const aoe_objective_options o = loss_options(mask);
     aoe_objective_result r;
     const int code = aoei_pair_step_gradient(&g->step, g->pooling, &o, label, g->groups, NULL, 1.0, &r, err);
@@ -280,8 +268,7 @@ static int add_gradient(golden *g, unsigned mask, const double *label, double *l
     return code;
 }
 
-static int check_gradients(golden *g, aoei_verify *v, int loss, aoe_error *err)
-{
+static int check_gradients(golden *g, aoei_verify *v, int loss, aoe_error *err) {
     aoei_check value, gradient;
     char line[48];
     double got = 0;
@@ -316,8 +303,7 @@ static int check_gradients(golden *g, aoei_verify *v, int loss, aoe_error *err)
 }
 
 /* Ten steps on the one batch: cosine + ibn-isp + angle; decay on every parameter. */
-static int check_trace(golden *g, aoei_verify *v, aoe_error *err)
-{
+static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
     const json_t *betas = json_object_get(adamw, "betas");
     aoei_adamw o = {.beta1 = json_number_value(json_array_get(betas, 0)), .beta2 = json_number_value(json_array_get(betas, 1))};
@@ -356,8 +342,7 @@ static int check_trace(golden *g, aoei_verify *v, aoe_error *err)
     return code;
 }
 
-int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_error *err)
-{
+int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_error *err) {
     golden g;
     memset(&g, 0, sizeof g);
     g.name = name;

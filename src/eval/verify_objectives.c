@@ -18,14 +18,13 @@ enum { TERMS = 3 };
 
 typedef struct objective_case {
     size_t B, D;
-    double *label;        /* [B] */
-    float *x, *y;         /* [B, D] */
-    float *gx, *gy;       /* [B, D] computed */
-    double *got, *want;   /* [B, D] */
+    double *label;      /* [B] */
+    float *x, *y;       /* [B, D] */
+    float *gx, *gy;     /* [B, D] computed */
+    double *got, *want; /* [B, D] */
 } objective_case;
 
-static void case_free(objective_case *c)
-{
+static void case_free(objective_case *c) {
     aoei_free(c->label);
     aoei_free(c->x);
     aoei_free(c->y);
@@ -36,20 +35,20 @@ static void case_free(objective_case *c)
     memset(c, 0, sizeof *c);
 }
 
-static int read_matrix(double *out, const json_t *rows, size_t B, size_t D, const char *file, const char *what, aoe_error *err)
-{
+static int read_matrix(double *out, const json_t *rows, size_t B, size_t D, const char *file, const char *what,
+                       aoe_error *err) {
     for (size_t i = 0; i < B; i++)
         for (size_t k = 0; k < D; k++) {
             const json_t *row = json_array_get(rows, i), *value = json_array_get(row, k);
             if (json_array_size(rows) != B || json_array_size(row) != D || !json_is_number(value))
-                return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %zu rows of %zu numbers; take the file anew", file, what, B, D);
+                return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %zu rows of %zu numbers; take the file anew", file, what,
+                                 B, D);
             out[i * D + k] = json_number_value(value);
         }
     return AOE_OK;
 }
 
-static int case_read(objective_case *c, const json_t *o, const char *file, aoe_error *err)
-{
+static int case_read(objective_case *c, const json_t *o, const char *file, aoe_error *err) {
     memset(c, 0, sizeof *c);
     const json_t *x = json_object_get(o, "x"), *label = json_object_get(o, "label");
     c->B = json_array_size(x);
@@ -81,22 +80,22 @@ static int case_read(objective_case *c, const json_t *o, const char *file, aoe_e
     return code;
 }
 
-static void compare_gradient(aoei_check *check, objective_case *c, const float *got)
-{
+static void compare_gradient(aoei_check *check, objective_case *c, const float *got) {
     for (size_t i = 0; i < c->B * c->D; i++)
         c->got[i] = (double)got[i];
     aoei_check_values(check, c->got, c->want, c->B * c->D);
 }
 
-static int run_term(aoei_check *loss, aoei_check *grad, objective_case *c, const json_t *o, int term, const char *file, aoe_error *err)
-{
+static int run_term(aoei_check *loss, aoei_check *grad, objective_case *c, const json_t *o, int term, const char *file,
+                    aoe_error *err) {
     const json_t *out = json_object_get(json_object_get(o, "out"), term_names[term]);
     const json_t *scale = json_object_get(json_object_get(o, "scale"), term_names[term]);
     if (!out)
         return AOE_OK;
     const json_t *want = json_object_get(out, "loss");
     if (!json_is_number(scale) || !json_is_number(want))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a case has no scale or loss for %s; take the file anew", file, term_names[term]);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a case has no scale or loss for %s; take the file anew", file,
+                         term_names[term]);
     aoe_objective_options options;
     aoe_objective_result r;
     aoe_objective_options_defaults(&options);
@@ -120,8 +119,7 @@ static int run_term(aoei_check *loss, aoei_check *grad, objective_case *c, const
     return code;
 }
 
-int aoei_verify_objectives(aoei_verify *v, const char *path, aoe_error *err)
-{
+int aoei_verify_objectives(aoei_verify *v, const char *path, aoe_error *err) {
     json_t *root = NULL;
     aoei_check loss[TERMS], grad[TERMS];
     int code = aoei_json_load(&root, path, err);

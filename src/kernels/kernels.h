@@ -71,10 +71,10 @@ typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n)
  * word(c) = Philox4x32-10(key, counter = (c0 + (c / 64) * 16 + c % 16, c1, c2, c3))[(c % 64) / 16].
  * y[c] = (residual ? residual[c] : 0) + (kept ? x[c] * scale : 0); y may be x or residual. */
 typedef struct aoei_dropout_row {
-    uint32_t key[2];       /* aoei_dropout_key(seed, step) */
-    uint32_t counter[4];   /* c0 (0 here), c1 token or query, c2 text index, c3 site << 16 | head */
-    uint32_t threshold;    /* p * 2^32 */
-    float scale;           /* 1 / (1 - p) */
+    uint32_t key[2];     /* aoei_dropout_key(seed, step) */
+    uint32_t counter[4]; /* c0 (0 here), c1 token or query, c2 text index, c3 site << 16 | head */
+    uint32_t threshold;  /* p * 2^32 */
+    float scale;         /* 1 / (1 - p) */
 } aoei_dropout_row;
 typedef void aoei_dropout_f32_fn(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n);
 
@@ -87,7 +87,7 @@ typedef void aoei_softmax_grad_f32_fn(float *ds, const float *p, const float *dp
  * g = grad * grad_scale; w -= lr * decay * w; m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
  * w -= step_size * m / (sqrt(v) / sqrt_bias2 + eps) with step_size = lr / (1 - b1^t), sqrt_bias2 = sqrt(1 - b2^t). */
 typedef struct aoei_adamw_f32 {
-    float lr_decay;   /* lr * weight decay */
+    float lr_decay; /* lr * weight decay */
     float beta1, beta2, eps, step_size, sqrt_bias2, grad_scale;
     float one_minus_beta1, one_minus_beta2; /* rounded from double: 1 - 0.999f is off by 1e-5 */
 } aoei_adamw_f32;

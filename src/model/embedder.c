@@ -14,23 +14,21 @@
 #include <string.h>
 
 struct aoe_embedder {
-    aoe_model *model;          /* borrowed */
-    size_t batch_tokens;       /* tokens of a batch; a longer text is a batch of its own */
-    size_t failed;             /* text of the last failure, or (size_t)-1 */
+    aoe_model *model;    /* borrowed */
+    size_t batch_tokens; /* tokens of a batch; a longer text is a batch of its own */
+    size_t failed;       /* text of the last failure, or (size_t)-1 */
     aoei_arena arena;
-    aoei_encoder_state state;  /* in the arena */
-    aoei_tensor pooled;        /* [batch_tokens, D], in the arena */
-    aoei_batch_buffer buffer;  /* host arrays of the batch in flight */
+    aoei_encoder_state state; /* in the arena */
+    aoei_tensor pooled;       /* [batch_tokens, D], in the arena */
+    aoei_batch_buffer buffer; /* host arrays of the batch in flight */
 };
 
-void aoe_embedder_options_defaults(aoe_embedder_options *o)
-{
+void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     memset(o, 0, sizeof *o);
     o->batch_tokens = 4096;
 }
 
-static int layout(aoe_embedder *e, aoei_arena *arena, aoe_error *err)
-{
+static int layout(aoe_embedder *e, aoei_arena *arena, aoe_error *err) {
     const aoe_model *m = e->model;
     const size_t longest = m->settings.max_length;
     const size_t tokens = e->batch_tokens > longest ? e->batch_tokens : longest;
@@ -38,8 +36,7 @@ static int layout(aoe_embedder *e, aoei_arena *arena, aoe_error *err)
     return aoei_encoder_layout(&e->state, m->ctx, &m->config, arena, tokens, tokens, longest, 0, err);
 }
 
-int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_options *options, aoe_error *err)
-{
+int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_options *options, aoe_error *err) {
     *out = NULL;
     aoe_embedder_options o;
     aoe_embedder_options_defaults(&o);
@@ -70,8 +67,7 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
     return AOE_OK;
 }
 
-void aoe_embedder_destroy(aoe_embedder *e)
-{
+void aoe_embedder_destroy(aoe_embedder *e) {
     if (!e)
         return;
     aoei_batch_buffer_destroy(&e->buffer);
@@ -79,13 +75,11 @@ void aoe_embedder_destroy(aoe_embedder *e)
     aoei_free(e);
 }
 
-size_t aoe_embed_failed_text(const aoe_embedder *e)
-{
+size_t aoe_embed_failed_text(const aoe_embedder *e) {
     return e->failed;
 }
 
-aoe_model *aoe_embedder_model(const aoe_embedder *e)
-{
+aoe_model *aoe_embedder_model(const aoe_embedder *e) {
     return e->model;
 }
 
@@ -94,8 +88,7 @@ typedef struct item {
     size_t length, text;
 } item;
 
-static int by_length(const void *pa, const void *pb)
-{
+static int by_length(const void *pa, const void *pb) {
     const item *a = pa, *b = pb;
     if (a->length != b->length)
         return a->length < b->length ? -1 : 1;
@@ -103,8 +96,7 @@ static int by_length(const void *pa, const void *pb)
 }
 
 /* Runs the batch in the buffer; its texts are items[0..n_texts). */
-static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_error *err)
-{
+static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
     const size_t D = m->config.hidden;
@@ -119,13 +111,13 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
         for (size_t k = 0; k < D; k++)
             if (!isfinite(vectors[items[i].text * D + k])) {
                 e->failed = items[i].text;
-                return aoei_fail(err, AOE_ENUMERIC, "text %zu: its vector is not finite; the model's weights overflow", items[i].text);
+                return aoei_fail(err, AOE_ENUMERIC, "text %zu: its vector is not finite; the model's weights overflow",
+                                 items[i].text);
             }
     return AOE_OK;
 }
 
-static int embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err)
-{
+static int embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
     item *items = aoei_malloc_array(lists->n ? lists->n : 1, sizeof *items);
     if (!items)
         return aoei_fail_nomem(err, lists->n * sizeof *items);
@@ -149,12 +141,18 @@ static int embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *ve
     return code;
 }
 
-int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err)
-{
+/* Says which text the error is about, when it is about one. */
+static int name_text(const aoe_embedder *e, int code, aoe_error *err) {
+    if (e->failed != (size_t)-1)
+        aoei_error_prefix(err, "text %zu", e->failed);
+    return code;
+}
+
+int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
     aoei_token_lists lists;
     int code = aoei_encode_texts(e->model, texts, n, &lists, &e->failed, err);
     if (code)
-        return code;
+        return name_text(e, code, err);
     for (size_t i = 0; info && i < n; i++)
         info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i), .truncated = lists.truncated[i]};
     code = embed_lists(e, &lists, vectors, err);

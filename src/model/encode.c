@@ -16,7 +16,7 @@
 enum { CHUNK = 128 };
 
 typedef struct chunk {
-    int32_t *ids;  /* owned */
+    int32_t *ids; /* owned */
     size_t n, capacity;
     size_t failed; /* text that failed, or (size_t)-1 */
     aoe_error error;
@@ -32,8 +32,7 @@ typedef struct job {
     chunk *chunks;
 } job;
 
-static int chunk_append(chunk *c, const aoe_ids *ids)
-{
+static int chunk_append(chunk *c, const aoe_ids *ids) {
     if (c->capacity - c->n < ids->n) {
         size_t capacity = 2 * c->capacity + ids->n + 1024;
         int32_t *grown = aoei_realloc_array(c->ids, capacity, sizeof *grown);
@@ -47,9 +46,9 @@ static int chunk_append(chunk *c, const aoe_ids *ids)
     return AOE_OK;
 }
 
-/* out = the text in lower case, up to its first byte that is not UTF-8, from where on it stays as it is: the tokenizer names it. */
-static int lower(aoei_buffer *out, const char *s, size_t len)
-{
+/* out = the text in lower case, up to its first byte that is not UTF-8, from where on it stays as it is: the tokenizer names
+ * it. */
+static int lower(aoei_buffer *out, const char *s, size_t len) {
     aoei_buffer_clear(out);
     aoei_buffer_reserve(out, len);
     for (size_t at = 0; at < len;) {
@@ -68,8 +67,7 @@ static int lower(aoei_buffer *out, const char *s, size_t len)
     return out->failed ? AOE_ENOMEM : AOE_OK;
 }
 
-static int encode_one(const job *j, chunk *c, size_t i, const aoe_encode_options *o, aoei_buffer *lowered, aoe_ids *ids)
-{
+static int encode_one(const job *j, chunk *c, size_t i, const aoe_encode_options *o, aoei_buffer *lowered, aoe_ids *ids) {
     aoe_text text = j->texts[i];
     if (j->model->settings.lowercase) {
         if (lower(lowered, text.data, text.len))
@@ -83,15 +81,15 @@ static int encode_one(const job *j, chunk *c, size_t i, const aoe_encode_options
         return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");
     for (size_t t = 0; t < ids->n; t++)
         if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
-            return aoei_fail(&c->error, AOE_EFORMAT, "token id %d is outside the model's vocabulary of %zu; tokenizer and model do not match",
+            return aoei_fail(&c->error, AOE_EFORMAT,
+                             "token id %d is outside the model's vocabulary of %zu; tokenizer and model do not match",
                              (int)ids->id[t], j->model->config.vocab);
     j->lengths[i] = ids->n;
     j->truncated[i] = (uint8_t)(ids->truncated != 0);
     return chunk_append(c, ids);
 }
 
-static void encode_chunk(void *arg, size_t task, size_t worker)
-{
+static void encode_chunk(void *arg, size_t task, size_t worker) {
     (void)worker;
     const job *j = arg;
     chunk *c = &j->chunks[task];
@@ -107,15 +105,14 @@ static void encode_chunk(void *arg, size_t task, size_t worker)
 }
 
 /* Joins the chunks into out; the first failed chunk's error is the answer when there is one. */
-static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *failed, aoe_error *err)
-{
+static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     size_t total = 0;
     for (size_t k = 0; k < n_chunks; k++) {
         const chunk *c = &j->chunks[k];
         if (c->failed != (size_t)-1) {
             if (failed)
                 *failed = c->failed;
-            return aoei_fail(err, c->error.code, "text %zu: %s", c->failed, c->error.message);
+            return aoei_fail(err, c->error.code, "%s", c->error.message);
         }
         total += c->n;
     }
@@ -138,13 +135,14 @@ static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *fa
     return AOE_OK;
 }
 
-int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed, aoe_error *err)
-{
+int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err) {
     memset(out, 0, sizeof *out);
     if (failed)
         *failed = (size_t)-1;
     if (!m->tokenizer)
-        return aoei_fail(err, AOE_ENOENT, "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", m->dir);
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", m->dir);
     const size_t n_chunks = (n + CHUNK - 1) / CHUNK;
     int code = AOE_ENOMEM;
     const aoei_settings *s = &m->settings;
@@ -181,16 +179,14 @@ done:
     return code;
 }
 
-void aoei_token_lists_free(aoei_token_lists *l)
-{
+void aoei_token_lists_free(aoei_token_lists *l) {
     aoei_free(l->ids);
     aoei_free(l->offsets);
     aoei_free(l->truncated);
     memset(l, 0, sizeof *l);
 }
 
-int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err)
-{
+int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err) {
     memset(b, 0, sizeof *b);
     if (max_tokens >= UINT32_MAX || max_texts >= UINT32_MAX)
         return aoei_fail(err, AOE_EARG, "a batch of %zu tokens is too large; use fewer", max_tokens);
@@ -208,8 +204,7 @@ int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max
     return AOE_OK;
 }
 
-void aoei_batch_buffer_destroy(aoei_batch_buffer *b)
-{
+void aoei_batch_buffer_destroy(aoei_batch_buffer *b) {
     aoei_free(b->ids);
     aoei_free(b->positions);
     aoei_free(b->offsets);
@@ -217,8 +212,7 @@ void aoei_batch_buffer_destroy(aoei_batch_buffer *b)
     memset(b, 0, sizeof *b);
 }
 
-void aoei_batch_clear(aoei_batch_buffer *b)
-{
+void aoei_batch_clear(aoei_batch_buffer *b) {
     memset(&b->batch, 0, sizeof b->batch);
     b->batch.ids = b->ids;
     b->batch.positions = b->positions;
@@ -227,8 +221,7 @@ void aoei_batch_clear(aoei_batch_buffer *b)
     b->offsets[0] = 0;
 }
 
-void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index)
-{
+void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index) {
     aoei_batch *batch = &b->batch;
     assert(n > 0 && batch->n_tokens + n <= b->max_tokens && batch->n_texts < b->max_texts);
     memcpy(b->ids + batch->n_tokens, ids, n * sizeof *ids);

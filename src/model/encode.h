@@ -16,11 +16,12 @@ typedef struct aoei_token_lists {
     uint8_t *truncated; /* [n], owned */
 } aoei_token_lists;
 
-/* Tokenizes with the model's prompt and max length. On failure *failed (may be NULL) is the lowest text that failed, or (size_t)-1. */
-int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed, aoe_error *err);
+/* Tokenizes with the model's prompt and max length. On failure *failed (may be NULL) is the lowest text that failed, or
+ * (size_t)-1. */
+int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
-static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i)
-{
+static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
     return l->offsets[i + 1] - l->offsets[i];
 }
 

@@ -18,15 +18,13 @@
 #include <math.h>
 #include <string.h>
 
-static aoei_tensor no_tensor(void)
-{
+static aoei_tensor no_tensor(void) {
     aoei_tensor t;
     memset(&t, 0, sizeof t);
     return t;
 }
 
-static aoei_attention attention_of(const aoei_encoder_config *c)
-{
+static aoei_attention attention_of(const aoei_encoder_config *c) {
     aoei_attention a;
     memset(&a, 0, sizeof a);
     a.heads = c->heads;
@@ -36,8 +34,7 @@ static aoei_attention attention_of(const aoei_encoder_config *c)
     return a;
 }
 
-static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n, int training)
-{
+static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n, int training) {
     l->qkv = aoei_tensor_take(arena, n, 3 * c->hidden);
     l->heads = aoei_tensor_take(arena, n, c->hidden);
     l->sum1 = aoei_tensor_take(arena, n, c->hidden);
@@ -51,8 +48,7 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
 }
 
 int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                        size_t n_tokens, size_t n_texts, size_t longest, int training, aoe_error *err)
-{
+                        size_t n_tokens, size_t n_texts, size_t longest, int training, aoe_error *err) {
     memset(s, 0, sizeof *s);
     s->n_tokens = n_tokens;
     s->n_texts = n_texts;
@@ -80,14 +76,14 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
         s->grad_first = aoei_tensor_take(arena, n_tokens, c->hidden);
     }
     if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM, "activations of %zu tokens do not fit in memory; use a smaller --batch-tokens or --batch-size",
+        return aoei_fail(err, AOE_ENOMEM,
+                         "activations of %zu tokens do not fit in memory; use a smaller --batch-tokens or --batch-size",
                          n_tokens);
     return AOE_OK;
 }
 
 /* Dropout of one site; p 0 when there is none. */
-static aoei_dropout site_dropout(const aoei_encoder_dropout *drop, double p, uint32_t site)
-{
+static aoei_dropout site_dropout(const aoei_encoder_dropout *drop, double p, uint32_t site) {
     aoei_dropout d;
     memset(&d, 0, sizeof d);
     d.site = site;
@@ -98,8 +94,7 @@ static aoei_dropout site_dropout(const aoei_encoder_dropout *drop, double p, uin
     return d;
 }
 
-static aoei_attention layer_attention(const aoei_encoder_config *c, const aoei_encoder_dropout *drop, size_t layer)
-{
+static aoei_attention layer_attention(const aoei_encoder_config *c, const aoei_encoder_dropout *drop, size_t layer) {
     aoei_attention a = attention_of(c);
     a.scale = 1.0 / sqrt((double)a.head_dim);
     a.drop = site_dropout(drop, drop ? drop->attention : 0, aoei_site(layer, AOEI_SITE_ATTENTION));
@@ -107,8 +102,7 @@ static aoei_attention layer_attention(const aoei_encoder_config *c, const aoei_e
 }
 
 /* The first n rows of every tensor of a layer. */
-static aoei_layer_state layer_rows(const aoei_layer_state *l, size_t n)
-{
+static aoei_layer_state layer_rows(const aoei_layer_state *l, size_t n) {
     aoei_layer_state v;
     v.qkv = aoei_tensor_rows(l->qkv, 0, n);
     v.heads = aoei_tensor_rows(l->heads, 0, n);
@@ -123,9 +117,8 @@ static aoei_layer_state layer_rows(const aoei_layer_state *l, size_t n)
     return v;
 }
 
-static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
-                              const aoei_encoder_state *s, const aoei_encoder_dropout *drop)
-{
+static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                              const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     const size_t n = batch->n_tokens;
     const aoei_tensor first = aoei_tensor_rows(s->first, 0, n);
     const aoei_tensor sum = s->training ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
@@ -139,11 +132,12 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
 }
 
 static void layer_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
-                          const aoei_layer_state *l, aoei_tensor x, aoei_tensor scratch, const aoei_encoder_dropout *drop, size_t layer)
-{
+                          const aoei_layer_state *l, aoei_tensor x, aoei_tensor scratch, const aoei_encoder_dropout *drop,
+                          size_t layer) {
     const size_t D = c->hidden;
     const aoei_attention a = layer_attention(c, drop, layer);
-    const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, D), k = aoei_tensor_cols(l->qkv, D, D), v = aoei_tensor_cols(l->qkv, 2 * D, D);
+    const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, D), k = aoei_tensor_cols(l->qkv, D, D),
+                      v = aoei_tensor_cols(l->qkv, 2 * D, D);
     aoei_linear_forward(ctx, q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS]);
     aoei_linear_forward(ctx, k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS]);
     aoei_linear_forward(ctx, v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS]);
@@ -160,15 +154,13 @@ static void layer_forward(const aoe_context *ctx, const aoei_encoder_config *c, 
     aoei_layernorm_forward(ctx, l->out, l->stats2, l->sum2, w[AOEI_LW_NORM2], w[AOEI_LW_NORM2_BIAS], c->norm_eps);
 }
 
-aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens)
-{
+aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens) {
     assert(layer == 0 || s->training || layer == c->layers);
     return aoei_tensor_rows(layer == 0 ? s->first : s->layers[layer - 1].out, 0, n_tokens);
 }
 
-aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
-                                 aoei_encoder_state *s, const aoei_encoder_dropout *drop)
-{
+aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                                 const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     const size_t n = batch->n_tokens;
     assert(n <= s->n_tokens && batch->n_texts <= s->n_texts && batch->longest <= s->longest);
     embedding_forward(ctx, c, w, batch, s, drop);
@@ -181,20 +173,17 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
     return x;
 }
 
-aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens)
-{
+aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens) {
     return aoei_tensor_rows(s->grad_a, 0, n_tokens);
 }
 
-aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens)
-{
+aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens) {
     return aoei_tensor_rows(s->grad_first, 0, n_tokens);
 }
 
 /* The gradient behind a dropout: d itself when the site is off, else the masked copy in `room`. */
 static aoei_tensor through_dropout(const aoe_context *ctx, aoei_tensor room, aoei_tensor d, const aoei_batch *batch,
-                                   const aoei_dropout *drop)
-{
+                                   const aoei_dropout *drop) {
     if (drop->p == 0)
         return d;
     aoei_dropout_add(ctx, room, d, no_tensor(), batch, drop);
@@ -204,8 +193,7 @@ static aoei_tensor through_dropout(const aoe_context *ctx, aoei_tensor room, aoe
 /* On entry d is the gradient of the layer's output, on return that of its input x. */
 static void layer_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *g,
                            const aoei_batch *batch, const aoei_encoder_state *s, const aoei_layer_state *l, aoei_tensor x,
-                           const aoei_encoder_dropout *drop, size_t layer)
-{
+                           const aoei_encoder_dropout *drop, size_t layer) {
     const size_t n = batch->n_tokens, D = c->hidden;
     const aoei_tensor d = aoei_tensor_rows(s->grad_a, 0, n), room = aoei_tensor_rows(s->grad_b, 0, n);
     const aoei_tensor dact = aoei_tensor_slice(s->grad_wide, 0, n, c->intermediate);
@@ -225,8 +213,10 @@ static void layer_backward(const aoe_context *ctx, const aoei_encoder_config *c,
     const aoei_tensor dproj = through_dropout(ctx, room, d, batch, &d1);
     aoei_linear_backward(ctx, dheads, 0, g[AOEI_LW_O], g[AOEI_LW_O_BIAS], dproj, l->heads, w[AOEI_LW_O]);
     const aoei_attention a = layer_attention(c, drop, layer);
-    const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, D), k = aoei_tensor_cols(l->qkv, D, D), v = aoei_tensor_cols(l->qkv, 2 * D, D);
-    const aoei_tensor dq = aoei_tensor_cols(dqkv, 0, D), dk = aoei_tensor_cols(dqkv, D, D), dv = aoei_tensor_cols(dqkv, 2 * D, D);
+    const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, D), k = aoei_tensor_cols(l->qkv, D, D),
+                      v = aoei_tensor_cols(l->qkv, 2 * D, D);
+    const aoei_tensor dq = aoei_tensor_cols(dqkv, 0, D), dk = aoei_tensor_cols(dqkv, D, D),
+                      dv = aoei_tensor_cols(dqkv, 2 * D, D);
     aoei_attention_backward(ctx, dq, dk, dv, dheads, q, k, v, batch, &a, s->scratch);
     aoei_linear_backward(ctx, d, 1, g[AOEI_LW_Q], g[AOEI_LW_Q_BIAS], dq, x, w[AOEI_LW_Q]);
     aoei_linear_backward(ctx, d, 1, g[AOEI_LW_K], g[AOEI_LW_K_BIAS], dk, x, w[AOEI_LW_K]);
@@ -234,8 +224,7 @@ static void layer_backward(const aoe_context *ctx, const aoei_encoder_config *c,
 }
 
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                           const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first)
-{
+                           const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
     const aoei_tensor d = aoei_tensor_rows(s->grad_a, 0, n);
     assert(s->training);
@@ -250,7 +239,8 @@ void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c,
         const aoei_dropout e = site_dropout(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, d, d, no_tensor(), batch, &e);
     }
-    aoei_layernorm_backward(ctx, d, grads[AOEI_W_EMBED_NORM], grads[AOEI_W_EMBED_NORM_BIAS], d, aoei_tensor_rows(s->embed_sum, 0, n),
-                            aoei_tensor_rows(s->embed_stats, 0, n), w[AOEI_W_EMBED_NORM]);
-    aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset, grads[AOEI_W_TOKEN_TYPE], d, batch);
+    aoei_layernorm_backward(ctx, d, grads[AOEI_W_EMBED_NORM], grads[AOEI_W_EMBED_NORM_BIAS], d,
+                            aoei_tensor_rows(s->embed_sum, 0, n), aoei_tensor_rows(s->embed_stats, 0, n), w[AOEI_W_EMBED_NORM]);
+    aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset, grads[AOEI_W_TOKEN_TYPE], d,
+                            batch);
 }

@@ -37,7 +37,8 @@ typedef struct aoei_encoder_state {
     aoei_tensor grad_first;            /* [N, D] gradient of the embedding output from pooling (training) */
 } aoei_encoder_state;
 
-/* Lays the state out in `arena` (a measuring one plans). Bytes depend on the configuration, the bounds and the number of threads. */
+/* Lays the state out in `arena` (a measuring one plans). Bytes depend on the configuration, the bounds and the number of
+ * threads. */
 int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
                         size_t n_tokens, size_t n_texts, size_t longest, int training, aoe_error *err);
 
@@ -49,8 +50,8 @@ typedef struct aoei_encoder_dropout {
 
 /* Runs the encoder. w: [aoei_slot_count]. Returns the last hidden state [N, D], in s (valid until the next call);
  * s->first is the embedding output. Batch sizes must be within the layout's bounds. */
-aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
-                                 aoei_encoder_state *s, const aoei_encoder_dropout *drop);
+aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                                 const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop);
 /* Output of layer l (0: embedding output) of the last training-mode forward. */
 aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens);
 /* Gradients of all weights += from dlast [N, D] = aoei_encoder_grad_last (the caller wrote it there) and, when

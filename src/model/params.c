@@ -9,15 +9,13 @@
 
 enum { SLOT_ALIGN = 16 }; /* floats */
 
-static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset, const aoei_slot *d)
-{
+static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset, const aoei_slot *d) {
     if (out)
         out[slot] = aoei_tensor_slice(flat, offset, d->rows, d->cols);
 }
 
 /* Adds [begin, end) to the ranges without decay, joining it to the last one when they touch. */
-static void add_no_decay(aoei_params *p, size_t begin, size_t end)
-{
+static void add_no_decay(aoei_params *p, size_t begin, size_t end) {
     if (p->n_no_decay && p->no_decay[2 * p->n_no_decay - 1] == begin) {
         p->no_decay[2 * p->n_no_decay - 1] = end;
         return;
@@ -27,8 +25,7 @@ static void add_no_decay(aoei_params *p, size_t begin, size_t end)
     p->n_no_decay++;
 }
 
-int aoei_params_layout(aoei_params *p, const aoei_encoder_config *c, aoei_arena *arena, aoe_error *err)
-{
+int aoei_params_layout(aoei_params *p, const aoei_encoder_config *c, aoei_arena *arena, aoe_error *err) {
     memset(p, 0, sizeof *p);
     p->n_slots = aoei_slot_count(c);
     aoei_slot d;
@@ -65,8 +62,7 @@ int aoei_params_layout(aoei_params *p, const aoei_encoder_config *c, aoei_arena 
     return AOE_OK;
 }
 
-void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights)
-{
+void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights) {
     aoei_tensor_zero(ctx, p->value);
     aoei_tensor_zero(ctx, p->grad);
     aoei_tensor_zero(ctx, p->m);

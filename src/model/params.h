@@ -11,11 +11,11 @@
 
 typedef struct aoei_params {
     size_t n_slots;
-    size_t count;                    /* floats of each flat tensor, padding included */
-    aoei_tensor value, grad, m, v;   /* [1, count] */
-    aoei_tensor *values, *grads;     /* [n_slots] views, in the arena; absent slots are absent tensors */
+    size_t count;                  /* floats of each flat tensor, padding included */
+    aoei_tensor value, grad, m, v; /* [1, count] */
+    aoei_tensor *values, *grads;   /* [n_slots] views, in the arena; absent slots are absent tensors */
     aoei_tensor *ms, *vs;
-    size_t *no_decay;                /* [n_no_decay][2] element ranges without weight decay, in the arena */
+    size_t *no_decay; /* [n_no_decay][2] element ranges without weight decay, in the arena */
     size_t n_no_decay;
 } aoei_params;
 

@@ -10,10 +10,10 @@
 #include "kernels/kernels.h"
 
 struct aoe_context {
-    aoei_pool *pool;        /* owned */
-    aoei_kernels kernels;   /* of the tier in use */
+    aoei_pool *pool;      /* owned */
+    aoei_kernels kernels; /* of the tier in use */
     aoei_log log;
-    float *scratch;         /* owned, [threads, AOEI_WORKER_SCRATCH] */
+    float *scratch; /* owned, [threads, AOEI_WORKER_SCRATCH] */
 };
 
 #define AOEI_WORKER_SCRATCH AOEI_GEMM_SCRATCH /* floats a worker */

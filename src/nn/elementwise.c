@@ -13,28 +13,24 @@ typedef struct element_job {
     size_t n;
 } element_job;
 
-static size_t block_length(const element_job *j, size_t task)
-{
+static size_t block_length(const element_job *j, size_t task) {
     const size_t left = j->n - task * BLOCK;
     return left < BLOCK ? left : BLOCK;
 }
 
-static void add_task(void *arg, size_t task, size_t worker)
-{
+static void add_task(void *arg, size_t task, size_t worker) {
     const element_job *j = arg;
     const size_t first = task * BLOCK;
     (void)worker;
     j->ctx->kernels.add_f32(j->y + first, j->a + first, j->b + first, block_length(j, task));
 }
 
-void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b)
-{
+void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b) {
     element_job j = {.ctx = ctx, .y = y.data, .a = a.data, .b = b.data, .n = y.rows * y.cols};
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, add_task, &j);
 }
 
-static void scale_task(void *arg, size_t task, size_t worker)
-{
+static void scale_task(void *arg, size_t task, size_t worker) {
     const element_job *j = arg;
     float *y = j->y + task * BLOCK;
     const size_t n = block_length(j, task);
@@ -43,8 +39,7 @@ static void scale_task(void *arg, size_t task, size_t worker)
         y[i] *= j->s;
 }
 
-void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s)
-{
+void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s) {
     element_job j = {.ctx = ctx, .y = t.data, .s = (float)s, .n = t.rows * t.cols};
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, scale_task, &j);
 }

@@ -21,16 +21,14 @@
 
 enum { CHECKPOINT_FORMAT = 1 };
 
-char *aoei_checkpoints_dir(const char *output)
-{
+char *aoei_checkpoints_dir(const char *output) {
     return aoei_path_join(output, "checkpoints");
 }
 
 /* ---------------------------------------------------------------- writing */
 
-static int write_flat(const char *dir, const char *file, const char *const *names, const float *const *data, size_t n, size_t count,
-                      aoe_error *err)
-{
+static int write_flat(const char *dir, const char *file, const char *const *names, const float *const *data, size_t n,
+                      size_t count, aoe_error *err) {
     aoei_st_entry entries[2];
     memset(entries, 0, sizeof entries);
     for (size_t i = 0; i < n; i++) {
@@ -54,8 +52,7 @@ static int write_flat(const char *dir, const char *file, const char *const *name
     return code;
 }
 
-static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err)
-{
+static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"m", "v"};
     const aoei_params *p = &t->step.params;
     float *m = aoei_malloc_array(p->count, sizeof *m), *v = aoei_malloc_array(p->count, sizeof *v);
@@ -73,8 +70,7 @@ static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err)
     return code;
 }
 
-static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err)
-{
+static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"best"};
     const float *const data[] = {t->best};
     if (!t->progress.has_best || t->progress.best_step == t->progress.step)
@@ -82,8 +78,7 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err)
     return write_flat(dir, "best.safetensors", names, data, 1, t->step.params.count, err);
 }
 
-static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err)
-{
+static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_progress *p = &t->progress;
     json_t *o = json_object();
     int bad = !o;
@@ -107,8 +102,7 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err)
 }
 
 /* The N of a "step-N" name; 0 and no match otherwise. */
-static int step_of(const char *name, uint64_t *step)
-{
+static int step_of(const char *name, uint64_t *step) {
     char *end;
     if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')
         return 0;
@@ -116,9 +110,7 @@ static int step_of(const char *name, uint64_t *step)
     return *end == '\0';
 }
 
-/* Removes staging left by dead runs and every step-N but the `keep` newest. */
-static int prune(const char *dir, size_t keep, aoe_error *err)
-{
+int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err) {
     char **names;
     size_t n;
     int code = aoei_list_dir(&names, &n, dir, err);
@@ -142,8 +134,7 @@ static int prune(const char *dir, size_t keep, aoe_error *err)
     return code;
 }
 
-static int write_all(aoei_trainer *t, const char *dir, aoe_error *err)
-{
+static int write_all(aoei_trainer *t, const char *dir, aoe_error *err) {
     int code = aoei_model_save(t->view, dir, t->settings, err);
     if (!code)
         code = write_moments(t, dir, err);
@@ -156,8 +147,7 @@ static int write_all(aoei_trainer *t, const char *dir, aoe_error *err)
     return code;
 }
 
-int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err)
-{
+int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err) {
     char name[40], staging_name[40];
     snprintf(name, sizeof name, "step-%llu", (unsigned long long)t->progress.step);
     snprintf(staging_name, sizeof staging_name, ".step-%llu", (unsigned long long)t->progress.step);
@@ -182,7 +172,7 @@ int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err)
     if (code)
         aoei_remove_tree(staging, NULL);
     else
-        code = prune(dir, t->o->keep_checkpoints, err);
+        code = aoei_checkpoints_prune(dir, t->o->keep_checkpoints, err);
 done:
     aoei_free(dir);
     aoei_free(staging);
@@ -195,8 +185,7 @@ done:
 
 /* ---------------------------------------------------------------- reading */
 
-int aoei_checkpoint_find(char **path, const char *output, aoe_error *err)
-{
+int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     *path = NULL;
     char *dir = aoei_checkpoints_dir(output);
     if (!dir)
@@ -222,18 +211,17 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err)
 }
 
 /* Copies the flat tensor `name` of `file` into host [count]. */
-static int read_flat(float *host, const char *file, const aoei_safetensors *s, const char *name, size_t count, aoe_error *err)
-{
+static int read_flat(float *host, const char *file, const aoei_safetensors *s, const char *name, size_t count, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(s, name);
     if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != count)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor \"%s\" is not %zu F32 values; remove this checkpoint and resume from an older one",
-                         file, name, count);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: tensor \"%s\" is not %zu F32 values; remove this checkpoint and resume from an older one", file,
+                         name, count);
     memcpy(host, t->data, count * sizeof *host);
     return AOE_OK;
 }
 
-static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err)
-{
+static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
     aoei_params *p = &t->step.params;
     const int best_elsewhere = t->progress.has_best && t->progress.best_step != t->progress.step;
     float *host = aoei_malloc_array(p->count, sizeof *host);
@@ -271,20 +259,28 @@ done:
     return code;
 }
 
+/* Paths may be written in another way as long as they lead to the same place; that files hold the same, the fingerprints say.
+ */
+static int same_option(const char *key, const json_t *now, const json_t *then) {
+    if (then && (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0))
+        return json_is_null(now) == json_is_null(then);
+    return then && (json_equal(now, then) ||
+                    (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(then))));
+}
+
 /* The first option of `now` that `then` has otherwise is the error. */
-static int same_options(const json_t *now, const json_t *then, const char *file, aoe_error *err)
-{
+static int same_options(const json_t *now, const json_t *then, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)now, key, value)
-    {
+    json_object_foreach((json_t *)now, key, value) {
         const json_t *old = json_object_get(then, key);
-        if (old && json_equal(value, old))
+        if (same_option(key, value, old))
             continue;
-        char *a = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT), *b = old ? json_dumps(old, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        char *a = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT),
+             *b = old ? json_dumps(old, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         const int code = aoei_fail(err, AOE_EARG,
-                                   "%s: \"%s\" was %s and is now %s; resume with the same options, or start again with --force", file,
-                                   key, b ? b : "not set", a ? a : "another");
+                                   "%s: \"%s\" was %s and is now %s; resume with the same options, or start again with --force",
+                                   file, key, b ? b : "not set", a ? a : "another");
         aoei_free(a);
         aoei_free(b);
         return code;
@@ -292,8 +288,7 @@ static int same_options(const json_t *now, const json_t *then, const char *file,
     return AOE_OK;
 }
 
-int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err)
-{
+int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
     json_t *o = NULL;
     aoei_progress *p = &t->progress;
     size_t version = 0, step = 0, best_step = (size_t)-1, bad_evals = 0;
@@ -304,8 +299,9 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err)
     if (!code)
         code = aoei_json_need_size(o, "format_version", &version, path, err);
     if (!code && version != CHECKPOINT_FORMAT)
-        code = aoei_fail(err, AOE_EUNSUPPORTED, "%s: format_version %zu is newer than this program; resume with the version that wrote it",
-                         path, version);
+        code = aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: format_version %zu is newer than this program; resume with the version that wrote it", path,
+                         version);
     if (!code)
         code = same_options(t->settings, json_object_get(o, "options"), path, err);
     if (!code)
@@ -318,6 +314,11 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err)
         if (!code)
             code = aoei_json_size(o, "bad_evals", &bad_evals, path, err);
     }
+    if (!code && (step > t->total_steps || (best_step != (size_t)-1 && best_step > step)))
+        code = aoei_fail(err, AOE_EFORMAT,
+                         "%s: step %zu or its best step is beyond the run; remove this checkpoint and resume from an "
+                         "older one",
+                         path, step);
     if (!code) {
         p->step = step;
         p->has_best = best_step != (size_t)-1 && t->best;

@@ -6,29 +6,18 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t fnv(uint64_t h, const void *data, size_t bytes)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
-static const uint64_t fnv_start = UINT64_C(0xcbf29ce484222325);
-
-static int same_tokens(const aoei_token_lists *l, size_t a, size_t b)
-{
+static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
     const size_t n = aoei_token_count(l, a);
     return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
 }
 
 /* Open addressing over the token lists; a text's class is the index of its first occurrence. */
-static int find_groups(aoei_dataset *d, aoe_error *err)
-{
+static int find_groups(aoei_dataset *d, aoe_error *err) {
     size_t slots = 16;
     while (slots < 4 * d->n)
         slots *= 2;
@@ -37,7 +26,7 @@ static int find_groups(aoei_dataset *d, aoe_error *err)
         return aoei_fail_nomem(err, slots * sizeof *table);
     for (size_t i = 0; i < 2 * d->n; i++) {
         const size_t bytes = aoei_token_count(&d->tokens, i) * sizeof *d->tokens.ids;
-        size_t at = (size_t)fnv(fnv_start, d->tokens.ids + d->tokens.offsets[i], bytes) & (slots - 1);
+        size_t at = (size_t)aoei_hash(AOEI_HASH_START, d->tokens.ids + d->tokens.offsets[i], bytes) & (slots - 1);
         while (table[at] && !same_tokens(&d->tokens, table[at] - 1, i))
             at = (at + 1) & (slots - 1);
         if (!table[at])
@@ -48,8 +37,7 @@ static int find_groups(aoei_dataset *d, aoe_error *err)
     return AOE_OK;
 }
 
-static void measure(aoei_dataset *d)
-{
+static void measure(aoei_dataset *d) {
     d->lowest = d->highest = d->labels[0];
     for (size_t i = 0; i < d->n; i++) {
         if (d->labels[i] < d->lowest)
@@ -62,13 +50,12 @@ static void measure(aoei_dataset *d)
             d->longest = aoei_token_count(&d->tokens, i);
         d->truncated += d->tokens.truncated[i];
     }
-    d->fingerprint = fnv(fnv_start, d->tokens.ids, d->tokens.offsets[2 * d->n] * sizeof *d->tokens.ids);
-    d->fingerprint = fnv(d->fingerprint, d->tokens.offsets, (2 * d->n + 1) * sizeof *d->tokens.offsets);
-    d->fingerprint = fnv(d->fingerprint, d->labels, d->n * sizeof *d->labels);
+    d->fingerprint = aoei_hash(AOEI_HASH_START, d->tokens.ids, d->tokens.offsets[2 * d->n] * sizeof *d->tokens.ids);
+    d->fingerprint = aoei_hash(d->fingerprint, d->tokens.offsets, (2 * d->n + 1) * sizeof *d->tokens.offsets);
+    d->fingerprint = aoei_hash(d->fingerprint, d->labels, d->n * sizeof *d->labels);
 }
 
-int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoe_pairs *pairs, const char *path, aoe_error *err)
-{
+int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoe_pairs *pairs, const char *path, aoe_error *err) {
     memset(d, 0, sizeof *d);
     d->n = aoe_pairs_count(pairs);
     if (d->n == 0 || d->n > UINT32_MAX / 2 - 1)
@@ -106,22 +93,19 @@ done:
     return code;
 }
 
-void aoei_dataset_destroy(aoei_dataset *d)
-{
+void aoei_dataset_destroy(aoei_dataset *d) {
     aoei_token_lists_free(&d->tokens);
     aoei_free(d->labels);
     aoei_free(d->groups);
     memset(d, 0, sizeof *d);
 }
 
-static int descending(const void *pa, const void *pb)
-{
+static int descending(const void *pa, const void *pb) {
     const size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n_pairs, size_t *tokens, aoe_error *err)
-{
+int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n_pairs, size_t *tokens, aoe_error *err) {
     size_t *length = aoei_malloc_array(d->n, sizeof *length);
     if (!length)
         return aoei_fail_nomem(err, d->n * sizeof *length);

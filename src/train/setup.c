@@ -16,8 +16,7 @@
 
 enum { MAX_STEPS = INT32_MAX }; /* of epochs and steps alike: products of the two fit */
 
-void aoe_train_options_defaults(aoe_train_options *o)
-{
+void aoe_train_options_defaults(aoe_train_options *o) {
     memset(o, 0, sizeof *o);
     aoe_objective_options_defaults(&o->objective);
     aoe_model_options_defaults(&o->model_options);
@@ -35,8 +34,7 @@ void aoe_train_options_defaults(aoe_train_options *o)
     o->keep_checkpoints = 1;
 }
 
-static int check_options(const aoe_train_options *o, aoe_error *err)
-{
+static int check_options(const aoe_train_options *o, aoe_error *err) {
     if (!o || !o->model || !o->data || !o->output)
         return aoei_fail(err, AOE_EARG, "training needs a model, data and an output directory");
     if (!o->epochs && !o->max_steps)
@@ -47,6 +45,9 @@ static int check_options(const aoe_train_options *o, aoe_error *err)
         return aoei_fail(err, AOE_EARG, "--batch-size %zu with --accumulate %zu is too large", o->batch_size, o->accumulate);
     if (!(o->lr >= 0 && isfinite(o->lr)) || !(o->weight_decay >= 0 && isfinite(o->weight_decay)))
         return aoei_fail(err, AOE_EARG, "--lr and --weight-decay must be finite and not negative");
+    if (o->lr * o->weight_decay >= 1)
+        return aoei_fail(err, AOE_EARG, "--lr %g with --weight-decay %g takes all of every weight in a step; lower one of them",
+                         o->lr, o->weight_decay);
     if (!(o->warmup >= 0 && o->warmup <= MAX_STEPS) || !(o->max_grad_norm >= 0 && isfinite(o->max_grad_norm)))
         return aoei_fail(err, AOE_EARG, "--warmup and --max-grad-norm must be finite and not negative");
     if (o->epochs > MAX_STEPS || o->max_steps > MAX_STEPS)
@@ -63,10 +64,9 @@ static int check_options(const aoe_train_options *o, aoe_error *err)
     return AOE_OK;
 }
 
-/* The output directory can be written and holds nothing that would be lost without the caller's word. *checkpoint: what to resume
- * from (aoei_free), or NULL. */
-static int check_output(const aoei_trainer *t, char **checkpoint, aoe_error *err)
-{
+/* The output directory can be written and holds nothing that would be lost without the caller's word. *checkpoint: what to
+ * resume from (aoei_free), or NULL. */
+static int find_checkpoint(const aoei_trainer *t, char **checkpoint, aoe_error *err) {
     const aoe_train_options *o = t->o;
     *checkpoint = NULL;
     int code = aoei_check_writable_dir(o->output, err);
@@ -77,9 +77,8 @@ static int check_output(const aoei_trainer *t, char **checkpoint, aoe_error *err
     const int model = aoei_is_model_dir(o->output);
     if (o->resume) {
         if (!*checkpoint && model)
-            return aoei_fail(err, AOE_ENOENT, "%s: a model but no checkpoint to resume from; use --force to train it anew", o->output);
-        if (!*checkpoint)
-            aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: no checkpoint yet, starting from the beginning", o->output);
+            return aoei_fail(err, AOE_ENOENT, "%s: a model but no checkpoint to resume from; use --force to train it anew",
+                             o->output);
         return AOE_OK;
     }
     if ((model || *checkpoint) && !o->force) {
@@ -93,30 +92,37 @@ static int check_output(const aoei_trainer *t, char **checkpoint, aoe_error *err
     return AOE_OK;
 }
 
+int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err) {
+    char *checkpoint;
+    const int code = find_checkpoint(t, &checkpoint, err);
+    aoei_free(checkpoint);
+    return code;
+}
+
 /* Labels against objectives: something to learn, and the threshold of in-batch negatives. */
-static int resolve_objective(aoei_trainer *t, aoe_error *err)
-{
+static int resolve_objective(aoei_trainer *t, aoe_error *err) {
     aoe_objective_options *j = &t->objective;
     const aoei_dataset *d = &t->data;
     *j = t->o->objective;
     if (isnan(j->ibn_threshold))
         j->ibn_threshold = d->lowest + 0.8 * (d->highest - d->lowest);
     if (d->lowest == d->highest && (j->w_cosine > 0 || j->w_angle > 0))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: every label is %g, so no pair is more similar than another; add other labels, or train with --w-cosine 0 "
-                         "--w-angle 0",
-                         t->o->data, d->lowest);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: every label is %g, so no pair is more similar than another; add other labels, or train with --w-cosine 0 "
+            "--w-angle 0",
+            t->o->data, d->lowest);
     if (j->w_ibn > 0 && d->highest < j->ibn_threshold)
-        return aoei_fail(err, AOE_EARG, "%s: no label reaches --ibn-threshold %g (highest: %g); lower it, or train with --w-ibn 0",
-                         t->o->data, j->ibn_threshold, d->highest);
+        return aoei_fail(err, AOE_EARG,
+                         "%s: no label reaches --ibn-threshold %g (highest: %g); lower it, or train with --w-ibn 0", t->o->data,
+                         j->ibn_threshold, d->highest);
     if (j->w_angle > 0 && t->base->config.hidden % 2)
-        return aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0", t->o->model,
-                         t->base->config.hidden);
+        return aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
+                         t->o->model, t->base->config.hidden);
     return AOE_OK;
 }
 
-static void plan_steps(aoei_trainer *t)
-{
+static void plan_steps(aoei_trainer *t) {
     const aoe_train_options *o = t->o;
     const size_t per_step = o->batch_size * o->accumulate;
     t->steps_per_epoch = (t->data.n + per_step - 1) / per_step;
@@ -125,8 +131,7 @@ static void plan_steps(aoei_trainer *t)
 }
 
 /* A name on the disk need not be UTF-8; JSON must be. */
-static json_t *name_json(const char *name)
-{
+static json_t *name_json(const char *name) {
     json_t *v = NULL;
     char *copy = name ? aoei_strdup(name) : NULL;
     if (copy)
@@ -135,27 +140,32 @@ static json_t *name_json(const char *name)
     return name ? v : json_null();
 }
 
-static json_t *real_or_null(double v)
-{
+static json_t *real_or_null(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* What decides the result. Thread count, checkpoint rhythm and messages do not. */
-static int describe(aoei_trainer *t, aoe_error *err)
-{
+/* What decides the result. Thread count, checkpoint rhythm and messages do not. What changes other values comes before them:
+ * the first difference is the one that a resumed run is told. */
+static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_train_options *o = t->o;
     const aoe_objective_options *j = &t->objective;
     const aoei_settings *s = &t->base->settings;
-    char fingerprint[24];
+    char fingerprint[24], dev_fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)t->data.fingerprint);
+    snprintf(dev_fingerprint, sizeof dev_fingerprint, "%016llx", (unsigned long long)o->dev_fingerprint);
     aoei_json_init();
     json_t *r = t->settings = json_object();
     int bad = !r;
     bad |= json_object_set_new(r, "base_model", name_json(o->model));
     bad |= json_object_set_new(r, "data", name_json(o->data));
+    bad |= json_object_set_new(r, "pooling", json_string(aoe_pooling_name(s->pooling)));
+    bad |= json_object_set_new(r, "prompt", json_string(s->prompt));
+    bad |= json_object_set_new(r, "max_length", json_integer((json_int_t)s->max_length));
+    bad |= json_object_set_new(r, "normalize", json_boolean(s->normalize));
     bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
     bad |= json_object_set_new(r, "pairs", json_integer((json_int_t)t->data.n));
     bad |= json_object_set_new(r, "dev", name_json(o->evaluate ? o->dev_name : NULL));
+    bad |= json_object_set_new(r, "dev_fingerprint", o->dev_fingerprint ? json_string(dev_fingerprint) : json_null());
     bad |= json_object_set_new(r, "epochs", json_integer((json_int_t)o->epochs));
     bad |= json_object_set_new(r, "max_steps", json_integer((json_int_t)o->max_steps));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)o->batch_size));
@@ -178,17 +188,12 @@ static int describe(aoei_trainer *t, aoe_error *err)
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(j->ibn_threshold));
-    bad |= json_object_set_new(r, "pooling", json_string(aoe_pooling_name(s->pooling)));
-    bad |= json_object_set_new(r, "prompt", json_string(s->prompt));
-    bad |= json_object_set_new(r, "max_length", json_integer((json_int_t)s->max_length));
-    bad |= json_object_set_new(r, "normalize", json_boolean(s->normalize));
     bad |= json_object_set_new(r, "dtype", json_string("f32"));
     bad |= json_object_set_new(r, "aoe_version", json_string(AOE_VERSION));
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
-static int load_data(aoei_trainer *t, aoe_error *err)
-{
+static int load_data(aoei_trainer *t, aoe_error *err) {
     aoe_pairs *pairs = NULL;
     aoe_table_options table = t->o->table;
     table.allow_empty = 0;
@@ -198,7 +203,8 @@ static int load_data(aoei_trainer *t, aoe_error *err)
     if (aoe_pairs_skipped(pairs))
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", t->o->data, aoe_pairs_skipped(pairs));
     if (aoe_pairs_dropped(pairs))
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows have a label that is dropped", t->o->data, aoe_pairs_dropped(pairs));
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows have a label that is dropped", t->o->data,
+                       aoe_pairs_dropped(pairs));
     code = aoei_dataset_create(&t->data, t->base, pairs, t->o->data, err);
     aoe_pairs_free(pairs);
     if (!code && t->data.truncated)
@@ -208,8 +214,7 @@ static int load_data(aoei_trainer *t, aoe_error *err)
 }
 
 /* Memory of the run: parameters, activations, the best weights, the epoch's order. */
-static int lay_out(aoei_trainer *t, aoe_error *err)
-{
+static int lay_out(aoei_trainer *t, aoe_error *err) {
     const size_t pairs = t->o->batch_size < t->data.n ? t->o->batch_size : t->data.n;
     size_t tokens;
     int code = aoei_dataset_batch_tokens(&t->data, pairs, &tokens, err);
@@ -234,15 +239,14 @@ static int lay_out(aoei_trainer *t, aoe_error *err)
     return aoe_embedder_create(&t->embedder, t->view, &e, err);
 }
 
-int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_options *o, aoe_error *err)
-{
+int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     memset(t, 0, sizeof *t);
     t->ctx = ctx;
     t->o = o;
     char *checkpoint = NULL;
     int code = check_options(o, err);
     if (!code)
-        code = check_output(t, &checkpoint, err);
+        code = find_checkpoint(t, &checkpoint, err);
     if (!code)
         code = aoei_model_open_plain(&t->base, ctx, checkpoint ? checkpoint : o->model, &o->model_options, err);
     if (!code)
@@ -257,6 +261,8 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_optio
     }
     if (!code)
         code = lay_out(t, err);
+    if (!code && o->resume && !checkpoint)
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: no checkpoint yet, starting from the beginning", o->output);
     if (!code && checkpoint)
         code = aoei_checkpoint_read(t, checkpoint, err);
     aoei_free(checkpoint);
@@ -265,8 +271,8 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_optio
     return code;
 }
 
-void aoei_trainer_destroy(aoei_trainer *t)
-{
+void aoei_trainer_destroy(aoei_trainer *t) {
+    aoei_unlock(&t->lock);
     aoei_train_log_close(t->log);
     aoe_embedder_destroy(t->embedder);
     aoe_model_close(t->view);

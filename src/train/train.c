@@ -23,8 +23,7 @@ typedef struct meter {
     int cancelled;
 } meter;
 
-static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_train_event_kind kind)
-{
+static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_train_event_kind kind) {
     aoe_train_event e;
     memset(&e, 0, sizeof e);
     const aoei_progress *p = &t->progress;
@@ -44,11 +43,13 @@ static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_trai
     return e;
 }
 
-/* To the log (steps: about a thousand lines a run) and to the caller. */
-static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *err)
-{
+/* To the log and to the caller. The log has about a thousand steps a run and nothing that tells a resumed run from one that
+ * never stopped, but for the times. */
+static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;
-    if (e->kind != AOE_TRAIN_STEP || e->step % every == 0 || e->step == 1) {
+    const int again = e->kind == AOE_TRAIN_START && e->step > 0;
+    const int between = e->kind == AOE_TRAIN_STEP && e->step % every != 0 && e->step != 1;
+    if (e->kind != AOE_TRAIN_CHECKPOINT && !again && !between) {
         const int code = aoei_train_log_write(t->log, e, err);
         if (code)
             return code;
@@ -59,8 +60,7 @@ static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *
 }
 
 /* Linear warm-up to the peak, then linear decay that would reach 0 one step after the last. step counts from 0. */
-static double learning_rate(const aoei_trainer *t, uint64_t step)
-{
+static double learning_rate(const aoei_trainer *t, uint64_t step) {
     if (step < t->warmup_steps)
         return t->o->lr * (double)(step + 1) / (double)t->warmup_steps;
     if (step >= t->total_steps)
@@ -68,8 +68,7 @@ static double learning_rate(const aoei_trainer *t, uint64_t step)
     return t->o->lr * (double)(t->total_steps - step) / (double)(t->total_steps - t->warmup_steps);
 }
 
-static void order_epoch(aoei_trainer *t, size_t epoch)
-{
+static void order_epoch(aoei_trainer *t, size_t epoch) {
     if (t->order_epoch == epoch)
         return;
     aoei_rng rng;
@@ -80,24 +79,24 @@ static void order_epoch(aoei_trainer *t, size_t epoch)
     t->order_epoch = epoch;
 }
 
-/* Fills the step's buffer, labels and groups with pairs order[begin, end); the texts are numbers 2 (begin - first) .. of the step. */
-static void fill_batch(aoei_trainer *t, size_t first, size_t begin, size_t end, double *labels, uint32_t *groups)
-{
+/* Fills the step's buffer, labels and groups with pairs order[begin, end); the texts are numbers 2 (begin - first) .. of the
+ * step. */
+static void fill_batch(aoei_trainer *t, size_t first, size_t begin, size_t end, double *labels, uint32_t *groups) {
     const aoei_token_lists *l = &t->data.tokens;
     aoei_batch_clear(&t->step.buffer);
     for (size_t i = begin; i < end; i++) {
         const size_t pair = t->order[i];
         for (size_t side = 0; side < 2; side++) {
             const size_t text = 2 * pair + side;
-            aoei_batch_add(&t->step.buffer, l->ids + l->offsets[text], aoei_token_count(l, text), (uint32_t)(2 * (i - first) + side));
+            aoei_batch_add(&t->step.buffer, l->ids + l->offsets[text], aoei_token_count(l, text),
+                           (uint32_t)(2 * (i - first) + side));
             groups[2 * (i - begin) + side] = t->data.groups[text];
         }
         labels[i - begin] = t->data.labels[pair];
     }
 }
 
-static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double share)
-{
+static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double share) {
     sum->total += r->total * share;
     sum->cosine += r->cosine * share;
     sum->ibn += r->ibn * share;
@@ -112,14 +111,14 @@ typedef struct batch_side {
     uint32_t *groups; /* [2B] */
 } batch_side;
 
-static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_train_event *e, aoe_error *err)
-{
+static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_train_event *e, aoe_error *err) {
     const aoe_train_options *o = t->o;
     const uint64_t step = t->progress.step;
     const size_t epoch = step / t->steps_per_epoch, in_epoch = step % t->steps_per_epoch;
     const size_t B = o->batch_size, first = in_epoch * B * o->accumulate;
     const size_t end = first + B * o->accumulate < t->data.n ? first + B * o->accumulate : t->data.n;
-    const double share = 1.0 / (double)((end - first + B - 1) / B);
+    const size_t batches = (end - first + B - 1) / B;
+    const double share = 1.0 / (double)batches;
     aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
     aoei_dropout_key(drop.key, o->seed, step);
     const int with_dropout = drop.hidden > 0 || drop.attention > 0;
@@ -141,8 +140,14 @@ static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_trai
         m->pairs += stop - begin;
     }
     const aoei_params *p = &t->step.params;
-    const aoei_adamw adamw = {.lr = learning_rate(t, step), .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8,
-                              .weight_decay = o->weight_decay, .step = step + 1, .no_decay = p->no_decay, .n_no_decay = p->n_no_decay};
+    const aoei_adamw adamw = {.lr = learning_rate(t, step),
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .eps = 1e-8,
+                              .weight_decay = o->weight_decay,
+                              .step = step + 1,
+                              .no_decay = p->no_decay,
+                              .n_no_decay = p->n_no_decay};
     const double norm = aoei_pair_step_update(&t->step, &adamw, o->max_grad_norm);
     if (!isfinite(norm) || !isfinite(mean.total))
         return aoei_fail(err, AOE_ENUMERIC, "step %llu: the loss or its gradient is not finite; lower --lr and train again",
@@ -160,14 +165,20 @@ static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_trai
     return AOE_OK;
 }
 
-static int due(const aoei_trainer *t, size_t every)
-{
+static int due(const aoei_trainer *t, size_t every) {
     const uint64_t step = t->progress.step;
     return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
 }
 
-static int evaluate(aoei_trainer *t, meter *m, aoe_error *err)
-{
+/* Weights that an update has made infinite or NaN are not scored, saved or handed over. */
+static int check_weights(const aoei_trainer *t, aoe_error *err) {
+    if (aoei_tensor_finite(t->ctx, t->step.params.value))
+        return AOE_OK;
+    return aoei_fail(err, AOE_ENUMERIC, "step %llu: the weights are not finite any more; lower --lr and train again",
+                     (unsigned long long)t->progress.step);
+}
+
+static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
     aoei_progress *p = &t->progress;
     double score = (double)NAN;
     const int code = t->o->evaluate(t->o->evaluate_user, t->embedder, &score, err);
@@ -189,8 +200,7 @@ static int evaluate(aoei_trainer *t, meter *m, aoe_error *err)
     return send(t, m, &e, err);
 }
 
-static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err)
-{
+static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err) {
     char *path;
     int code = aoei_checkpoint_write(t, &path, err);
     if (code)
@@ -203,22 +213,23 @@ static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err)
     return code;
 }
 
-static int out_of_patience(const aoei_trainer *t)
-{
+static int out_of_patience(const aoei_trainer *t) {
     return t->o->patience && t->progress.has_best && t->progress.bad_evals >= t->o->patience;
 }
 
-static int loop(aoei_trainer *t, meter *m, const batch_side *side, aoe_error *err)
-{
+static int loop(aoei_trainer *t, meter *m, const batch_side *side, aoe_error *err) {
     while (t->progress.step < t->total_steps && !out_of_patience(t)) {
         aoe_train_event e;
         int saved = 0;
         int code = take_step(t, m, side, &e, err);
         if (!code)
             code = send(t, m, &e, err);
-        if (!code && t->o->evaluate && due(t, t->o->eval_every))
+        const int save = due(t, t->o->save_every), score = t->o->evaluate && due(t, t->o->eval_every);
+        if (!code && (save || score || m->cancelled))
+            code = check_weights(t, err);
+        if (!code && score)
             code = evaluate(t, m, err);
-        if (!code && (due(t, t->o->save_every) || out_of_patience(t))) {
+        if (!code && (save || out_of_patience(t))) {
             code = checkpoint(t, m, err);
             saved = 1;
         }
@@ -228,7 +239,8 @@ static int loop(aoei_trainer *t, meter *m, const batch_side *side, aoe_error *er
             if (!saved)
                 code = checkpoint(t, m, err);
             return code ? code
-                        : aoei_fail(err, AOE_ECANCELLED, "stopped after step %llu of %zu; the same command with --resume goes on",
+                        : aoei_fail(err, AOE_ECANCELLED,
+                                    "stopped after step %llu of %zu; the same command with --resume goes on",
                                     (unsigned long long)t->progress.step, t->total_steps);
         }
     }
@@ -236,11 +248,10 @@ static int loop(aoei_trainer *t, meter *m, const batch_side *side, aoe_error *er
 }
 
 /* The record of aoe.json: the settings, and what came of them. */
-static json_t *training_record(const aoei_trainer *t)
-{
+static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
-    json_t *r = json_copy(t->settings);
-    int bad = !r;
+    json_t *r = json_object(); /* not json_copy: it leaves out what it has no memory for */
+    int bad = !r || json_object_update(r, t->settings);
     bad |= json_object_set_new(r, "steps", json_integer((json_int_t)p->step));
     if (p->has_best) {
         bad |= json_object_set_new(r, "best_step", json_integer((json_int_t)p->best_step));
@@ -252,8 +263,7 @@ static json_t *training_record(const aoei_trainer *t)
     return NULL;
 }
 
-static int finish(aoei_trainer *t, meter *m, aoe_error *err)
-{
+static int finish(aoei_trainer *t, meter *m, aoe_error *err) {
     if (t->progress.has_best)
         aoei_tensor_write(t->ctx, t->step.params.value, t->best);
     json_t *record = training_record(t);
@@ -268,23 +278,25 @@ static int finish(aoei_trainer *t, meter *m, aoe_error *err)
     return send(t, m, &e, err);
 }
 
-/* Creates the output directory; with force (and not resume) checkpoints of an earlier run go. */
-static int prepare_output(const aoei_trainer *t, aoe_error *err)
-{
+/* Creates the output directory and takes it for this run alone; looks once more whether another run has filled it meanwhile.
+ * With force (and not resume) checkpoints of an earlier run go. A resumed run may have been killed before it removed what it
+ * does not keep. */
+static int prepare_output(aoei_trainer *t, aoe_error *err) {
     char *dir = aoei_checkpoints_dir(t->o->output);
     if (!dir)
         return aoei_fail_nomem(err, 0);
-    int code = AOE_OK;
-    if (!t->o->resume)
-        code = aoei_remove_tree(dir, err);
+    int code = aoei_make_dir(dir, err);
     if (!code)
-        code = aoei_make_dir(dir, err);
+        code = aoei_lock_dir(&t->lock, t->o->output, err);
+    if (!code)
+        code = aoei_trainer_check_output(t, err);
+    if (!code)
+        code = aoei_checkpoints_prune(dir, t->o->resume ? t->o->keep_checkpoints : 0, err);
     aoei_free(dir);
     return code;
 }
 
-static int run(aoei_trainer *t, aoe_error *err)
-{
+static int run(aoei_trainer *t, aoe_error *err) {
     const size_t pairs = t->step.max_pairs;
     meter m = {.first_step = t->progress.step};
     batch_side side = {.labels = aoei_malloc_array(pairs, sizeof *side.labels),
@@ -310,8 +322,7 @@ static int run(aoei_trainer *t, aoe_error *err)
     return code;
 }
 
-int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err)
-{
+int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     aoei_trainer t;
     int code = aoei_trainer_create(&t, ctx, o, err);
     if (code)

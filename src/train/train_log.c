@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The training log: OUTPUT/train-log.jsonl. Losses, rates and scores, one object
  * a line, flushed line by line. A resumed run drops the lines past its checkpoint, so
- * that the log reads as if the run had never stopped.
+ * that the log reads as if the run had never stopped, but for its times.
  */
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -16,13 +16,12 @@
 #include <string.h>
 
 struct aoei_train_log {
-    FILE *file;  /* owned */
-    char *path;  /* owned */
+    FILE *file; /* owned */
+    char *path; /* owned */
 };
 
 /* Keeps the lines of `data` whose "step" is at most `step`, but not the end of a run; a torn last line goes. */
-static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step)
-{
+static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step) {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(data + at, '\n', size - at);
         if (!end)
@@ -42,8 +41,7 @@ static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t
     }
 }
 
-static int shorten(const char *path, uint64_t step, aoe_error *err)
-{
+static int shorten(const char *path, uint64_t step, aoe_error *err) {
     char *data = NULL;
     size_t size = 0;
     aoei_buffer kept = {0};
@@ -62,8 +60,7 @@ static int shorten(const char *path, uint64_t step, aoe_error *err)
     return code;
 }
 
-int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, uint64_t step, aoe_error *err)
-{
+int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, uint64_t step, aoe_error *err) {
     *out = NULL;
     aoei_train_log *log = aoei_calloc(1, sizeof *log);
     if (!log)
@@ -90,19 +87,16 @@ int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, ui
 
 static const char *const kind_names[] = {"start", "step", "eval", "checkpoint", "done"};
 
-static int set_real(json_t *o, const char *key, double v)
-{
+static int set_real(json_t *o, const char *key, double v) {
     return isfinite(v) ? json_object_set_new(o, key, json_real(v)) : 0;
 }
 
-static int set_integer(json_t *o, const char *key, size_t v)
-{
+static int set_integer(json_t *o, const char *key, size_t v) {
     return json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
 /* NULL: no memory. */
-static json_t *event_json(const aoe_train_event *e)
-{
+static json_t *event_json(const aoe_train_event *e) {
     json_t *o = json_object();
     int bad = !o;
     bad |= json_object_set_new(o, "event", json_string(kind_names[e->kind]));
@@ -134,22 +128,24 @@ static json_t *event_json(const aoe_train_event *e)
     return NULL;
 }
 
-int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err)
-{
+static int append(const char *text, size_t len, void *buffer) {
+    return aoei_buffer_append(buffer, text, len) ? -1 : 0;
+}
+
+int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err) {
     json_t *o = event_json(e);
-    char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    aoei_buffer line = {0}; /* not json_dumps: its own buffer drops what it has no memory for */
     int code = AOE_OK;
-    if (!text)
-        code = aoei_fail_nomem(err, 0);
-    else if (aoei_io_step() || fprintf(log->file, "%s\n", text) < 0 || fflush(log->file))
+    if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) || aoei_buffer_putc(&line, '\n'))
+        code = aoei_fail_nomem(err, line.len);
+    else if (aoei_io_step() || fwrite(line.data, 1, line.len, log->file) != line.len || fflush(log->file))
         code = aoei_fail_errno(err, errno, "cannot write %s", log->path);
-    aoei_free(text);
+    aoei_buffer_free(&line);
     json_decref(o);
     return code;
 }
 
-void aoei_train_log_close(aoei_train_log *log)
-{
+void aoei_train_log_close(aoei_train_log *log) {
     if (!log)
         return;
     if (log->file)

@@ -10,16 +10,14 @@
 #include "base/random.h"
 #include "support.h"
 
-static double *doubles(size_t n)
-{
+static double *doubles(size_t n) {
     double *x = calloc(n ? n : 1, sizeof *x);
     assert_non_null(x);
     return x;
 }
 
 void bert_reference_create(bert_reference *r, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *weights,
-                           const aoei_batch *batch, const aoei_encoder_dropout *drop)
-{
+                           const aoei_batch *batch, const aoei_encoder_dropout *drop) {
     const size_t n = aoei_slot_count(c);
     *r = (bert_reference){.config = c, .batch = batch, .drop = drop};
     r->weights = calloc(n, sizeof *r->weights);
@@ -40,8 +38,7 @@ void bert_reference_create(bert_reference *r, const aoe_context *ctx, const aoei
     r->last = doubles(batch->n_tokens * c->hidden);
 }
 
-void bert_reference_destroy(bert_reference *r)
-{
+void bert_reference_destroy(bert_reference *r) {
     for (size_t s = 0; s < aoei_slot_count(r->config); s++)
         free(r->weights[s]);
     free(r->weights);
@@ -50,8 +47,7 @@ void bert_reference_destroy(bert_reference *r)
 }
 
 /* What dropout multiplies element `column` by: 0 or 1 / (1 - p). */
-static double mask(const bert_reference *r, double p, uint32_t site, uint32_t head, size_t text, size_t token, size_t column)
-{
+static double mask(const bert_reference *r, double p, uint32_t site, uint32_t head, size_t text, size_t token, size_t column) {
     if (!r->drop || p <= 0)
         return 1;
     const uint32_t index = r->batch->text_index ? r->batch->text_index[text] : (uint32_t)text;
@@ -62,8 +58,7 @@ static double mask(const bert_reference *r, double p, uint32_t site, uint32_t he
 }
 
 /* x[T, D] *= the masks of a site of hidden states. */
-static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T)
-{
+static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++)
         for (size_t c = 0; c < D; c++)
@@ -71,8 +66,7 @@ static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t 
 }
 
 /* y[T, O] = x[T, I] w[O, I]^T + b[O] */
-static void linear(double *y, const double *x, const double *w, const double *b, size_t T, size_t I, size_t O)
-{
+static void linear(double *y, const double *x, const double *w, const double *b, size_t T, size_t I, size_t O) {
     for (size_t t = 0; t < T; t++)
         for (size_t o = 0; o < O; o++) {
             double sum = b[o];
@@ -82,8 +76,7 @@ static void linear(double *y, const double *x, const double *w, const double *b,
         }
 }
 
-static void layer_norm(double *x, const double *gamma, const double *beta, double eps, size_t T, size_t D)
-{
+static void layer_norm(double *x, const double *gamma, const double *beta, double eps, size_t T, size_t D) {
     for (size_t t = 0; t < T; t++) {
         double mean = 0, variance = 0, *row = x + t * D;
         for (size_t c = 0; c < D; c++)
@@ -96,9 +89,8 @@ static void layer_norm(double *x, const double *gamma, const double *beta, doubl
 }
 
 /* out[T, D] of all heads, with dropout on the probabilities. */
-static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer, size_t text,
-                      size_t T)
-{
+static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
+                      size_t text, size_t T) {
     const size_t D = r->config->hidden, H = r->config->heads, d = D / H;
     double *p = doubles(T);
     memset(out, 0, T * D * sizeof *out);
@@ -114,7 +106,8 @@ static void attention(const bert_reference *r, double *out, const double *q, con
             for (size_t j = 0; j < T; j++)
                 sum += p[j] = exp(p[j] - largest);
             for (size_t j = 0; j < T; j++) {
-                const double share = p[j] / sum * mask(r, r->drop ? r->drop->attention : 0, (uint32_t)(4 * layer + 1), (uint32_t)h, text, i, j);
+                const double share =
+                    p[j] / sum * mask(r, r->drop ? r->drop->attention : 0, (uint32_t)(4 * layer + 1), (uint32_t)h, text, i, j);
                 for (size_t c = 0; c < d; c++)
                     out[i * D + h * d + c] += share * v[j * D + h * d + c];
             }
@@ -123,8 +116,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
 }
 
 /* x[T, D] becomes the layer's output. */
-static void layer_forward(const bert_reference *r, double *x, size_t layer, size_t text, size_t T)
-{
+static void layer_forward(const bert_reference *r, double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, I = c->intermediate;
     double *const *w = r->weights + aoei_layer_slot(layer, 0);
@@ -153,8 +145,7 @@ static void layer_forward(const bert_reference *r, double *x, size_t layer, size
     free(wide);
 }
 
-void bert_reference_forward(bert_reference *r)
-{
+void bert_reference_forward(bert_reference *r) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
     for (size_t text = 0; text < r->batch->n_texts; text++) {
@@ -173,8 +164,7 @@ void bert_reference_forward(bert_reference *r)
     }
 }
 
-void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *out)
-{
+void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *out) {
     const size_t D = r->config->hidden;
     for (size_t text = 0; text < r->batch->n_texts; text++) {
         const size_t begin = r->batch->offsets[text], T = r->batch->offsets[text + 1] - begin;

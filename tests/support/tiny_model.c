@@ -19,18 +19,16 @@ static const char *const words[] = {"the",  "a",    "cat",   "dog",   "bird", "r
 static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 enum { WORDS = sizeof words / sizeof *words, SPECIALS = sizeof specials / sizeof *specials, LETTERS = 26 };
 
-tiny_model tiny_defaults(void)
-{
-    return (tiny_model){.hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 32, .types = 2, .dropout = 0.1, .seed = 7};
+tiny_model tiny_defaults(void) {
+    return (tiny_model){
+        .hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 32, .types = 2, .dropout = 0.1, .seed = 7};
 }
 
-size_t tiny_vocab(void)
-{
+size_t tiny_vocab(void) {
     return SPECIALS + 2 * LETTERS + WORDS;
 }
 
-void tiny_config(aoei_encoder_config *c, const tiny_model *o)
-{
+void tiny_config(aoei_encoder_config *c, const tiny_model *o) {
     *c = (aoei_encoder_config){.arch = &aoei_arch_bert,
                                .hidden = o->hidden,
                                .layers = o->layers,
@@ -44,8 +42,7 @@ void tiny_config(aoei_encoder_config *c, const tiny_model *o)
                                .attention_dropout = o->dropout};
 }
 
-void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed)
-{
+void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {
     aoei_slot d;
     aoei_rng r;
     assert_int_equal(aoei_slot_describe(c, slot, &d), 0);
@@ -56,8 +53,7 @@ void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_
         host[i] = (float)((norm ? 1.0 : 0.0) + sd * aoei_rng_normal(&r));
 }
 
-void tiny_fill(const aoe_context *ctx, const aoei_params *p, const aoei_encoder_config *c, uint32_t seed)
-{
+void tiny_fill(const aoe_context *ctx, const aoei_params *p, const aoei_encoder_config *c, uint32_t seed) {
     float *host = malloc(p->count * sizeof *host);
     assert_non_null(host);
     aoei_tensor_zero(ctx, p->value);
@@ -70,20 +66,19 @@ void tiny_fill(const aoe_context *ctx, const aoei_params *p, const aoei_encoder_
     free(host);
 }
 
-static void write_config(const char *dir, const tiny_model *o)
-{
+static void write_config(const char *dir, const tiny_model *o) {
     char text[1024];
-    snprintf(text, sizeof text,
-             "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": %zu, \"num_attention_heads\": %zu, "
-             "\"intermediate_size\": %zu, \"num_hidden_layers\": %zu, \"vocab_size\": %zu, \"max_position_embeddings\": %zu, "
-             "\"type_vocab_size\": %zu, \"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": %g, "
-             "\"attention_probs_dropout_prob\": %g}",
-             o->hidden, o->heads, o->intermediate, o->layers, tiny_vocab(), o->positions, o->types, o->dropout, o->dropout);
+    snprintf(
+        text, sizeof text,
+        "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": %zu, \"num_attention_heads\": %zu, "
+        "\"intermediate_size\": %zu, \"num_hidden_layers\": %zu, \"vocab_size\": %zu, \"max_position_embeddings\": %zu, "
+        "\"type_vocab_size\": %zu, \"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": %g, "
+        "\"attention_probs_dropout_prob\": %g}",
+        o->hidden, o->heads, o->intermediate, o->layers, tiny_vocab(), o->positions, o->types, o->dropout, o->dropout);
     free(test_write_text(dir, "config.json", text));
 }
 
-static void write_vocab(const char *dir)
-{
+static void write_vocab(const char *dir) {
     char text[2048];
     size_t at = 0;
     for (size_t i = 0; i < SPECIALS; i++)
@@ -98,8 +93,7 @@ static void write_vocab(const char *dir)
 }
 
 /* The two tensors of the pooler, in the order that is not alphabetical. */
-static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_model *o)
-{
+static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_model *o) {
     if (!o->pooler)
         return 0;
     const char *prefix = o->prefix ? o->prefix : "";
@@ -110,8 +104,7 @@ static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_mod
     return 2;
 }
 
-static void write_weights(const char *dir, const tiny_model *o)
-{
+static void write_weights(const char *dir, const tiny_model *o) {
     aoei_encoder_config c;
     tiny_config(&c, o);
     const size_t n = aoei_slot_count(&c), largest = (c.vocab + c.positions + c.intermediate) * (c.hidden + c.intermediate);
@@ -154,8 +147,7 @@ static void write_weights(const char *dir, const tiny_model *o)
     free(e);
 }
 
-void tiny_model_write(const char *dir, const tiny_model *o)
-{
+void tiny_model_write(const char *dir, const tiny_model *o) {
     aoe_error err = {0};
     if (aoei_make_dir(dir, &err))
         fail_msg("%s", err.message);
@@ -165,21 +157,20 @@ void tiny_model_write(const char *dir, const tiny_model *o)
 }
 
 /* n words of the generator's choice, appended to out with a space before each but the first. */
-static size_t add_words(char *out, size_t size, size_t at, aoei_rng *r, size_t n)
-{
+static size_t add_words(char *out, size_t size, size_t at, aoei_rng *r, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t k = aoei_rng_below(r, WORDS - 2 + 4);
         const char *space = at ? " " : "";
         if (k < WORDS - 2)
             at += (size_t)snprintf(out + at, size - at, "%s%s", space, words[k]);
         else
-            at += (size_t)snprintf(out + at, size - at, "%s%c%c%c", space, 'b' + (char)k, 'a' + (char)aoei_rng_below(r, LETTERS), 'o');
+            at += (size_t)snprintf(out + at, size - at, "%s%c%c%c", space, 'b' + (char)k,
+                                   'a' + (char)aoei_rng_below(r, LETTERS), 'o');
     }
     return at;
 }
 
-const char *tiny_text(uint32_t i)
-{
+const char *tiny_text(uint32_t i) {
     static char text[256];
     aoei_rng r;
     aoei_rng_init(&r, 11, AOEI_STREAM_TEST, i);
@@ -187,8 +178,7 @@ const char *tiny_text(uint32_t i)
     return text;
 }
 
-char *tiny_table(const char *dir, const char *name, size_t n, uint32_t seed)
-{
+char *tiny_table(const char *dir, const char *name, size_t n, uint32_t seed) {
     const size_t size = 64 + n * 256;
     char *text = malloc(size), common[128], a[128], b[128];
     assert_non_null(text);
@@ -213,8 +203,7 @@ char *tiny_table(const char *dir, const char *name, size_t n, uint32_t seed)
     return path;
 }
 
-char *tiny_dir_create(void)
-{
+char *tiny_dir_create(void) {
     const char *base = getenv("TMPDIR");
     if ((base && *base) || access("/dev/shm", W_OK) != 0)
         return test_dir_create();
@@ -223,8 +212,7 @@ char *tiny_dir_create(void)
     return dir;
 }
 
-aoe_context *tiny_context(size_t threads)
-{
+aoe_context *tiny_context(size_t threads) {
     aoe_context_options o;
     aoe_context *ctx;
     aoe_error err = {0};

@@ -15,10 +15,10 @@
 
 typedef struct tiny_model {
     size_t hidden, layers, heads, intermediate, positions, types;
-    double dropout;      /* hidden and attention, for config.json */
-    const char *prefix;  /* of the tensor names; NULL: none */
-    int pooler;          /* two tensors besides, that the encoder has no use for */
-    const char *filled;  /* tensor whose elements are all `fill`; NULL: none */
+    double dropout;     /* hidden and attention, for config.json */
+    const char *prefix; /* of the tensor names; NULL: none */
+    int pooler;         /* two tensors besides, that the encoder has no use for */
+    const char *filled; /* tensor whose elements are all `fill`; NULL: none */
     float fill;
     uint32_t seed;
 } tiny_model;

@@ -13,8 +13,7 @@
 #include "base/file.h"
 #include "support.h"
 
-static int on_event(void *user, const aoe_train_event *e)
-{
+static int on_event(void *user, const aoe_train_event *e) {
     train_run *r = user;
     if (r->n < TRAIN_EVENTS)
         r->events[r->n++] = *e;
@@ -25,8 +24,7 @@ static int on_event(void *user, const aoe_train_event *e)
     return 1;
 }
 
-static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err)
-{
+static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
     train_run *r = user;
     const aoe_text text = aoe_text_of("the old cat");
     aoe_sts_result result;
@@ -40,8 +38,7 @@ static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *er
     return code;
 }
 
-void train_run_create(train_run *r)
-{
+void train_run_create(train_run *r) {
     memset(r, 0, sizeof *r);
     aoe_error err = {0};
     tiny_model shape = tiny_defaults();
@@ -74,8 +71,7 @@ void train_run_create(train_run *r)
     r->stop_kind = -1;
 }
 
-void train_run_destroy(train_run *r)
-{
+void train_run_destroy(train_run *r) {
     aoe_pairs_free(r->dev);
     free(r->model);
     free(r->data);
@@ -83,38 +79,33 @@ void train_run_destroy(train_run *r)
     test_dir_remove(r->dir);
 }
 
-int train_run_go(train_run *r, size_t threads, aoe_error *err)
-{
+int train_run_go(train_run *r, size_t threads, aoe_error *err) {
     aoe_context *ctx = tiny_context(threads);
     const int code = aoe_train(ctx, &r->o, err);
     aoe_context_destroy(ctx);
     return code;
 }
 
-void train_run_ok(train_run *r, size_t threads)
-{
+void train_run_ok(train_run *r, size_t threads) {
     aoe_error err = {0};
     if (train_run_go(r, threads, &err))
         fail_msg("%s", err.message);
 }
 
-void train_run_output(train_run *r, const char *name)
-{
+void train_run_output(train_run *r, const char *name) {
     free(r->output);
     r->output = test_path(r->dir, name);
     r->o.output = r->output;
     assert_int_equal(aoei_exists(r->output), 0);
 }
 
-char *train_run_read(const train_run *r, const char *name, size_t *size)
-{
+char *train_run_read(const train_run *r, const char *name, size_t *size) {
     char *path = test_path(r->output, name), *data = test_read(path, size);
     free(path);
     return data;
 }
 
-void train_run_same(const train_run *r, const char *weights, size_t size, const char *settings)
-{
+void train_run_same(const train_run *r, const char *weights, size_t size, const char *settings) {
     size_t got_size;
     char *got = train_run_read(r, "model.safetensors", &got_size), *got_settings = train_run_read(r, "aoe.json", NULL);
     assert_non_null(got);
@@ -126,8 +117,7 @@ void train_run_same(const train_run *r, const char *weights, size_t size, const 
     free(got_settings);
 }
 
-size_t train_run_count(const train_run *r, aoe_train_event_kind kind)
-{
+size_t train_run_count(const train_run *r, aoe_train_event_kind kind) {
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++)
         n += r->events[i].kind == kind;

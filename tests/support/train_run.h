@@ -19,8 +19,8 @@ typedef struct train_run {
 
     aoe_train_event events[TRAIN_EVENTS]; /* of all runs since `n` was last set to 0 */
     size_t n;
-    size_t evaluations;       /* likewise */
-    const double *scores;     /* what the evaluations give, by their number in the process; NULL: Spearman on dev */
+    size_t evaluations;          /* likewise */
+    const double *scores;        /* what the evaluations give, by their number in the process; NULL: Spearman on dev */
     float probe[64][TRAIN_DIMS]; /* vector of a fixed text at each evaluation */
 
     int stop_kind;    /* aoe_train_event_kind to stop at; -1: never */

@@ -22,8 +22,7 @@ enum { TEXTS = 40, D = 16 };
 static char *dir, *model_dir;
 static aoe_text texts[TEXTS];
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
     dir = tiny_dir_create();
@@ -45,8 +44,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     for (size_t i = 0; i < TEXTS; i++)
         free((void *)(uintptr_t)texts[i].data);
@@ -61,27 +59,25 @@ typedef struct session {
     aoe_embedder *embedder;
 } session;
 
-static session session_create(aoe_context *ctx, const char *path, const aoe_model_options *o, size_t batch_tokens)
-{
+static session session_create(aoe_context *ctx, const char *path, const aoe_model_options *o, size_t batch_tokens) {
     session s = {.ctx = ctx};
     aoe_error err = {0};
     const aoe_embedder_options e = {.batch_tokens = batch_tokens};
-    if (aoe_model_open(&s.model, ctx, path, o, &err) || aoe_embedder_create(&s.embedder, s.model, batch_tokens ? &e : NULL, &err))
+    if (aoe_model_open(&s.model, ctx, path, o, &err) ||
+        aoe_embedder_create(&s.embedder, s.model, batch_tokens ? &e : NULL, &err))
         fail_msg("%s", err.message);
     assert_int_equal(aoe_model_dims(s.model), D);
     assert_ptr_equal(aoe_embedder_model(s.embedder), s.model);
     return s;
 }
 
-static void session_destroy(session s)
-{
+static void session_destroy(session s) {
     aoe_embedder_destroy(s.embedder);
     aoe_model_close(s.model);
     aoe_context_destroy(s.ctx);
 }
 
-static void embed(const session *s, const aoe_text *t, size_t n, float *vectors, aoe_text_info *info)
-{
+static void embed(const session *s, const aoe_text *t, size_t n, float *vectors, aoe_text_info *info) {
     aoe_error err = {0};
     for (size_t i = 0; i < n * D; i++)
         vectors[i] = NAN;
@@ -91,8 +87,7 @@ static void embed(const session *s, const aoe_text *t, size_t n, float *vectors,
 }
 
 /* The texts alone, backwards, and in an order that jumps, against `want`. */
-static void check_orders(const session *s, const float *want)
-{
+static void check_orders(const session *s, const float *want) {
     float got[TEXTS * D];
     aoe_text order[TEXTS];
     for (size_t i = 0; i < TEXTS; i++) {
@@ -109,8 +104,7 @@ static void check_orders(const session *s, const float *want)
     }
 }
 
-static void test_same_bits_everywhere(void **state)
-{
+static void test_same_bits_everywhere(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
     for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
@@ -127,8 +121,7 @@ static void test_same_bits_everywhere(void **state)
 }
 
 /* vectors [n, D] in double, from the token lists the model makes of the texts. */
-static void reference(const session *s, const aoe_text *t, size_t n, double *vectors)
-{
+static void reference(const session *s, const aoe_text *t, size_t n, double *vectors) {
     aoei_token_lists lists;
     aoei_batch_buffer b;
     bert_reference r;
@@ -151,8 +144,7 @@ static void reference(const session *s, const aoe_text *t, size_t n, double *vec
     aoei_token_lists_free(&lists);
 }
 
-static void test_values(void **state)
-{
+static void test_values(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
@@ -169,15 +161,17 @@ static void test_values(void **state)
             }
 }
 
-static void test_truncation(void **state)
-{
+static void test_truncation(void **state) {
     (void)state;
     const aoe_text t[4] = {aoe_text_of("the cat"), texts[7], aoe_text_of("the cat runs fast"), aoe_text_of("")};
     static const struct {
         size_t max_length;
         uint32_t tokens[4];
         uint8_t truncated[4];
-    } cases[] = {{0, {4, 32, 6, 2}, {0, 1, 0, 0}}, {6, {4, 6, 6, 2}, {0, 1, 0, 0}}, {5, {4, 5, 5, 2}, {0, 1, 1, 0}}, {3, {3, 3, 3, 2}, {1, 1, 1, 0}}};
+    } cases[] = {{0, {4, 32, 6, 2}, {0, 1, 0, 0}},
+                 {6, {4, 6, 6, 2}, {0, 1, 0, 0}},
+                 {5, {4, 5, 5, 2}, {0, 1, 1, 0}},
+                 {3, {3, 3, 3, 2}, {1, 1, 1, 0}}};
     for (size_t k = 0; k < 4; k++) {
         const aoe_model_options o = {.max_length = cases[k].max_length, .normalize = -1};
         session s = session_create(tiny_context(1), model_dir, &o, 0);
@@ -198,11 +192,11 @@ static void test_truncation(void **state)
     }
 }
 
-static void test_prompt(void **state)
-{
+static void test_prompt(void **state) {
     (void)state;
     const aoe_model_options o = {.prompt = "old {text} runs", .normalize = -1};
-    session with = session_create(tiny_context(1), model_dir, &o, 0), without = session_create(tiny_context(1), model_dir, NULL, 0);
+    session with = session_create(tiny_context(1), model_dir, &o, 0),
+            without = session_create(tiny_context(1), model_dir, NULL, 0);
     const aoe_text bare = aoe_text_of("the cat"), written = aoe_text_of("old the cat runs");
     float a[D], b[D];
     aoe_text_info info;
@@ -214,16 +208,14 @@ static void test_prompt(void **state)
     session_destroy(without);
 }
 
-static void test_no_texts(void **state)
-{
+static void test_no_texts(void **state) {
     (void)state;
     session s = session_create(tiny_context(1), model_dir, NULL, 0);
     assert_int_equal(aoe_embed(s.embedder, NULL, 0, NULL, NULL, NULL), 0);
     session_destroy(s);
 }
 
-static void test_bad_text(void **state)
-{
+static void test_bad_text(void **state) {
     (void)state;
     session s = session_create(tiny_context(2), model_dir, NULL, 0);
     const aoe_text t[4] = {aoe_text_of("the"), aoe_text_of("cat"), aoe_text_of("a\x80"), aoe_text_of("\xff")};
@@ -239,8 +231,7 @@ static void test_bad_text(void **state)
 }
 
 /* Finite weights whose vectors are not: an error that names the text, not a vector of NaN. */
-static void test_overflow(void **state)
-{
+static void test_overflow(void **state) {
     (void)state;
     char *path = test_path(dir, "huge");
     tiny_model shape = tiny_defaults();
@@ -258,8 +249,7 @@ static void test_overflow(void **state)
     free(path);
 }
 
-static void test_without_tokenizer(void **state)
-{
+static void test_without_tokenizer(void **state) {
     (void)state;
     char *path = test_path(dir, "bare");
     tiny_model shape = tiny_defaults();
@@ -278,8 +268,7 @@ static void test_without_tokenizer(void **state)
     free(path);
 }
 
-static void test_options(void **state)
-{
+static void test_options(void **state) {
     (void)state;
     session s = session_create(tiny_context(1), model_dir, NULL, 0);
     aoe_embedder *e;
@@ -297,8 +286,7 @@ static void test_options(void **state)
     session_destroy(s);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits_everywhere),
                                        cmocka_unit_test(test_values),
                                        cmocka_unit_test(test_truncation),

@@ -17,8 +17,7 @@ enum { TEXTS = 700 };
 static char *dir;
 static char *model_dir;
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
     dir = tiny_dir_create();
@@ -27,16 +26,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     free(model_dir);
     test_dir_remove(dir);
     return 0;
 }
 
-static aoe_model *open_model(aoe_context *ctx, const aoe_model_options *o)
-{
+static aoe_model *open_model(aoe_context *ctx, const aoe_model_options *o) {
     aoe_model *m;
     aoe_error err = {0};
     if (aoe_model_open(&m, ctx, model_dir, o, &err))
@@ -45,8 +42,7 @@ static aoe_model *open_model(aoe_context *ctx, const aoe_model_options *o)
 }
 
 /* TEXTS texts, some empty; free each and the array. */
-static aoe_text *make_texts(void)
-{
+static aoe_text *make_texts(void) {
     aoe_text *texts = malloc(TEXTS * sizeof *texts);
     assert_non_null(texts);
     for (uint32_t i = 0; i < TEXTS; i++) {
@@ -57,15 +53,13 @@ static aoe_text *make_texts(void)
     return texts;
 }
 
-static void free_texts(aoe_text *texts)
-{
+static void free_texts(aoe_text *texts) {
     for (size_t i = 0; i < TEXTS; i++)
         free((void *)(uintptr_t)texts[i].data);
     free(texts);
 }
 
-static void test_lists(void **state)
-{
+static void test_lists(void **state) {
     (void)state;
     aoe_text *texts = make_texts();
     for (size_t threads = 1; threads <= 3; threads++) {
@@ -95,8 +89,7 @@ static void test_lists(void **state)
     free_texts(texts);
 }
 
-static void test_no_texts(void **state)
-{
+static void test_no_texts(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
     aoe_model *m = open_model(ctx, NULL);
@@ -109,8 +102,7 @@ static void test_no_texts(void **state)
     aoe_context_destroy(ctx);
 }
 
-static void test_lowest_failure(void **state)
-{
+static void test_lowest_failure(void **state) {
     (void)state;
     static const size_t places[] = {699, 413, 130, 129, 0};
     aoe_text *texts = make_texts();
@@ -120,14 +112,12 @@ static void test_lowest_failure(void **state)
     for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
         aoei_token_lists lists;
         aoe_error err = {0};
-        char start[32];
         size_t failed;
         free((void *)(uintptr_t)texts[places[k]].data);
         texts[places[k]] = aoe_text_of(strdup(bad));
         assert_int_equal(aoei_encode_texts(m, texts, TEXTS, &lists, &failed, &err), AOE_EFORMAT);
         assert_int_equal(failed, places[k]);
-        snprintf(start, sizeof start, "text %zu: ", places[k]);
-        assert_memory_equal(err.message, start, strlen(start));
+        assert_memory_equal(err.message, "invalid UTF-8", 13); /* which text it is, the caller says */
         assert_non_null(strstr(err.message, "byte 4"));
         assert_null(lists.ids);
         assert_null(lists.offsets);
@@ -139,8 +129,7 @@ static void test_lowest_failure(void **state)
 }
 
 /* A tokenizer that keeps case, in a directory that asks for lower case before it. */
-static void test_lower_case(void **state)
-{
+static void test_lower_case(void **state) {
     (void)state;
     char *path = test_path(dir, "cased");
     tiny_model shape = tiny_defaults();
@@ -173,8 +162,7 @@ static void test_lower_case(void **state)
     free(path);
 }
 
-static void test_buffer(void **state)
-{
+static void test_buffer(void **state) {
     (void)state;
     static const int32_t ids[] = {7, 8, 9, 10, 11};
     aoei_batch_buffer b;
@@ -202,9 +190,9 @@ static void test_buffer(void **state)
     assert_int_equal(aoei_batch_buffer_create(&b, 1, SIZE_MAX, &err), AOE_EARG);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_no_texts), cmocka_unit_test(test_lowest_failure),
-                                       cmocka_unit_test(test_lower_case), cmocka_unit_test(test_buffer)};
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_no_texts),
+                                       cmocka_unit_test(test_lowest_failure), cmocka_unit_test(test_lower_case),
+                                       cmocka_unit_test(test_buffer)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

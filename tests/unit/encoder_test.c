@@ -42,8 +42,7 @@ typedef struct setup {
     aoei_batch batch;
 } setup;
 
-static int layout(setup *s, aoei_arena *arena)
-{
+static int layout(setup *s, aoei_arena *arena) {
     aoe_error err;
     int code = aoei_params_layout(&s->params, &s->c, arena, &err);
     s->dpooled = aoei_tensor_take(arena, TEXTS, s->c.hidden);
@@ -54,8 +53,7 @@ static int layout(setup *s, aoei_arena *arena)
     return code;
 }
 
-static void pack(setup *s)
-{
+static void pack(setup *s) {
     s->packed = calloc(s->params.n_slots, sizeof *s->packed);
     s->copies = calloc(s->params.n_slots, sizeof *s->copies);
     assert_true(s->packed && s->copies);
@@ -72,8 +70,7 @@ static void pack(setup *s)
 }
 
 /* The arena's memory is NaN at first: whatever is read must have been written. */
-static void setup_create(setup *s, aoei_tier tier, size_t threads, const tiny_model *shape)
-{
+static void setup_create(setup *s, aoei_tier tier, size_t threads, const tiny_model *shape) {
     memset(s, 0, sizeof *s);
     s->ctx = test_context(tier, threads);
     tiny_config(&s->c, shape);
@@ -90,8 +87,7 @@ static void setup_create(setup *s, aoei_tier tier, size_t threads, const tiny_mo
     pack(s);
 }
 
-static void setup_destroy(setup *s)
-{
+static void setup_destroy(setup *s) {
     for (size_t i = 0; i < s->params.n_slots; i++)
         aoei_aligned_free(s->copies[i]);
     free(s->copies);
@@ -101,8 +97,7 @@ static void setup_destroy(setup *s)
     aoe_context_destroy(s->ctx);
 }
 
-static float *copy_of(const setup *s, aoei_tensor t)
-{
+static float *copy_of(const setup *s, aoei_tensor t) {
     float *host = malloc(t.rows * t.cols * sizeof *host);
     assert_non_null(host);
     aoei_tensor_read(s->ctx, host, t);
@@ -110,8 +105,7 @@ static float *copy_of(const setup *s, aoei_tensor t)
 }
 
 /* Runs check with every tier, 1 to 3 threads, and every shape. */
-static void everywhere(void (*check)(setup *s, float **kept))
-{
+static void everywhere(void (*check)(setup *s, float **kept)) {
     for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
         for (size_t k = 0; k < SHAPES; k++) {
             float *kept[2] = {NULL, NULL}; /* what the first thread count gave */
@@ -127,8 +121,7 @@ static void everywhere(void (*check)(setup *s, float **kept))
 }
 
 /* Equal to what fewer threads gave; takes host. */
-static void keep_or_compare(float **kept, float *host, size_t n)
-{
+static void keep_or_compare(float **kept, float *host, size_t n) {
     if (!*kept) {
         *kept = host;
         return;
@@ -137,8 +130,7 @@ static void keep_or_compare(float **kept, float *host, size_t n)
     free(host);
 }
 
-static void check_values(const setup *s, const float *first, const float *last)
-{
+static void check_values(const setup *s, const float *first, const float *last) {
     bert_reference r;
     const size_t n = s->batch.n_tokens * s->c.hidden;
     bert_reference_create(&r, s->ctx, &s->c, s->params.values, &s->batch, NULL);
@@ -149,8 +141,7 @@ static void check_values(const setup *s, const float *first, const float *last)
     bert_reference_destroy(&r);
 }
 
-static void forward(setup *s, float **kept)
-{
+static void forward(setup *s, float **kept) {
     const size_t N = s->batch.n_tokens, bytes = N * s->c.hidden * sizeof(float);
     float *train = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, s->params.values, &s->batch, &s->training, NULL));
     float *first = copy_of(s, aoei_encoder_hidden(&s->training, &s->c, 0, N));
@@ -171,15 +162,13 @@ static void forward(setup *s, float **kept)
     keep_or_compare(&kept[1], train, N * s->c.hidden);
 }
 
-static void test_forward(void **state)
-{
+static void test_forward(void **state) {
     (void)state;
     everywhere(forward);
 }
 
 /* A text alone: every token the bits it had in the batch, with dropout too (the masks go by text_index). */
-static void alone(setup *s, float **kept)
-{
+static void alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
     float *all = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, s->params.values, &s->batch, &s->training, &drop));
@@ -193,15 +182,13 @@ static void alone(setup *s, float **kept)
     keep_or_compare(&kept[0], all, s->batch.n_tokens * D);
 }
 
-static void test_alone(void **state)
-{
+static void test_alone(void **state) {
     (void)state;
     everywhere(alone);
 }
 
 /* Texts [first, end) of a batch as a batch of their own, that keep their text_index. Offsets are the caller's: free. */
-static aoei_batch part(const aoei_batch *b, size_t first, size_t end)
-{
+static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     uint32_t *offsets = malloc((end - first + 1) * sizeof *offsets);
     assert_non_null(offsets);
     aoei_batch p = {.n_tokens = b->offsets[end] - b->offsets[first],
@@ -219,19 +206,18 @@ static aoei_batch part(const aoei_batch *b, size_t first, size_t end)
 }
 
 /* Adds the gradient of texts [first, end) for the fixed pooled gradient. */
-static void add_gradient(setup *s, aoe_pooling pooling, size_t first, size_t end, const aoei_encoder_dropout *drop)
-{
+static void add_gradient(setup *s, aoe_pooling pooling, size_t first, size_t end, const aoei_encoder_dropout *drop) {
     const aoei_batch b = part(&s->batch, first, end);
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->c, s->params.values, &b, &s->training, drop);
-    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(&s->training, b.n_tokens), aoei_encoder_grad_last(&s->training, b.n_tokens),
-                       pooling, aoei_tensor_rows(s->dpooled, first, end - first), last, &b);
+    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(&s->training, b.n_tokens),
+                       aoei_encoder_grad_last(&s->training, b.n_tokens), pooling,
+                       aoei_tensor_rows(s->dpooled, first, end - first), last, &b);
     aoei_encoder_backward(s->ctx, &s->c, s->params.values, s->params.grads, &b, &s->training, drop,
                           pooling == AOE_POOLING_FIRST_LAST_AVG);
     free((void *)(uintptr_t)b.offsets);
 }
 
-static void halves(setup *s, float **kept)
-{
+static void halves(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_LAST_MAX, AOE_POOLING_FIRST_LAST_AVG};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     for (int k = 0; k < 2; k++) {
@@ -255,15 +241,13 @@ static void halves(setup *s, float **kept)
     }
 }
 
-static void test_halves(void **state)
-{
+static void test_halves(void **state) {
     (void)state;
     everywhere(halves);
 }
 
 /* Dropout with probability 0 is no dropout. */
-static void test_no_dropout(void **state)
-{
+static void test_no_dropout(void **state) {
     (void)state;
     setup s;
     setup_create(&s, aoei_cpu_detect(), 1, &shapes[0]);
@@ -277,8 +261,7 @@ static void test_no_dropout(void **state)
 }
 
 /* The plan is pure and grows with every bound; one that does not fit is an error, not a wrapped size. */
-static void test_plan(void **state)
-{
+static void test_plan(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
     aoei_encoder_config c;
@@ -300,9 +283,9 @@ static void test_plan(void **state)
     aoe_context_destroy(ctx);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forward), cmocka_unit_test(test_alone), cmocka_unit_test(test_halves),
-                                       cmocka_unit_test(test_no_dropout), cmocka_unit_test(test_plan)};
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forward), cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_halves), cmocka_unit_test(test_no_dropout),
+                                       cmocka_unit_test(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,7 @@ typedef struct set {
     aoei_params p;
 } set;
 
-static void set_create(set *s, const tiny_model *shape)
-{
+static void set_create(set *s, const tiny_model *shape) {
     aoei_arena plan;
     s->ctx = tiny_context(2);
     tiny_config(&s->c, shape);
@@ -29,15 +28,13 @@ static void set_create(set *s, const tiny_model *shape)
     assert_int_equal(s->arena.used, plan.used);
 }
 
-static void set_destroy(set *s)
-{
+static void set_destroy(set *s) {
     aoei_arena_destroy(&s->arena);
     aoe_context_destroy(s->ctx);
 }
 
 /* owner[count]: slot + 1 of each element, 0 for padding. */
-static uint32_t *owners(const set *s)
-{
+static uint32_t *owners(const set *s) {
     uint32_t *owner = calloc(s->p.count, sizeof *owner);
     assert_non_null(owner);
     for (size_t i = 0; i < s->p.n_slots; i++) {
@@ -58,8 +55,7 @@ static uint32_t *owners(const set *s)
     return owner;
 }
 
-static void check_layout(const tiny_model *shape)
-{
+static void check_layout(const tiny_model *shape) {
     set s;
     set_create(&s, shape);
     uint32_t *owner = owners(&s);
@@ -84,8 +80,7 @@ static void check_layout(const tiny_model *shape)
     set_destroy(&s);
 }
 
-static void test_layout(void **state)
-{
+static void test_layout(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
     check_layout(&shape);
@@ -96,8 +91,7 @@ static void test_layout(void **state)
     check_layout(&shape);
 }
 
-static void test_load(void **state)
-{
+static void test_load(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
     shape.hidden = 18;
@@ -120,8 +114,7 @@ static void test_load(void **state)
 }
 
 /* An optimiser step with gradients everywhere leaves the padding alone and decays what it should. */
-static void test_update(void **state)
-{
+static void test_update(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
     shape.hidden = 18;
@@ -156,8 +149,7 @@ static void test_update(void **state)
     set_destroy(&s);
 }
 
-static void test_no_memory(void **state)
-{
+static void test_no_memory(void **state) {
     (void)state;
     tiny_model shape = tiny_defaults();
     aoei_encoder_config c;
@@ -171,9 +163,8 @@ static void test_no_memory(void **state)
     assert_int_equal(err.code, AOE_ENOMEM);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layout), cmocka_unit_test(test_load), cmocka_unit_test(test_update),
-                                       cmocka_unit_test(test_no_memory)};
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layout), cmocka_unit_test(test_load),
+                                       cmocka_unit_test(test_update), cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

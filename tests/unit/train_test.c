@@ -13,8 +13,7 @@
 #include "base/json.h"
 #include "model/model.h"
 
-static void test_threads(void **state)
-{
+static void test_threads(void **state) {
     (void)state;
     static const char *const names[] = {"one", "two", "three"};
     train_run r;
@@ -43,8 +42,7 @@ static void test_threads(void **state)
     train_run_destroy(&r);
 }
 
-static const aoe_train_event *next(const train_run *r, size_t *at, aoe_train_event_kind kind, size_t step)
-{
+static const aoe_train_event *next(const train_run *r, size_t *at, aoe_train_event_kind kind, size_t step) {
     assert_true(*at < r->n);
     const aoe_train_event *e = &r->events[(*at)++];
     assert_int_equal(e->kind, kind);
@@ -54,8 +52,7 @@ static const aoe_train_event *next(const train_run *r, size_t *at, aoe_train_eve
     return e;
 }
 
-static void check_step(const aoe_train_event *e)
-{
+static void check_step(const aoe_train_event *e) {
     const aoe_objective_result *l = &e->loss;
     assert_true(isfinite(l->total) && l->cosine > 0 && l->ibn >= 0 && l->angle > 0);
     assert_true(fabs(l->total - (l->cosine + l->ibn + l->angle)) <= 1e-12 * l->total);
@@ -63,8 +60,7 @@ static void check_step(const aoe_train_event *e)
     assert_true(fabs(e->epoch - (double)e->step / 6) < 1e-12);
 }
 
-static void test_events(void **state)
-{
+static void test_events(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -101,8 +97,7 @@ static void test_events(void **state)
     train_run_destroy(&r);
 }
 
-static void check_rates(train_run *r, const char *name, double warmup, double expected_warmup)
-{
+static void check_rates(train_run *r, const char *name, double warmup, double expected_warmup) {
     train_run_output(r, name);
     r->o.warmup = warmup;
     r->n = 0;
@@ -118,8 +113,7 @@ static void check_rates(train_run *r, const char *name, double warmup, double ex
     assert_int_equal(step, 12);
 }
 
-static void test_schedule(void **state)
-{
+static void test_schedule(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -133,8 +127,7 @@ static void test_schedule(void **state)
     train_run_destroy(&r);
 }
 
-static void check_steps(train_run *r, const char *name, size_t steps, double epochs)
-{
+static void check_steps(train_run *r, const char *name, size_t steps, double epochs) {
     train_run_output(r, name);
     r->n = 0;
     train_run_ok(r, 1);
@@ -146,8 +139,7 @@ static void check_steps(train_run *r, const char *name, size_t steps, double epo
     assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), steps);
 }
 
-static void test_step_counts(void **state)
-{
+static void test_step_counts(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -177,8 +169,7 @@ static void test_step_counts(void **state)
 
 /* Accumulation: with one objective whose batches are the same, the mean of two halves. The loss of the first step is before
  * any update: of batches of 4 it is the mean of what two runs' batches gave. */
-static void test_accumulated_loss(void **state)
-{
+static void test_accumulated_loss(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -199,8 +190,7 @@ static void test_accumulated_loss(void **state)
 }
 
 /* Learning rate 0 gives the model that went in; so does any rate before the first step. */
-static void test_rate_zero(void **state)
-{
+static void test_rate_zero(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -220,8 +210,7 @@ static void test_rate_zero(void **state)
     train_run_destroy(&r);
 }
 
-static void test_learns(void **state)
-{
+static void test_learns(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -240,13 +229,11 @@ static void test_learns(void **state)
             step++;
         }
     assert_int_equal(step, 90);
-    printf("%g %g\n", first, last);
     assert_true(last < 0.6 * first);
     train_run_destroy(&r);
 }
 
-static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size)
-{
+static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size) {
     train_run_output(r, name);
     r->o.max_grad_norm = max_norm;
     r->n = 0;
@@ -257,8 +244,7 @@ static double first_norm(train_run *r, const char *name, double max_norm, char *
 }
 
 /* The norm reported is that before clipping; a bound that is never reached changes nothing. */
-static void test_clipping(void **state)
-{
+static void test_clipping(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -276,8 +262,7 @@ static void test_clipping(void **state)
     train_run_destroy(&r);
 }
 
-static void test_output_directory(void **state)
-{
+static void test_output_directory(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -322,10 +307,13 @@ static void test_output_directory(void **state)
 }
 
 /* The best model is kept, not the last: its vector is the one seen at that evaluation. */
-static void test_best_model(void **state)
-{
+static void test_best_model(void **state) {
     (void)state;
-    static const double scores[][3] = {{0.5, 0.9, 0.2}, {0.7, 0.1, 0.2}, {(double)NAN, -1, (double)NAN}, {(double)NAN, (double)NAN, (double)NAN}, {0.1, 0.2, 0.2}};
+    static const double scores[][3] = {{0.5, 0.9, 0.2},
+                                       {0.7, 0.1, 0.2},
+                                       {(double)NAN, -1, (double)NAN},
+                                       {(double)NAN, (double)NAN, (double)NAN},
+                                       {0.1, 0.2, 0.2}};
     static const size_t best[] = {1, 0, 1, 0, 1};
     static const char *const names[] = {"a", "b", "c", "d", "e"};
     train_run r;
@@ -354,8 +342,7 @@ static void test_best_model(void **state)
     train_run_destroy(&r);
 }
 
-static void test_patience(void **state)
-{
+static void test_patience(void **state) {
     (void)state;
     static const double scores[] = {0.1, 0.5, 0.4, 0.3, 0.6, 0.2};
     train_run r;
@@ -375,8 +362,7 @@ static void test_patience(void **state)
 }
 
 /* Training a model into its own directory. */
-static void test_in_place(void **state)
-{
+static void test_in_place(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
@@ -395,12 +381,11 @@ static void test_in_place(void **state)
     train_run_destroy(&r);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_events),     cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),
         cmocka_unit_test(test_step_counts), cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),
-        cmocka_unit_test(test_learns),      cmocka_unit_test(test_clipping),   cmocka_unit_test(test_output_directory),
-        cmocka_unit_test(test_best_model),  cmocka_unit_test(test_patience),   cmocka_unit_test(test_in_place)};
+        cmocka_unit_test(test_learns),      cmocka_unit_test(test_clipping),         cmocka_unit_test(test_output_directory),
+        cmocka_unit_test(test_best_model),  cmocka_unit_test(test_patience),         cmocka_unit_test(test_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * tokenizer's files alone, no weights.
  */
 #include "common.h"
-#include "lines.h"
+#include "text_input.h"
 
 #include <stdlib.h>
 #include <string.h>

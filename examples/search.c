@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * A search in a few lines: embeds the lines of a file and prints those closest to a question.
  *
- *     build/examples/embed MODEL FILE 'a question'
+ *     build/examples/search MODEL FILE 'a question'
  *
- * Built by `make build/examples/embed`; elsewhere: cc embed.c $(pkg-config --cflags --libs aoe)
+ * Built by `make build/examples/search`; elsewhere: cc search.c $(pkg-config --cflags --libs aoe)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     size_t n = 0;
     FILE *file = argc == 4 ? fopen(argv[2], "r") : NULL;
     if (!file)
-        return fprintf(stderr, "usage: embed MODEL FILE QUESTION\n"), 2;
+        return fprintf(stderr, "usage: search MODEL FILE QUESTION\n"), 2;
     while (n < MAX_TEXTS && fgets(line[n], sizeof line[n], file)) {
         line[n][strcspn(line[n], "\r\n")] = 0;
         texts[n] = aoe_text_of(line[n]);
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
         texts[best].len = 0;
     }
     if (failed)
-        fprintf(stderr, "embed: %s\n", err.code ? err.message : "out of memory");
+        fprintf(stderr, "search: %s\n", err.code ? err.message : "out of memory");
     free(vectors);
     aoe_embedder_destroy(embedder); /* in the reverse order of creation; NULL is fine */
     aoe_model_close(model);

@@ -3,8 +3,8 @@
  * one may lack it; NUL is a character; a byte order mark at the start of a file
  * is dropped. No tables and no compressed files: the library reads those.
  */
-#ifndef AOE_CLI_LINES_H
-#define AOE_CLI_LINES_H
+#ifndef AOE_CLI_TEXT_INPUT_H
+#define AOE_CLI_TEXT_INPUT_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -30,8 +30,7 @@ static void keep_row(void *user, const aoe_sts_result *result) {
     r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
     row *added = &r->rows[r->n++];
     added->result = *result;
-    added->name = cli_realloc(NULL, strlen(result->name) + 1);
-    strcpy(added->name, result->name);
+    added->name = cli_strdup(result->name);
     cli_progress_update(&r->progress, r->n, 0, NULL, -1, added->name);
 }
 

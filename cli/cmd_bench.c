@@ -2,7 +2,7 @@
  * aoe bench: speed of the encoder on random weights of a known shape.
  */
 #include "common.h"
-#include "lines.h"
+#include "text_input.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -183,6 +183,7 @@ typedef struct run {
     aoe_train_event last; /* newest event; path is not valid */
     size_t evaluations;   /* printed so far */
     double dev_pearson;   /* of the newest evaluation */
+    double rate;          /* tokens a second, smoothed over some steps */
 } run;
 
 static volatile sig_atomic_t interrupted; /* the signal that asked for the end; 0: none */
@@ -222,15 +223,16 @@ static void print_start(run *r, const aoe_train_event *e) {
 static void show_step(run *r, const aoe_train_event *e) {
     const aoe_objective_options *o = &r->o->t.objective;
     char rate[64], terms[256];
-    int at = snprintf(terms, sizeof terms, "loss %.4f", e->loss.total);
+    int at = snprintf(terms, sizeof terms, "loss %.3f", e->loss.total);
     if (o->w_cosine > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  cosine %.4f", e->loss.cosine);
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  cosine %.3f", e->loss.cosine);
     if (o->w_ibn > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  ibn %.4f", e->loss.ibn);
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  ibn %.3f", e->loss.ibn);
     if (o->w_angle > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.4f", e->loss.angle);
-    snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.2e", e->lr);
-    snprintf(rate, sizeof rate, "%.0f tokens/s", e->tokens_per_second);
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
+    snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.1e", e->lr);
+    r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
+    snprintf(rate, sizeof rate, "%.0f tokens/s", r->rate);
     cli_progress_update(&r->progress, e->step, e->steps, rate, e->seconds_left, terms);
 }
 

@@ -2,7 +2,7 @@
  * Reading lines with getline, checking their UTF-8 (RFC 3629) and remembering
  * where they are.
  */
-#include "lines.h"
+#include "text_input.h"
 
 #include "output.h"
 

@@ -56,8 +56,7 @@ typedef struct problem {
     size_t workspace_bytes;
 } problem;
 
-static void fill_batch(aoei_pair_step *step)
-{
+static void fill_batch(aoei_pair_step *step) {
     int32_t ids[TEXTS][LONGEST];
     aoei_rng r;
     aoei_rng_init(&r, 5, AOEI_STREAM_TEST, 0);
@@ -70,8 +69,7 @@ static void fill_batch(aoei_pair_step *step)
     assert_int_equal(step->buffer.batch.n_tokens, TOKENS);
 }
 
-static void problem_create(problem *p, aoei_tier tier, int with_dropout)
-{
+static void problem_create(problem *p, aoei_tier tier, int with_dropout) {
     memset(p, 0, sizeof *p);
     p->ctx = test_context(tier, 1);
     tiny_model shape = tiny_defaults();
@@ -81,15 +79,15 @@ static void problem_create(problem *p, aoei_tier tier, int with_dropout)
     aoei_tensor_zero(p->ctx, p->step.params.grad);
     fill_batch(&p->step);
     p->drop = (aoei_encoder_dropout){.hidden = 0.2, .attention = 0.3, .key = {21, 22}};
-    bert_reference_create(&p->reference, p->ctx, &p->config, p->step.params.values, &p->step.buffer.batch, with_dropout ? &p->drop : NULL);
+    bert_reference_create(&p->reference, p->ctx, &p->config, p->step.params.values, &p->step.buffer.batch,
+                          with_dropout ? &p->drop : NULL);
     p->pooled = malloc(TEXTS * p->config.hidden * sizeof *p->pooled);
     p->workspace_bytes = aoei_objective_workspace(PAIRS, p->config.hidden);
     p->workspace = aligned_alloc(AOEI_ALIGN, p->workspace_bytes);
     assert_true(p->pooled && p->workspace);
 }
 
-static void problem_destroy(problem *p)
-{
+static void problem_destroy(problem *p) {
     bert_reference_destroy(&p->reference);
     aoei_pair_step_destroy(&p->step);
     aoe_context_destroy(p->ctx);
@@ -97,8 +95,7 @@ static void problem_destroy(problem *p)
     free(p->workspace);
 }
 
-static double loss(problem *p)
-{
+static double loss(problem *p) {
     const size_t D = p->config.hidden;
     aoe_objective_result result;
     bert_reference_forward(&p->reference);
@@ -110,8 +107,7 @@ static double loss(problem *p)
 }
 
 /* d loss / d direction of one weight tensor w[n]; |direction| = 1. */
-static double slope(problem *p, double *w, const double *direction, size_t n)
-{
+static double slope(problem *p, double *w, const double *direction, size_t n) {
     double *base = malloc(n * sizeof *base), side[2];
     assert_non_null(base);
     memcpy(base, w, n * sizeof *base);
@@ -126,8 +122,7 @@ static double slope(problem *p, double *w, const double *direction, size_t n)
 }
 
 /* direction[n] = the gradient (which 0) or random (which 1), of length 1; its length before. */
-static double choose(double *direction, const float *grad, size_t n, int which, uint32_t substream)
-{
+static double choose(double *direction, const float *grad, size_t n, int which, uint32_t substream) {
     aoei_rng r;
     double length = 0;
     aoei_rng_init(&r, 6, AOEI_STREAM_TEST, substream);
@@ -141,8 +136,7 @@ static double choose(double *direction, const float *grad, size_t n, int which, 
     return length;
 }
 
-static void check_tensor(problem *p, size_t slot, double whole, const char *what)
-{
+static void check_tensor(problem *p, size_t slot, double whole, const char *what) {
     const aoei_tensor g = p->step.params.grads[slot];
     const size_t n = g.rows * g.cols;
     float *grad = malloc(n * sizeof *grad);
@@ -160,19 +154,19 @@ static void check_tensor(problem *p, size_t slot, double whole, const char *what
             expected += direction[i] * (double)grad[i];
         const double measured = slope(p, p->reference.weights[slot], direction, n);
         if (!(fabs(measured - expected) <= bound))
-            fail_msg("%s, slot %zu, direction %d: gradient %.9g, difference quotient %.9g, bound %g", what, slot, which, expected,
-                     measured, bound);
+            fail_msg("%s, slot %zu, direction %d: gradient %.9g, difference quotient %.9g, bound %g", what, slot, which,
+                     expected, measured, bound);
     }
     free(direction);
     free(grad);
 }
 
-static void check(problem *p, aoe_pooling pooling, const objective_case *c, int with_dropout)
-{
+static void check(problem *p, aoe_pooling pooling, const objective_case *c, int with_dropout) {
     char what[128];
     aoe_objective_result result;
     const aoei_params *params = &p->step.params;
-    snprintf(what, sizeof what, "%s, %s, dropout %d, tier %s", aoe_pooling_name(pooling), c->name, with_dropout, aoe_context_tier(p->ctx));
+    snprintf(what, sizeof what, "%s, %s, dropout %d, tier %s", aoe_pooling_name(pooling), c->name, with_dropout,
+             aoe_context_tier(p->ctx));
     aoe_objective_options_defaults(&p->objective);
     p->objective.w_cosine = c->w_cosine;
     p->objective.w_ibn = c->w_ibn;
@@ -181,8 +175,8 @@ static void check(problem *p, aoe_pooling pooling, const objective_case *c, int 
     p->objective.ibn_threshold = 4;
     p->pooling = pooling;
     aoei_tensor_zero(p->ctx, params->grad);
-    assert_int_equal(aoei_pair_step_gradient(&p->step, pooling, &p->objective, labels, groups, with_dropout ? &p->drop : NULL, 1.0,
-                                             &result, NULL),
+    assert_int_equal(aoei_pair_step_gradient(&p->step, pooling, &p->objective, labels, groups, with_dropout ? &p->drop : NULL,
+                                             1.0, &result, NULL),
                      0);
     const double want = loss(p), whole = sqrt(aoei_sum_squares(p->ctx, params->grad));
     if (!(fabs(result.total - want) <= LOSS_TOLERANCE * fabs(want)))
@@ -192,8 +186,7 @@ static void check(problem *p, aoe_pooling pooling, const objective_case *c, int 
         check_tensor(p, s, whole, what);
 }
 
-static void test_best_tier(void **state)
-{
+static void test_best_tier(void **state) {
     (void)state;
     for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
         problem p;
@@ -205,8 +198,7 @@ static void test_best_tier(void **state)
     }
 }
 
-static void test_other_tiers(void **state)
-{
+static void test_other_tiers(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier < (int)aoei_cpu_detect(); tier++) {
         problem p;
@@ -217,8 +209,7 @@ static void test_other_tiers(void **state)
 }
 
 /* scale multiplies the gradient, and a second call adds to the first. */
-static void test_scale_and_sum(void **state)
-{
+static void test_scale_and_sum(void **state) {
     (void)state;
     problem p;
     problem_create(&p, aoei_cpu_detect(), 0);
@@ -231,8 +222,9 @@ static void test_scale_and_sum(void **state)
     for (int k = 0; k < 2; k++) {
         aoei_tensor_zero(p.ctx, p.step.params.grad);
         for (int i = 0; i <= k; i++)
-            assert_int_equal(
-                aoei_pair_step_gradient(&p.step, AOE_POOLING_CLS, &p.objective, labels, groups, NULL, k ? 0.5 : 1.0, &result, NULL), 0);
+            assert_int_equal(aoei_pair_step_gradient(&p.step, AOE_POOLING_CLS, &p.objective, labels, groups, NULL,
+                                                     k ? 0.5 : 1.0, &result, NULL),
+                             0);
         aoei_tensor_read(p.ctx, k ? twice : once, p.step.params.grad);
     }
     double difference = 0, norm = 0;
@@ -246,8 +238,7 @@ static void test_scale_and_sum(void **state)
     problem_destroy(&p);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers),
                                        cmocka_unit_test(test_scale_and_sum)};
     return cmocka_run_group_tests(tests, NULL, NULL);

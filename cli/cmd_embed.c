@@ -3,7 +3,7 @@
  * windows of lines, so memory does not grow with the input.
  */
 #include "common.h"
-#include "lines.h"
+#include "text_input.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ * Opening a model and embedding with every allocation failing once: out of memory
+ * is what is said, nothing stays behind, and the objects are NULL.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "base/alloc.h"
+
+static char *dir, *model_dir;
+
+static int set_up(void **state) {
+    (void)state;
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 8;
+    shape.layers = 1;
+    dir = tiny_dir_create();
+    model_dir = test_path(dir, "model");
+    tiny_model_write(model_dir, &shape);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    free(model_dir);
+    test_dir_remove(dir);
+    return 0;
+}
+
+static int embed(aoe_embedder *e, const float *want, aoe_error *err) {
+    const aoe_text texts[3] = {aoe_text_of("the old cat"), aoe_text_of(""),
+                               aoe_text_of("caf\xc3\xa9 runs fast and slow and fast")};
+    float v[3 * 8];
+    const int code = aoe_embed(e, texts, 3, v, NULL, err);
+    if (!code && want)
+        assert_memory_equal(v, want, sizeof v);
+    return code;
+}
+
+static int whole(void *arg) {
+    aoe_context_options c;
+    aoe_context *ctx;
+    aoe_model *m = NULL;
+    aoe_embedder *e = NULL;
+    aoe_error err = {0};
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.prompt = arg;
+    o.max_length = 8;
+    aoe_context_options_defaults(&c);
+    c.threads = 2;
+    int code = aoe_context_create(&ctx, &c, &err);
+    if (code)
+        assert_null(ctx);
+    if (!code && (code = aoe_model_open(&m, ctx, model_dir, &o, &err)))
+        assert_null(m);
+    if (!code && (code = aoe_embedder_create(&e, m, NULL, &err)))
+        assert_null(e);
+    if (!code)
+        code = embed(e, NULL, &err);
+    if (code) {
+        assert_int_equal(err.code, code);
+        assert_non_null(strstr(err.message, "memory"));
+    }
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
+static void test_open_and_embed(void **state) {
+    (void)state;
+    assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+}
+
+static void test_prompt(void **state) {
+    (void)state;
+    assert_true(test_alloc_failures(whole, (char[]){"old {text} runs"}, 0) > 100);
+}
+
+/* An embedder that ran out of memory goes on afterwards as if nothing had been. */
+static void test_goes_on(void **state) {
+    (void)state;
+    aoe_context *ctx = tiny_context(2);
+    aoe_model *m;
+    aoe_embedder *e;
+    assert_int_equal(aoe_model_open(&m, ctx, model_dir, NULL, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    const aoe_text texts[3] = {aoe_text_of("the old cat"), aoe_text_of(""),
+                               aoe_text_of("caf\xc3\xa9 runs fast and slow and fast")};
+    float want[3 * 8];
+    assert_int_equal(aoe_embed(e, texts, 3, want, NULL, NULL), 0);
+    for (uint64_t n = 1;; n++) {
+        aoei_alloc_fail_at(n);
+        const int code = embed(e, want, NULL);
+        const uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(code, n <= count ? AOE_ENOMEM : 0);
+        assert_int_equal(embed(e, want, NULL), 0);
+        if (n > count)
+            break;
+    }
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed), cmocka_unit_test(test_prompt),
+                                       cmocka_unit_test(test_goes_on)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ * Training with allocations and disk operations failing one after the other. Whatever
+ * fails, the run says so with one error, leaves no block behind and nothing in the output
+ * that looks like a model but is none, and --resume then gives the bytes of the run
+ * that never failed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "model/model.h"
+
+/* Clean-ups that may fail, because the next run repeats them: of the staging folders of two checkpoints and the model. */
+enum { SPARED = 3 };
+
+/* Two steps of a small run: an evaluation and a checkpoint after each. */
+typedef struct work {
+    train_run run;
+    char *weights, *settings; /* of the run that did not fail, owned */
+    char *earlier;            /* weights that were there before, owned; NULL: the output did not exist */
+    size_t size, earlier_size;
+    uint64_t n; /* what fails */
+} work;
+
+static void work_create(work *w) {
+    memset(w, 0, sizeof *w);
+    train_run *r = &w->run;
+    train_run_create(r);
+    tiny_model shape = tiny_defaults();
+    shape.layers = 1;
+    shape.intermediate = 16;
+    shape.pooler = 1;
+    tiny_model_write(r->model, &shape);
+    r->o.max_steps = 2;
+    r->o.save_every = r->o.eval_every = 1;
+    train_run_output(r, "whole");
+    train_run_ok(r, 1);
+    w->weights = train_run_read(r, "model.safetensors", &w->size);
+    w->settings = train_run_read(r, "aoe.json", NULL);
+}
+
+static void work_destroy(work *w) {
+    free(w->weights);
+    free(w->settings);
+    free(w->earlier);
+    train_run_destroy(&w->run);
+}
+
+/* A fresh output directory, with the earlier model when there is to be one. */
+static void renew_output(work *w) {
+    train_run *r = &w->run;
+    assert_int_equal(aoei_remove_tree(r->output, NULL), 0);
+    if (!w->earlier)
+        return;
+    tiny_model shape = tiny_defaults();
+    shape.seed = 99;
+    tiny_model_write(r->output, &shape);
+}
+
+/* What looks like a model is one: the earlier, or the result. So are the checkpoints. */
+static void check_left(work *w) {
+    train_run *r = &w->run;
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    if (aoei_is_model_dir(r->output)) {
+        size_t size;
+        char *weights = train_run_read(r, "model.safetensors", &size);
+        const int finished = size == w->size && memcmp(weights, w->weights, size) == 0;
+        assert_true(finished || (w->earlier && size == w->earlier_size && memcmp(weights, w->earlier, size) == 0));
+        assert_int_equal(aoe_model_open(&m, ctx, r->output, NULL, NULL), 0);
+        aoe_model_close(m);
+        free(weights);
+    }
+    char *dir = test_path(r->output, "checkpoints"), **names;
+    size_t n = 0;
+    if (aoei_is_dir(dir)) {
+        assert_int_equal(aoei_list_dir(&names, &n, dir, NULL), 0);
+        for (size_t i = 0; i < n; i++) {
+            char *path = test_path(dir, names[i]);
+            if (strncmp(names[i], "step-", 5) == 0) {
+                assert_int_equal(aoe_model_open(&m, ctx, path, NULL, NULL), 0);
+                aoe_model_close(m);
+            }
+            free(path);
+        }
+        aoei_list_free(names, n);
+    }
+    free(dir);
+    aoe_context_destroy(ctx);
+}
+
+/* Goes on after a failure: with --resume, or anew where only the earlier model is left. */
+static void recover(work *w) {
+    train_run *r = &w->run;
+    aoe_error err = {0};
+    r->o.resume = 1;
+    r->evaluations = r->n = 0;
+    int code = train_run_go(r, 1, &err);
+    r->o.resume = 0;
+    if (code == AOE_ENOENT && w->earlier)
+        code = train_run_go(r, 1, &err);
+    if (code)
+        fail_msg("after failure %llu: %s", (unsigned long long)w->n, err.message);
+    train_run_same(r, w->weights, w->size, w->settings);
+}
+
+/* aoe_train with the n-th allocation (errnum 0) or disk operation failing; *count: how many there were. The context is there
+ * before. */
+static int train(work *w, int errnum, uint64_t *count, aoe_error *err) {
+    aoe_context *ctx = tiny_context(1);
+    w->run.evaluations = w->run.n = 0;
+    if (errnum)
+        aoei_io_fail_at(w->n, errnum);
+    else
+        aoei_alloc_fail_at(w->n);
+    const int code = aoe_train(ctx, &w->run.o, err);
+    *count = errnum ? aoei_io_count() : aoei_alloc_count();
+    aoei_io_fail_at(0, 0);
+    aoei_alloc_fail_at(0);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
+static void one_line(const aoe_error *err, int code, const char *part) {
+    assert_int_equal(err->code, code);
+    assert_true(err->message[0] && !strchr(err->message, '\n'));
+    if (!strstr(err->message, part))
+        fail_msg("%s", err->message);
+}
+
+static void test_memory(void **state) {
+    enum { DENSE = 200 };
+    (void)state;
+    work w;
+    size_t spared = 0;
+    work_create(&w);
+    train_run_output(&w.run, "out");
+    for (w.n = 1;; w.n += w.n < DENSE ? 1 : 7) {
+        aoe_error err = {0};
+        renew_output(&w);
+        const int64_t live = aoei_alloc_live();
+        uint64_t count;
+        const int code = train(&w, 0, &count, &err);
+        if (aoei_alloc_live() != live)
+            fail_msg("allocation %llu failed: %lld blocks were not freed", (unsigned long long)w.n,
+                     (long long)(aoei_alloc_live() - live));
+        if (w.n > count) {
+            assert_int_equal(code, 0);
+            break;
+        }
+        if (code == 0) {
+            spared++;
+            train_run_same(&w.run, w.weights, w.size, w.settings);
+            continue;
+        }
+        if (code != AOE_ENOMEM)
+            fail_msg("allocation %llu of %llu failed: code %d: %s", (unsigned long long)w.n, (unsigned long long)count, code,
+                     err.message);
+        one_line(&err, AOE_ENOMEM, "memory");
+        if (w.n % 5 == 0) {
+            check_left(&w);
+            recover(&w);
+        }
+    }
+    assert_true(spared <= SPARED);
+    work_destroy(&w);
+}
+
+/* Every stride-th disk operation. */
+static void fail_disk(work *w, const char *output, int errnum, int code, uint64_t stride) {
+    size_t spared = 0;
+    train_run_output(&w->run, output);
+    for (w->n = 1;; w->n += stride) {
+        aoe_error err = {0};
+        uint64_t count;
+        renew_output(w);
+        const int got = train(w, errnum, &count, &err);
+        check_left(w);
+        if (w->n > count) {
+            assert_int_equal(got, 0);
+            break;
+        }
+        if (got != 0 && got != code)
+            fail_msg("operation %llu of %llu failed: code %d: %s", (unsigned long long)w->n, (unsigned long long)count, got,
+                     err.message);
+        if (got == 0) {
+            spared++;
+            train_run_same(&w->run, w->weights, w->size, w->settings);
+            continue;
+        }
+        one_line(&err, code, w->run.dir);
+        recover(w);
+        check_left(w);
+    }
+    assert_true(spared <= SPARED);
+}
+
+static void test_disk(void **state) {
+    (void)state;
+    work w;
+    work_create(&w);
+    fail_disk(&w, "full", ENOSPC, AOE_ENOSPC, 1);
+    fail_disk(&w, "broken", EIO, AOE_EIO, 5);
+    work_destroy(&w);
+}
+
+/* With an earlier model in the output and --force. */
+static void test_disk_over_model(void **state) {
+    (void)state;
+    work w;
+    work_create(&w);
+    train_run_output(&w.run, "earlier");
+    w.earlier = strdup("");
+    assert_non_null(w.earlier);
+    renew_output(&w);
+    free(w.earlier);
+    w.earlier = train_run_read(&w.run, "model.safetensors", &w.earlier_size);
+    assert_int_equal(aoei_remove_tree(w.run.output, NULL), 0);
+    w.run.o.force = 1;
+    fail_disk(&w, "over", ENOSPC, AOE_ENOSPC, 1);
+    work_destroy(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_disk),
+                                       cmocka_unit_test(test_disk_over_model)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ * The golden BERT, made by an independent implementation in float64: the hidden states and
+ * vectors of inference with packed weights, of every tier and alone or in a batch;
+ * every check of aoe_verify; and the double-precision model of the tests, which has to be
+ * right for what is measured against it.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/bert_reference.h"
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/json.h"
+#include "model/encode.h"
+#include "model/model.h"
+
+#define GOLDEN "tests/golden/data/bert"
+
+#define TOLERANCE        2e-6 /* relative: of float32 */
+#define DOUBLE_TOLERANCE 1e-7 /* of the model in double: the expected values are stored as float32 */
+
+/* The cases and a model opened for inference. */
+typedef struct golden {
+    aoe_context *ctx;
+    aoe_model *model;
+    aoei_safetensors *expected;
+    aoei_batch_buffer buffer; /* all texts */
+    aoei_arena arena;
+    aoei_encoder_state state;
+    aoei_tensor pooled;
+} golden;
+
+static void read_texts(golden *g) {
+    json_t *cases;
+    int32_t ids[128];
+    assert_int_equal(aoei_json_load(&cases, GOLDEN "/cases.json", NULL), 0);
+    const json_t *texts = json_object_get(cases, "texts");
+    assert_int_equal(json_array_size(texts), 8);
+    assert_int_equal(aoei_batch_buffer_create(&g->buffer, 1024, 8, NULL), 0);
+    for (size_t i = 0; i < 8; i++) {
+        const json_t *text = json_array_get(texts, i);
+        const size_t n = json_array_size(text);
+        assert_true(n > 0 && n <= 128);
+        for (size_t t = 0; t < n; t++)
+            ids[t] = (int32_t)json_integer_value(json_array_get(text, t));
+        aoei_batch_add(&g->buffer, ids, n, (uint32_t)i);
+    }
+    json_decref(cases);
+}
+
+static int layout(golden *g, aoei_arena *arena) {
+    const aoei_batch *b = &g->buffer.batch;
+    g->pooled = aoei_tensor_take(arena, b->n_texts, g->model->config.hidden);
+    return aoei_encoder_layout(&g->state, g->ctx, &g->model->config, arena, b->n_tokens, b->n_texts, b->longest, 0, NULL);
+}
+
+static void golden_open(golden *g, aoei_tier tier, size_t threads) {
+    aoe_error err = {0};
+    aoei_arena plan;
+    memset(g, 0, sizeof *g);
+    g->ctx = test_context(tier, threads);
+    if (aoe_model_open(&g->model, g->ctx, GOLDEN, NULL, &err) ||
+        aoei_safetensors_open(&g->expected, GOLDEN "/expected.safetensors", &err))
+        fail_msg("%s", err.message);
+    read_texts(g);
+    aoei_arena_measure(&plan);
+    assert_int_equal(layout(g, &plan), 0);
+    assert_int_equal(aoei_arena_create(&g->arena, plan.used, NULL), 0);
+    assert_int_equal(layout(g, &g->arena), 0);
+}
+
+static void golden_close(golden *g) {
+    aoei_batch_buffer_destroy(&g->buffer);
+    aoei_arena_destroy(&g->arena);
+    aoei_safetensors_close(g->expected);
+    aoe_model_close(g->model);
+    aoe_context_destroy(g->ctx);
+}
+
+/* The expected tensor in double; free() it. */
+static double *expected(const golden *g, const char *name, size_t n) {
+    const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
+    if (!t || aoei_st_elements(t) != n)
+        fail_msg("no tensor %s of %zu values", name, n);
+    float *narrow = malloc(n * sizeof *narrow);
+    double *wide = malloc(n * sizeof *wide);
+    assert_true(narrow && wide);
+    aoei_st_to_float(narrow, t);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)narrow[i];
+    free(narrow);
+    return wide;
+}
+
+/* Text `index` of the cases is text `row` of the batch. */
+static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t index, aoei_tensor last) {
+    const size_t D = g->model->config.hidden, n = b->offsets[row + 1] - b->offsets[row];
+    char name[64];
+    snprintf(name, sizeof name, "hidden.%zu.%zu", index, g->model->config.layers);
+    double *want = expected(g, name, n * D);
+    test_close(aoei_tensor_rows(last, b->offsets[row], n), want, TOLERANCE);
+    free(want);
+    for (int p = AOE_POOLING_CLS; p < AOE_POOLING_COUNT; p++) {
+        aoei_pool_forward(g->ctx, aoei_tensor_rows(g->pooled, 0, b->n_texts), (aoe_pooling)p,
+                          aoei_tensor_rows(g->state.first, 0, b->n_tokens), last, b);
+        snprintf(name, sizeof name, "pooled.%zu.%s", index, aoe_pooling_name((aoe_pooling)p));
+        want = expected(g, name, D);
+        test_close(aoei_tensor_rows(g->pooled, row, 1), want, TOLERANCE);
+        free(want);
+    }
+}
+
+static void test_inference(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        golden g;
+        golden_open(&g, (aoei_tier)tier, 2);
+        const aoei_batch *b = &g.buffer.batch;
+        const aoei_tensor last = aoei_encoder_forward(g.ctx, &g.model->config, g.model->weights, b, &g.state, NULL);
+        for (size_t i = 0; i < b->n_texts; i++)
+            check_text(&g, b, i, i, last);
+        for (size_t i = 0; i < b->n_texts; i++) {
+            const aoei_batch one = test_batch_text(b, i);
+            check_text(&g, &one, 0, i, aoei_encoder_forward(g.ctx, &g.model->config, g.model->weights, &one, &g.state, NULL));
+            test_batch_free(one, 1);
+        }
+        golden_close(&g);
+    }
+}
+
+static void test_reference(void **state) {
+    (void)state;
+    golden g;
+    bert_reference r;
+    golden_open(&g, aoei_cpu_detect(), 1);
+    const aoei_batch *b = &g.buffer.batch;
+    const size_t D = g.model->config.hidden;
+    bert_reference_create(&r, g.ctx, &g.model->config, g.model->weights, b, NULL);
+    bert_reference_forward(&r);
+    for (size_t i = 0; i < b->n_texts; i++) {
+        const size_t n = b->offsets[i + 1] - b->offsets[i];
+        for (int end = 0; end < 2; end++) {
+            char name[64];
+            snprintf(name, sizeof name, "hidden.%zu.%zu", i, end ? g.model->config.layers : 0);
+            double *want = expected(&g, name, n * D), difference = 0, norm = 0;
+            const double *got = (end ? r.last : r.first) + b->offsets[i] * D;
+            for (size_t k = 0; k < n * D; k++) {
+                difference += (got[k] - want[k]) * (got[k] - want[k]);
+                norm += want[k] * want[k];
+            }
+            assert_true(sqrt(difference) <= DOUBLE_TOLERANCE * sqrt(norm));
+            free(want);
+        }
+    }
+    bert_reference_destroy(&r);
+    golden_close(&g);
+}
+
+/* What aoe_verify reported. */
+typedef struct report {
+    size_t lines, checks;
+    double closest; /* largest error over tolerance */
+} report;
+
+static void on_result(void *user, const aoe_verify_result *result) {
+    report *r = user;
+    assert_memory_equal(result->name, "bert/", 5);
+    assert_true(result->tolerance > 0 && result->checks > 0);
+    if (!result->passed)
+        printf("%s: error %g, tolerance %g\n", result->name, result->error, result->tolerance);
+    r->lines++;
+    r->checks += result->checks;
+    if (!(result->error / result->tolerance <= r->closest))
+        r->closest = result->error / result->tolerance;
+}
+
+static void test_verify(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        report r = {0};
+        aoe_error err = {0};
+        aoe_context *ctx = test_context((aoei_tier)tier, 2);
+        if (aoe_verify(ctx, GOLDEN, AOE_DTYPE_F32, on_result, &r, &err))
+            fail_msg("tier %s: %s", aoe_context_tier(ctx), err.message);
+        /* 4 layers of hidden states, 6 poolings, loss and gradient of 4 objectives, loss and norm of the trace */
+        assert_int_equal(r.lines, 4 + 6 + 4 * 2 + 2);
+        /* 8 texts each; one loss; 5 + 3 * 16 parameters; 10 steps */
+        assert_int_equal(r.checks, 8 * (4 + 6) + 4 * (1 + 53) + 2 * 10);
+        assert_true(r.closest <= 1);
+        aoe_context_destroy(ctx);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_inference), cmocka_unit_test(test_reference),
+                                       cmocka_unit_test(test_verify)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * The directory lock: one holder at a time, another process included, and none after it is gone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../support/support.h"
+#include "base/file.h"
+
+/* Tries to take the lock in a child; its code, made positive. */
+static int code_in_child(const char *dir) {
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        aoei_lock lock;
+        _exit(-aoei_lock_dir(&lock, dir, NULL)); /* goes with the process: never unlocked here */
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void one_holder_at_a_time(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_lock lock, second;
+    aoe_error err;
+    assert_int_equal(aoei_lock_dir(&lock, dir, &err), 0);
+    assert_int_equal(aoei_lock_dir(&second, dir, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, "another run"));
+    assert_int_equal(code_in_child(dir), -AOE_EEXIST);
+    aoei_unlock(&second); /* not held: nothing happens */
+    assert_int_equal(code_in_child(dir), -AOE_EEXIST);
+    aoei_unlock(&lock);
+    assert_int_equal(code_in_child(dir), 0);
+    assert_int_equal(aoei_lock_dir(&lock, dir, &err), 0);
+    aoei_unlock(&lock);
+    test_dir_remove(dir);
+}
+
+static void needs_a_directory(void **state) {
+    (void)state;
+    aoei_lock lock = {.held = 1};
+    aoe_error err;
+    assert_int_equal(aoei_lock_dir(&lock, "/no/such/directory", &err), AOE_ENOENT);
+    assert_int_equal(lock.held, 0);
+}
+
+static void same_places(void **state) {
+    (void)state;
+    assert_true(aoei_same_path("/", "/./"));
+    assert_false(aoei_same_path("/", "/dev"));
+    assert_false(aoei_same_path("/", NULL));
+    assert_false(aoei_same_path("/no/such/place", "/no/such/place"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_holder_at_a_time),
+        cmocka_unit_test(needs_a_directory),
+        cmocka_unit_test(same_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

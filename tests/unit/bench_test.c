@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * The benchmark: options it refuses, and figures that agree with one another.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+
+static void refused(const aoe_bench_options *o, int code, const char *part) {
+    aoe_context *ctx = tiny_context(1);
+    aoe_bench_result r;
+    aoe_error err = {0};
+    const int got = aoe_bench(ctx, o, &r, &err);
+    if (got != code || !strstr(err.message, part))
+        fail_msg("code %d, not %d, with \"%s\": %s", got, code, part, err.message);
+    aoe_context_destroy(ctx);
+}
+
+static aoe_bench_options tiny_options(void) {
+    aoe_bench_options o;
+    aoe_bench_options_defaults(&o);
+    assert_int_equal(aoe_shape_named(&o.shape, "bert-tiny", NULL), 0);
+    o.texts = 4;
+    o.length = 8;
+    o.runs = 5;
+    return o;
+}
+
+static void test_options(void **state) {
+    (void)state;
+    static const size_t lengths[] = {8, 0, 8, 8}, longer[] = {8, 8, 8, 513};
+    const aoe_bench_options good = tiny_options();
+    aoe_bench_options o;
+#define BAD(field, value, code, part)                                                                                          \
+    do {                                                                                                                       \
+        o = good;                                                                                                              \
+        o.field = value;                                                                                                       \
+        refused(&o, code, part);                                                                                               \
+    } while (0)
+    BAD(texts, 0, AOE_EARG, "--texts");
+    BAD(runs, 4, AOE_EARG, "--runs");
+    BAD(length, 0, AOE_EARG, "0 tokens");
+    BAD(length, 513, AOE_EARG, "513 tokens");
+    BAD(lengths, lengths, AOE_EARG, "text 1 has 0 tokens");
+    BAD(lengths, longer, AOE_EARG, "text 3 has 513 tokens");
+    BAD(dtype, AOE_DTYPE_BF16, AOE_EUNSUPPORTED, "bf16");
+    BAD(shape.hidden, 0, AOE_EARG, "hidden_size");
+    BAD(shape.hidden, (size_t)1 << 40, AOE_EARG, "hidden_size");
+    BAD(shape.layers, 0, AOE_EARG, "num_hidden_layers");
+    BAD(shape.heads, 3, AOE_EARG, "num_attention_heads");
+    BAD(shape.intermediate, SIZE_MAX, AOE_EARG, "intermediate_size");
+    BAD(shape.vocab, SIZE_MAX, AOE_EARG, "vocab_size");
+#undef BAD
+    o = good;
+    o.train = 1;
+    o.texts = 3;
+    refused(&o, AOE_EARG, "--texts");
+    o.texts = 4;
+    o.shape.hidden = 15;
+    o.shape.heads = 3;
+    refused(&o, AOE_EARG, "even hidden size");
+}
+
+/* 2 * tokens * weights of the linear layers + the attention products, in one pass. */
+static double operations(const aoe_shape *s, const size_t *lengths, size_t texts) {
+    double sum = 0;
+    for (size_t i = 0; i < texts; i++) {
+        const double n = (double)lengths[i], D = (double)s->hidden, I = (double)s->intermediate;
+        sum += 2 * n * (4 * D * D + 2 * D * I) + 2 * 2 * n * n * D;
+    }
+    return sum * (double)s->layers;
+}
+
+static void check(int train, const size_t *lengths, size_t tokens) {
+    aoe_bench_options o = tiny_options();
+    static const size_t equal[] = {8, 8, 8, 8};
+    aoe_context *ctx = tiny_context(2);
+    aoe_bench_result r;
+    aoe_error err = {0};
+    o.train = train;
+    o.lengths = lengths;
+    if (aoe_bench(ctx, &o, &r, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(r.tokens, tokens);
+    assert_true(r.ms_min > 0 && r.ms_min <= r.ms && r.ms < 60e3);
+    assert_true(fabs(r.tokens_per_second * r.ms / 1e3 / (double)tokens - 1) < 1e-9);
+    const double work = operations(&o.shape, lengths ? lengths : equal, 4) * (train ? 3 : 1);
+    assert_true(fabs(r.tflops * 1e12 * r.ms / 1e3 / work - 1) < 1e-9);
+    assert_true(r.tflops < 100);
+    assert_true(r.peak_rss_mb > 1 && r.peak_rss_mb < 4096);
+    assert_int_equal(r.dtype, AOE_DTYPE_F32);
+    aoe_context_destroy(ctx);
+}
+
+static void test_inference(void **state) {
+    (void)state;
+    static const size_t lengths[] = {1, 40, 3, 9};
+    check(0, NULL, 32);
+    check(0, lengths, 53);
+}
+
+static void test_training(void **state) {
+    (void)state;
+    static const size_t lengths[] = {1, 40, 3, 9};
+    check(1, NULL, 32);
+    check(1, lengths, 53);
+}
+
+static void test_defaults(void **state) {
+    (void)state;
+    aoe_bench_options o;
+    aoe_shape base;
+    aoe_bench_options_defaults(&o);
+    assert_int_equal(aoe_shape_named(&base, "bert-base", NULL), 0);
+    assert_memory_equal(&o.shape, &base, sizeof base);
+    assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && !o.train && !o.lengths && o.seed == 42);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_options), cmocka_unit_test(test_inference),
+                                       cmocka_unit_test(test_training), cmocka_unit_test(test_defaults)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

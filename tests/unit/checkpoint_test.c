@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ * Checkpoints on disk: which one is the newest complete one, what is removed, that each
+ * is a model of its own, and what a damaged one says.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "train/trainer.h"
+
+static void make(const char *dir, const char *name) {
+    char *path = test_path(dir, name);
+    assert_int_equal(aoei_make_dir(path, NULL), 0);
+    free(path);
+}
+
+static void test_find(void **state) {
+    (void)state;
+    char *dir = tiny_dir_create(), *path;
+    assert_int_equal(aoei_checkpoint_find(&path, dir, NULL), 0);
+    assert_null(path);
+    static const char *const others[] = {
+        "checkpoints",         "checkpoints/.step-99", "checkpoints/step-",   "checkpoints/step-7x",   "checkpoints/step--7",
+        "checkpoints/step-+7", "checkpoints/step- 7",  "checkpoints/step-x7", "checkpoints/xstep-700", "checkpoints/Step-700"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        make(dir, others[i]);
+        assert_int_equal(aoei_checkpoint_find(&path, dir, NULL), 0);
+        assert_null(path);
+    }
+    static const char *const steps[] = {"step-0", "step-9", "step-10", "step-100"};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "checkpoints/%s", steps[i]);
+        make(dir, name);
+        assert_int_equal(aoei_checkpoint_find(&path, dir, NULL), 0);
+        char *want = test_path(dir, name);
+        assert_string_equal(path, want);
+        free(want);
+        aoei_free(path);
+    }
+    test_dir_remove(dir);
+}
+
+static void test_prune(void **state) {
+    (void)state;
+    char *dir = tiny_dir_create();
+    static const char *const names[] = {"step-9", "step-10", "step-100", "step-8", ".step-101", "mine", "step-x"};
+    for (size_t i = 0; i < 7; i++)
+        make(dir, names[i]);
+    assert_int_equal(aoei_checkpoints_prune(dir, 2, NULL), 0);
+    static const int left[] = {0, 1, 1, 0, 0, 1, 1};
+    for (size_t i = 0; i < 7; i++) {
+        char *path = test_path(dir, names[i]);
+        assert_int_equal(aoei_exists(path), left[i]);
+        free(path);
+    }
+    assert_int_equal(aoei_checkpoints_prune(dir, 1, NULL), 0);
+    assert_int_equal(test_count_entries(dir), 3);
+    test_dir_remove(dir);
+}
+
+/* A run stopped after step 7: a checkpoint there, evaluated (and best) at step 4. */
+static void stopped_run(train_run *r) {
+    static const double scores[] = {0.9, 0.1, 0.2};
+    train_run_create(r);
+    r->scores = scores;
+    r->stop_kind = AOE_TRAIN_STEP;
+    r->stop_step = 7;
+    assert_int_equal(train_run_go(r, 1, NULL), AOE_ECANCELLED);
+    r->stop_kind = -1;
+    r->o.resume = 1;
+}
+
+static void test_is_a_model(void **state) {
+    (void)state;
+    train_run r;
+    stopped_run(&r);
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    aoe_embedder *e;
+    float v[TRAIN_DIMS];
+    const aoe_text text = aoe_text_of("the old cat");
+    char *path = test_path(r.output, "checkpoints/step-7");
+    assert_int_equal(aoe_model_open(&m, ctx, path, NULL, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    assert_int_equal(aoe_embed(e, &text, 1, v, NULL, NULL), 0);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    free(path);
+    train_run_destroy(&r);
+}
+
+/* Resuming fails with this code and a message that holds both parts; the checkpoint's file is put back. */
+static void damaged(train_run *r, const char *file, const char *content, size_t size, int code, const char *part) {
+    char name[128];
+    aoe_error err = {0};
+    snprintf(name, sizeof name, "checkpoints/step-7/%s", file);
+    char *path = test_path(r->output, name);
+    size_t kept_size;
+    char *kept = test_read(path, &kept_size);
+    assert_non_null(kept);
+    if (content)
+        free(test_write(r->output, name, content, size));
+    else
+        assert_int_equal(remove(path), 0);
+    const int got = train_run_go(r, 1, &err);
+    if (got != code || !strstr(err.message, file) || !strstr(err.message, part))
+        fail_msg("%s: code %d, not %d: %s", file, got, code, err.message);
+    free(test_write(r->output, name, kept, kept_size));
+    free(kept);
+    free(path);
+}
+
+static void test_damage(void **state) {
+    (void)state;
+    train_run r;
+    stopped_run(&r);
+    size_t size;
+    damaged(&r, "trainer.json", NULL, 0, AOE_ENOENT, "");
+    damaged(&r, "trainer.json", "{", 1, AOE_EFORMAT, "");
+    damaged(&r, "trainer.json", "{}", 2, AOE_EFORMAT, "format_version");
+    static const char newer[] = "{\"format_version\": 2}", bare[] = "{\"format_version\": 1, \"step\": 7}";
+    damaged(&r, "trainer.json", newer, sizeof newer - 1, AOE_EUNSUPPORTED, "format_version 2");
+    damaged(&r, "trainer.json", bare, sizeof bare - 1, AOE_EARG, "not set");
+    damaged(&r, "optimizer.safetensors", NULL, 0, AOE_ENOENT, "");
+    damaged(&r, "optimizer.safetensors", "abc", 3, AOE_EFORMAT, "");
+    damaged(&r, "best.safetensors", NULL, 0, AOE_ENOENT, "");
+    char *best = train_run_read(&r, "checkpoints/step-7/best.safetensors", &size);
+    damaged(&r, "optimizer.safetensors", best, size, AOE_EFORMAT, "\"m\"");
+    damaged(&r, "best.safetensors", best, size - 1, AOE_EFORMAT, "");
+    free(best);
+    damaged(&r, "config.json", "{}", 2, AOE_EFORMAT, "");
+    train_run_ok(&r, 1); /* whole again */
+    assert_int_equal(r.events[r.n - 1].best_step, 4);
+    train_run_destroy(&r);
+}
+
+/* A step or a best step that no run of these options has: refused, not run. */
+static void test_impossible_progress(void **state) {
+    (void)state;
+    train_run r;
+    stopped_run(&r);
+    char *text = train_run_read(&r, "checkpoints/step-7/trainer.json", NULL), changed[8192];
+    static const struct {
+        const char *from, *to;
+    } edits[] = {{"\"step\": 7", "\"step\": 13"}, {"\"best_step\": 4", "\"best_step\": 8"}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = strstr(text, edits[i].from);
+        assert_non_null(at);
+        const int n =
+            snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, edits[i].to, at + strlen(edits[i].from));
+        assert_true(n > 0 && (size_t)n < sizeof changed);
+        damaged(&r, "trainer.json", changed, (size_t)n, AOE_EFORMAT, "step");
+    }
+    free(text);
+    train_run_destroy(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find), cmocka_unit_test(test_prune),
+                                       cmocka_unit_test(test_is_a_model), cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_impossible_progress)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

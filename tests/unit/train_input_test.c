@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT
+ * What training refuses, each with one line that says what, where and what to do, and
+ * with nothing written; and what stands in the way in the output directory.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+#include "base/file.h"
+
+/* Fails with this code and a message that holds `part`; also without an aoe_error. Nothing is written. */
+static void refused(train_run *r, int code, const char *part) {
+    aoe_error err = {0};
+    const int got = train_run_go(r, 1, &err);
+    if (got != code || err.code != code || !strstr(err.message, part))
+        fail_msg("code %d, not %d, with \"%s\": %s", got, code, part, err.message);
+    assert_null(strchr(err.message, '\n'));
+    assert_int_equal(train_run_go(r, 1, NULL), code);
+    assert_int_equal(aoei_exists(r->output), 0);
+    assert_int_equal(r->n, 0);
+}
+
+static void test_options(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    const aoe_train_options good = r.o;
+    const double nan = (double)NAN, inf = (double)INFINITY;
+#define BAD(field, value, part)                                                                                                \
+    do {                                                                                                                       \
+        r.o = good;                                                                                                            \
+        r.o.field = value;                                                                                                     \
+        refused(&r, AOE_EARG, part);                                                                                           \
+    } while (0)
+    BAD(model, NULL, "model");
+    BAD(data, NULL, "data");
+    BAD(epochs, 0, "--epochs");
+    BAD(epochs, SIZE_MAX, "--epochs");
+    BAD(max_steps, SIZE_MAX, "--max-steps");
+    BAD(batch_size, 0, "--batch-size");
+    BAD(accumulate, 0, "--accumulate");
+    BAD(batch_size, SIZE_MAX, "--batch-size");
+    BAD(accumulate, SIZE_MAX, "--accumulate");
+    BAD(keep_checkpoints, 0, "checkpoints");
+    BAD(lr, -1, "--lr");
+    BAD(lr, nan, "--lr");
+    BAD(weight_decay, 1e300, "--weight-decay");
+    BAD(weight_decay, inf, "--weight-decay");
+    BAD(warmup, -0.5, "--warmup");
+    BAD(warmup, 1e300, "--warmup");
+    BAD(warmup, nan, "--warmup");
+    BAD(max_grad_norm, nan, "--max-grad-norm");
+    BAD(dropout, 1, "--dropout");
+    BAD(dropout, nan, "--dropout");
+    BAD(objective.w_cosine, -1, "--w-cosine");
+    BAD(objective.w_ibn, nan, "--w-ibn");
+    BAD(objective.tau_angle, 0, "--tau-angle");
+    BAD(objective.tau_ibn, inf, "--tau-ibn");
+    BAD(objective.ibn_threshold, 6, "--ibn-threshold");
+    BAD(batch_tokens, 0, "--batch-tokens");
+    BAD(model_options.max_length, 33, "positions");
+#undef BAD
+    r.o = good;
+    r.o.objective.w_cosine = r.o.objective.w_ibn = r.o.objective.w_angle = 0;
+    refused(&r, AOE_EARG, "weight 0");
+    r.o = good;
+    r.o.lr = 2;
+    r.o.weight_decay = 0.5;
+    refused(&r, AOE_EARG, "--weight-decay");
+    r.o = good;
+    r.o.model_options.dtype = AOE_DTYPE_BF16;
+    refused(&r, AOE_EUNSUPPORTED, "bf16");
+    train_run_destroy(&r);
+}
+
+static void bad_data(train_run *r, const char *text, size_t size, int code, const char *part) {
+    free(test_write(r->dir, "train.tsv", text, size));
+    refused(r, code, part);
+}
+
+static void test_data(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+#define BAD(text, code, part) bad_data(&r, text, sizeof text - 1, code, part)
+    BAD("", AOE_EFORMAT, "train.tsv");
+    BAD("text1\ttext2\tlabel\n", AOE_EFORMAT, "train.tsv");
+    BAD("text1\tlabel\na\t1\nb\t2\n", AOE_EFORMAT, "text2");
+    BAD("text1\ttext2\tlabel\na\tb\t1\na\tb\t2\na\tb\t3\na\tb\t4\na\tb\t5\na\tb\thigh\n", AOE_EFORMAT, "train.tsv:7");
+    BAD("text1\ttext2\tlabel\na\tb\t1\na\t\t2\n", AOE_EFORMAT, "train.tsv:3");
+    BAD("text1\ttext2\tlabel\na\tb\t1\na\tb\xff\t2\n", AOE_EFORMAT, "UTF-8");
+    BAD("text1\ttext2\tlabel\na\tb\t2\nc\td\t2\n", AOE_EFORMAT, "every label is 2");
+#undef BAD
+    r.o.objective.w_cosine = 0; /* the angle alone needs an order, too */
+    refused(&r, AOE_EFORMAT, "every label is 2");
+    r.o.objective.w_angle = 0; /* in-batch negatives do not */
+    train_run_ok(&r, 1);
+    assert_true(r.events[0].ibn_threshold == 2);
+    train_run_output(&r, "again");
+    r.n = 0;
+    r.o.data = "nowhere.tsv";
+    refused(&r, AOE_ENOENT, "nowhere.tsv");
+    train_run_destroy(&r);
+}
+
+static void test_model(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.model = "nowhere";
+    refused(&r, AOE_ENOENT, "nowhere");
+    r.o.model = r.model;
+    char *vocab = test_path(r.model, "vocab.txt");
+    assert_int_equal(remove(vocab), 0);
+    refused(&r, AOE_ENOENT, "tokenizer");
+    free(vocab);
+    train_run_destroy(&r);
+}
+
+static void test_odd_hidden_size(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 15;
+    shape.heads = 3;
+    free(r.model);
+    r.model = test_path(r.dir, "odd");
+    tiny_model_write(r.model, &shape);
+    r.o.model = r.model;
+    refused(&r, AOE_EARG, "even hidden size, not 15");
+    r.o.objective.w_angle = 0;
+    r.o.evaluate = NULL;
+    train_run_ok(&r, 1);
+    train_run_destroy(&r);
+}
+
+/* Weights that grow out of float32: an error with the step, the same without an aoe_error, and no model. */
+static void test_not_finite(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    r.o.lr = 1e38;
+    r.o.weight_decay = 0;
+    r.o.weight_decay = 0;
+    r.o.save_every = 1000;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_ENUMERIC);
+    assert_memory_equal(err.message, "step ", 5);
+    assert_int_equal(aoei_exists(r.output), 1);
+    char *weights = train_run_read(&r, "model.safetensors", NULL);
+    assert_null(weights);
+    train_run_output(&r, "again");
+    assert_int_equal(train_run_go(&r, 1, NULL), AOE_ENUMERIC);
+    train_run_destroy(&r);
+}
+
+static void test_existing_output(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    r.o.seed = 1;
+    train_run_ok(&r, 1);
+    free(test_write_text(r.output, "notes.txt", "mine"));
+    size_t size;
+    char *first = train_run_read(&r, "model.safetensors", &size);
+    r.o.seed = 42;
+    r.n = 0;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
+    assert_true(strstr(err.message, "--resume") && strstr(err.message, "--force") && strstr(err.message, r.output));
+    assert_int_equal(r.n, 0);
+    char *still = train_run_read(&r, "model.safetensors", NULL);
+    assert_memory_equal(first, still, size);
+    free(still);
+    r.o.force = 1;
+    r.o.epochs = 1; /* the old step-12 must not be there any more */
+    train_run_ok(&r, 1);
+    char *second = train_run_read(&r, "model.safetensors", NULL), *notes = train_run_read(&r, "notes.txt", NULL);
+    assert_true(memcmp(first, second, size) != 0);
+    assert_string_equal(notes, "mine");
+    char *old = train_run_read(&r, "checkpoints/step-12/config.json", NULL),
+         *now = train_run_read(&r, "checkpoints/step-6/config.json", NULL);
+    assert_null(old);
+    assert_non_null(now);
+    free(now);
+    free(notes);
+    free(second);
+    free(first);
+    train_run_destroy(&r);
+}
+
+/* Checkpoints without a model are in the way, too; other files are not. */
+static void test_existing_checkpoints(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    assert_int_equal(aoei_make_dir(r.output, NULL), 0);
+    free(test_write_text(r.output, "notes.txt", "mine"));
+    r.stop_kind = AOE_TRAIN_STEP;
+    r.stop_step = 4;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, "checkpoints"));
+    train_run_destroy(&r);
+}
+
+static void test_unwritable_output(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    free(test_write_text(r.dir, "file", ""));
+    free(r.output);
+    r.output = test_path(r.dir, "file/out");
+    r.o.output = r.output;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, "file"));
+    r.o.output = "/proc/aoe-test";
+    assert_int_not_equal(train_run_go(&r, 1, &err), 0);
+    assert_non_null(strstr(err.message, "/proc"));
+    assert_int_equal(r.n, 0);
+    train_run_destroy(&r);
+}
+
+/* Names that are not UTF-8 are fine: the record shows them as far as JSON can. */
+static void test_names(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    char *odd = test_path(r.dir, "caf\xe9.tsv");
+    assert_int_equal(rename(r.data, odd), 0);
+    r.o.data = odd;
+    r.o.dev_name = "d\xe9v";
+    train_run_ok(&r, 1);
+    char *settings = train_run_read(&r, "aoe.json", NULL);
+    assert_non_null(strstr(settings, "caf?.tsv"));
+    free(settings);
+    free(odd);
+    train_run_destroy(&r);
+}
+
+/* Two runs into one directory: the second is refused for as long as the first writes there. */
+static int second_run(void *user, const aoe_train_event *e)
+{
+    train_run *r = user;
+    aoe_error err = {0};
+    if (e->kind != AOE_TRAIN_START && e->kind != AOE_TRAIN_EVAL)
+        return 0;
+    aoe_train_options o = r->o;
+    o.event = NULL;
+    o.force = 1;
+    aoe_context *ctx = tiny_context(1);
+    assert_int_equal(aoe_train(ctx, &o, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, "another run"));
+    aoe_context_destroy(ctx);
+    r->n++;
+    return 0;
+}
+
+static void test_taken_output(void **state)
+{
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.event = second_run;
+    train_run_ok(&r, 1);
+    assert_int_equal(r.n, 4); /* the start and three evaluations */
+    r.o.event = NULL;
+    r.o.force = 1;
+    train_run_ok(&r, 1); /* given back at the end */
+    train_run_destroy(&r);
+}
+
+/* An error of the caller's evaluation ends the run as it is. */
+static int failing_evaluation(void *user, aoe_embedder *e, double *score, aoe_error *err) {
+    (void)user;
+    (void)e;
+    *score = 0;
+    if (err) {
+        err->code = AOE_EMISMATCH;
+        snprintf(err->message, sizeof err->message, "no score today");
+    }
+    return AOE_EMISMATCH;
+}
+
+static void test_failing_evaluation(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    r.o.evaluate = failing_evaluation;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EMISMATCH);
+    assert_string_equal(err.message, "no score today");
+    train_run_destroy(&r);
+}
+
+/* What lies in checkpoints/ and is none of ours stays, without force and with it. */
+static void test_foreign_checkpoints(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    char path[512];
+    snprintf(path, sizeof path, "%s/checkpoints/checkpoint-500", r.output);
+    assert_int_equal(aoei_make_dir(path, NULL), 0);
+    free(test_write(path, "w.bin", "x", 1));
+    train_run_ok(&r, 1);
+    assert_int_equal(aoei_exists(path), 1);
+    r.o.force = 1;
+    train_run_ok(&r, 1);
+    assert_int_equal(aoei_exists(path), 1);
+    train_run_destroy(&r);
+}
+
+/* The last update makes the weights infinite: no checkpoint and no model, even though every loss was finite. */
+static void test_overflow_at_the_end(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    r.o.max_steps = 1;
+    r.o.warmup = 0;
+    r.o.weight_decay = 0;
+    r.o.lr = 3.5e38;
+    r.o.evaluate = NULL;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_ENUMERIC);
+    assert_non_null(strstr(err.message, "weights are not finite"));
+    assert_null(train_run_read(&r, "model.safetensors", NULL));
+    assert_null(train_run_read(&r, "checkpoints/step-1/trainer.json", NULL));
+    train_run_destroy(&r);
+}
+
+/* Two runs into one directory: the second one is told, and the first one is not disturbed. */
+static void test_second_run(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoei_lock lock;
+    aoe_error err = {0};
+    assert_int_equal(aoei_make_dir(r.output, NULL), 0);
+    assert_int_equal(aoei_lock_dir(&lock, r.output, NULL), 0);
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, "another run writes there"));
+    aoei_unlock(&lock);
+    train_run_ok(&r, 1);
+    train_run_destroy(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_data),
+                                       cmocka_unit_test(test_model),
+                                       cmocka_unit_test(test_odd_hidden_size),
+                                       cmocka_unit_test(test_not_finite),
+                                       cmocka_unit_test(test_existing_output),
+                                       cmocka_unit_test(test_existing_checkpoints),
+                                       cmocka_unit_test(test_unwritable_output),
+                                       cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_foreign_checkpoints),
+                                       cmocka_unit_test(test_overflow_at_the_end),
+                                       cmocka_unit_test(test_second_run),
+                                       cmocka_unit_test(test_taken_output),
+                                       cmocka_unit_test(test_failing_evaluation)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

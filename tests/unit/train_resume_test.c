@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ * Stopping and going on: a run that was cancelled, or killed at any moment, and
+ * resumed gives the bytes of the run that was never stopped; its log reads so too; changed
+ * options are refused by name. AOE_TEST_SEED repeats the random moments of a failed run.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/random.h"
+
+/* What the uninterrupted run left. */
+typedef struct expected {
+    char *weights, *settings, *log; /* owned */
+    size_t size;
+} expected;
+
+static expected run_whole(train_run *r) {
+    expected e;
+    train_run_ok(r, 1);
+    e.weights = train_run_read(r, "model.safetensors", &e.size);
+    e.settings = train_run_read(r, "aoe.json", NULL);
+    e.log = train_run_read(r, "train-log.jsonl", NULL);
+    assert_true(e.weights && e.settings && e.log);
+    return e;
+}
+
+static void expected_free(expected e) {
+    free(e.weights);
+    free(e.settings);
+    free(e.log);
+}
+
+/* A line of the log without what time decides. New reference. */
+static json_t *read_line(const char *line, size_t len) {
+    int no_memory;
+    json_error_t error;
+    json_t *o = aoei_json_decode(line, len, 0, &error, &no_memory);
+    assert_non_null(o);
+    json_object_del(o, "seconds");
+    json_object_del(o, "tokens_per_second");
+    return o;
+}
+
+/* The two logs have the same lines; checkpoint lines may be more (a stop writes one) or fewer (killed between the two). */
+static void same_logs(const char *want, const char *got) {
+    for (;;) {
+        json_t *a = NULL, *b = NULL;
+        for (const char **s = &want; s; s = s == &want ? &got : NULL)
+            while (**s) {
+                const size_t len = strcspn(*s, "\n");
+                assert_true((*s)[len] == '\n'); /* no torn line */
+                json_t *o = read_line(*s, len);
+                *s += len + 1;
+                if (strcmp(json_string_value(json_object_get(o, "event")), "checkpoint") == 0 ||
+                    strcmp(json_string_value(json_object_get(o, "event")), "start") == 0) {
+                    json_decref(o);
+                    continue;
+                }
+                *(s == &want ? &a : &b) = o;
+                break;
+            }
+        assert_int_equal(!a, !b);
+        if (!a)
+            return;
+        if (!json_equal(a, b))
+            fail_msg("log: %s, not %s", json_dumps(b, 0), json_dumps(a, 0));
+        json_decref(a);
+        json_decref(b);
+    }
+}
+
+static void check_result(const train_run *r, const expected *e) {
+    train_run_same(r, e->weights, e->size, e->settings);
+    char *log = train_run_read(r, "train-log.jsonl", NULL);
+    same_logs(e->log, log);
+    free(log);
+    char *checkpoints = test_path(r->output, "checkpoints");
+    assert_int_equal(test_count_entries(checkpoints), r->o.keep_checkpoints);
+    free(checkpoints);
+}
+
+/* Stops at an event, goes on with another number of threads. */
+static void stop_and_go(train_run *r, const expected *e, aoe_train_event_kind kind, size_t step) {
+    char name[32];
+    aoe_error err = {0};
+    snprintf(name, sizeof name, "stop-%d-%zu", (int)kind, step);
+    train_run_output(r, name);
+    r->n = r->evaluations = 0;
+    r->o.resume = 0;
+    r->stop_kind = (int)kind;
+    r->stop_step = step;
+    assert_int_equal(train_run_go(r, 1, &err), AOE_ECANCELLED);
+    assert_non_null(strstr(err.message, "--resume"));
+    assert_int_equal(train_run_count(r, AOE_TRAIN_DONE), 0);
+    char *model = train_run_read(r, "model.safetensors", NULL);
+    assert_null(model);
+    r->stop_kind = -1;
+    r->o.resume = 1;
+    train_run_ok(r, 2);
+    assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), 12); /* none twice */
+    check_result(r, e);
+}
+
+static void test_cancel(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    const expected e = run_whole(&r);
+    for (size_t step = 1; step < 12; step++)
+        stop_and_go(&r, &e, AOE_TRAIN_STEP, step);
+    stop_and_go(&r, &e, AOE_TRAIN_EVAL, 4);
+    stop_and_go(&r, &e, AOE_TRAIN_EVAL, 8);
+    stop_and_go(&r, &e, AOE_TRAIN_CHECKPOINT, 3);
+    stop_and_go(&r, &e, AOE_TRAIN_CHECKPOINT, 9);
+    stop_and_go(&r, &e, AOE_TRAIN_START, 0);
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
+/* Stopped after every single step, with accumulation and without evaluation; two checkpoints are kept. */
+static void test_cancel_always(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.evaluate = NULL;
+    r.o.accumulate = 2;
+    r.o.keep_checkpoints = 2;
+    const expected e = run_whole(&r);
+    train_run_output(&r, "steps");
+    r.o.resume = 1;
+    for (size_t step = 1; step <= 6; step++) {
+        r.stop_kind = AOE_TRAIN_STEP;
+        r.stop_step = step;
+        r.n = 0;
+        const int code = train_run_go(&r, 1 + step % 3, NULL);
+        assert_int_equal(code, step < 6 ? AOE_ECANCELLED : AOE_OK); /* there is nothing to stop after the last */
+        assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 1);
+    }
+    check_result(&r, &e);
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
+/* The end of a run can be repeated. */
+static void test_resume_finished(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    const expected e = run_whole(&r);
+    r.o.resume = 1;
+    r.n = 0;
+    train_run_ok(&r, 1);
+    assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 0);
+    assert_int_equal(train_run_count(&r, AOE_TRAIN_DONE), 1);
+    check_result(&r, &e);
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
+/* Patience and the best model go on counting. Scores go by the number of the evaluation. */
+static void test_patience(void **state) {
+    (void)state;
+    static const double scores[] = {0.1, 0.5, (double)NAN, 0.3, 0.6, 0.2};
+    train_run r;
+    train_run_create(&r);
+    r.o.eval_every = 2;
+    r.o.patience = 2;
+    r.scores = scores;
+    const expected e = run_whole(&r);
+    for (size_t step = 1; step < 8; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "stop-%zu", step);
+        train_run_output(&r, name);
+        r.o.resume = 0;
+        r.stop_kind = AOE_TRAIN_STEP;
+        r.stop_step = step;
+        r.evaluations = 0;
+        assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
+        r.o.resume = 1;
+        r.stop_kind = -1;
+        train_run_ok(&r, 1);
+        assert_int_equal(r.events[r.n - 1].step, 8);
+        check_result(&r, &e);
+    }
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
+static void test_changed_options(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.stop_kind = AOE_TRAIN_STEP;
+    r.stop_step = 5;
+    assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
+    r.stop_kind = -1;
+    r.o.resume = 1;
+    const aoe_train_options good = r.o;
+#define CHANGED(field, value, name)                                                                                            \
+    do {                                                                                                                       \
+        aoe_error err = {0};                                                                                                   \
+        r.o = good;                                                                                                            \
+        r.o.field = value;                                                                                                     \
+        assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);                                                                 \
+        if (!strstr(err.message, "\"" name "\" was ") || !strstr(err.message, "--force"))                                      \
+            fail_msg("%s: %s", name, err.message);                                                                             \
+        assert_int_equal(train_run_go(&r, 1, NULL), AOE_EARG);                                                                 \
+    } while (0)
+    CHANGED(lr, 2e-3, "lr");
+    CHANGED(epochs, 3, "epochs");
+    CHANGED(max_steps, 11, "max_steps");
+    CHANGED(batch_size, 5, "batch_size");
+    CHANGED(accumulate, 2, "accumulate");
+    CHANGED(warmup, 0.2, "warmup");
+    CHANGED(weight_decay, 0, "weight_decay");
+    CHANGED(max_grad_norm, 2, "max_grad_norm");
+    CHANGED(dropout, 0.2, "hidden_dropout");
+    CHANGED(seed, 7, "seed");
+    CHANGED(eval_every, 5, "eval_every");
+    CHANGED(patience, 1, "patience");
+    CHANGED(dev_fingerprint, 99, "dev_fingerprint");
+    CHANGED(evaluate, NULL, "dev");
+    CHANGED(model, "elsewhere", "base_model");
+    CHANGED(objective.w_cosine, 0.5, "w_cosine");
+    CHANGED(objective.tau_ibn, 0.1, "tau_ibn");
+    CHANGED(objective.isp, 0, "isp");
+    CHANGED(objective.angle_form, AOE_ANGLE_PHASE, "angle_form");
+    CHANGED(objective.ibn_threshold, 3, "ibn_threshold");
+    CHANGED(model_options.pooling, AOE_POOLING_LAST_AVG, "pooling");
+    CHANGED(model_options.prompt, "the {text}", "prompt");
+    CHANGED(model_options.max_length, 12, "max_length");
+    CHANGED(model_options.normalize, 1, "normalize");
+#undef CHANGED
+    r.o = good; /* what does not decide the result may change */
+    r.o.save_every = 2;
+    r.o.keep_checkpoints = 3;
+    r.o.batch_tokens = 50;
+    train_run_ok(&r, 3);
+    train_run_destroy(&r);
+}
+
+static void test_changed_data(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    r.stop_kind = AOE_TRAIN_STEP;
+    r.stop_step = 5;
+    assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
+    r.o.resume = 1;
+    free(tiny_table(r.dir, "train.tsv", TRAIN_PAIRS, 9));
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "data_fingerprint"));
+    train_run_destroy(&r);
+}
+
+/* Nothing to resume: from the beginning where nothing is, refused where a model is. */
+static void test_nothing_to_resume(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    const expected e = run_whole(&r);
+    train_run_output(&r, "fresh");
+    r.o.resume = 1;
+    r.n = 0;
+    train_run_ok(&r, 1);
+    assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 12);
+    check_result(&r, &e);
+    char *checkpoints = test_path(r.output, "checkpoints");
+    assert_int_equal(aoei_remove_tree(checkpoints, NULL), 0);
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, "--force"));
+    free(checkpoints);
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
+/* ------------------------------------------------------------------ killed */
+
+static uint64_t kill_step; /* I/O step at which the watcher kills; 0: none */
+
+static void *watch(void *arg) {
+    (void)arg;
+    while (aoei_io_count() < kill_step)
+        sched_yield();
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+/* A child that trains and is killed; what it was told is in r and kill_step. The parent has one thread at this moment. */
+static void run_child(train_run *r) {
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        pthread_t thread;
+        aoei_io_fail_at(0, 0); /* counts from 0 */
+        if (kill_step && pthread_create(&thread, NULL, watch, NULL))
+            _exit(3);
+        _exit(train_run_go(r, 2, NULL) ? 2 : 0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (!(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        fail_msg("the child ended with status %d", status);
+}
+
+static uint64_t test_seed(void) {
+    const char *given = getenv("AOE_TEST_SEED");
+    const uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 1000 + (uint64_t)getpid();
+    printf("AOE_TEST_SEED=%" PRIu64 "\n", seed);
+    return seed;
+}
+
+/* Killed up to three times at random moments of the disk (staging, renaming, pruning) or between steps, then resumed. */
+static void test_kill(void **state) {
+    (void)state;
+    enum { TRIALS = 14 };
+    train_run r;
+    aoei_rng rng;
+    train_run_create(&r);
+    aoei_rng_init(&rng, test_seed(), AOEI_STREAM_TEST, 0);
+    aoei_io_fail_at(0, 0);
+    const expected e = run_whole(&r);
+    const uint32_t steps = (uint32_t)aoei_io_count();
+    assert_true(steps > 100);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        char name[32];
+        snprintf(name, sizeof name, "kill-%d", trial);
+        train_run_output(&r, name);
+        r.o.resume = 0;
+        r.kill = 1;
+        for (int kills = 0; kills < 1 + trial % 3; kills++) {
+            kill_step = 0;
+            r.stop_kind = -1;
+            if (trial % 4 == 3) { /* not at a disk operation */
+                r.stop_kind = aoei_rng_below(&rng, 2) ? AOE_TRAIN_STEP : AOE_TRAIN_CHECKPOINT;
+                r.stop_step = 1 + aoei_rng_below(&rng, 12);
+            } else {
+                kill_step = 1 + aoei_rng_below(&rng, steps);
+            }
+            char *model = train_run_read(&r, "model.safetensors", NULL);
+            if (!model) /* it may have finished */
+                run_child(&r);
+            free(model);
+            r.o.resume = 1;
+        }
+        r.kill = 0;
+        r.stop_kind = -1;
+        train_run_ok(&r, 1);
+        check_result(&r, &e);
+    }
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kill), /* first: fork wants no other threads */
+                                       cmocka_unit_test(test_cancel),
+                                       cmocka_unit_test(test_cancel_always),
+                                       cmocka_unit_test(test_resume_finished),
+                                       cmocka_unit_test(test_patience),
+                                       cmocka_unit_test(test_changed_options),
+                                       cmocka_unit_test(test_changed_data),
+                                       cmocka_unit_test(test_nothing_to_resume)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
