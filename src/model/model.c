@@ -6,6 +6,7 @@
  */
 #include "model/model.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
@@ -145,6 +146,7 @@ static int place_weights(aoe_model *m, const aoei_st_tensor **found, aoe_error *
 
 static const char *storage_name(const aoei_st_tensor **found, size_t n) {
     const aoei_st_tensor *first = found[0];
+    assert(first); /* every model has word embeddings */
     for (size_t i = 0; i < n; i++)
         if (found[i] && found[i]->dtype != first->dtype)
             return "mixed";

@@ -7,6 +7,7 @@
  */
 #include "objective/objective.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -112,6 +113,7 @@ static int check_batch(const aoei_pair_batch *b, aoe_error *err) {
 }
 
 static int read_row(const float *narrow, const double *wide, size_t D, double *out) {
+    assert(wide || narrow);
     int finite = 1;
     for (size_t k = 0; k < D; k++) {
         out[k] = wide ? wide[k] : (double)narrow[k];
@@ -167,6 +169,7 @@ static void take_losses(plan *p, const aoe_objective_options *o, const aoei_pair
 }
 
 static int write_row(float *narrow, double *wide, const double *g, size_t D) {
+    assert(wide || narrow);
     int finite = 1;
     for (size_t k = 0; k < D; k++) {
         if (wide)

@@ -128,6 +128,8 @@ static void limit_letters(alphabet *a, const aoei_wordpiece_options *o) {
     size_t limit = (o->vocab_size - AOEI_SPECIAL_COUNT) / 2;
     if (limit > o->limit_alphabet)
         limit = o->limit_alphabet;
+    if (a->n == 0)
+        return;
     qsort(a->letter, a->n, sizeof *a->letter, by_count);
     for (size_t i = limit; i < a->n; i++)
         a->index[a->letter[i].cp] = 0;

@@ -246,8 +246,7 @@ static void test_names(void **state) {
 }
 
 /* Two runs into one directory: the second is refused for as long as the first writes there. */
-static int second_run(void *user, const aoe_train_event *e)
-{
+static int second_run(void *user, const aoe_train_event *e) {
     train_run *r = user;
     aoe_error err = {0};
     if (e->kind != AOE_TRAIN_START && e->kind != AOE_TRAIN_EVAL)
@@ -263,8 +262,7 @@ static int second_run(void *user, const aoe_train_event *e)
     return 0;
 }
 
-static void test_taken_output(void **state)
-{
+static void test_taken_output(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
