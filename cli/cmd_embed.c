@@ -203,6 +203,8 @@ static int finish_npy(job *j) {
             return cli_file_check(&j->out);
         return 0;
     }
+    if (j->texts == 0)
+        return 0; /* nothing in, nothing out: a pipe gets no array of no rows */
     write_npy_header(j->out.file, j->texts, j->dims);
     rewind(j->spool);
     while ((n = fread(block, 1, sizeof block, j->spool)) > 0 && fwrite(block, 1, n, j->out.file) == n)

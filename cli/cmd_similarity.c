@@ -25,6 +25,8 @@ static int print_scores(const cli_session *s, const options *o, const float *v) 
     size_t dims = aoe_model_dims(s->model);
     double cosine = aoe_cosine(v, v + dims, dims);
     double angle = aoe_angle_score(v, v + dims, dims, o->angle_form);
+    if (dims % 2)
+        cli_warn("%s: the angle score needs an even number of components, not %zu", s->dir, dims);
     if (o->general.json) {
         cli_print_json(json_pack("{s:o,s:o}", "cosine", cli_json_real(cosine), "angle", cli_json_real(angle)));
         return 0;
@@ -34,7 +36,10 @@ static int print_scores(const cli_session *s, const options *o, const float *v) 
     cli_table_cell(&t, "cosine");
     cli_table_cell(&t, "%.4f", cosine);
     cli_table_cell(&t, "angle");
-    cli_table_cell(&t, "%.4f", angle);
+    if (dims % 2)
+        cli_table_cell(&t, "undefined");
+    else
+        cli_table_cell(&t, "%.4f", angle);
     cli_table_print(&t);
     return 0;
 }

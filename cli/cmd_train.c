@@ -323,6 +323,10 @@ static int load_dev(run *r) {
     table.allow_empty = 1;
     if (aoe_pairs_load(&r->dev, r->o->dev, &table, &err))
         return cli_fail("%s", err.message);
+    if (aoe_pairs_skipped(r->dev))
+        cli_warn("%s: %zu bad rows were left out", r->o->dev, aoe_pairs_skipped(r->dev));
+    if (aoe_pairs_dropped(r->dev))
+        cli_note("%s: %zu rows have a label that is dropped", r->o->dev, aoe_pairs_dropped(r->dev));
     for (size_t i = 1; i < aoe_pairs_count(r->dev); i++)
         if (aoe_pairs_label(r->dev, i) < aoe_pairs_label(r->dev, 0) || aoe_pairs_label(r->dev, i) > aoe_pairs_label(r->dev, 0))
             return 0;
@@ -353,6 +357,7 @@ static int run_train(run *r, options *o) {
         o->t.evaluate = o->dev ? evaluate : NULL;
         o->t.evaluate_user = r;
         o->t.dev_name = o->dev;
+        o->t.dev_fingerprint = o->dev ? aoe_pairs_fingerprint(r->dev) : 0;
         watch_signal(SIGINT);
         watch_signal(SIGTERM);
         code = aoe_train(ctx, &o->t, &err);

@@ -110,7 +110,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .value = "TYPE",
      AT(cli_model_options, o.dtype),
      .parse = cli_parse_dtype,
-     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it natively",
+     .help = "f32, or auto, which is f32 in this version (bf16 is not there yet)",
      .fallback = "auto"},
     {.name = "batch-tokens",
      .kind = CLI_SIZE,

@@ -37,13 +37,40 @@ int cli_is_seekable(FILE *f) {
     return fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int open_beside(cli_file *f) {
-    size_t size = strlen(f->path) + 32;
+/* A link is followed to the file it stands for; a file that is not there yet has the name given. */
+static char *resolve(const char *path) {
+    char *target = realpath(path, NULL);
+    if (!target) {
+        target = cli_realloc(NULL, strlen(path) + 1);
+        strcpy(target, path);
+    }
+    return target;
+}
+
+/* Puts the directory that holds path on the disk; a file system that cannot is left alone. */
+static void sync_parent(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *dir = cli_realloc(NULL, strlen(path) + 2);
+    snprintf(dir, strlen(path) + 2, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(dir);
+}
+
+/* st: the file that will be replaced, or NULL; its permissions are kept. */
+static int open_beside(cli_file *f, const struct stat *st) {
+    f->target = resolve(f->path);
+    size_t size = strlen(f->target) + 32;
     f->temp = cli_realloc(NULL, size);
-    snprintf(f->temp, size, "%s.tmp-%ld", f->path, (long)getpid());
+    snprintf(f->temp, size, "%s.tmp-%ld", f->target, (long)getpid());
     int fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     f->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (f->file) {
+        if (st && fchmod(fd, st->st_mode & 07777))
+            cli_warn("%s: its permissions could not be kept: %s", f->path, strerror(errno));
         pending = f->temp;
         watch_signals();
         return 0;
@@ -52,7 +79,8 @@ static int open_beside(cli_file *f) {
     if (fd >= 0)
         close(fd);
     free(f->temp);
-    f->temp = NULL;
+    free(f->target);
+    f->temp = f->target = NULL;
     return code;
 }
 
@@ -64,10 +92,11 @@ int cli_file_open(cli_file *f, const char *path) {
         return 0;
     }
     f->path = path;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    const int there = stat(path, &st) == 0;
+    if (there && S_ISDIR(st.st_mode))
         return cli_fail("cannot write %s: it is a directory; name a file with -o", path);
-    if (stat(path, &st) != 0 || S_ISREG(st.st_mode))
-        return open_beside(f);
+    if (!there || S_ISREG(st.st_mode))
+        return open_beside(f, there ? &st : NULL);
     f->file = fopen(path, "wb");
     return f->file ? 0 : cli_fail("cannot write %s: %s; choose another name for -o", path, strerror(errno));
 }
@@ -96,11 +125,14 @@ int cli_file_commit(cli_file *f) {
         return write_error(f, errno);
     int failed = fclose(f->file);
     f->file = NULL;
-    if (failed || (f->temp && rename(f->temp, f->path)))
+    if (failed || (f->temp && rename(f->temp, f->target)))
         return write_error(f, errno);
     pending = NULL;
+    if (f->target)
+        sync_parent(f->target);
     free(f->temp);
-    f->temp = NULL;
+    free(f->target);
+    f->temp = f->target = NULL;
     return 0;
 }
 
@@ -111,5 +143,6 @@ void cli_file_abort(cli_file *f) {
         unlink(f->temp);
     pending = NULL;
     free(f->temp);
+    free(f->target);
     memset(f, 0, sizeof *f);
 }

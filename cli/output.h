@@ -70,6 +70,7 @@ void cli_format_seconds(char out[32], double seconds); /* "4 s", "2:05", "1:02:0
 typedef struct cli_file {
     FILE *file;       /* write here */
     const char *path; /* borrowed; NULL: stdout */
+    char *target;     /* owned; path with links followed, when temp is set */
     char *temp;       /* owned; NULL when written in place (stdout, devices, pipes) */
 } cli_file;
 

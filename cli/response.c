@@ -124,7 +124,8 @@ static char *read_value(const cli_response *r, const char *s) {
 }
 
 static int split(const cli_response *r, const char *s, char *word[2], size_t *n) {
-    size_t name = s[0] == '-' ? strcspn(s, " \t=") : 0;
+    const int is_long = s[0] == '-' && s[1] == '-';
+    size_t name = is_long ? strcspn(s, " \t=") : s[0] == '-' && s[1] ? 2 : 0;
     *n = 0;
     if (name == 0) {
         word[0] = read_value(r, s);
@@ -132,11 +133,12 @@ static int split(const cli_response *r, const char *s, char *word[2], size_t *n)
         return word[0] ? 1 : -1;
     }
     const char *rest = s + name + strspn(s + name, " \t");
-    if (s[name] == '=' || (*rest && *rest != '#')) {
-        char *value = read_value(r, s[name] == '=' ? s + name + 1 : rest);
+    const int attached = is_long && s[name] == '=';
+    if (attached || (*rest && (*rest != '#' || rest == s + name))) {
+        char *value = read_value(r, attached ? s + name + 1 : rest);
         if (!value)
             return -1;
-        if (s[1] == '-' && s[name] == '=') { /* stays one argument, so that a flag with a value is noticed */
+        if (attached) { /* stays one argument, so that a flag with a value is noticed */
             builder b = {0};
             append(&b, s, name + 1);
             append(&b, value, strlen(value));

@@ -129,6 +129,12 @@ int cli_lines_open(cli_lines *l, const char *const *path, size_t n) {
     l->n = n;
     int code = 0;
     while (!code && l->next < (n ? n : 1)) {
+        struct stat st;
+        const char *name = n ? path[l->next] : "-";
+        if (strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISFIFO(st.st_mode)) {
+            l->next++; /* opening a pipe twice would lose its writer */
+            continue;
+        }
         code = open_next(l) || check_file(l);
         close_file(l);
     }

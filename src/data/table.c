@@ -72,11 +72,15 @@ static int bad_count(const aoei_table *t, size_t n, aoe_error *err) {
     return AOEI_BAD_ROW;
 }
 
+/* Empty lines between rows of several columns are passed over: many a table ends in one. */
 static int next_line_row(aoei_table *t, aoe_error *err) {
     aoei_line line;
-    int rc = aoei_lines_next(t->lines, &line, err);
-    if (rc <= 0)
-        return rc;
+    int rc;
+    do {
+        rc = aoei_lines_next(t->lines, &line, err);
+        if (rc <= 0)
+            return rc;
+    } while (line.len == 0 && t->n_columns > 1);
     t->line = line.number;
     if (t->format == AOEI_FORMAT_TXT) {
         t->cell[0] = (aoe_text){line.data, line.len};
@@ -87,7 +91,10 @@ static int next_line_row(aoei_table *t, aoe_error *err) {
 }
 
 static int next_csv_row(aoei_table *t, aoe_error *err) {
-    int rc = aoei_csv_next(&t->csv, t->lines, err);
+    int rc;
+    do
+        rc = aoei_csv_next(&t->csv, t->lines, err);
+    while (rc == 1 && t->n_columns > 1 && t->csv.n == 1 && t->csv.field[0].len == 0);
     t->line = t->csv.line;
     if (rc != 1)
         return rc;
@@ -160,16 +167,15 @@ static int read_tsv_header(aoei_table *t, aoe_error *err) {
     if (rc <= 0)
         return rc;
     const char *s = line.data;
-    for (size_t left = line.len;;) {
-        aoe_text name;
-        size_t n = split_tabs(&name, 1, s, left);
-        rc = add_column(t, name, err);
+    const char *end = line.data + line.len;
+    for (;;) {
+        const char *tab = memchr(s, '\t', (size_t)(end - s));
+        rc = add_column(t, (aoe_text){s, (size_t)((tab ? tab : end) - s)}, err);
         if (rc)
             return rc;
-        if (n == 1)
+        if (!tab)
             return 1;
-        s += name.len + 1;
-        left -= name.len + 1;
+        s = tab + 1;
     }
 }
 

@@ -33,7 +33,8 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     if (aoei_is_model_dir(dir) && !o->force)
         return aoei_fail(err, AOE_EEXIST,
                          "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
-    return aoei_check_writable_dir(dir, err);
+    const int rc = aoei_model_dir_check(dir, o->force, err);
+    return rc ? rc : aoei_check_writable_dir(dir, err);
 }
 
 /* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */

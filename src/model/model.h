@@ -64,6 +64,8 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
 size_t aoei_model_packed_floats(const aoe_model *m);
 /* 1 when DIR/name exists. */
 int aoei_entry_exists(const char *dir, const char *name);
+/* Without force, AOE_EEXIST when DIR holds an entry that saving a model there would replace; the first one is named. */
+int aoei_model_dir_check(const char *dir, int force, aoe_error *err);
 /* 1 when DIR holds a model (config.json and weights). */
 int aoei_is_model_dir(const char *dir);
 

@@ -261,6 +261,42 @@ static int list_old(char ***names, size_t *n, const char *dir, aoe_error *err) {
     return rc;
 }
 
+/* 1 when dir/NAME, a staging folder, holds weights that were moved aside. */
+static int holds_old_weights(const char *dir, const char *name) {
+    char *staging = aoei_path_join(dir, name), *aside = staging ? aoei_path_join(staging, "old") : NULL;
+    char **names = NULL;
+    size_t n = 0;
+    int yes = 0;
+    if (aside && aoei_is_dir(aside) && !aoei_list_dir(&names, &n, aside, NULL))
+        for (size_t i = 0; i < n; i++)
+            yes |= is_weights(names[i]);
+    aoei_list_free(names, n);
+    aoei_free(aside);
+    aoei_free(staging);
+    return yes;
+}
+
+int aoei_model_dir_check(const char *dir, int force, aoe_error *err) {
+    char **names = NULL;
+    size_t n = 0;
+    int rc = 0;
+    if (force || !aoei_is_dir(dir) || (rc = aoei_list_dir(&names, &n, dir, err)))
+        return rc;
+    for (size_t i = 0; i < n && !rc; i++) {
+        if (is_model_file(names[i]))
+            rc = aoei_fail(err, AOE_EEXIST,
+                           "%s: already holds %s, which a model would replace; choose another directory, or use --force", dir,
+                           names[i]);
+        else if (!strncmp(names[i], STAGING, strlen(STAGING)) && holds_old_weights(dir, names[i]))
+            rc = aoei_fail(
+                err, AOE_EEXIST,
+                "%s: an interrupted save left the model it was replacing in %s/old; move its files back, or use --force", dir,
+                names[i]);
+    }
+    aoei_list_free(names, n);
+    return rc;
+}
+
 /* Takes back what publish did, from what the folders hold. */
 static void unpublish(const char *dir, const char *staging, const char *aside, char **fresh, size_t n_fresh, char **old,
                       size_t n_old) {

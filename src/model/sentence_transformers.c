@@ -403,7 +403,7 @@ static int read_prompts(aoei_stated *s, const char *dir, size_t hidden, aoe_erro
 
 int aoei_sentence_transformers_read(aoei_stated *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
     int rc = 0, has_modules = 0;
-    if (s->pooling == AOE_POOLING_AUTO || s->normalize < 0)
+    if (!s->settled) /* options alone do not excuse a module that would change the vectors */
         rc = read_modules(s, &has_modules, dir, c->hidden, err);
     if (!rc && (!s->max_length || s->lowercase < 0))
         rc = read_lengths(s, dir, has_modules, c->arch->max_length(c), err);

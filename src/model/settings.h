@@ -20,6 +20,7 @@ typedef struct aoei_stated {
     json_t *prompts;             /* owned; named templates, or NULL */
     int normalize;               /* -1: not stated */
     int lowercase;               /* -1: not stated */
+    int settled;                 /* aoe.json states pooling and normalisation: modules.json is not read */
 } aoei_stated;
 
 void aoei_stated_init(aoei_stated *s);

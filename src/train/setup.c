@@ -79,7 +79,7 @@ static int find_checkpoint(const aoei_trainer *t, char **checkpoint, aoe_error *
         if (!*checkpoint && model)
             return aoei_fail(err, AOE_ENOENT, "%s: a model but no checkpoint to resume from; use --force to train it anew",
                              o->output);
-        return AOE_OK;
+        return *checkpoint ? AOE_OK : aoei_model_dir_check(o->output, o->force, err);
     }
     if ((model || *checkpoint) && !o->force) {
         aoei_free(*checkpoint);
@@ -89,7 +89,7 @@ static int find_checkpoint(const aoei_trainer *t, char **checkpoint, aoe_error *
     }
     aoei_free(*checkpoint);
     *checkpoint = NULL;
-    return AOE_OK;
+    return aoei_model_dir_check(o->output, o->force, err);
 }
 
 int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err) {

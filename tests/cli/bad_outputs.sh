@@ -17,6 +17,18 @@ fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from missing.txt -o new
 fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from LICENSE -o new
 is_absent new
 
+# files of the user that a model would replace stay, and so does a model that an interrupted save had moved aside
+mkdir mine
+echo my notes >mine/README.md
+fails "$AOE" train -q -m model -d data.tsv -o mine
+fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from data.tsv -o mine
+ls mine
+cat mine/README.md
+mkdir -p half/.staging-999999/old
+cp model/model.safetensors half/.staging-999999/old
+fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from data.tsv -o half
+cmp model/model.safetensors half/.staging-999999/old/model.safetensors
+
 full() { fails "$AOE" "$@" >/dev/full; }
 full embed -q -m model text.txt
 full embed -q -m model --format npy text.txt

@@ -40,7 +40,8 @@ echo "nothing in, nothing out"
 : | "$AOE" embed -m model
 : >empty.txt
 "$AOE" embed -m model --format tsv empty.txt
-: | "$AOE" embed -m model --format npy | head -c 128 | tail -c 118
+: | "$AOE" embed -q -m model --format npy -o none.npy
+head -c 128 none.npy | tail -c 118
 : | "$AOE" embed -m model --format npy --dims 7 | wc -c
 echo old >kept.tsv
 fails "$AOE" embed -q -m model -o kept.tsv missing.txt

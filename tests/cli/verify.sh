@@ -25,5 +25,6 @@ header=$(header_bytes changed/expected.safetensors)
 poke changed/expected.safetensors $((8 + header)) '\000\000\300\177'
 fails "$AOE" verify changed --dtype f32 >bad 2>err
 grep -q ' fail$' bad
-fails "$AOE" verify .
+fails "$AOE" verify . >bad
+sed "s/ [0-9.]*e-[0-9]* /        E /" bad # figures differ from tier to tier
 fails "$AOE" verify nowhere

@@ -238,8 +238,42 @@ static void test_scale_and_sum(void **state) {
     problem_destroy(&p);
 }
 
+static double norm_of(const problem *p, aoei_tensor t) {
+    return sqrt(aoei_sum_squares(p->ctx, t));
+}
+
+/* Clipping to a norm, seen in the first moment; the gradient is zero afterwards; what is not finite updates nothing. */
+static void test_update(void **state) {
+    (void)state;
+    static const double bounds[] = {0, 1e9, 0.5};
+    problem p;
+    problem_create(&p, aoei_cpu_detect(), 0);
+    const aoei_params *params = &p.step.params;
+    const aoei_adamw o = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
+    aoe_objective_result result;
+    aoe_objective_options_defaults(&p.objective);
+    p.objective.ibn_threshold = 4;
+    for (int k = 0; k < 3; k++) {
+        tiny_fill(p.ctx, params, &p.config, 1);
+        aoei_tensor_zero(p.ctx, params->m);
+        aoei_tensor_zero(p.ctx, params->v);
+        assert_int_equal(
+            aoei_pair_step_gradient(&p.step, AOE_POOLING_CLS, &p.objective, labels, groups, NULL, 1.0, &result, NULL), 0);
+        const double norm = norm_of(&p, params->grad);
+        assert_true(norm > 1 && aoei_pair_step_update(&p.step, &o, bounds[k]) == norm);
+        const double kept = k == 2 ? bounds[k] * norm / (norm + 1e-6) : norm;
+        assert_true(fabs(norm_of(&p, params->m) / (0.1 * kept) - 1) < 1e-7);
+        assert_true(norm_of(&p, params->grad) == 0);
+    }
+    const double before = norm_of(&p, params->value), moment = norm_of(&p, params->m);
+    params->grad.data[7] = NAN;
+    assert_true(!isfinite(aoei_pair_step_update(&p.step, &o, 1)));
+    assert_true(norm_of(&p, params->value) == before && norm_of(&p, params->m) == moment && norm_of(&p, params->grad) == 0);
+    problem_destroy(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers),
-                                       cmocka_unit_test(test_scale_and_sum)};
+                                       cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,8 +99,8 @@ static void test_tsv(void **state) {
     expect_row(t, 3, "||\"");
     expect_bad(t, "t.tsv:4: 2 fields where the header has 3" ROW_REMEDY);
     expect_bad(t, "t.tsv:5: 4 fields where the header has 3" ROW_REMEDY);
-    expect_bad(t, "t.tsv:6: 1 field where the header has 3" ROW_REMEDY);
-    expect_row(t, 7, ", |;|'");
+    expect_row(t, 7, /* the empty line before it is passed over */
+               ", |;|'");
     expect_end(t);
 }
 

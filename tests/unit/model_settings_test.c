@@ -338,6 +338,37 @@ static void refuses_other_dense_modules(void **state) {
     test_dir_remove(dir);
 }
 
+/* Options for pooling and normalisation, one or both, override values and nothing else: a module that would change the vectors
+ * is refused all the same, and the length is the one the module files state. */
+static void options_do_not_hide_modules(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_settings s;
+    aoe_error err;
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
+    put(dir, "2_Dense/config.json",
+        "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
+    for (int normalize = -1; normalize < 2; normalize++) {
+        o.pooling = AOE_POOLING_CLS;
+        o.normalize = normalize;
+        assert_int_equal(read_dir(&s, dir, &o, &err), AOE_EUNSUPPORTED);
+        FRAGMENT(err, "this Dense module is not supported");
+    }
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "]");
+    put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
+    for (int normalize = -1; normalize < 2; normalize++) {
+        o.pooling = AOE_POOLING_LAST_AVG;
+        o.normalize = normalize;
+        assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
+        check(&s, AOE_POOLING_LAST_AVG, "option", 9, "tokenizer_config.json", "", normalize > 0);
+        aoei_settings_free(&s);
+    }
+    test_dir_remove(dir);
+}
+
 static void reads_lengths_under_every_name(void **state) {
     (void)state;
     static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
@@ -417,6 +448,7 @@ int main(void) {
         cmocka_unit_test(refuses_poolings_it_has_not),
         cmocka_unit_test(refuses_modules_it_has_not),
         cmocka_unit_test(refuses_other_dense_modules),
+        cmocka_unit_test(options_do_not_hide_modules),
         cmocka_unit_test(reads_lengths_under_every_name),
         cmocka_unit_test(reads_prompts),
         cmocka_unit_test(tells_what_others_cannot_do),

@@ -322,6 +322,7 @@ static uint64_t test_seed(void) {
     const char *given = getenv("AOE_TEST_SEED");
     const uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 1000 + (uint64_t)getpid();
     printf("AOE_TEST_SEED=%" PRIu64 "\n", seed);
+    fflush(stdout); /* the children must not say it again */
     return seed;
 }
 

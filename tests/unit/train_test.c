@@ -189,6 +189,47 @@ static void test_accumulated_loss(void **state) {
     train_run_destroy(&r);
 }
 
+/* With weights that do not move: every epoch has another order, every step other masks. */
+static void test_order_and_masks(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.evaluate = NULL;
+    r.o.dropout = 0;
+    r.o.lr = 0;
+    r.o.save_every = 1000;
+    train_run_ok(&r, 1);
+    size_t same = 0;
+    for (size_t step = 1; step <= 6; step++)
+        same += r.events[step].loss.total == r.events[step + 6].loss.total;
+    assert_int_equal(same, 0);
+    /* Pairs that are all the same: what differs is masks. */
+    char table[2048] = "text1\ttext2\tlabel\n";
+    for (size_t i = 0; i < TRAIN_PAIRS; i++)
+        strcat(table, "the old cat\ta dog runs\t1\n");
+    free(test_write_text(r.dir, "train.tsv", table));
+    r.o.objective.w_cosine = r.o.objective.w_angle = 0;
+    r.o.batch_size = TRAIN_PAIRS / 2;
+    double loss[2][2]; /* of the first two steps, without dropout and with */
+    for (int k = 0; k < 2; k++) {
+        train_run_output(&r, k ? "masked" : "plain");
+        r.o.dropout = k ? 0.1 : 0;
+        r.n = 0;
+        train_run_ok(&r, 1);
+        loss[k][0] = r.events[1].loss.total;
+        loss[k][1] = r.events[2].loss.total;
+    }
+    assert_true(loss[0][0] == loss[0][1]);
+    assert_true(loss[1][0] != loss[1][1]);
+    /* and the second batch of a step does not get the masks of the first */
+    train_run_output(&r, "accumulated");
+    r.o.accumulate = 2;
+    r.n = 0;
+    train_run_ok(&r, 1);
+    assert_true(r.events[1].loss.total != loss[1][0]);
+    train_run_destroy(&r);
+}
+
 /* Learning rate 0 gives the model that went in; so does any rate before the first step. */
 static void test_rate_zero(void **state) {
     (void)state;
@@ -383,9 +424,10 @@ static void test_in_place(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_step_counts), cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),
-        cmocka_unit_test(test_learns),      cmocka_unit_test(test_clipping),         cmocka_unit_test(test_output_directory),
-        cmocka_unit_test(test_best_model),  cmocka_unit_test(test_patience),         cmocka_unit_test(test_in_place)};
+        cmocka_unit_test(test_threads),          cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_step_counts),      cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),
+        cmocka_unit_test(test_order_and_masks),  cmocka_unit_test(test_learns),           cmocka_unit_test(test_clipping),
+        cmocka_unit_test(test_output_directory), cmocka_unit_test(test_best_model),       cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
