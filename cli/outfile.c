@@ -42,7 +42,7 @@ static char *resolve(const char *path) {
     char *target = realpath(path, NULL);
     if (!target) {
         target = cli_realloc(NULL, strlen(path) + 1);
-        strcpy(target, path);
+        memcpy(target, path, strlen(path) + 1);
     }
     return target;
 }
