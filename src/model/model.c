@@ -6,7 +6,6 @@
  */
 #include "model/model.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
@@ -144,13 +143,16 @@ static int place_weights(aoe_model *m, const aoei_st_tensor **found, aoe_error *
     return 0;
 }
 
+/* The type all weights are stored as, or "mixed". found: [n], NULL where absent. */
 static const char *storage_name(const aoei_st_tensor **found, size_t n) {
-    const aoei_st_tensor *first = found[0];
-    assert(first); /* every model has word embeddings */
-    for (size_t i = 0; i < n; i++)
-        if (found[i] && found[i]->dtype != first->dtype)
+    const char *name = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const char *type = found[i] ? aoei_st_dtype_name(found[i]->dtype) : name;
+        if (name && strcmp(name, type) != 0)
             return "mixed";
-    return aoei_st_dtype_name(first->dtype);
+        name = type;
+    }
+    return name;
 }
 
 /* Names the first element of t that is NaN or infinite. */
@@ -263,6 +265,19 @@ static int load_tokenizer(aoe_model *m, aoe_error *err) {
     return 0;
 }
 
+/* config.json and the weights' file. Where they are missing, an interrupted save may be why. */
+static int load_files(aoe_model *m, aoe_error *err) {
+    char *stranded = NULL;
+    int rc = load_config(m, err);
+    if (!rc)
+        rc = aoei_safetensors_open_dir(&m->file, m->dir, err);
+    if (rc == AOE_ENOENT && !aoei_model_stranded(&stranded, m->dir, NULL) && stranded)
+        aoei_fail(err, rc, "%s: no model: an interrupted save left the one it was replacing in %s; move its files back", m->dir,
+                  stranded);
+    aoei_free(stranded);
+    return rc;
+}
+
 static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->dtype == AOE_DTYPE_BF16)
         return aoei_fail(err, AOE_EUNSUPPORTED, "dtype bf16 is not in the engine yet; f32 is available (auto chooses it)");
@@ -289,8 +304,7 @@ static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const 
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
-    if (rc || (rc = load_config(m, err)) || (rc = aoei_safetensors_open_dir(&m->file, dir, err)) ||
-        (rc = load_weights(m, err)) || (rc = load_tokenizer(m, err)) ||
+    if (rc || (rc = load_files(m, err)) || (rc = load_weights(m, err)) || (rc = load_tokenizer(m, err)) ||
         (rc = aoei_settings_read(&m->settings, &m->record, dir, &m->config, o, err)) ||
         (packed && (rc = pack_weights(m, err)))) {
         aoe_model_close(m);

@@ -53,7 +53,8 @@ int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *wei
 /* Writes a complete model directory: config.json, model.safetensors (F32, names without prefix, `pooler.*` of the source
  * carried over), tokenizer files, aoe.json (with `record`, borrowed, may be NULL), sentence-transformers files in their old
  * form, README.md. Everything is staged beside and renamed, the weights last; a directory that had other weights loses them
- * first, so that it is never a mixture; on failure the old model is back. Other things in `dir` (checkpoints/) stay. */
+ * first, so that it is never a mixture; on failure the old model is back, after a kill the next save puts it back. Other
+ * things in `dir` (checkpoints/) stay. */
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
 /* Name of the folder of `dir` in which this process stages what it writes; free with aoei_free, NULL: no memory. */
 char *aoei_model_staging(const char *dir);
@@ -64,8 +65,11 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
 size_t aoei_model_packed_floats(const aoe_model *m);
 /* 1 when DIR/name exists. */
 int aoei_entry_exists(const char *dir, const char *name);
-/* Without force, AOE_EEXIST when DIR holds an entry that saving a model there would replace; the first one is named. */
+/* Without force, AOE_EEXIST when DIR holds an entry that saving a model there would replace (the first one is named), or a
+ * model that an interrupted save had moved aside. */
 int aoei_model_dir_check(const char *dir, int force, aoe_error *err);
+/* *where: the folder, relative to DIR, in which an interrupted save left the model it was replacing (aoei_free); NULL: none. */
+int aoei_model_stranded(char **where, const char *dir, aoe_error *err);
 /* 1 when DIR holds a model (config.json and weights). */
 int aoei_is_model_dir(const char *dir);
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Writing a model directory. Everything is written and synced in a folder
- * beside (DIR/.staging-PID), then renamed into place, the weights last: a
- * directory without weights is no model, so nobody ever opens a mixture. Until
- * the end of writing a model that was there is untouched; a failure while moving
- * puts it back, a kill then leaves no model. Other things in the directory stay.
+ * What a model directory holds when aoe writes it: configuration, tokenizer,
+ * settings in every form, README.md and weights. All of it is written and synced
+ * in the staging folder; model_publish.c then puts it into place.
  */
-#include <ctype.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,17 +11,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "model/model_publish.h"
 #include "model/settings.h"
 #include "nn/context.h"
 #include "text/tokenizer.h"
 
-#define STAGING     ".staging-"
 #define CHUNK_BYTES ((size_t)1 << 20)
-
-static const char weights_name[] = "model.safetensors";
-static const char index_name[] = "model.safetensors.index.json";
-
-/* -------------------------------------------------------------- contents */
 
 static int write_config(const aoe_model *m, const char *dir, aoe_error *err) {
     json_t *config = json_deep_copy(m->config_json);
@@ -135,7 +124,7 @@ static int write_weights(const aoe_model *m, const char *dir, aoe_error *err) {
     aoei_st_writer *w = NULL;
     float *buffer = NULL;
     size_t widest = CHUNK_BYTES;
-    char *path = aoei_path_join(dir, weights_name);
+    char *path = aoei_path_join(dir, "model.safetensors");
     int rc = path ? list_contents(&c, m, err) : aoei_fail_nomem(err, strlen(dir));
     for (size_t i = 0; i < c.n_entries && !rc; i++)
         if (!c.source[i] && m->weights[c.slot_of[i]].cols * sizeof(float) > widest)
@@ -167,207 +156,19 @@ static int write_all(const aoe_model *m, json_t *record, const char *dir, aoe_er
     return write_weights(m, dir, err);
 }
 
-/* --------------------------------------------------------------- placing */
-
-/* 1 for "2_Dense" and the like: a folder of a sentence-transformers module. */
-static int is_module_folder(const char *name) {
-    static const char *const kinds[] = {"Pooling", "Dense", "Normalize"};
-    const char *p = name;
-    while (isdigit((unsigned char)*p))
-        p++;
-    if (p == name || *p != '_')
-        return 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(p + 1, kinds[i]))
-            return 1;
-    return 0;
-}
-
-/* 1 for "model-00001-of-00002.safetensors". */
-static int is_shard(const char *name) {
-    size_t len = strlen(name), tail = strlen(".safetensors");
-    return !strncmp(name, "model-", 6) && strstr(name, "-of-") && len > tail && !strcmp(name + len - tail, ".safetensors");
-}
-
-static int is_weights(const char *name) {
-    return !strcmp(name, weights_name) || !strcmp(name, index_name) || is_shard(name);
-}
-
-/* 1 for what belongs to a model and would be read with the new one: it may not stay behind. */
-static int is_model_file(const char *name) {
-    static const char *const names[] = {"config.json",
-                                        "aoe.json",
-                                        "modules.json",
-                                        "config_sentence_transformers.json",
-                                        "tokenizer.json",
-                                        "tokenizer_config.json",
-                                        "special_tokens_map.json",
-                                        "added_tokens.json",
-                                        "vocab.txt",
-                                        "README.md"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]))
-            return 1;
-    size_t len = strlen(name), tail = strlen("_config.json");
-    int length_file = !strncmp(name, "sentence_", 9) && len > tail && !strcmp(name + len - tail, "_config.json");
-    return length_file || is_weights(name) || is_module_folder(name);
-}
-
-static int remove_entry(const char *dir, const char *name, aoe_error *err) {
-    char *path = aoei_path_join(dir, name);
-    int rc = path ? aoei_remove_tree(path, err) : aoei_fail_nomem(err, strlen(dir));
-    aoei_free(path);
-    return rc;
-}
-
-/* Without syncing the directories: that is done once for many. */
-static int move_entry(const char *from_dir, const char *to_dir, const char *name, aoe_error *err) {
-    char *from = aoei_path_join(from_dir, name), *to = aoei_path_join(to_dir, name);
-    int rc = from && to ? 0 : aoei_fail_nomem(err, strlen(to_dir));
-    if (!rc && (aoei_io_step() || rename(from, to)))
-        rc = aoei_fail_errno(err, errno, "cannot rename %s to %s", from, to);
-    aoei_free(from);
-    aoei_free(to);
-    return rc;
-}
-
-/* A directory with neither of these is no model. */
-static int is_key(const char *name) {
-    return !strcmp(name, weights_name) || !strcmp(name, index_name);
-}
-
-/* Moves the names for which is_key is `keys`. */
-static int move_entries(const char *from, const char *to, char **names, size_t n, int keys, aoe_error *err) {
-    int rc = 0;
-    for (size_t i = 0; i < n && !rc; i++)
-        if (is_key(names[i]) == keys)
-            rc = move_entry(from, to, names[i], err);
-    return rc;
-}
-
-/* Names in dir that belong to a model. */
-static int list_old(char ***names, size_t *n, const char *dir, aoe_error *err) {
-    size_t kept = 0;
-    int rc = aoei_list_dir(names, n, dir, err);
-    for (size_t i = 0; i < *n && !rc; i++) {
-        char *name = (*names)[i];
-        if (is_model_file(name))
-            (*names)[kept++] = name;
-        else
-            aoei_free(name);
-    }
-    if (!rc)
-        *n = kept;
-    return rc;
-}
-
-/* 1 when dir/NAME, a staging folder, holds weights that were moved aside. */
-static int holds_old_weights(const char *dir, const char *name) {
-    char *staging = aoei_path_join(dir, name), *aside = staging ? aoei_path_join(staging, "old") : NULL;
-    char **names = NULL;
-    size_t n = 0;
-    int yes = 0;
-    if (aside && aoei_is_dir(aside) && !aoei_list_dir(&names, &n, aside, NULL))
-        for (size_t i = 0; i < n; i++)
-            yes |= is_weights(names[i]);
-    aoei_list_free(names, n);
-    aoei_free(aside);
-    aoei_free(staging);
-    return yes;
-}
-
-int aoei_model_dir_check(const char *dir, int force, aoe_error *err) {
-    char **names = NULL;
-    size_t n = 0;
-    int rc = 0;
-    if (force || !aoei_is_dir(dir) || (rc = aoei_list_dir(&names, &n, dir, err)))
-        return rc;
-    for (size_t i = 0; i < n && !rc; i++) {
-        if (is_model_file(names[i]))
-            rc = aoei_fail(err, AOE_EEXIST,
-                           "%s: already holds %s, which a model would replace; choose another directory, or use --force", dir,
-                           names[i]);
-        else if (!strncmp(names[i], STAGING, strlen(STAGING)) && holds_old_weights(dir, names[i]))
-            rc = aoei_fail(
-                err, AOE_EEXIST,
-                "%s: an interrupted save left the model it was replacing in %s/old; move its files back, or use --force", dir,
-                names[i]);
-    }
-    aoei_list_free(names, n);
-    return rc;
-}
-
-/* Takes back what publish did, from what the folders hold. */
-static void unpublish(const char *dir, const char *staging, const char *aside, char **fresh, size_t n_fresh, char **old,
-                      size_t n_old) {
-    for (size_t i = 0; i < n_fresh; i++)
-        if (!aoei_entry_exists(staging, fresh[i]))
-            remove_entry(dir, fresh[i], NULL);
-    for (int keys = 0; keys < 2; keys++)
-        for (size_t i = 0; i < n_old; i++)
-            if (is_key(old[i]) == keys && aoei_entry_exists(aside, old[i]))
-                move_entry(aside, dir, old[i], NULL);
-    aoei_sync_dir(dir, NULL);
-}
-
-/* Moves an old model out of the way (into the staging folder), its weights first, and the new one into place, its weights
- * last; each step is on the disk before the next begins. On failure the old one is back. */
-static int publish(const char *dir, const char *staging, aoe_error *err) {
-    char **fresh = NULL, **old = NULL, *aside = aoei_path_join(staging, "old");
-    size_t n_fresh = 0, n_old = 0;
-    int rc = aside ? 0 : aoei_fail_nomem(err, strlen(staging));
-    if (rc || (rc = aoei_list_dir(&fresh, &n_fresh, staging, err)) || (rc = list_old(&old, &n_old, dir, err)) ||
-        (rc = aoei_make_dir(aside, err)))
-        goto done;
-    if ((rc = move_entries(dir, aside, old, n_old, 1, err)) || (rc = aoei_sync_dir(dir, err)) ||
-        (rc = move_entries(dir, aside, old, n_old, 0, err)) || (rc = move_entries(staging, dir, fresh, n_fresh, 0, err)) ||
-        (rc = aoei_sync_dir(dir, err)) || (rc = move_entries(staging, dir, fresh, n_fresh, 1, err)) ||
-        (rc = aoei_sync_dir(dir, err)))
-        unpublish(dir, staging, aside, fresh, n_fresh, old, n_old);
-done:
-    aoei_list_free(old, n_old);
-    aoei_list_free(fresh, n_fresh);
-    aoei_free(aside);
-    return rc;
-}
-
-/* Staging folders of processes that are gone (or were this one's number). */
-static int remove_stale(const char *dir, aoe_error *err) {
-    char **names = NULL;
-    size_t n = 0;
-    int rc = aoei_list_dir(&names, &n, dir, err);
-    for (size_t i = 0; i < n && !rc; i++) {
-        if (strncmp(names[i], STAGING, strlen(STAGING)) != 0)
-            continue;
-        char *end;
-        long pid = strtol(names[i] + strlen(STAGING), &end, 10);
-        int dead = pid == (long)getpid() || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH);
-        if (!*end && dead)
-            rc = remove_entry(dir, names[i], err);
-    }
-    aoei_list_free(names, n);
-    return rc;
-}
-
-char *aoei_model_staging(const char *dir) {
-    char name[64];
-    snprintf(name, sizeof name, STAGING "%ld", (long)getpid());
-    return aoei_path_join(dir, name);
-}
-
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err) {
     char *staging = NULL;
-    int existed = aoei_exists(dir), rc = aoei_make_dir(dir, err);
+    int existed = aoei_exists(dir), held = 0, rc = aoei_make_dir(dir, err);
     if (rc)
         return rc;
-    rc = remove_stale(dir, err);
+    rc = aoei_publish_recover(&m->ctx->log, dir, err);
     if (!rc && !(staging = aoei_model_staging(dir)))
         rc = aoei_fail_nomem(err, strlen(dir));
     if (!rc && !(rc = aoei_make_dir(staging, err))) {
         rc = write_all(m, record, staging, err);
         if (!rc)
-            rc = publish(dir, staging, err);
-        if (aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */
+            rc = aoei_publish(&held, dir, staging, err);
+        if (!held && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */
             aoei_log_write(&m->ctx->log, AOE_LOG_WARNING, "%s could not be removed; it is not needed any more", staging);
     }
     if (rc && !existed)

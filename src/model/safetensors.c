@@ -392,6 +392,13 @@ const char *aoei_st_dtype_name(aoei_st_dtype d) {
     return "another type";
 }
 
+size_t aoei_st_dtype_size(aoei_st_dtype d) {
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (dtypes[i].dtype == d && d != AOEI_ST_OTHER)
+            return dtypes[i].size;
+    return 0;
+}
+
 size_t aoei_st_elements(const aoei_st_tensor *t) {
     size_t n = 1;
     for (size_t i = 0; i < t->n_dims; i++)

@@ -36,6 +36,7 @@ const aoei_st_tensor *aoei_safetensors_at(const aoei_safetensors *s, size_t i);
 const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* NULL when absent */
 const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t);    /* file it is in, for messages */
 const char *aoei_st_dtype_name(aoei_st_dtype d);
+size_t aoei_st_dtype_size(aoei_st_dtype d); /* bytes an element; 0: AOEI_ST_OTHER */
 size_t aoei_st_elements(const aoei_st_tensor *t);
 /* Converts n elements from F32, F16 or BF16 to float. */
 void aoei_st_to_float(float *out, const aoei_st_tensor *t);

@@ -22,15 +22,9 @@ struct aoei_st_writer {
     size_t left; /* bytes of data still to come */
 };
 
-static size_t dtype_size(aoei_st_dtype d) {
-    static const size_t sizes[] = {
-        [AOEI_ST_F32] = 4, [AOEI_ST_F16] = 2, [AOEI_ST_BF16] = 2, [AOEI_ST_I8] = 1, [AOEI_ST_I64] = 8};
-    return d < AOEI_ST_OTHER ? sizes[d] : 0;
-}
-
 /* The JSON of one tensor whose data begin at *offset, which moves on. NULL: no memory, or a size that does not fit. */
 static json_t *describe(const aoei_st_entry *e, size_t *offset) {
-    size_t bytes = dtype_size(e->dtype), end;
+    size_t bytes = aoei_st_dtype_size(e->dtype), end;
     json_t *shape = json_array();
     for (size_t i = 0; i < e->n_dims; i++)
         if (aoei_mul_size(bytes, e->shape[i], &bytes) || json_array_append_new(shape, json_integer((json_int_t)e->shape[i])))

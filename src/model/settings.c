@@ -162,7 +162,7 @@ static int read_own_fields(aoei_stated *s, json_t **record, json_t *root, const 
         return rc;
     if (training && !json_is_object(training))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"training\" is not an object; remove it", file);
-    s->settled = json_object_get(root, "pooling") && normalize >= 0;
+    s->settled = json_is_string(json_object_get(root, "pooling")) && normalize >= 0;
     if (s->normalize < 0)
         s->normalize = normalize;
     s->lowercase = lowercase;

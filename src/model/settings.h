@@ -37,7 +37,7 @@ void aoei_settings_free(aoei_settings *s); /* accepts a zeroed one */
 json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record);
 
 /* Fills what is not stated yet in `s` from the sentence-transformers files of dir, in their old or new form. What they say
- * about things already stated is not judged. */
+ * about things already stated is not judged, but modules other than the Pooling are, unless aoe.json has settled it. */
 int aoei_sentence_transformers_read(aoei_stated *s, const char *dir, const aoei_encoder_config *c, aoe_error *err);
 /* Writes them in the old form into dir, which exists. Pooling that has no such form (first-last-avg) writes nothing. */
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err);

@@ -7,20 +7,27 @@ echo "AOE_TEST_SEED=$seed" >&2
 tiny_model start
 cp "$SRC/examples/test.tsv" dev.tsv
 options="-q -m start -d $SRC/examples/train.tsv --dev dev.tsv --epochs 4 --lr 1e-3 --batch-size 16 --save-every 10 --eval-every 20"
-began=$(date +%s%N)
 # shellcheck disable=SC2086
 "$AOE" train $options -o whole --threads 1 >/dev/null
-took=$((($(date +%s%N) - began) / 1000000))
 # shellcheck disable=SC2086
 "$AOE" train $options -o two --threads 2 >/dev/null
 cmp whole/model.safetensors two/model.safetensors
+
+steps_done() {
+    if [ -f killed/train-log.jsonl ]; then grep -c '"event":"step"' killed/train-log.jsonl || :; else echo 0; fi
+}
+
 kills=0
-for n in 1 2 3 4; do
-    # between 5% and 85% of the time the whole run took
-    pause=$(awk -v s="$seed" -v n=$n -v t="$took" 'BEGIN { srand(s * 10 + n); printf "%.3f", t * (0.05 + 0.8 * rand()) / 1000 }')
-    code=0
+for n in 1 2 3 4; do # of 148 steps: the n-th kill comes at a random step of the n-th thirty, and at a random moment within it
+    target=$(awk -v s="$seed" -v n=$n 'BEGIN { srand(s * 10 + n); print int(30 * (n - 1 + rand())) + 1 }')
     # shellcheck disable=SC2086
-    timeout -s KILL "$pause" "$AOE" train $options -o killed --resume --threads $((n % 2 + 1)) >/dev/null || code=$?
+    "$AOE" train $options -o killed --resume --threads $((n % 2 + 1)) >/dev/null &
+    pid=$!
+    while kill -0 $pid 2>/dev/null && [ "$(steps_done)" -lt "$target" ]; do sleep 0.005; done
+    sleep "$(awk -v s="$seed" -v n=$n 'BEGIN { srand(s * 100 + n); printf "%.3f", 0.02 * rand() }')"
+    kill -KILL $pid 2>/dev/null || :
+    code=0
+    wait $pid || code=$?
     [ $code = 0 ] || kills=$((kills + 1))
     [ $code = 0 ] || [ $code = 137 ] || exit 3
 done
