@@ -402,9 +402,9 @@ int cli_train(int argc, char **argv) {
                  "objectives. The output directory holds the best model on --dev, else the last; beside it\n"
                  "train-log.jsonl and the newest checkpoint. Ctrl-C writes a checkpoint and stops; the same\n"
                  "command with --resume goes on.\n",
-        .examples = "  aoe train -m start -d examples/train.tsv -o model --epochs 10\n"
+        .examples = "  aoe train -m start -d examples/train.tsv -o model --epochs 10 --lr 5e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
-                    "  aoe train @recipes/sts-b.args --seed 1\n",
+                    "  aoe train @my-recipe.args --seed 1\n",
         .groups = groups,
         .n_groups = 6,
     };

@@ -45,7 +45,7 @@ int cli_parse_angle_form(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-static int parse_pooling(void *target, const char *text, aoe_error *err) {
+int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
     return aoe_pooling_parse(target, text, err);
 }
 
@@ -83,7 +83,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(cli_model_options, o.pooling),
-     .parse = parse_pooling,
+     .parse = cli_parse_pooling,
      .help = "cls, cls-last-avg, last-avg, last-max, first-last-avg or last-token",
      .fallback = "what the directory says, else cls"},
     {.name = "prompt",

@@ -32,8 +32,8 @@ static void print_help(FILE *out) {
     fprintf(out, "\n  aoe COMMAND --help    the options of a command\n"
                  "  aoe --version         the version\n\n"
                  "start with:\n"
-                 "  aoe init --shape bert-mini --vocab-from examples/train.tsv -o start\n"
-                 "  aoe train -m start -d examples/train.tsv -o model --epochs 10\n"
+                 "  aoe init --shape bert-tiny --vocab-from examples/train.tsv -o start\n"
+                 "  aoe train -m start -d examples/train.tsv -o model --epochs 10 --lr 5e-4\n"
                  "  aoe eval sts -m model examples/test.tsv\n");
 }
 

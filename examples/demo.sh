@@ -22,15 +22,16 @@ score() { # score MODEL: Spearman on the test pairs
 cat <<END
 aoe turns sentences into vectors, so that sentences of like meaning get like vectors. This demo makes a small
 model with random weights, trains it on $(($(wc -l <"$data/train.tsv") - 1)) pairs of sentences with scores from 0 (unrelated) to 5 (same meaning),
-and checks it on $(($(wc -l <"$data/test.tsv") - 1)) other pairs. The figure is the Spearman correlation (100: the order of all pairs is right, 0: chance).
+and checks it on $(($(wc -l <"$data/test.tsv") - 1)) other pairs. The figure is the Spearman correlation (100: all pairs are in the right order).
+A model with random weights is not at 0: equal words get equal vectors, so it already sees which words two sentences share.
 END
 
 step "1. a new model: random weights, a vocabulary of its own"
 "$aoe" init --hidden 256 --layers 1 --vocab-size 4000 --positions 128 --vocab-from "$data/train.tsv" -o "$demo/start"
 before=$(score "$demo/start")
 
-step "2. training"
-"$aoe" train -m "$demo/start" -d "$data/train.tsv" -o "$demo/model" --pooling last-avg --epochs 8 --lr 1e-3 --dropout 0.3 --max-length 64
+step "2. training (the loss to watch is the first number; it is the sum of the three objectives behind it)"
+"$aoe" train -m "$demo/start" -d "$data/train.tsv" -o "$demo/model" --epochs 8 --lr 1e-3 --dropout 0.3 --max-length 64
 
 step "3. the loss, a mean over the last epoch at each step ($where/loss.svg, loss.png, loss.gp to restyle)"
 sed -n 's/.*"event":"step","step":\([0-9]*\),.*"loss":\([^,]*\),"cosine":\([^,]*\),"ibn":\([^,]*\),"angle":\([^,]*\),.*/\1 \2 \3 \4 \5/p' \
@@ -68,10 +69,14 @@ END
 step "4. before and after"
 after=$(score "$demo/model")
 printf 'Spearman on examples/test.tsv   before %s   after %s\n' "$before" "$after"
-"$aoe" similarity -q -m "$demo/model" 'The match was called off because of rain.' 'Rain forced the game to be cancelled.' |
-    awk '/^cosine/ { print "cosine of a paraphrase          " $2 }'
-"$aoe" similarity -q -m "$demo/model" 'The match was called off because of rain.' 'She lit the candle with a match.' |
-    awk '/^cosine/ { print "cosine of an unrelated pair     " $2 }'
+cosine() { # cosine MODEL TEXT TEXT
+    "$aoe" similarity -q -m "$1" "$2" "$3" | awk '/^cosine/ { print $2 }'
+}
+one='The match was called off because of rain.'
+for other in 'Rain forced the game to be cancelled.' 'She lit the candle with a match.'; do
+    printf 'cosine, before %s, after %s: "%s" and "%s"\n' "$(cosine "$demo/start" "$one" "$other")" \
+        "$(cosine "$demo/model" "$one" "$other")" "$one" "$other"
+done
 if ! awk -v b="$before" -v a="$after" 'BEGIN { exit !(a > b) }'; then
     echo "demo: training did not raise the correlation; something is wrong with this build" >&2
     exit 1
@@ -80,7 +85,7 @@ fi
 cat <<END
 
 What next:
-  echo 'A plane is taking off.' | ${where%/demo}/aoe embed -m $where/model      vectors of your sentences
-  ${where%/demo}/aoe train --help                                        train a real model: start from a BERT directory with -m
-  examples/tour.sh                                                all the commands, one after the other
+  examples/tour.sh                 all the commands, one after the other
+  ${where%/demo}/aoe train --help           train a real model: start from a BERT directory with -m
+  echo 'A plane is taking off.' | ${where%/demo}/aoe embed -m $where/model
 END

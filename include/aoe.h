@@ -216,9 +216,10 @@ typedef struct aoe_init_options {
     const char *tokenizer_from; /* or a model directory to copy the tokenizer from; NULL: train one */
     size_t vocab_size;          /* of a trained vocabulary, specials included; default 8000 */
     int lowercase;              /* default 1 */
-    double dropout;             /* written to config.json; default 0.1 */
-    uint64_t seed;              /* of the weights: normal, sd 0.02; default 42 */
-    int force;                  /* replace a model that is there */
+    aoe_pooling pooling; /* stored in the directory; AUTO: last-avg, since a first token with random weights says little */
+    double dropout;      /* written to config.json; default 0.1 */
+    uint64_t seed;       /* of the weights: normal, sd 0.02; default 42 */
+    int force;           /* replace a model that is there */
 } aoe_init_options;
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
 /* Writes a complete model directory with random weights. Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */

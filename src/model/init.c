@@ -138,10 +138,10 @@ static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {
     return rc;
 }
 
-static int make_settings(aoe_model *m, aoe_error *err) {
+static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
     m->prefix = "";
     m->storage = "F32";
-    m->settings.pooling = m->config.arch->default_pooling;
+    m->settings.pooling = o->pooling == AOE_POOLING_AUTO ? AOE_POOLING_LAST_AVG : o->pooling;
     m->settings.pooling_from = m->settings.max_length_from = "default";
     m->settings.max_length = m->config.arch->max_length(&m->config);
     m->settings.prompt = aoei_strdup("");
@@ -177,7 +177,7 @@ int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o,
         rc = aoei_fail_nomem(err, strlen(dir));
     /* sizes that cannot work are refused before a vocabulary is trained for them */
     if (!rc && !(rc = make_config(m, o, 1, err)) && !(rc = make_tokenizer(m, o, feed, user, err)) &&
-        !(rc = make_weights(m, o->seed, err)) && !(rc = make_settings(m, err)))
+        !(rc = make_weights(m, o->seed, err)) && !(rc = make_settings(m, o, err)))
         rc = aoei_model_save(m, dir, NULL, err);
     aoe_model_close(m);
     if (rc && !existed)

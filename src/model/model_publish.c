@@ -151,22 +151,29 @@ static int clear_way(const char *dir, const char *aside, int complete, aoe_error
     return rc;
 }
 
-/* Takes back what a publication from `staging` did, wherever it stopped. */
+/* Moves what lies in aside back into dir, the weights last. */
+static int move_back(const char *dir, const char *aside, aoe_error *err) {
+    char **old = NULL;
+    size_t n = 0;
+    int rc = aoei_list_dir(&old, &n, aside, err);
+    if (!rc && !(rc = move_entries(aside, dir, old, n, 0, err)) && !(rc = aoei_sync_dir(dir, err)) &&
+        !(rc = move_entries(aside, dir, old, n, 1, err)))
+        rc = aoei_sync_dir(dir, err);
+    aoei_list_free(old, n);
+    return rc;
+}
+
+/* Takes back what a publication from `staging` did, wherever it stopped. Where this stops too, it can be called again. */
 static int restore(const char *dir, const char *staging, aoe_error *err) {
     const char *name = aside_name(staging);
-    char **old = NULL, *aside = name ? aoei_path_join(staging, name) : NULL;
-    size_t n_old = 0;
-    int rc = 0;
-    if (!name)
-        return 0;
-    if (!aside)
-        return aoei_fail_nomem(err, strlen(staging));
-    if (!(rc = clear_way(dir, aside, !strcmp(name, COMPLETE), err)) && !(rc = aoei_list_dir(&old, &n_old, aside, err)) &&
-        !(rc = move_entries(aside, dir, old, n_old, 0, err)) && !(rc = aoei_sync_dir(dir, err)) &&
-        !(rc = move_entries(aside, dir, old, n_old, 1, err)))
-        rc = aoei_sync_dir(dir, err);
-    aoei_list_free(old, n_old);
-    aoei_free(aside);
+    char *partial = aoei_path_join(staging, PARTIAL), *complete = aoei_path_join(staging, COMPLETE);
+    int rc = partial && complete ? 0 : aoei_fail_nomem(err, strlen(staging));
+    if (!rc && name && !strcmp(name, COMPLETE) && !(rc = clear_way(dir, complete, 1, err)))
+        rc = aoei_rename(complete, partial, err); /* what is in dir from now on is the older model's again */
+    if (!rc && name && !(rc = clear_way(dir, partial, 0, err)))
+        rc = move_back(dir, partial, err);
+    aoei_free(complete);
+    aoei_free(partial);
     return rc;
 }
 

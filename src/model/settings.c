@@ -36,8 +36,9 @@ int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
             *p = (aoe_pooling)i;
             return 0;
         }
-    return aoei_fail(err, AOE_EARG,
-                     "pooling '%s' is unknown; use cls, cls-last-avg, last-avg, last-max, first-last-avg or last-token", name);
+    return aoei_fail(
+        err, AOE_EARG,
+        "pooling '%s' is unknown; use cls, cls-last-avg, last-avg (the mean), last-max, first-last-avg or last-token", name);
 }
 
 void aoei_stated_init(aoei_stated *s) {

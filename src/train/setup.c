@@ -81,6 +81,11 @@ static int find_checkpoint(const aoei_trainer *t, char **checkpoint, aoe_error *
                              o->output);
         return *checkpoint ? AOE_OK : aoei_model_dir_check(o->output, o->force, err);
     }
+    if (!o->force && aoei_same_path(o->model, o->output))
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model to start from and the output are the same directory; choose another output, or "
+                         "use --force to replace the model",
+                         o->output);
     if ((model || *checkpoint) && !o->force) {
         aoei_free(*checkpoint);
         *checkpoint = NULL;

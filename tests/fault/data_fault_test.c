@@ -12,20 +12,6 @@
 #include "eval/senteval.h"
 #include "eval/sts.h"
 
-static char *dir;
-
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
 static int load(void *path) {
     aoe_pairs *p;
     aoe_error err = {0};
@@ -60,14 +46,14 @@ static char *make_rows(const char *header, const char *row, const char *bad) {
 
 static void check_load(const char *name, const char *header, const char *row, const char *bad) {
     char *text = make_rows(header, row, bad);
-    char *path = test_write_text(dir, name, text);
+    char *path = test_write_text(test_dir, name, text);
     uint64_t plain = test_alloc_failures(load, path, 200);
     assert_true(plain > 10);
     free(path);
     size_t size;
     char *gz = test_gzip(text, strlen(text), &size), gz_name[64];
     snprintf(gz_name, sizeof gz_name, "%s.gz", name);
-    path = test_write(dir, gz_name, gz, size);
+    path = test_write(test_dir, gz_name, gz, size);
     assert_true(test_alloc_failures(load, path, 200) > plain); /* zlib's memory goes through the same door */
     free(gz);
     free(path);
@@ -136,7 +122,7 @@ static void write_folder(const char *folder) {
 
 static void test_senteval(void **state) {
     (void)state;
-    char *folder = test_path(dir, "STS00-en-test");
+    char *folder = test_path(test_dir, "STS00-en-test");
     write_folder(folder);
     assert_true(test_alloc_failures(load_folder, folder, 200) > 10);
     free(folder);
@@ -145,7 +131,7 @@ static void test_senteval(void **state) {
 /* The ranks of the correlations included. */
 static void test_evaluation(void **state) {
     (void)state;
-    char *folder = test_path(dir, "STS01-en-test");
+    char *folder = test_path(test_dir, "STS01-en-test");
     write_folder(folder);
     assert_true(test_alloc_failures(make_reports, folder, 0) > 100);
     free(folder);
@@ -156,5 +142,5 @@ int main(void) {
         cmocka_unit_test(test_tsv),      cmocka_unit_test(test_csv),        cmocka_unit_test(test_jsonl),
         cmocka_unit_test(test_senteval), cmocka_unit_test(test_evaluation),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

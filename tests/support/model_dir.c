@@ -23,6 +23,19 @@ const char test_config_json[] = "{\"architectures\": [\"BertForMaskedLM\"], \"mo
 
 static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
 
+aoe_context *test_model_context;
+
+int test_model_begin(void **state) {
+    (void)state;
+    return aoe_context_create(&test_model_context, &(aoe_context_options){.threads = 2}, NULL);
+}
+
+int test_model_end(void **state) {
+    (void)state;
+    aoe_context_destroy(test_model_context);
+    return 0;
+}
+
 void test_use_memory(void) {
     if (!getenv("TMPDIR") && access("/dev/shm", W_OK | X_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 1);

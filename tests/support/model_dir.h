@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "aoe.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 
@@ -34,6 +35,11 @@ void test_model_write(const char *dir, const test_model_spec *spec);
 void test_model_config(aoei_encoder_config *c);
 /* Element i of weight `slot`; the pooler's weight and bias are slots 1000 and 1001. */
 float test_model_value(size_t slot, size_t i);
+
+/* The context of a test program: for cmocka_run_group_tests(tests, test_model_begin, test_model_end). */
+extern aoe_context *test_model_context; /* of two threads */
+int test_model_begin(void **state);
+int test_model_end(void **state);
 
 /* Puts temporary directories into memory where there is such a place: these tests write many small files that are all synced.
  */

@@ -23,6 +23,20 @@ const char *__tsan_default_options(void) {
     return "allocator_may_return_null=1";
 }
 
+char *test_dir;
+
+int test_dir_set_up(void **state) {
+    (void)state;
+    test_dir = test_dir_create();
+    return 0;
+}
+
+int test_dir_tear_down(void **state) {
+    (void)state;
+    test_dir_remove(test_dir);
+    return 0;
+}
+
 char *test_path(const char *dir, const char *name) {
     size_t bytes = strlen(dir) + strlen(name) + 2;
     char *path = malloc(bytes);

@@ -19,6 +19,11 @@
 char *test_dir_create(void);
 void test_dir_remove(char *dir);
 
+/* One directory for all tests of a program: cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down). */
+extern char *test_dir;
+int test_dir_set_up(void **state);
+int test_dir_tear_down(void **state);
+
 /* "dir/name"; free() it. */
 char *test_path(const char *dir, const char *name);
 

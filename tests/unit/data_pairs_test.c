@@ -12,24 +12,10 @@
 #include "data/labels.h"
 #include "data/pairs.h"
 
-static char *dir;
-
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
 static aoe_pairs *load(const char *name, const char *text, const aoe_table_options *o) {
     aoe_error err = {0};
     aoe_pairs *p;
-    char *path = test_write_text(dir, name, text);
+    char *path = test_write_text(test_dir, name, text);
     if (aoe_pairs_load(&p, path, o, &err))
         fail_msg("%s", err.message);
     free(path);
@@ -49,11 +35,11 @@ static void expect_pair(const aoe_pairs *p, size_t i, const char *text1, const c
 static void expect_error(const char *name, const char *text, const aoe_table_options *o, int code, const char *want) {
     aoe_error err = {0};
     aoe_pairs *p;
-    char *path = test_write_text(dir, name, text);
+    char *path = test_write_text(test_dir, name, text);
     assert_int_equal(aoe_pairs_load(&p, path, o, &err), code);
     assert_null(p);
     assert_int_equal(err.code, code);
-    size_t skip = memcmp(err.message, dir, strlen(dir)) == 0 ? strlen(dir) + 1 : 0;
+    size_t skip = memcmp(err.message, test_dir, strlen(test_dir)) == 0 ? strlen(test_dir) + 1 : 0;
     assert_string_equal(err.message + skip, want);
     assert_int_equal(aoe_pairs_load(&p, path, o, NULL), code);
     free(path);
@@ -269,13 +255,13 @@ static void test_compressed(void **state) {
     (void)state;
     size_t size;
     char *gz = test_gzip(nli, sizeof nli - 1, &size);
-    char *path = test_write(dir, "nli.tsv.gz", gz, size);
+    char *path = test_write(test_dir, "nli.tsv.gz", gz, size);
     aoe_pairs *p;
     assert_int_equal(aoe_pairs_load(&p, path, NULL, NULL), 0);
     assert_int_equal(aoe_pairs_count(p), 3);
     aoe_pairs_free(p);
     free(path);
-    path = test_write(dir, "nli.tsv.gz", gz, size - 9);
+    path = test_write(test_dir, "nli.tsv.gz", gz, size - 9);
     aoe_error err = {0};
     char want[300];
     snprintf(want, sizeof want, "%s: the gzip data end early, at byte %zu; the file was cut short: copy or download it again",
@@ -338,5 +324,5 @@ int main(void) {
         cmocka_unit_test(test_many_and_large),
         cmocka_unit_test(test_empty_texts),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

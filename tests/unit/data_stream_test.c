@@ -11,20 +11,6 @@
 #include "data/lines.h"
 #include "data/stream.h"
 
-static char *dir;
-
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
 /* Reads path to its end in steps of `step` bytes; returns the code; *out is malloced. */
 static int slurp(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {
     aoei_stream *s;
@@ -100,8 +86,8 @@ static void test_round_trips(void **state) {
     size_t size, gz_size, zst_size;
     char *text = big_text(&size);
     char *gz = test_gzip(text, size, &gz_size), *zst = test_zstd(text, size, &zst_size);
-    char *paths[] = {test_write(dir, "a.txt", text, size), test_write(dir, "a.txt.gz", gz, gz_size),
-                     test_write(dir, "a.txt.zst", zst, zst_size)};
+    char *paths[] = {test_write(test_dir, "a.txt", text, size), test_write(test_dir, "a.txt.gz", gz, gz_size),
+                     test_write(test_dir, "a.txt.zst", zst, zst_size)};
     for (size_t i = 0; i < 3; i++) {
         expect_contents(paths[i], 7, text, size);
         expect_contents(paths[i], 1 << 20, text, size);
@@ -131,12 +117,12 @@ static void test_concatenated(void **state) {
     (void)state;
     size_t size;
     char *gz = two_parts(test_gzip, &size);
-    char *path = test_write(dir, "two.gz", gz, size);
+    char *path = test_write(test_dir, "two.gz", gz, size);
     expect_contents(path, 100, "hello world\n", 12);
     free(gz);
     free(path);
     char *zst = two_parts(test_zstd, &size);
-    path = test_write(dir, "two.zst", zst, size);
+    path = test_write(test_dir, "two.zst", zst, size);
     expect_contents(path, 3, "hello world\n", 12);
     free(zst);
     free(path);
@@ -148,7 +134,7 @@ static void check_truncation(compress_fn compress, const char *name, const char 
     free(compress("hello ", 6, &first));
     char *both = two_parts(compress, &size);
     for (size_t cut = 0; cut < size; cut++) {
-        char *path = test_write(dir, name, both, cut);
+        char *path = test_write(test_dir, name, both, cut);
         char message[100];
         snprintf(message, sizeof message, "%s: the %s data end early, at byte %zu; ", name, codec, cut);
         if (cut == first)
@@ -172,23 +158,23 @@ static void test_corrupt(void **state) {
     char *text = big_text(&size);
     char *gz = test_gzip(text, size, &gz_size);
     gz[gz_size - 6] ^= 1; /* checksum */
-    char *path = test_write(dir, "bad.gz", gz, gz_size);
+    char *path = test_write(test_dir, "bad.gz", gz, gz_size);
     expect_failure(path, AOE_EFORMAT, "bad.gz: corrupt gzip data near byte ");
     free(path);
     free(gz);
     free(text);
-    path = test_write_text(dir, "plain.gz", "this is not gzip data at all\n");
+    path = test_write_text(test_dir, "plain.gz", "this is not gzip data at all\n");
     expect_failure(path, AOE_EFORMAT,
                    "corrupt gzip data near byte 2 (incorrect header check); copy or download the file again");
     free(path);
-    path = test_write_text(dir, "plain.zst", "this is not zstd data at all\n");
+    path = test_write_text(test_dir, "plain.zst", "this is not zstd data at all\n");
     expect_failure(path, AOE_EFORMAT, "corrupt zstd data near byte ");
     free(path);
     gz = test_gzip("x\n", 2, &gz_size);
     gz = realloc(gz, gz_size + 5);
     assert_non_null(gz);
     memcpy(gz + gz_size, "waste", 5);
-    path = test_write(dir, "tail.gz", gz, gz_size + 5);
+    path = test_write(test_dir, "tail.gz", gz, gz_size + 5);
     expect_failure(path, AOE_EFORMAT, "corrupt gzip data");
     free(path);
     free(gz);
@@ -196,16 +182,16 @@ static void test_corrupt(void **state) {
 
 static void test_missing_file_and_directory(void **state) {
     (void)state;
-    char *path = test_path(dir, "nothing.tsv");
+    char *path = test_path(test_dir, "nothing.tsv");
     expect_failure(path, AOE_ENOENT, "nothing.tsv: no such file; check the path");
     free(path);
-    expect_failure(dir, AOE_EIO, ": is a directory; give a file");
+    expect_failure(test_dir, AOE_EIO, ": is a directory; give a file");
 }
 
 static aoei_lines *lines_of(const char *name, const char *data, size_t size) {
     aoe_error err = {0};
     aoei_lines *l;
-    char *path = test_write(dir, name, data, size);
+    char *path = test_write(test_dir, name, data, size);
     if (aoei_lines_open(&l, path, &err))
         fail_msg("%s", err.message);
     free(path);
@@ -287,7 +273,7 @@ static void test_invalid_utf8(void **state) {
         aoei_line line;
         char want[200];
         snprintf(want, sizeof want,
-                 "%s/%s: invalid UTF-8 at byte 22, in line 3; convert the file to UTF-8, for example with iconv", dir,
+                 "%s/%s: invalid UTF-8 at byte 22, in line 3; convert the file to UTF-8, for example with iconv", test_dir,
                  names[i]);
         assert_int_equal(aoei_lines_next(l, &line, &err), AOE_EFORMAT);
         assert_string_equal(err.message, want);
@@ -304,5 +290,5 @@ int main(void) {
         cmocka_unit_test(test_line_ends),      cmocka_unit_test(test_byte_order_mark),
         cmocka_unit_test(test_long_lines),     cmocka_unit_test(test_invalid_utf8),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -10,24 +10,10 @@
 #include "data/columns.h"
 #include "data/table.h"
 
-static char *dir;
-
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
 static aoei_table *open_table(const char *name, const char *data, size_t size) {
     aoe_error err = {0};
     aoei_table *t;
-    char *path = test_write(dir, name, data, size);
+    char *path = test_write(test_dir, name, data, size);
     if (aoei_table_open(&t, path, &err))
         fail_msg("%s", err.message);
     free(path);
@@ -77,8 +63,8 @@ static void expect_bad(aoei_table *t, const char *want) {
     aoei_row row;
     assert_int_equal(aoei_table_next(t, &row, &err), AOEI_BAD_ROW);
     assert_int_equal(err.code, AOE_EFORMAT);
-    assert_memory_equal(err.message, dir, strlen(dir));
-    assert_string_equal(err.message + strlen(dir) + 1, want);
+    assert_memory_equal(err.message, test_dir, strlen(test_dir));
+    assert_string_equal(err.message + strlen(test_dir) + 1, want);
 }
 
 static void expect_end(aoei_table *t) {
@@ -137,7 +123,8 @@ static void test_csv_quotes_gone_wrong(void **state) {
     aoe_error err = {0};
     aoei_row row;
     assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT); /* the rest of the file would be lost: never skipped */
-    assert_string_equal(err.message + strlen(dir) + 1, "q.csv:7:3: a quoted field begins here and never ends; close the quote");
+    assert_string_equal(err.message + strlen(test_dir) + 1,
+                        "q.csv:7:3: a quoted field begins here and never ends; close the quote");
     aoei_table_close(t);
 }
 
@@ -197,11 +184,11 @@ static void test_compressed_tables(void **state) {
 static void expect_open_error(const char *name, const char *data, size_t size, int code, const char *want) {
     aoe_error err = {0};
     aoei_table *t;
-    char *path = test_write(dir, name, data, size);
+    char *path = test_write(test_dir, name, data, size);
     assert_int_equal(aoei_table_open(&t, path, &err), code);
     assert_null(t);
     assert_int_equal(err.code, code);
-    assert_string_equal(err.message + strlen(dir) + 1, want);
+    assert_string_equal(err.message + strlen(test_dir) + 1, want);
     assert_int_equal(aoei_table_open(&t, path, NULL), code);
     free(path);
 }
@@ -279,7 +266,7 @@ static void expect_column_error(const char *name, const char *header, const char
     aoe_error err = {0};
     aoei_table *t = open_table(name, header, strlen(header));
     assert_int_equal(aoei_columns_select(t, AOEI_FORM_PAIR, columns, &err), code);
-    size_t skip = memcmp(err.message, dir, strlen(dir)) == 0 ? strlen(dir) + 1 : 0;
+    size_t skip = memcmp(err.message, test_dir, strlen(test_dir)) == 0 ? strlen(test_dir) + 1 : 0;
     assert_string_equal(err.message + skip, want);
     aoei_table_close(t);
 }
@@ -361,5 +348,5 @@ int main(void) {
         cmocka_unit_test(test_many_columns_in_a_message),
         cmocka_unit_test(test_excerpt),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

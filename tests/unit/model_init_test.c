@@ -11,19 +11,7 @@
 #include "../support/support.h"
 #include "model/model.h"
 
-static aoe_context *ctx;
 static const aoe_shape small = {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};
-
-static int open_context(void **state) {
-    (void)state;
-    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 2}, NULL);
-}
-
-static int close_context(void **state) {
-    (void)state;
-    aoe_context_destroy(ctx);
-    return 0;
-}
 
 /* A text file, a table of pairs and one of texts. */
 typedef struct corpus {
@@ -73,7 +61,7 @@ static void makes_a_model(void **state) {
     aoe_model *m = NULL;
     aoe_model_info info;
     aoe_error err;
-    if (aoe_init(ctx, to, &o, &err) || aoe_model_open(&m, ctx, to, NULL, &err))
+    if (aoe_init(test_model_context, to, &o, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("%s", err.message);
     aoe_model_get_info(m, &info);
     assert_int_equal(info.hidden, 16);
@@ -82,12 +70,19 @@ static void makes_a_model(void **state) {
     assert_int_equal(info.positions, 24);
     assert_int_equal(info.max_length, 24);
     assert_true(info.dropout == 0.1);
-    assert_int_equal(info.pooling, AOE_POOLING_CLS);
+    assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG); /* unless told otherwise */
     assert_true(has_token(aoe_model_tokenizer(m), "plane"));
     assert_true(has_token(aoe_model_tokenizer(m), "zebra"));
     assert_true(has_token(aoe_model_tokenizer(m), "xylophone"));
     assert_true(has_token(aoe_model_tokenizer(m), "wombat"));
     assert_true(aoei_is_model_dir(to));
+    aoe_model_close(m);
+    o.pooling = AOE_POOLING_CLS;
+    o.force = 1;
+    if (aoe_init(test_model_context, to, &o, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_model_get_info(m, &info);
+    assert_int_equal(info.pooling, AOE_POOLING_CLS);
     aoe_model_close(m);
     free(to);
     free_corpus(&c);
@@ -97,7 +92,7 @@ static void check_normal(aoei_tensor t) {
     size_t n = t.rows * t.cols;
     float *v = malloc(n * sizeof *v);
     double sum = 0, squares = 0;
-    aoei_tensor_read(ctx, v, t);
+    aoei_tensor_read(test_model_context, v, t);
     for (size_t i = 0; i < n; i++) {
         sum += v[i];
         squares += (double)v[i] * v[i];
@@ -117,20 +112,20 @@ static void begins_as_bert_does(void **state) {
     aoe_init_options o = options(&c);
     aoe_model *m = NULL;
     float v[64];
-    assert_int_equal(aoe_init(ctx, to, &o, NULL), 0);
-    assert_int_equal(aoei_model_open_plain(&m, ctx, to, NULL, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&m, test_model_context, to, NULL, NULL), 0);
     check_normal(m->weights[AOEI_W_WORD]);
     check_normal(m->weights[AOEI_W_TOKEN_TYPE]);
     check_normal(m->weights[aoei_layer_slot(1, AOEI_LW_DOWN)]);
     for (size_t layer = 0; layer < 2; layer++) {
-        aoei_tensor_read(ctx, v, m->weights[aoei_layer_slot(layer, AOEI_LW_NORM2)]);
+        aoei_tensor_read(test_model_context, v, m->weights[aoei_layer_slot(layer, AOEI_LW_NORM2)]);
         for (size_t i = 0; i < 16; i++)
             assert_true(v[i] == 1);
-        aoei_tensor_read(ctx, v, m->weights[aoei_layer_slot(layer, AOEI_LW_UP_BIAS)]);
+        aoei_tensor_read(test_model_context, v, m->weights[aoei_layer_slot(layer, AOEI_LW_UP_BIAS)]);
         for (size_t i = 0; i < 32; i++)
             assert_true(v[i] == 0);
     }
-    aoei_tensor_read(ctx, v, m->weights[AOEI_W_EMBED_NORM_BIAS]);
+    aoei_tensor_read(test_model_context, v, m->weights[AOEI_W_EMBED_NORM_BIAS]);
     assert_true(v[3] == 0);
     aoe_model_close(m);
     free(to);
@@ -153,7 +148,7 @@ static void the_seed_decides(void **state) {
     aoe_init_options o = options(&c);
     size_t na, nb, nc;
     assert_int_equal(aoe_context_create(&one, &(aoe_context_options){.threads = 1}, NULL), 0);
-    assert_int_equal(aoe_init(ctx, a, &o, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, a, &o, NULL), 0);
     assert_int_equal(aoe_init(one, b, &o, NULL), 0);
     o.seed = 43;
     assert_int_equal(aoe_init(one, other, &o, NULL), 0);
@@ -184,7 +179,7 @@ static void copies_a_tokenizer(void **state) {
     o.shape.vocab = 40;
     o.tokenizer_from = dir;
     o.dropout = 0;
-    if (aoe_init(ctx, to, &o, &err) || aoe_model_open(&m, ctx, to, NULL, &err))
+    if (aoe_init(test_model_context, to, &o, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("%s", err.message);
     assert_int_equal(m->config.vocab, 40);
     assert_true(m->config.hidden_dropout == 0 && m->config.attention_dropout == 0);
@@ -192,7 +187,7 @@ static void copies_a_tokenizer(void **state) {
     aoe_model_close(m);
     o.shape.vocab = 15;
     o.force = 1;
-    assert_int_equal(aoe_init(ctx, to, &o, &err), AOE_EARG);
+    assert_int_equal(aoe_init(test_model_context, to, &o, &err), AOE_EARG);
     FRAGMENT(err, "the shape has a vocabulary of 15, the tokenizer 16 tokens");
     assert_true(aoei_is_model_dir(to));
     free(to);
@@ -206,19 +201,70 @@ static void needs_force_to_replace(void **state) {
     char *to = test_path(c.dir, "new");
     aoe_init_options o = options(&c);
     aoe_error err;
-    assert_int_equal(aoe_init(ctx, to, &o, NULL), 0);
-    assert_int_equal(aoe_init(ctx, to, &o, &err), AOE_EEXIST);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, to, &o, &err), AOE_EEXIST);
     FRAGMENT(err, "new: holds a model already; choose another directory or force its replacement");
     o.force = 1;
-    assert_int_equal(aoe_init(ctx, to, &o, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
     free(to);
+    free_corpus(&c);
+}
+
+/* What is no model but would be replaced by one: named, left alone, and replaced when that is asked for. */
+static void keeps_what_it_would_replace(void **state) {
+    (void)state;
+    static const char *const names[] = {"README.md",
+                                        "config.json",
+                                        "vocab.txt",
+                                        "tokenizer.json",
+                                        "special_tokens_map.json",
+                                        "aoe.json",
+                                        "modules.json",
+                                        "sentence_bert_config.json",
+                                        "model-00001-of-00002.safetensors",
+                                        "1_Pooling"};
+    corpus c;
+    make_corpus(&c);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *to = test_dir_create(), fragment[128];
+        aoe_init_options o = options(&c);
+        aoe_error err;
+        free(test_write_text(to, "pytorch_model.bin", "mine too"));
+        char *path = test_write_text(to, names[i], "mine");
+        assert_int_equal(aoe_init(test_model_context, to, &o, &err), AOE_EEXIST);
+        snprintf(fragment, sizeof fragment, ": already holds %s, which a model would replace", names[i]);
+        FRAGMENT(err, fragment);
+        FRAGMENT(err, to);
+        assert_int_equal(test_count_entries(to), 2);
+        char *text = test_read(path, NULL);
+        assert_string_equal(text, "mine");
+        free(text);
+        if (i == 0) {
+            o.force = 1;
+            assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
+            assert_true(aoei_is_model_dir(to) && aoei_entry_exists(to, "pytorch_model.bin"));
+        }
+        free(path);
+        test_dir_remove(to);
+    }
+    free_corpus(&c);
+}
+
+/* Files that are no part of a model are in nobody's way. */
+static void goes_beside_other_files(void **state) {
+    (void)state;
+    corpus c;
+    make_corpus(&c);
+    aoe_init_options o = options(&c);
+    assert_int_equal(aoe_init(test_model_context, c.dir, &o, NULL), 0);
+    assert_true(aoei_is_model_dir(c.dir) && aoei_entry_exists(c.dir, "a.txt"));
     free_corpus(&c);
 }
 
 static void refuse(const corpus *c, const aoe_init_options *o, int code, const char *fragment) {
     char *to = test_path(c->dir, "new");
     aoe_error err;
-    assert_int_equal(aoe_init(ctx, to, o, &err), code);
+    assert_int_equal(aoe_init(test_model_context, to, o, &err), code);
     assert_int_equal(err.code, code);
     FRAGMENT(err, fragment);
     assert_false(aoei_entry_exists(c->dir, "new"));
@@ -265,10 +311,11 @@ static void refuses_and_writes_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(makes_a_model),          cmocka_unit_test(begins_as_bert_does),
-        cmocka_unit_test(the_seed_decides),       cmocka_unit_test(copies_a_tokenizer),
-        cmocka_unit_test(needs_force_to_replace), cmocka_unit_test(refuses_and_writes_nothing),
+        cmocka_unit_test(makes_a_model),           cmocka_unit_test(begins_as_bert_does),
+        cmocka_unit_test(the_seed_decides),        cmocka_unit_test(copies_a_tokenizer),
+        cmocka_unit_test(needs_force_to_replace),  cmocka_unit_test(keeps_what_it_would_replace),
+        cmocka_unit_test(goes_beside_other_files), cmocka_unit_test(refuses_and_writes_nothing),
     };
     test_use_memory();
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
 }

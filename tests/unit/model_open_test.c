@@ -11,24 +11,11 @@
 #include "../support/support.h"
 #include "model/model.h"
 
-static aoe_context *ctx;
-
-static int open_context(void **state) {
-    (void)state;
-    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 2}, NULL);
-}
-
-static int close_context(void **state) {
-    (void)state;
-    aoe_context_destroy(ctx);
-    return 0;
-}
-
 static void check_weights(const aoe_model *m) {
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         float v[TEST_VOCAB * TEST_WIDE];
         aoei_tensor t = m->weights[i];
-        aoei_tensor_read(ctx, v, t);
+        aoei_tensor_read(test_model_context, v, t);
         for (size_t k = 0; k < t.rows * t.cols; k++)
             assert_true(v[k] == test_model_value(i, k));
     }
@@ -55,7 +42,7 @@ static void opens_every_stored_form(void **state) {
         aoe_model *m;
         aoe_error err;
         test_model_write(dir, &cases[i].spec);
-        if (aoe_model_open(&m, ctx, dir, NULL, &err))
+        if (aoe_model_open(&m, test_model_context, dir, NULL, &err))
             fail_msg("case %zu: %s", i, err.message);
         assert_string_equal(m->storage, cases[i].storage);
         assert_int_equal(aoe_model_tokenizer(m) != NULL, !cases[i].spec.no_tokenizer);
@@ -71,13 +58,13 @@ static void packs_for_inference_only(void **state) {
     char *dir = test_dir_create();
     aoe_model *m;
     test_model_write(dir, NULL);
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(m->packed_bytes, aoei_model_packed_floats(m) * sizeof(float));
     if (m->packed_bytes)
         assert_non_null(m->weights[aoei_layer_slot(1, AOEI_LW_DOWN)].packed);
     assert_null(m->weights[AOEI_W_WORD].packed);
     aoe_model_close(m);
-    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, NULL, NULL), 0);
     assert_null(m->packed);
     check_weights(m);
     aoe_model_close(m);
@@ -92,7 +79,7 @@ static void tells_what_it_is(void **state) {
     aoei_encoder_config c;
     test_model_config(&c);
     test_model_write(dir, NULL);
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
     aoe_model_get_info(m, &info);
     assert_string_equal(info.architecture, "bert");
     assert_int_equal(info.hidden, 8);
@@ -120,7 +107,7 @@ static void refuse(const test_model_spec *spec, int code, const char *fragment, 
     aoe_model *m;
     aoe_error err;
     test_model_write(dir, spec);
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), code);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), code);
     assert_null(m);
     assert_int_equal(err.code, code);
     FRAGMENT(err, dir);
@@ -166,7 +153,7 @@ static void refuses_other_types(void **state) {
     char *file = test_read(path, &size), *at = strstr(file + 8, "\"F32\"");
     memcpy(at, "\"U32\"", 5);
     free(test_write(dir, "model.safetensors", file, size));
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EUNSUPPORTED);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "tensor 'embeddings.word_embeddings.weight' is of another type; weights are read as F32, F16 or BF16");
     free(file);
     free(path);
@@ -182,25 +169,25 @@ static void refuses_damaged_files(void **state) {
     test_model_write(dir, NULL);
     char *file = test_read(path, &size);
     free(test_write(dir, "model.safetensors", file, size - 10));
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
     FRAGMENT(err, "truncated: tensor 'encoder.layer.1.output.LayerNorm.bias' wants 32 bytes at offset");
     FRAGMENT(err, ", 22 are present");
     free(test_write(dir, "model.safetensors", file, 100));
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
     FRAGMENT(err, "oversized header");
     free(test_write(dir, "model.safetensors", file, 3));
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
     FRAGMENT(err, "truncated: 3 bytes");
     unlink(path);
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_ENOENT);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "no model.safetensors");
     free(path);
     path = test_path(dir, "config.json");
     unlink(path);
     assert_false(aoei_is_model_dir(dir));
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_ENOENT);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "no config.json");
-    assert_int_equal(aoe_model_open(&m, ctx, "/nonexistent-model", NULL, &err), AOE_ENOENT);
+    assert_int_equal(aoe_model_open(&m, test_model_context, "/nonexistent-model", NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "/nonexistent-model: no such directory");
     free(file);
     free(path);
@@ -214,10 +201,10 @@ static void checks_the_tokenizer_against_the_embeddings(void **state) {
     aoe_error err;
     test_model_write(dir, NULL);
     free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n"));
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
     FRAGMENT(err, "the tokenizer has ids up to 16, the model embeds 16");
     free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"));
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, &err), 0);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0);
     assert_int_equal(aoe_tokenizer_vocab_size(aoe_model_tokenizer(m)), 6);
     aoe_model_close(m);
     test_dir_remove(dir);
@@ -242,7 +229,7 @@ static void checks_the_options(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoe_model *m;
         aoe_error err;
-        assert_int_equal(aoe_model_open(&m, ctx, dir, &cases[i].o, &err), cases[i].code);
+        assert_int_equal(aoe_model_open(&m, test_model_context, dir, &cases[i].o, &err), cases[i].code);
         assert_null(m);
         FRAGMENT(err, cases[i].fragment);
     }
@@ -259,7 +246,7 @@ static void views_share_all_but_the_weights(void **state) {
     aoe_model_options_defaults(&o);
     o.prompt = "query: {text}";
     o.pooling = AOE_POOLING_LAST_MAX;
-    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, &o, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, &o, NULL), 0);
     aoei_tensor *other = calloc(aoei_slot_count(&m->config), sizeof *other);
     memcpy(other, m->weights, aoei_slot_count(&m->config) * sizeof *other);
     float values[TEST_HIDDEN] = {9};
@@ -285,7 +272,7 @@ static void plans_memory(void **state) {
     aoe_error err;
     aoe_memory_plan p, larger;
     test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_F16});
-    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
     size_t parameters = aoei_parameter_count(&m->config);
     assert_int_equal(aoe_model_plan(m, 4, 10, &p, NULL), 0);
     assert_int_equal(p.weights, parameters * 2);
@@ -317,5 +304,5 @@ int main(void) {
         cmocka_unit_test(plans_memory),
     };
     test_use_memory();
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
 }

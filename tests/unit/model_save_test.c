@@ -12,19 +12,6 @@
 #include "../support/support.h"
 #include "model/model.h"
 
-static aoe_context *ctx;
-
-static int open_context(void **state) {
-    (void)state;
-    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 2}, NULL);
-}
-
-static int close_context(void **state) {
-    (void)state;
-    aoe_context_destroy(ctx);
-    return 0;
-}
-
 static void check_file(const char *dir, const char *name, const char *want) {
     char *path = test_path(dir, name), *text = test_read(path, NULL);
     if (!want)
@@ -45,7 +32,7 @@ static int has(const char *dir, const char *name) {
 static void resave(const char *dir, const char *to, const aoe_model_options *o, json_t *record) {
     aoe_model *m;
     aoe_error err;
-    if (aoei_model_open_plain(&m, ctx, dir, o, &err) || aoei_model_save(m, to, record, &err))
+    if (aoei_model_open_plain(&m, test_model_context, dir, o, &err) || aoei_model_save(m, to, record, &err))
         fail_msg("%s", err.message);
     aoe_model_close(m);
 }
@@ -53,8 +40,8 @@ static void resave(const char *dir, const char *to, const aoe_model_options *o, 
 static void same_weights(const aoe_model *a, const aoe_model *b) {
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
         float x[TEST_VOCAB * TEST_WIDE], y[TEST_VOCAB * TEST_WIDE];
-        aoei_tensor_read(ctx, x, a->weights[i]);
-        aoei_tensor_read(ctx, y, b->weights[i]);
+        aoei_tensor_read(test_model_context, x, a->weights[i]);
+        aoei_tensor_read(test_model_context, y, b->weights[i]);
         assert_memory_equal(x, y, a->weights[i].rows * a->weights[i].cols * sizeof *x);
     }
 }
@@ -72,11 +59,11 @@ static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
     o.prompt = prompt;
     o.max_length = 9;
     test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_BF16, .prefix = "bert.", .older_names = 1});
-    assert_int_equal(aoei_model_open_plain(&a, ctx, dir, &o, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&a, test_model_context, dir, &o, NULL), 0);
     if (aoei_model_save(a, to, NULL, &err))
         fail_msg("%s", err.message);
     for (int pass = 0; pass < 2; pass++) {
-        if (aoe_model_open(&b, ctx, to, NULL, &err))
+        if (aoe_model_open(&b, test_model_context, to, NULL, &err))
             fail_msg("%s", err.message);
         same_weights(a, b);
         assert_string_equal(b->storage, "F32");
@@ -205,7 +192,7 @@ static void writes_config_and_record(void **state) {
     free(text);
     free(path);
     aoe_model *m;
-    assert_int_equal(aoei_model_open_plain(&m, ctx, to, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&m, test_model_context, to, NULL, NULL), 0);
     assert_true(json_equal(m->record, record));
     aoe_model_close(m);
     path = test_path(to, "README.md");
@@ -223,7 +210,7 @@ static void carries_the_pooler_along(void **state) {
     char *dir = test_dir_create(), *to = test_path(dir, "out");
     aoe_model *m, *view;
     test_model_write(dir, &(test_model_spec){.pooler = 1, .prefix = "bert.", .dtype = AOEI_ST_F16});
-    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_view(&view, m, m->weights, NULL), 0);
     assert_int_equal(aoei_model_save(view, to, NULL, NULL), 0);
     aoe_model_close(view);
@@ -297,8 +284,8 @@ static void replaces_an_older_model_whole(void **state) {
     assert_true(aoei_is_model_dir(old));
     resave(old, old, NULL, NULL); /* from its own mapped file */
     aoe_model *a, *b;
-    assert_int_equal(aoei_model_open_plain(&a, ctx, dir, NULL, NULL), 0);
-    assert_int_equal(aoei_model_open_plain(&b, ctx, old, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&a, test_model_context, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&b, test_model_context, old, NULL, NULL), 0);
     same_weights(a, b);
     aoe_model_close(a);
     aoe_model_close(b);
@@ -313,7 +300,7 @@ static void leaves_nothing_when_it_cannot_write(void **state) {
     aoe_error err;
     test_model_write(dir, NULL);
     size_t before = test_count_entries(dir);
-    assert_int_equal(aoei_model_open_plain(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_save(m, to, NULL, &err), AOE_EEXIST);
     FRAGMENT(err, "a file is in the way");
     assert_int_equal(test_count_entries(dir), before);
@@ -331,5 +318,5 @@ int main(void) {
         cmocka_unit_test(replaces_an_older_model_whole), cmocka_unit_test(leaves_nothing_when_it_cannot_write),
     };
     test_use_memory();
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
 }

@@ -338,34 +338,62 @@ static void refuses_other_dense_modules(void **state) {
     test_dir_remove(dir);
 }
 
-/* Options for pooling and normalisation, one or both, override values and nothing else: a module that would change the vectors
- * is refused all the same, and the length is the one the module files state. */
+#define NEW_TRANSFORMER MODULE(0, "", "sentence_transformers.base.modules.transformer.Transformer")
+#define NEW_POOLING     MODULE(1, "1_Pooling", "sentence_transformers.sentence_transformer.modules.pooling.Pooling")
+#define NEW_DENSE       MODULE(2, "2_Dense", "sentence_transformers.base.modules.dense.Dense")
+#define NEW_NORMALIZE   MODULE(2, "2_Normalize", "sentence_transformers.base.modules.normalize.Normalize")
+
+/* Every pair of --pooling and --[no-]normalize against modules in their old and new form. An option gives its own value and
+ * nothing else: other modules are judged, and the length is read, as without it. */
 static void options_do_not_hide_modules(void **state) {
     (void)state;
+    static const char *const plain[] = {"[" TRANSFORMER "," POOLING "," NORMALIZE "]",
+                                        "[" NEW_TRANSFORMER "," NEW_POOLING "," NEW_NORMALIZE "]"};
+    static const char *const dense[] = {"[" TRANSFORMER "," POOLING "," DENSE "]",
+                                        "[" NEW_TRANSFORMER "," NEW_POOLING "," NEW_DENSE "]"};
     char *dir = test_dir_create();
     aoei_settings s;
     aoe_error err;
-    aoe_model_options o;
-    aoe_model_options_defaults(&o);
-    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
-    put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"max\"}");
     put(dir, "2_Dense/config.json",
         "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
-    for (int normalize = -1; normalize < 2; normalize++) {
-        o.pooling = AOE_POOLING_CLS;
-        o.normalize = normalize;
-        assert_int_equal(read_dir(&s, dir, &o, &err), AOE_EUNSUPPORTED);
-        FRAGMENT(err, "this Dense module is not supported");
-    }
-    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "]");
     put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
-    for (int normalize = -1; normalize < 2; normalize++) {
-        o.pooling = AOE_POOLING_LAST_AVG;
-        o.normalize = normalize;
-        assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
-        check(&s, AOE_POOLING_LAST_AVG, "option", 9, "tokenizer_config.json", "", normalize > 0);
-        aoei_settings_free(&s);
-    }
+    for (int form = 0; form < 2; form++)
+        for (int pooling = 0; pooling < AOE_POOLING_COUNT; pooling++)
+            for (int normalize = -1; normalize < 2; normalize++) {
+                aoe_model_options o;
+                aoe_model_options_defaults(&o);
+                o.pooling = (aoe_pooling)pooling;
+                o.normalize = normalize;
+                put(dir, "modules.json", dense[form]);
+                assert_int_equal(read_dir(&s, dir, &o, &err), AOE_EUNSUPPORTED);
+                FRAGMENT(err, "2_Dense/config.json: this Dense module is not supported");
+                put(dir, "modules.json", plain[form]);
+                assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
+                check(&s, pooling ? (aoe_pooling)pooling : AOE_POOLING_LAST_MAX, pooling ? "option" : "1_Pooling/config.json",
+                      9, "tokenizer_config.json", "", normalize != 0);
+                aoei_settings_free(&s);
+            }
+    test_dir_remove(dir);
+}
+
+/* aoe.json with pooling and normalisation settles the vectors, with one of them it does not, and neither hides the length. */
+static void aoe_json_settles_the_modules(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoei_settings s;
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
+    put(dir, "1_Pooling/config.json", "{}");
+    put(dir, "2_Dense/config.json", "{}");
+    put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
+    put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"last-max\",\"normalize\":true}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_LAST_MAX, "aoe.json", 9, "tokenizer_config.json", "", 1);
+    aoei_settings_free(&s);
+    put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"last-max\"}");
+    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":null,\"normalize\":true}");
+    refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
     test_dir_remove(dir);
 }
 
@@ -449,6 +477,7 @@ int main(void) {
         cmocka_unit_test(refuses_modules_it_has_not),
         cmocka_unit_test(refuses_other_dense_modules),
         cmocka_unit_test(options_do_not_hide_modules),
+        cmocka_unit_test(aoe_json_settles_the_modules),
         cmocka_unit_test(reads_lengths_under_every_name),
         cmocka_unit_test(reads_prompts),
         cmocka_unit_test(tells_what_others_cannot_do),

@@ -16,20 +16,6 @@
 
 #define RADIANS 0.017453292519943295
 
-static char *dir;
-
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
 /* ------------------------------------------------------------ the encoder */
 
 typedef struct circle {
@@ -112,7 +98,7 @@ static void correlate(const double *degrees, const double *gold, size_t n, doubl
 }
 
 static void write_in(const char *folder, const char *name, const char *text) {
-    char *sub = test_path(dir, folder);
+    char *sub = test_path(test_dir, folder);
     assert_int_equal(aoei_make_dir(sub, NULL), 0);
     free(test_write_text(sub, name, text));
     free(sub);
@@ -138,7 +124,7 @@ static void test_folder_is_read(void **state) {
     write_good_folder("good");
     aoei_senteval s;
     aoe_error err = {0};
-    char *path = test_path(dir, "good");
+    char *path = test_path(test_dir, "good");
     if (aoei_senteval_load(&s, path, 0, &err))
         fail_msg("%s", err.message);
     assert_int_equal(s.n, 3);
@@ -162,13 +148,13 @@ static void test_folder_is_read(void **state) {
 static void expect_folder_error(const char *folder, int skip, const char *want) {
     aoei_senteval s;
     aoe_error err = {0};
-    char *path = test_path(dir, folder), relative[sizeof err.message] = "";
+    char *path = test_path(test_dir, folder), relative[sizeof err.message] = "";
     assert_int_equal(aoei_senteval_load(&s, path, skip, &err), AOE_EFORMAT);
     assert_int_equal(err.code, AOE_EFORMAT);
     assert_int_equal(s.n, 0);
     for (size_t i = 0, n = 0; err.message[i]; i++) { /* the message without the test's directory */
-        if (strncmp(err.message + i, dir, strlen(dir)) == 0)
-            i += strlen(dir) + 1;
+        if (strncmp(err.message + i, test_dir, strlen(test_dir)) == 0)
+            i += strlen(test_dir) + 1;
         relative[n++] = err.message[i];
     }
     assert_string_equal(relative, want);
@@ -213,7 +199,7 @@ static void test_folder_skips_bad_rows(void **state) {
     write_in("skip", "STS.input.x.txt", "1\t2\nno tab\n1\t2\n");
     write_in("skip", "STS.gs.x.txt", "bad\n2\n3\n");
     aoei_senteval s;
-    char *path = test_path(dir, "skip");
+    char *path = test_path(test_dir, "skip");
     assert_int_equal(aoei_senteval_load(&s, path, 1, NULL), 0);
     assert_int_equal(s.subset[0].bad, 2);
     assert_int_equal(aoe_pairs_count(s.subset[0].pairs), 1);
@@ -226,8 +212,9 @@ static void test_folder_skips_bad_rows(void **state) {
 static void test_run_of_tables_and_folders(void **state) {
     (void)state;
     write_good_folder("STS99-en-test");
-    char *table = test_write_text(dir, "t.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t50\tneutral\n0\t45\t4\n0\t\t2\n");
-    char *folder = test_path(dir, "STS99-en-test//");
+    char *table =
+        test_write_text(test_dir, "t.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t50\tneutral\n0\t45\t4\n0\t\t2\n");
+    char *folder = test_path(test_dir, "STS99-en-test//");
     const char *paths[] = {table, folder};
     circle c = {.specials = 2};
     aoei_sts_encoder e = encoder_of(&c);
@@ -259,8 +246,8 @@ static void test_run_of_tables_and_folders(void **state) {
 
 static void test_nothing_is_reported_before_all_is_read(void **state) {
     (void)state;
-    char *good = test_write_text(dir, "g.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n");
-    char *bad = test_write_text(dir, "b.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\tabc\n");
+    char *good = test_write_text(test_dir, "g.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n");
+    char *bad = test_write_text(test_dir, "b.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\tabc\n");
     const char *paths[] = {good, bad};
     circle c = {.specials = 2};
     aoei_sts_encoder e = encoder_of(&c);
@@ -281,8 +268,8 @@ static void test_nothing_is_reported_before_all_is_read(void **state) {
 
 static void test_texts_without_tokens(void **state) {
     (void)state;
-    char *good = test_write_text(dir, "g.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n");
-    char *empty = test_write_text(dir, "e.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t \t3\n");
+    char *good = test_write_text(test_dir, "g.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n");
+    char *empty = test_write_text(test_dir, "e.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t \t3\n");
     const char *paths[] = {good, empty};
     circle c = {.specials = 0};
     aoei_sts_encoder e = encoder_of(&c);
@@ -303,7 +290,7 @@ static void test_texts_without_tokens(void **state) {
 
 static void test_failure_names_the_line(void **state) {
     (void)state;
-    char *path = test_write_text(dir, "f.tsv", "text1\ttext2\tlabel\n10\t15\t5\n0\t80\t3\n80\t7\t3\n");
+    char *path = test_write_text(test_dir, "f.tsv", "text1\ttext2\tlabel\n10\t15\t5\n0\t80\t3\n80\t7\t3\n");
     const char *paths[] = {path};
     circle c = {.specials = 2, .poisoned = "80"};
     aoei_sts_encoder e = encoder_of(&c);
@@ -367,5 +354,5 @@ int main(void) {
         cmocka_unit_test(test_failure_names_the_line),
         cmocka_unit_test(test_pairs_windows_and_equal_texts),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
