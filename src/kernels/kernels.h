@@ -5,7 +5,8 @@
  *
  * Determinism: an output element of a product is ONE chain over k ascending,
  * fma(a, b, chain) (tier c: a * b + chain), starting from 0 or from the stored
- * value. Which instruction sequence makes an output row depends on the tier and
+ * value; in native bf16 (avx512bf16, amx) it is a chain of the instruction's sums of
+ * 2 or 32 products. Which instruction sequence makes an output row depends on the tier and
  * the row's own length only, never on the number of rows, so masks and tails
  * use the same instructions and the same order. docs/kernels.md: adding one.
  */
@@ -15,37 +16,75 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bf16.h"
 #include "base/compiler.h"
 #include "base/cpu.h"
 
-/* C[M,N] = A[M,K] B[K,N] on one thread. Strides in floats; C rows are contiguous and overlap no operand.
- * K = 0 is an empty chain. */
-typedef struct aoei_gemm_f32 {
-    size_t M, N, K;
-    const float *a; /* A[m][k] = a[m * a_row + k * a_col] */
-    size_t a_row, a_col;
-    const float *b; /* B[k][n] = b[k * b_row + n * b_col]; unused when packed */
-    size_t b_row, b_col;
-    const float *packed; /* B packed by gemm_f32_pack for this tier, or NULL */
-    float *c;            /* C[m][n] = c[m * c_row + n] */
-    size_t c_row;
-    int accumulate;    /* 1: the chain starts from the stored C */
-    const float *bias; /* [N] added once the chain is complete, or NULL */
-    float scale;       /* multiplies the complete chain before the bias; 1 for none; with accumulate it must be 1 */
-    float *gelu;       /* [M,N], second output gelu(C) with row stride gelu_row, or NULL; overlaps nothing */
-    size_t gelu_row;
-} aoei_gemm_f32;
+/* Types of elements. */
+typedef enum aoei_dtype { AOEI_F32, AOEI_BF16 } aoei_dtype;
 
-/* scratch: AOEI_GEMM_SCRATCH floats, 64-byte aligned, the caller's (one a thread). */
+static inline size_t aoei_dtype_size(aoei_dtype type) {
+    return type == AOEI_BF16 ? sizeof(aoei_bf16) : sizeof(float);
+}
+
+typedef enum aoei_activation {
+    AOEI_IDENTITY,
+    AOEI_GELU,     /* x Phi(x), exact erf */
+    AOEI_GELU_TANH /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+} aoei_activation;
+
+/* C[M,N] = epilogue(A[M,K] B[K,N]) on one thread. Op gemm_f32: all matrices float32. Op gemm_bf16: A and B bf16; C, and pre,
+ * gate and residual with it, bf16 or float32; sums float32. Strides in elements; rows of C, pre, gate and residual are
+ * contiguous; C and pre overlap nothing, but C may be gate or residual. K = 0 is an empty chain.
+ *
+ * With f = chain * scale + bias (each rounded in float32) and round() to C's type:
+ *     plain:               C = round(f + residual)
+ *     activation:          v = round(f), pre = v where wanted, C = round(activation(v) + residual)
+ *     gate (the backward): C = round(f * activation'(gate) + residual)
+ * Absent parts are left out. An accumulating product has none of them: scale 1, the rest absent. */
+typedef struct aoei_product {
+    size_t M, N, K;
+    const void *a; /* A[m][k] = a[m * a_row + k * a_col] */
+    size_t a_row, a_col;
+    const void *b; /* B[k][n] = b[k * b_row + n * b_col]; unused when packed */
+    size_t b_row, b_col;
+    const void *packed; /* B packed for this op and tier, or NULL */
+    void *c;            /* C[m][n] = c[m * c_row + n] */
+    size_t c_row;
+    aoei_dtype c_type;  /* gemm_f32: AOEI_F32 */
+    int accumulate;     /* 1: the chain starts from the stored C, which is float32 */
+    float scale;        /* 1 for none */
+    const float *bias;  /* [N] or NULL */
+    aoei_activation activation;
+    void *pre; /* [M,N] or NULL, of C's type */
+    size_t pre_row;
+    const void *gate; /* [M,N] or NULL, of C's type */
+    size_t gate_row;
+    const void *residual; /* [M,N] or NULL, of C's type */
+    size_t residual_row;
+} aoei_product;
+
+/* scratch: AOEI_GEMM_SCRATCH floats, 64-byte aligned, the caller's (one a thread). A bf16 C needs K <= AOEI_GEMM_K_MAX when
+ * B is not packed, because its chains cannot wait in C. */
 #define AOEI_GEMM_SCRATCH ((size_t)512 * 1024)
-typedef void aoei_gemm_f32_fn(const aoei_gemm_f32 *g, float *scratch);
-/* B packed: panels of P columns one after the other, each [K][P], the last padded; every tier's P divides
- * AOEI_GEMM_PANEL. So the packed form of the columns from n on (a multiple of AOEI_GEMM_PANEL) starts at packed + n * K. */
+#define AOEI_GEMM_K_MAX   ((size_t)8192)
+typedef void aoei_gemm_fn(const aoei_product *g, float *scratch);
+typedef aoei_gemm_fn aoei_gemm_f32_fn;
+typedef aoei_gemm_fn aoei_gemm_bf16_fn;
+/* B packed: panels of P columns one after the other, each over all K, the last padded; every tier's P divides
+ * AOEI_GEMM_PANEL. So the packed form of the columns from n on (a multiple of AOEI_GEMM_PANEL) starts packed_size(K, n)
+ * bytes into it, and a packed form's first columns are a packed form. */
 #define AOEI_GEMM_PANEL ((size_t)32)
-/* Floats that the packed form of B[K,N] takes. */
-typedef size_t aoei_gemm_f32_packed_size_fn(size_t K, size_t N);
-/* Packs the columns [n0, n1) of B[K,N] to their place in packed: n0 a multiple of AOEI_GEMM_PANEL, n1 too or N. */
-typedef void aoei_gemm_f32_pack_fn(float *packed, const float *b, size_t b_row, size_t b_col, size_t K, size_t n0, size_t n1);
+/* Bytes that the packed form of B[K,N] takes. */
+typedef size_t aoei_gemm_packed_size_fn(size_t K, size_t N);
+typedef aoei_gemm_packed_size_fn aoei_gemm_f32_packed_size_fn;
+typedef aoei_gemm_packed_size_fn aoei_gemm_bf16_packed_size_fn;
+/* Packs the columns [n0, n1) of B[K,N] to their place in packed: n0 a multiple of AOEI_GEMM_PANEL, n1 too or N. b is of type
+ * `type`: float32 for gemm_f32, either for gemm_bf16 (rounded). packed is 64-byte aligned. */
+typedef void aoei_gemm_pack_fn(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
+                               size_t n1);
+typedef aoei_gemm_pack_fn aoei_gemm_f32_pack_fn;
+typedef aoei_gemm_pack_fn aoei_gemm_bf16_pack_fn;
 
 /* y[rows,cols] = (x - mean) * rstd * gamma + beta, biased variance; stats[rows][2] = mean, rstd (NULL: not kept).
  * y may be x. Row strides in floats. */
@@ -58,12 +97,43 @@ typedef void aoei_layernorm_grad_f32_fn(float *dx, size_t dx_row, const float *d
  * The caller passes a slice of columns by offsetting the pointers. */
 typedef void aoei_layernorm_param_grad_f32_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const float *x,
                                               size_t x_row, const float *stats, size_t rows, size_t cols);
+/* The same for bf16 activations: x and y bf16, gradients and parameters float32; y rounded once. */
+typedef void aoei_layernorm_bf16_fn(aoei_bf16 *y, size_t y_row, float *stats, const aoei_bf16 *x, size_t x_row,
+                                    const float *gamma, const float *beta, float eps, size_t rows, size_t cols);
+typedef void aoei_layernorm_grad_bf16_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const aoei_bf16 *x,
+                                         size_t x_row, const float *stats, const float *gamma, size_t rows, size_t cols);
+typedef void aoei_layernorm_param_grad_bf16_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const aoei_bf16 *x,
+                                               size_t x_row, const float *stats, size_t rows, size_t cols);
+/* RMSNorm (Zhang and Sennrich 2019): y = x * rstd * gamma with rstd = 1 / sqrt(mean(x^2) + eps); stats[rows] = rstd (NULL:
+ * not kept). The gradients are as LayerNorm's. */
+typedef void aoei_rmsnorm_f32_fn(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
+                                 float eps, size_t rows, size_t cols);
+typedef void aoei_rmsnorm_grad_f32_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,
+                                      const float *stats, const float *gamma, size_t rows, size_t cols);
+typedef void aoei_rmsnorm_param_grad_f32_fn(float *dgamma, const float *dy, size_t dy_row, const float *x, size_t x_row,
+                                            const float *stats, size_t rows, size_t cols);
+typedef void aoei_rmsnorm_bf16_fn(aoei_bf16 *y, size_t y_row, float *stats, const aoei_bf16 *x, size_t x_row,
+                                  const float *gamma, float eps, size_t rows, size_t cols);
+typedef void aoei_rmsnorm_grad_bf16_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const aoei_bf16 *x,
+                                       size_t x_row, const float *stats, const float *gamma, size_t rows, size_t cols);
+typedef void aoei_rmsnorm_param_grad_bf16_fn(float *dgamma, const float *dy, size_t dy_row, const aoei_bf16 *x, size_t x_row,
+                                             const float *stats, size_t rows, size_t cols);
 /* sum[cols] += x[r][:] for r ascending. */
 typedef void aoei_column_sum_f32_fn(float *sum, const float *x, size_t x_row, size_t rows, size_t cols);
+typedef void aoei_column_sum_bf16_fn(float *sum, const aoei_bf16 *x, size_t x_row, size_t rows, size_t cols);
+/* y = x rounded to bf16, or widened from it. */
+typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
+typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
 /* y = x * Phi(x) with the exact erf; y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 /* dx = dy * d gelu(x); dx may be dy. */
 typedef void aoei_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+/* y = gelu(x) in float32, rounded; y may be x. */
+typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
+/* The tanh form of GELU, and its gradient. */
+typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
+typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
 /* y = a + b; y may be a or b. */
 typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
 
@@ -78,6 +148,11 @@ typedef struct aoei_dropout_row {
 } aoei_dropout_row;
 typedef void aoei_dropout_f32_fn(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n);
 
+/* The same masks. dropout_bf16: all bf16, the sum rounded once. dropout_to_bf16: x float32, no residual, y bf16. */
+typedef void aoei_dropout_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d,
+                                  size_t n);
+typedef void aoei_dropout_to_bf16_fn(aoei_bf16 *y, const float *x, const aoei_dropout_row *d, size_t n);
+
 /* p[n] = softmax(s[n]); p may be s. Maximum subtracted; the sum is formed in a fixed order that depends on n alone. */
 typedef void aoei_softmax_f32_fn(float *p, const float *s, size_t n);
 /* ds = p * (dp - sum(p dp)) * scale; ds may be dp. */
@@ -91,7 +166,8 @@ typedef struct aoei_adamw_f32 {
     float beta1, beta2, eps, step_size, sqrt_bias2, grad_scale;
     float one_minus_beta1, one_minus_beta2; /* rounded from double: 1 - 0.999f is off by 1e-5 */
 } aoei_adamw_f32;
-typedef void aoei_adamw_f32_fn(float *w, const float *grad, float *m, float *v, const aoei_adamw_f32 *a, size_t n);
+/* grad is 0 afterwards: the pass has it in cache, and the next step starts from there. */
+typedef void aoei_adamw_f32_fn(float *w, float *grad, float *m, float *v, const aoei_adamw_f32 *a, size_t n);
 /* Sum of x^2 in double, in an order that depends on n alone. */
 typedef double aoei_sum_squares_f32_fn(const float *x, size_t n);
 
