@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * BERT (Devlin et al. 2019): its keys in config.json and its tensor names.
  * Learned absolute positions, token types, LayerNorm after each residual sum,
- * GELU. What a configuration can ask for beyond that is refused by name.
+ * GELU in either form. What a configuration can ask for beyond that is refused by name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +21,25 @@ static int need_value(const json_t *config, const char *key, const char *value, 
     return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s \"%s\" is not supported (supported: %s)", file, key, v, value);
 }
 
+/* The names of the two forms of GELU in transformers' table (activations.py). */
+static const struct {
+    const char *name;
+    aoei_activation activation;
+} activations[] = {{"gelu", AOEI_GELU}, {"gelu_new", AOEI_GELU_TANH}, {"gelu_pytorch_tanh", AOEI_GELU_TANH}};
+
+static int read_activation(aoei_activation *out, const json_t *config, const char *file, aoe_error *err) {
+    const char *v = activations[0].name;
+    const int rc = aoei_json_string(config, "hidden_act", &v, NULL, file, err);
+    for (size_t i = 0; !rc && i < sizeof activations / sizeof *activations; i++)
+        if (!strcmp(v, activations[i].name)) {
+            *out = activations[i].activation;
+            return 0;
+        }
+    return rc ? rc
+              : aoei_fail(err, AOE_EUNSUPPORTED,
+                          "%s: hidden_act \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)", file, v);
+}
+
 static int refuse_true(const json_t *config, const char *key, const char *file, aoe_error *err) {
     int v = 0, rc = aoei_json_bool(config, key, &v, file, err);
     if (rc || !v)
@@ -33,7 +52,7 @@ static int read_bert(aoei_encoder_config *c, const json_t *config, const char *f
     c->token_types = 2;
     c->norm_eps = 1e-12;
     c->hidden_dropout = c->attention_dropout = 0.1;
-    if ((rc = need_value(config, "hidden_act", "gelu", file, err)) ||
+    if ((rc = read_activation(&c->activation, config, file, err)) ||
         (rc = need_value(config, "position_embedding_type", "absolute", file, err)) ||
         (rc = refuse_true(config, "is_decoder", file, err)) || (rc = refuse_true(config, "add_cross_attention", file, err)))
         return rc;
@@ -52,13 +71,14 @@ static int read_bert(aoei_encoder_config *c, const json_t *config, const char *f
 }
 
 static int write_bert(const aoei_encoder_config *c, json_t *config) {
-    json_t *keys = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:f, s:f, s:s}", "model_type", "bert", "hidden_size",
-        (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads, "intermediate_size", (json_int_t)c->intermediate,
-        "num_hidden_layers", (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab, "max_position_embeddings",
-        (json_int_t)c->positions, "type_vocab_size", (json_int_t)c->token_types, "layer_norm_eps", c->norm_eps, "pad_token_id",
-        (json_int_t)0, "hidden_act", "gelu", "hidden_dropout_prob", c->hidden_dropout, "attention_probs_dropout_prob",
-        c->attention_dropout, "initializer_range", 0.02, "position_embedding_type", "absolute");
+    json_t *keys = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:f, s:f, s:s}", "model_type",
+                             "bert", "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads,
+                             "intermediate_size", (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers,
+                             "vocab_size", (json_int_t)c->vocab, "max_position_embeddings", (json_int_t)c->positions,
+                             "type_vocab_size", (json_int_t)c->token_types, "layer_norm_eps", c->norm_eps, "pad_token_id",
+                             (json_int_t)0, "hidden_act", c->activation == AOEI_GELU_TANH ? "gelu_new" : "gelu",
+                             "hidden_dropout_prob", c->hidden_dropout, "attention_probs_dropout_prob", c->attention_dropout,
+                             "initializer_range", 0.02, "position_embedding_type", "absolute");
     int rc = keys ? json_object_update(config, keys) : -1;
     json_decref(keys);
     return rc ? AOE_ENOMEM : 0;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "nn/tensor.h"
 
 typedef struct aoei_arch aoei_arch;
 
@@ -17,12 +18,13 @@ typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* static */
     size_t hidden;         /* D */
     size_t layers;
-    size_t heads;           /* H; D = H * head_dim */
-    size_t intermediate;    /* feed-forward width */
-    size_t vocab;           /* V */
-    size_t positions;       /* rows of the position table */
-    size_t position_offset; /* added to a token's position (RoBERTa: pad id + 1) */
-    size_t token_types;     /* rows of the token-type table; 0: none */
+    size_t heads;               /* H; D = H * head_dim */
+    size_t intermediate;        /* feed-forward width */
+    size_t vocab;               /* V */
+    size_t positions;           /* rows of the position table */
+    size_t position_offset;     /* added to a token's position (RoBERTa: pad id + 1) */
+    size_t token_types;         /* rows of the token-type table; 0: none */
+    aoei_activation activation; /* of the feed-forward layer */
     double norm_eps;
     double hidden_dropout;    /* on the embedding output, the attention output and the feed-forward output */
     double attention_dropout; /* on attention probabilities */

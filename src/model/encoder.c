@@ -7,8 +7,9 @@
  *   mid    = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
  *   out    = norm2(mid + dropout(down(gelu(up(mid)))))
  *
- * In training every layer keeps its activations; in inference all layers share
- * one set, and `out` doubles as the next layer's input.
+ * In training every layer keeps its activations, or with recomputation its output
+ * alone; in inference all layers share one set, and `out` doubles as the next
+ * layer's input. Without dropout the residual sums are made in the products' store.
  */
 #include "model/encoder.h"
 
@@ -34,50 +35,77 @@ static aoei_attention attention_of(const aoei_encoder_config *c) {
     return a;
 }
 
-static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n, int training) {
-    l->qkv = aoei_tensor_take(arena, n, 3 * c->hidden);
-    l->heads = aoei_tensor_take(arena, n, c->hidden);
-    l->sum1 = aoei_tensor_take(arena, n, c->hidden);
-    l->stats1 = training ? aoei_tensor_take(arena, n, 2) : no_tensor();
-    l->mid = training ? aoei_tensor_take(arena, n, c->hidden) : l->sum1;
-    l->up = aoei_tensor_take(arena, n, c->intermediate);
-    l->act = aoei_tensor_take(arena, n, c->intermediate);
-    l->out = aoei_tensor_take(arena, n, c->hidden);
-    l->sum2 = training ? aoei_tensor_take(arena, n, c->hidden) : l->out;
-    l->stats2 = training ? aoei_tensor_take(arena, n, 2) : no_tensor();
+/* A layer's activations but for `out`. In inference sums are normalised in place, and sum2 is the memory of `out`. */
+static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
+                         aoei_encoder_mode mode) {
+    memset(l, 0, sizeof *l);
+    l->qkv = aoei_tensor_take_typed(arena, mode.type, n, 3 * c->hidden);
+    l->heads = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
+    l->sum1 = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
+    l->mid = l->sum1;
+    if (!mode.training)
+        return;
+    l->stats1 = aoei_tensor_take(arena, n, 2);
+    l->mid = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
+    l->up = aoei_tensor_take_typed(arena, mode.type, n, c->intermediate);
+    l->sum2 = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
+    l->stats2 = aoei_tensor_take(arena, n, 2);
+}
+
+static void layers_layout(aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena, size_t n) {
+    const int own = s->mode.training && !s->mode.recompute;
+    s->layers = aoei_arena_take_array(arena, c->layers, sizeof *s->layers);
+    aoei_layer_state layer;
+    aoei_tensor out = {0};
+    for (size_t l = 0; l < c->layers; l++) {
+        if (own || l == 0)
+            layer_layout(&layer, c, arena, n, s->mode);
+        if (s->mode.training || l == 0)
+            out = aoei_tensor_take_typed(arena, s->mode.type, n, c->hidden);
+        layer.out = out;
+        if (!s->mode.training)
+            layer.sum2 = out;
+        if (s->layers)
+            s->layers[l] = layer;
+    }
+}
+
+/* What only backward needs. */
+static void gradients_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
+                             size_t n) {
+    const aoei_dtype type = s->mode.type;
+    const size_t D = c->hidden, I = c->intermediate;
+    s->embed_sum = aoei_tensor_take_typed(arena, type, n, D);
+    s->embed_stats = aoei_tensor_take(arena, n, 2);
+    s->grad_a = aoei_tensor_take(arena, n, D);
+    s->grad_b = aoei_tensor_take_typed(arena, type, n, D);
+    s->grad_heads = aoei_tensor_take_typed(arena, type, n, D);
+    s->grad_first = aoei_tensor_take(arena, n, D);
+    const size_t square = aoei_linear_room(ctx, type, n, D, D), up = aoei_linear_room(ctx, type, n, I, D),
+                 down = aoei_linear_room(ctx, type, n, D, I);
+    const size_t most = up > down ? up : down;
+    s->room = aoei_room_take(arena, most > square ? most : square);
 }
 
 int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                        size_t n_tokens, size_t n_texts, size_t longest, int training, aoe_error *err) {
+                        size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode, aoe_error *err) {
     memset(s, 0, sizeof *s);
     s->n_tokens = n_tokens;
     s->n_texts = n_texts;
     s->longest = longest;
-    s->training = training;
-    s->first = aoei_tensor_take(arena, n_tokens, c->hidden);
-    s->layers = aoei_arena_take_array(arena, c->layers, sizeof *s->layers);
-    aoei_layer_state shared;
-    for (size_t l = 0; l < c->layers; l++) {
-        if (training || l == 0)
-            layer_layout(&shared, c, arena, n_tokens, training);
-        if (s->layers)
-            s->layers[l] = shared;
-    }
+    s->mode = mode;
+    s->first = aoei_tensor_take_typed(arena, mode.type, n_tokens, c->hidden);
+    layers_layout(s, c, arena, n_tokens);
+    const size_t wide = c->intermediate > 3 * c->hidden || !mode.training ? c->intermediate : 3 * c->hidden;
+    s->wide = aoei_tensor_take_typed(arena, mode.type, n_tokens, wide);
     const aoei_attention a = attention_of(c);
-    s->scratch = aoei_tensor_take(arena, 1, aoei_attention_scratch(ctx, &a, longest));
-    if (training) {
-        const size_t wide = c->intermediate > 3 * c->hidden ? c->intermediate : 3 * c->hidden;
-        s->embed_sum = aoei_tensor_take(arena, n_tokens, c->hidden);
-        s->embed_stats = aoei_tensor_take(arena, n_tokens, 2);
-        s->grad_a = aoei_tensor_take(arena, n_tokens, c->hidden);
-        s->grad_b = aoei_tensor_take(arena, n_tokens, c->hidden);
-        s->grad_heads = aoei_tensor_take(arena, n_tokens, c->hidden);
-        s->grad_wide = aoei_tensor_take(arena, n_tokens, wide);
-        s->grad_first = aoei_tensor_take(arena, n_tokens, c->hidden);
-    }
+    s->scratch = aoei_room_take(arena, aoei_attention_scratch(ctx, &a, mode.type, longest));
+    if (mode.training)
+        gradients_layout(s, ctx, c, arena, n_tokens);
     if (arena->overflow)
         return aoei_fail(err, AOE_ENOMEM,
-                         "activations of %zu tokens do not fit in memory; use a smaller --batch-tokens or --batch-size",
+                         "activations of %zu tokens do not fit in memory; use a smaller --batch-tokens, --batch-size or "
+                         "--cache-chunk",
                          n_tokens);
     return AOE_OK;
 }
@@ -109,8 +137,7 @@ static aoei_layer_state layer_rows(const aoei_layer_state *l, size_t n) {
     v.sum1 = aoei_tensor_rows(l->sum1, 0, n);
     v.stats1 = l->stats1.rows ? aoei_tensor_rows(l->stats1, 0, n) : l->stats1;
     v.mid = aoei_tensor_rows(l->mid, 0, n);
-    v.up = aoei_tensor_rows(l->up, 0, n);
-    v.act = aoei_tensor_rows(l->act, 0, n);
+    v.up = l->up.rows ? aoei_tensor_rows(l->up, 0, n) : l->up;
     v.sum2 = aoei_tensor_rows(l->sum2, 0, n);
     v.stats2 = l->stats2.rows ? aoei_tensor_rows(l->stats2, 0, n) : l->stats2;
     v.out = aoei_tensor_rows(l->out, 0, n);
@@ -121,8 +148,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
                               const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     const size_t n = batch->n_tokens;
     const aoei_tensor first = aoei_tensor_rows(s->first, 0, n);
-    const aoei_tensor sum = s->training ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
-    const aoei_tensor stats = s->training ? aoei_tensor_rows(s->embed_stats, 0, n) : no_tensor();
+    const aoei_tensor sum = s->mode.training ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
+    const aoei_tensor stats = s->mode.training ? aoei_tensor_rows(s->embed_stats, 0, n) : no_tensor();
     aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
     aoei_layernorm_forward(ctx, first, stats, sum, w[AOEI_W_EMBED_NORM], w[AOEI_W_EMBED_NORM_BIAS], c->norm_eps);
     if (drop) {
@@ -131,31 +158,49 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     }
 }
 
+/* sum = residual + dropout(x w^T + b) */
+static void project_and_add(const aoe_context *ctx, aoei_tensor sum, aoei_tensor x, aoei_tensor w, aoei_tensor b,
+                            aoei_tensor residual, aoei_tensor room, const aoei_batch *batch, const aoei_dropout *drop) {
+    aoei_linear_epilogue e;
+    memset(&e, 0, sizeof e);
+    e.room = room;
+    if (drop->p == 0)
+        e.residual = residual;
+    aoei_linear_forward(ctx, sum, x, w, b, &e);
+    if (drop->p > 0)
+        aoei_dropout_add(ctx, sum, sum, residual, batch, drop);
+}
+
 static void layer_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
-                          const aoei_layer_state *l, aoei_tensor x, aoei_tensor scratch, const aoei_encoder_dropout *drop,
-                          size_t layer) {
+                          const aoei_encoder_state *s, const aoei_layer_state *l, aoei_tensor x,
+                          const aoei_encoder_dropout *drop, size_t layer) {
     const size_t D = c->hidden;
+    const double p = drop ? drop->hidden : 0;
     const aoei_attention a = layer_attention(c, drop, layer);
     const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, D), k = aoei_tensor_cols(l->qkv, D, D),
                       v = aoei_tensor_cols(l->qkv, 2 * D, D);
-    aoei_linear_forward(ctx, q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS]);
-    aoei_linear_forward(ctx, k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS]);
-    aoei_linear_forward(ctx, v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS]);
-    aoei_attention_forward(ctx, l->heads, q, k, v, batch, &a, scratch);
-    aoei_linear_forward(ctx, l->sum1, l->heads, w[AOEI_LW_O], w[AOEI_LW_O_BIAS]);
-    const double p = drop ? drop->hidden : 0;
+    aoei_linear_epilogue plain, up;
+    memset(&plain, 0, sizeof plain);
+    plain.room = s->room;
+    aoei_linear_forward(ctx, q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS], &plain);
+    aoei_linear_forward(ctx, k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], &plain);
+    aoei_linear_forward(ctx, v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS], &plain);
+    aoei_attention_forward(ctx, l->heads, q, k, v, batch, &a, s->scratch);
     const aoei_dropout d1 = site_dropout(drop, p, aoei_site(layer, AOEI_SITE_ATTENTION_OUTPUT));
-    aoei_dropout_add(ctx, l->sum1, l->sum1, x, batch, &d1);
+    project_and_add(ctx, l->sum1, l->heads, w[AOEI_LW_O], w[AOEI_LW_O_BIAS], x, s->room, batch, &d1);
     aoei_layernorm_forward(ctx, l->mid, l->stats1, l->sum1, w[AOEI_LW_NORM1], w[AOEI_LW_NORM1_BIAS], c->norm_eps);
-    aoei_linear_gelu_forward(ctx, l->act, l->up, l->mid, w[AOEI_LW_UP], w[AOEI_LW_UP_BIAS]);
-    aoei_linear_forward(ctx, l->sum2, l->act, w[AOEI_LW_DOWN], w[AOEI_LW_DOWN_BIAS]);
+    up = plain;
+    up.activation = c->activation;
+    up.pre = l->up;
+    const aoei_tensor act = aoei_tensor_slice(s->wide, 0, batch->n_tokens, c->intermediate);
+    aoei_linear_forward(ctx, act, l->mid, w[AOEI_LW_UP], w[AOEI_LW_UP_BIAS], &up);
     const aoei_dropout d2 = site_dropout(drop, p, aoei_site(layer, AOEI_SITE_FFN_OUTPUT));
-    aoei_dropout_add(ctx, l->sum2, l->sum2, l->mid, batch, &d2);
+    project_and_add(ctx, l->sum2, act, w[AOEI_LW_DOWN], w[AOEI_LW_DOWN_BIAS], l->mid, s->room, batch, &d2);
     aoei_layernorm_forward(ctx, l->out, l->stats2, l->sum2, w[AOEI_LW_NORM2], w[AOEI_LW_NORM2_BIAS], c->norm_eps);
 }
 
 aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens) {
-    assert(layer == 0 || s->training || layer == c->layers);
+    assert(layer == 0 || s->mode.training || layer == c->layers);
     return aoei_tensor_rows(layer == 0 ? s->first : s->layers[layer - 1].out, 0, n_tokens);
 }
 
@@ -167,7 +212,7 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
     aoei_tensor x = aoei_tensor_rows(s->first, 0, n);
     for (size_t l = 0; l < c->layers; l++) {
         const aoei_layer_state v = layer_rows(&s->layers[l], n);
-        layer_forward(ctx, c, w + aoei_layer_slot(l, 0), batch, &v, x, s->scratch, drop, l);
+        layer_forward(ctx, c, w + aoei_layer_slot(l, 0), batch, s, &v, x, drop, l);
         x = v.out;
     }
     return x;
@@ -181,53 +226,84 @@ aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens
     return aoei_tensor_rows(s->grad_first, 0, n_tokens);
 }
 
-/* The gradient behind a dropout: d itself when the site is off, else the masked copy in `room`. */
+/* The gradient behind a dropout as an operand: d itself when the site is off and nothing is to be rounded, else in `room`. */
 static aoei_tensor through_dropout(const aoe_context *ctx, aoei_tensor room, aoei_tensor d, const aoei_batch *batch,
                                    const aoei_dropout *drop) {
-    if (drop->p == 0)
+    if (drop->p == 0 && room.type == d.type)
         return d;
     aoei_dropout_add(ctx, room, d, no_tensor(), batch, drop);
     return room;
 }
 
-/* On entry d is the gradient of the layer's output, on return that of its input x. */
+/* Gradients of one linear layer of weights g (weight and bias): dx as asked for by the caller. */
+static aoei_linear_grads linear_grads(const aoei_encoder_state *s, const aoei_tensor *g, aoei_tensor dx, int accumulate) {
+    aoei_linear_grads l;
+    memset(&l, 0, sizeof l);
+    l.dx = dx;
+    l.accumulate = accumulate;
+    l.dw = g[0];
+    l.db = g[1];
+    l.room = s->room;
+    return l;
+}
+
+/* On entry d is the gradient of the feed-forward sum's norm, on return that of `mid`. */
+static void feed_forward_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                                  const aoei_tensor *g, const aoei_batch *batch, const aoei_encoder_state *s,
+                                  const aoei_layer_state *l, aoei_tensor d, const aoei_dropout *drop) {
+    const size_t n = batch->n_tokens;
+    const aoei_tensor act = aoei_tensor_slice(s->wide, 0, n, c->intermediate); /* then its gradient */
+    aoei_layernorm_backward(ctx, d, g[AOEI_LW_NORM2], g[AOEI_LW_NORM2_BIAS], d, l->sum2, l->stats2, w[AOEI_LW_NORM2]);
+    const aoei_tensor ddown = through_dropout(ctx, aoei_tensor_rows(s->grad_b, 0, n), d, batch, drop);
+    aoei_activation_forward(ctx, act, l->up, c->activation);
+    aoei_linear_grads down = linear_grads(s, g + AOEI_LW_DOWN, act, 0);
+    down.activation = c->activation;
+    down.gate = l->up;
+    aoei_linear_backward(ctx, &down, ddown, act, w[AOEI_LW_DOWN]);
+    const aoei_linear_grads up = linear_grads(s, g + AOEI_LW_UP, d, 1);
+    aoei_linear_backward(ctx, &up, act, l->mid, w[AOEI_LW_UP]);
+}
+
+/* On entry d is the gradient of `mid`, on return that of the layer's input x. */
+static void attention_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *g,
+                               const aoei_batch *batch, const aoei_encoder_state *s, const aoei_layer_state *l, aoei_tensor x,
+                               aoei_tensor d, const aoei_dropout *drop, const aoei_attention *a) {
+    const size_t n = batch->n_tokens, D = c->hidden;
+    const aoei_tensor dheads = aoei_tensor_rows(s->grad_heads, 0, n), dqkv = aoei_tensor_slice(s->wide, 0, n, 3 * D);
+    aoei_layernorm_backward(ctx, d, g[AOEI_LW_NORM1], g[AOEI_LW_NORM1_BIAS], d, l->sum1, l->stats1, w[AOEI_LW_NORM1]);
+    const aoei_tensor dproj = through_dropout(ctx, aoei_tensor_rows(s->grad_b, 0, n), d, batch, drop);
+    const aoei_linear_grads o = linear_grads(s, g + AOEI_LW_O, dheads, 0);
+    aoei_linear_backward(ctx, &o, dproj, l->heads, w[AOEI_LW_O]);
+    aoei_attention_backward(ctx, aoei_tensor_cols(dqkv, 0, D), aoei_tensor_cols(dqkv, D, D), aoei_tensor_cols(dqkv, 2 * D, D),
+                            dheads, aoei_tensor_cols(l->qkv, 0, D), aoei_tensor_cols(l->qkv, D, D),
+                            aoei_tensor_cols(l->qkv, 2 * D, D), batch, a, s->scratch);
+    static const size_t slots[] = {AOEI_LW_Q, AOEI_LW_K, AOEI_LW_V};
+    for (size_t i = 0; i < 3; i++) {
+        const aoei_linear_grads in = linear_grads(s, g + slots[i], d, 1);
+        aoei_linear_backward(ctx, &in, aoei_tensor_cols(dqkv, i * D, D), x, w[slots[i]]);
+    }
+}
+
+/* On entry d (grad_a) is the gradient of the layer's output, on return that of its input x. */
 static void layer_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *g,
                            const aoei_batch *batch, const aoei_encoder_state *s, const aoei_layer_state *l, aoei_tensor x,
                            const aoei_encoder_dropout *drop, size_t layer) {
-    const size_t n = batch->n_tokens, D = c->hidden;
-    const aoei_tensor d = aoei_tensor_rows(s->grad_a, 0, n), room = aoei_tensor_rows(s->grad_b, 0, n);
-    const aoei_tensor dact = aoei_tensor_slice(s->grad_wide, 0, n, c->intermediate);
-    const aoei_tensor dheads = aoei_tensor_rows(s->grad_heads, 0, n);
-    const aoei_tensor dqkv = aoei_tensor_slice(s->grad_wide, 0, n, 3 * D);
+    const aoei_tensor d = aoei_tensor_rows(s->grad_a, 0, batch->n_tokens);
     const double p = drop ? drop->hidden : 0;
-
-    aoei_layernorm_backward(ctx, d, g[AOEI_LW_NORM2], g[AOEI_LW_NORM2_BIAS], d, l->sum2, l->stats2, w[AOEI_LW_NORM2]);
+    if (s->mode.recompute)
+        layer_forward(ctx, c, w, batch, s, l, x, drop, layer);
     const aoei_dropout d2 = site_dropout(drop, p, aoei_site(layer, AOEI_SITE_FFN_OUTPUT));
-    const aoei_tensor ddown = through_dropout(ctx, room, d, batch, &d2);
-    aoei_linear_backward(ctx, dact, 0, g[AOEI_LW_DOWN], g[AOEI_LW_DOWN_BIAS], ddown, l->act, w[AOEI_LW_DOWN]);
-    aoei_gelu_backward(ctx, dact, dact, l->up);
-    aoei_linear_backward(ctx, d, 1, g[AOEI_LW_UP], g[AOEI_LW_UP_BIAS], dact, l->mid, w[AOEI_LW_UP]);
-
-    aoei_layernorm_backward(ctx, d, g[AOEI_LW_NORM1], g[AOEI_LW_NORM1_BIAS], d, l->sum1, l->stats1, w[AOEI_LW_NORM1]);
+    feed_forward_backward(ctx, c, w, g, batch, s, l, d, &d2);
     const aoei_dropout d1 = site_dropout(drop, p, aoei_site(layer, AOEI_SITE_ATTENTION_OUTPUT));
-    const aoei_tensor dproj = through_dropout(ctx, room, d, batch, &d1);
-    aoei_linear_backward(ctx, dheads, 0, g[AOEI_LW_O], g[AOEI_LW_O_BIAS], dproj, l->heads, w[AOEI_LW_O]);
     const aoei_attention a = layer_attention(c, drop, layer);
-    const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, D), k = aoei_tensor_cols(l->qkv, D, D),
-                      v = aoei_tensor_cols(l->qkv, 2 * D, D);
-    const aoei_tensor dq = aoei_tensor_cols(dqkv, 0, D), dk = aoei_tensor_cols(dqkv, D, D),
-                      dv = aoei_tensor_cols(dqkv, 2 * D, D);
-    aoei_attention_backward(ctx, dq, dk, dv, dheads, q, k, v, batch, &a, s->scratch);
-    aoei_linear_backward(ctx, d, 1, g[AOEI_LW_Q], g[AOEI_LW_Q_BIAS], dq, x, w[AOEI_LW_Q]);
-    aoei_linear_backward(ctx, d, 1, g[AOEI_LW_K], g[AOEI_LW_K_BIAS], dk, x, w[AOEI_LW_K]);
-    aoei_linear_backward(ctx, d, 1, g[AOEI_LW_V], g[AOEI_LW_V_BIAS], dv, x, w[AOEI_LW_V]);
+    attention_backward(ctx, c, w, g, batch, s, l, x, d, &d1, &a);
 }
 
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                            const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
     const aoei_tensor d = aoei_tensor_rows(s->grad_a, 0, n);
-    assert(s->training);
+    assert(s->mode.training);
     for (size_t l = c->layers; l-- > 0;) {
         const aoei_layer_state v = layer_rows(&s->layers[l], n);
         const size_t slot = aoei_layer_slot(l, 0);

@@ -9,38 +9,47 @@
 #include "model/config.h"
 #include "nn/nn.h"
 
-/* Activations of one layer that backward needs. */
+/* How an encoder runs: what is laid out depends on it. */
+typedef struct aoei_encoder_mode {
+    aoei_dtype type; /* of activations and of the products' operands; statistics and gradients of weights are float32 */
+    int training;    /* 1: backward will follow */
+    int recompute;   /* training: layers keep their output alone, and backward runs each layer's forward again */
+} aoei_encoder_mode;
+
+/* Activations of one layer that backward needs. What follows the activation is not among them: backward computes it again
+ * from `up`. */
 typedef struct aoei_layer_state {
     aoei_tensor qkv;    /* [N, 3D] */
     aoei_tensor heads;  /* [N, D] attention output before its projection */
     aoei_tensor sum1;   /* [N, D] input of norm 1 */
-    aoei_tensor stats1; /* [N, 2] */
+    aoei_tensor stats1; /* [N, 2] float32 */
     aoei_tensor mid;    /* [N, D] output of norm 1 */
-    aoei_tensor up;     /* [N, I] before GELU */
-    aoei_tensor act;    /* [N, I] after GELU */
+    aoei_tensor up;     /* [N, I] before the activation (training) */
     aoei_tensor sum2;   /* [N, D] input of norm 2 */
-    aoei_tensor stats2; /* [N, 2] */
+    aoei_tensor stats2; /* [N, 2] float32 */
     aoei_tensor out;    /* [N, D] output of norm 2 */
 } aoei_layer_state;
 
 typedef struct aoei_encoder_state {
     size_t n_tokens, n_texts, longest; /* what it was laid out for: upper bounds */
-    int training;                      /* 1: every layer has its own activations */
-    aoei_tensor embed_sum;             /* [N, D] input of the embedding norm (training) */
-    aoei_tensor embed_stats;           /* [N, 2] (training) */
-    aoei_tensor first;                 /* [N, D] embedding output, after dropout: layer 0 of golden cases */
-    aoei_layer_state *layers;          /* [layers], in the arena */
-    aoei_tensor scratch;               /* attention */
-    aoei_tensor grad_a, grad_b;        /* [N, D] gradient flowing down; its copy behind a dropout (training) */
-    aoei_tensor grad_heads;            /* [N, D] (training) */
-    aoei_tensor grad_wide;             /* [N, max(I, 3D)] (training) */
-    aoei_tensor grad_first;            /* [N, D] gradient of the embedding output from pooling (training) */
+    aoei_encoder_mode mode;
+    aoei_tensor embed_sum;    /* [N, D] input of the embedding norm (training) */
+    aoei_tensor embed_stats;  /* [N, 2] float32 (training) */
+    aoei_tensor first;        /* [N, D] embedding output, after dropout: layer 0 of golden cases */
+    aoei_layer_state *layers; /* [layers], in the arena */
+    aoei_tensor wide;         /* [N, max(I, 3D)] of all layers in turn: after the activation; in backward gradients, too */
+    aoei_tensor scratch;      /* attention */
+    aoei_tensor room;         /* packing room of the linear layers (training) */
+    aoei_tensor grad_a;       /* [N, D] float32 gradient flowing down (training) */
+    aoei_tensor grad_b;       /* [N, D] what of it meets a product: behind a dropout, or rounded (training) */
+    aoei_tensor grad_heads;   /* [N, D] (training) */
+    aoei_tensor grad_first;   /* [N, D] float32 gradient of the embedding output from pooling (training) */
 } aoei_encoder_state;
 
 /* Lays the state out in `arena` (a measuring one plans). Bytes depend on the configuration, the bounds and the number of
  * threads. */
 int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                        size_t n_tokens, size_t n_texts, size_t longest, int training, aoe_error *err);
+                        size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode, aoe_error *err);
 
 /* Dropout of one optimiser step; NULL in forward and backward: none. */
 typedef struct aoei_encoder_dropout {

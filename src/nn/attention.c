@@ -3,6 +3,9 @@
  * head) a task, with the probabilities of a block of ROWS queries in memory at a time.
  * Scratch therefore grows with ROWS times the longest text; backward recomputes.
  *
+ * In bf16 the products take bf16 operands; scores, softmax and their gradients are float32
+ * and rounded where they become an operand; dk and dv are summed in float32.
+ *
  * Order: queries of a head ascend block by block and heads of a group ascend, so every
  * element of dk and dv is one chain over (head, query). A text's result depends on the
  * text alone. Causal rows end at their own token: softmax sees exactly those entries.
@@ -20,9 +23,10 @@ typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
     const aoei_batch *batch;
+    aoei_dtype type;          /* of all tensors */
     aoei_tensor q, k, v, out; /* backward: out = dout */
     aoei_tensor dq, dk, dv;   /* backward only */
-    float *scratch;           /* [threads, worker_scratch] */
+    unsigned char *scratch;   /* [threads, worker_scratch] bytes */
     size_t chunks;            /* forward tasks of the longest text and one head */
 } attention_job;
 
@@ -34,36 +38,48 @@ typedef struct head_work {
     aoei_dropout_row drop;   /* counter[1] is the query's */
     float *p, *dropped, *ds; /* [ROWS, ld] probabilities, after dropout, their gradient */
     size_t ld;
-    float *packed_k, *packed_v; /* k^T and v^T, packed as right-hand sides [d, T] */
+    aoei_bf16 *operand;        /* [ROWS, ld] bf16: what of them meets a tensor */
+    float *dk, *dv;            /* [T, d] bf16: the sums */
+    void *packed_k, *packed_v; /* k^T and v^T, packed as right-hand sides [d, T] */
     float *gemm_scratch;
 } head_work;
+
+/* Bytes of the parts of a worker's scratch, for texts of up to T tokens. */
+typedef struct scratch_sizes {
+    size_t block, operand, sums, packed; /* 3 blocks, 1 operand, 2 sums, 2 packed forms */
+    size_t total;
+} scratch_sizes;
 
 static size_t round16(size_t n) {
     return (n + 15) / 16 * 16;
 }
 
-static size_t block_floats(size_t T) {
-    return (T < ROWS ? T : ROWS) * round16(T);
+static size_t round64(size_t n) {
+    return (n + 63) / 64 * 64;
 }
 
-static size_t packed_floats(const aoe_context *ctx, const aoei_attention *a, size_t T) {
-    return round16(ctx->kernels.gemm_f32_packed_size(a->head_dim, T));
+static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t T) {
+    const size_t cells = (T < ROWS ? T : ROWS) * round16(T);
+    const aoei_kernels *k = &ctx->kernels;
+    scratch_sizes s = {.block = cells * sizeof(float)};
+    if (type == AOEI_BF16) {
+        s.operand = round64(cells * sizeof(aoei_bf16));
+        s.sums = round64(T * a->head_dim * sizeof(float));
+        s.packed = round64(k->gemm_bf16_packed_size(a->head_dim, T));
+    } else {
+        s.packed = round64(k->gemm_f32_packed_size(a->head_dim, T));
+    }
+    s.total = 3 * s.block + s.operand + 2 * s.sums + 2 * s.packed;
+    return s;
 }
 
-static size_t worker_scratch(const aoe_context *ctx, const aoei_attention *a, size_t longest) {
-    return 3 * block_floats(longest) + 2 * packed_floats(ctx, a, longest);
+size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t longest) {
+    return aoei_pool_threads(ctx->pool) * sizes_of(ctx, a, type, longest).total;
 }
 
-size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, size_t longest) {
-    return aoei_pool_threads(ctx->pool) * worker_scratch(ctx, a, longest);
-}
-
-static float *at(aoei_tensor t, size_t row, size_t col) {
-    return t.data + row * t.ld + col;
-}
-
-static void multiply(const head_work *w, aoei_gemm_f32 g) {
-    w->job->ctx->kernels.gemm_f32(&g, w->gemm_scratch);
+static void multiply(const head_work *w, aoei_product g) {
+    const aoei_kernels *k = &w->job->ctx->kernels;
+    (w->job->type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(&g, w->gemm_scratch);
 }
 
 static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
@@ -79,13 +95,16 @@ static void start_text(head_work *w, const attention_job *j, size_t text, size_t
         .threshold = (uint32_t)(j->a->drop.p * 4294967296.0),
         .scale = (float)(1.0 / (1.0 - j->a->drop.p)),
     };
-    const size_t block = block_floats(b->longest), packed = packed_floats(j->ctx, j->a, b->longest);
-    float *s = j->scratch + worker * worker_scratch(j->ctx, j->a, b->longest);
-    w->p = s;
-    w->dropped = s + block;
-    w->ds = s + 2 * block;
-    w->packed_k = s + 3 * block;
-    w->packed_v = w->packed_k + packed;
+    const scratch_sizes size = sizes_of(j->ctx, j->a, j->type, b->longest);
+    unsigned char *s = j->scratch + worker * size.total;
+    w->p = (void *)s;
+    w->dropped = (void *)(s += size.block);
+    w->ds = (void *)(s += size.block);
+    w->operand = (void *)(s += size.block);
+    w->dk = (void *)(s += size.operand);
+    w->dv = (void *)(s += size.sums);
+    w->packed_k = s += size.sums;
+    w->packed_v = s += size.packed;
     w->gemm_scratch = aoei_worker_scratch(j->ctx, worker);
 }
 
@@ -95,8 +114,19 @@ static void start_head(head_work *w, size_t head) {
 }
 
 /* Packs x^T [d, T] of the text's rows of a key-value head; its prefixes of columns are packed forms, too. */
-static void pack_transposed(const head_work *w, float *packed, aoei_tensor x) {
-    w->job->ctx->kernels.gemm_f32_pack(packed, at(x, w->first, w->k_col), 1, x.ld, w->job->a->head_dim, 0, w->T);
+static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
+    const aoei_kernels *k = &w->job->ctx->kernels;
+    (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->first, w->k_col), x.type, 1, x.ld,
+                                                                 w->job->a->head_dim, 0, w->T);
+}
+
+/* x[rows, ld] as an operand of the tensors' type, its first `keys` columns at least. */
+static const void *operand(const head_work *w, const float *x, size_t rows, size_t keys) {
+    if (w->job->type == AOEI_F32)
+        return x;
+    for (size_t r = 0; r < rows; r++)
+        w->job->ctx->kernels.to_bf16(w->operand + r * w->ld, x + r * w->ld, keys);
+    return w->operand;
 }
 
 /* Keys that the block of queries [q0, q0 + rows) sees. */
@@ -128,16 +158,16 @@ static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, s
 /* p[rows, keys] = softmax(scale q k^T) */
 static void probabilities(const head_work *w, size_t q0, size_t rows, size_t keys) {
     const attention_job *j = w->job;
-    multiply(w, (aoei_gemm_f32){.M = rows,
-                                .N = keys,
-                                .K = j->a->head_dim,
-                                .a = at(j->q, w->first + q0, w->q_col),
-                                .a_row = j->q.ld,
-                                .a_col = 1,
-                                .packed = w->packed_k,
-                                .c = w->p,
-                                .c_row = w->ld,
-                                .scale = (float)j->a->scale});
+    multiply(w, (aoei_product){.M = rows,
+                               .N = keys,
+                               .K = j->a->head_dim,
+                               .a = aoei_tensor_at(j->q, w->first + q0, w->q_col),
+                               .a_row = j->q.ld,
+                               .a_col = 1,
+                               .packed = w->packed_k,
+                               .c = w->p,
+                               .c_row = w->ld,
+                               .scale = (float)j->a->scale});
     for (size_t r = 0; r < rows; r++)
         j->ctx->kernels.softmax_f32(w->p + r * w->ld, w->p + r * w->ld, row_keys(w, q0 + r));
     clear_unseen(w, w->p, q0, rows, keys);
@@ -162,60 +192,84 @@ static void forward_task(void *arg, size_t task, size_t worker) {
             probabilities(&w, q0, rows, keys);
             if (a->drop.p > 0)
                 drop_block(&w, w.p, w.p, q0, rows);
-            multiply(&w, (aoei_gemm_f32){.M = rows,
-                                         .N = a->head_dim,
-                                         .K = keys,
-                                         .a = w.p,
-                                         .a_row = w.ld,
-                                         .a_col = 1,
-                                         .b = at(j->v, w.first, w.k_col),
-                                         .b_row = j->v.ld,
-                                         .b_col = 1,
-                                         .c = at(j->out, w.first + q0, w.q_col),
-                                         .c_row = j->out.ld,
-                                         .scale = 1});
+            multiply(&w, (aoei_product){.M = rows,
+                                        .N = a->head_dim,
+                                        .K = keys,
+                                        .a = operand(&w, w.p, rows, keys),
+                                        .a_row = w.ld,
+                                        .a_col = 1,
+                                        .b = aoei_tensor_at(j->v, w.first, w.k_col),
+                                        .b_row = j->v.ld,
+                                        .b_col = 1,
+                                        .c = aoei_tensor_at(j->out, w.first + q0, w.q_col),
+                                        .c_row = j->out.ld,
+                                        .c_type = j->type,
+                                        .scale = 1});
         }
     }
 }
 
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch) {
-    attention_job j = {.ctx = ctx, .a = a, .batch = batch, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
+    attention_job j = {
+        .ctx = ctx, .a = a, .batch = batch, .type = q.type, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
     j.chunks = (batch->longest + CHUNK - 1) / CHUNK;
     aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads * j.chunks, forward_task, &j);
 }
 
-/* to[keys, d] += x[rows, keys]^T from[rows, d]: `to` and `from` at their first row and column. */
-static void add_transposed(const head_work *w, float *to, size_t to_ld, const float *x, const float *from, size_t from_ld,
+/* The sums dk or dv of the text's key-value head: float32 [T, d], in the tensor itself when it is float32. */
+typedef struct key_sums {
+    float *data;
+    size_t ld;
+} key_sums;
+
+static key_sums sums_in(const head_work *w, aoei_tensor t, float *room) {
+    if (t.type == AOEI_F32)
+        return (key_sums){aoei_tensor_at(t, w->first, w->k_col), t.ld};
+    return (key_sums){room, w->job->a->head_dim};
+}
+
+static void clear_sums(const head_work *w, key_sums s) {
+    for (size_t t = 0; t < w->T; t++)
+        memset(s.data + t * s.ld, 0, w->job->a->head_dim * sizeof *s.data);
+}
+
+static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
+    for (size_t i = 0; t.type == AOEI_BF16 && i < w->T; i++)
+        w->job->ctx->kernels.to_bf16(aoei_tensor_at(t, w->first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
+}
+
+/* to[keys, d] += x[rows, keys]^T from[rows, d], from's rows at (row, column). */
+static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
                            size_t rows, size_t keys) {
-    multiply(w, (aoei_gemm_f32){.M = keys,
-                                .N = w->job->a->head_dim,
-                                .K = rows,
-                                .a = x,
-                                .a_row = 1,
-                                .a_col = w->ld,
-                                .b = from,
-                                .b_row = from_ld,
-                                .b_col = 1,
-                                .c = to,
-                                .c_row = to_ld,
-                                .accumulate = 1,
-                                .scale = 1});
+    multiply(w, (aoei_product){.M = keys,
+                               .N = w->job->a->head_dim,
+                               .K = rows,
+                               .a = x,
+                               .a_row = 1,
+                               .a_col = w->ld,
+                               .b = aoei_tensor_at(from, row, col),
+                               .b_row = from.ld,
+                               .b_col = 1,
+                               .c = to.data,
+                               .c_row = to.ld,
+                               .accumulate = 1,
+                               .scale = 1});
 }
 
 /* ds[rows, keys] = gradient of the scores before their scale, from p and dout */
 static void score_gradient(head_work *w, size_t q0, size_t rows, size_t keys) {
     const attention_job *j = w->job;
-    multiply(w, (aoei_gemm_f32){.M = rows,
-                                .N = keys,
-                                .K = j->a->head_dim,
-                                .a = at(j->out, w->first + q0, w->q_col),
-                                .a_row = j->out.ld,
-                                .a_col = 1,
-                                .packed = w->packed_v,
-                                .c = w->ds,
-                                .c_row = w->ld,
-                                .scale = 1});
+    multiply(w, (aoei_product){.M = rows,
+                               .N = keys,
+                               .K = j->a->head_dim,
+                               .a = aoei_tensor_at(j->out, w->first + q0, w->q_col),
+                               .a_row = j->out.ld,
+                               .a_col = 1,
+                               .packed = w->packed_v,
+                               .c = w->ds,
+                               .c_row = w->ld,
+                               .scale = 1});
     if (j->a->drop.p > 0)
         drop_block(w, w->ds, w->ds, q0, rows);
     for (size_t r = 0; r < rows; r++) {
@@ -225,9 +279,9 @@ static void score_gradient(head_work *w, size_t q0, size_t rows, size_t keys) {
     clear_unseen(w, w->ds, q0, rows, keys);
 }
 
-static void backward_block(head_work *w, size_t q0, size_t rows) {
+static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
     const attention_job *j = w->job;
-    const size_t keys = block_keys(w, q0, rows), d = j->a->head_dim, row = w->first + q0;
+    const size_t keys = block_keys(w, q0, rows), row = w->first + q0;
     const float *used = w->p; /* probabilities that met the values */
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
@@ -235,21 +289,23 @@ static void backward_block(head_work *w, size_t q0, size_t rows) {
         clear_unseen(w, w->dropped, q0, rows, keys);
         used = w->dropped;
     }
-    add_transposed(w, at(j->dv, w->first, w->k_col), j->dv.ld, used, at(j->out, row, w->q_col), j->out.ld, rows, keys);
+    add_transposed(w, dv, operand(w, used, rows, keys), j->out, row, w->q_col, rows, keys);
     score_gradient(w, q0, rows, keys);
-    add_transposed(w, at(j->dk, w->first, w->k_col), j->dk.ld, w->ds, at(j->q, row, w->q_col), j->q.ld, rows, keys);
-    multiply(w, (aoei_gemm_f32){.M = rows,
-                                .N = d,
-                                .K = keys,
-                                .a = w->ds,
-                                .a_row = w->ld,
-                                .a_col = 1,
-                                .b = at(j->k, w->first, w->k_col),
-                                .b_row = j->k.ld,
-                                .b_col = 1,
-                                .c = at(j->dq, row, w->q_col),
-                                .c_row = j->dq.ld,
-                                .scale = 1});
+    const void *ds = operand(w, w->ds, rows, keys);
+    add_transposed(w, dk, ds, j->q, row, w->q_col, rows, keys);
+    multiply(w, (aoei_product){.M = rows,
+                               .N = j->a->head_dim,
+                               .K = keys,
+                               .a = ds,
+                               .a_row = w->ld,
+                               .a_col = 1,
+                               .b = aoei_tensor_at(j->k, w->first, w->k_col),
+                               .b_row = j->k.ld,
+                               .b_col = 1,
+                               .c = aoei_tensor_at(j->dq, row, w->q_col),
+                               .c_row = j->dq.ld,
+                               .c_type = j->type,
+                               .scale = 1});
 }
 
 static void backward_task(void *arg, size_t task, size_t worker) {
@@ -261,15 +317,16 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     w.k_col = kv_head * a->head_dim;
     pack_transposed(&w, w.packed_k, j->k);
     pack_transposed(&w, w.packed_v, j->v);
-    for (size_t t = 0; t < w.T; t++) {
-        memset(at(j->dk, w.first + t, w.k_col), 0, a->head_dim * sizeof(float));
-        memset(at(j->dv, w.first + t, w.k_col), 0, a->head_dim * sizeof(float));
-    }
+    const key_sums dk = sums_in(&w, j->dk, w.dk), dv = sums_in(&w, j->dv, w.dv);
+    clear_sums(&w, dk);
+    clear_sums(&w, dv);
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         start_head(&w, head);
         for (size_t q0 = 0; q0 < w.T; q0 += ROWS)
-            backward_block(&w, q0, w.T - q0 < ROWS ? w.T - q0 : ROWS);
+            backward_block(&w, dk, dv, q0, w.T - q0 < ROWS ? w.T - q0 : ROWS);
     }
+    round_sums(&w, j->dk, dk);
+    round_sums(&w, j->dv, dv);
 }
 
 void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
@@ -278,6 +335,7 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
     attention_job j = {.ctx = ctx,
                        .a = a,
                        .batch = batch,
+                       .type = q.type,
                        .q = q,
                        .k = k,
                        .v = v,

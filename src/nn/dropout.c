@@ -2,7 +2,7 @@
  * Dropout of token rows with the residual sum. A row's mask is a function of key, site,
  * text and token alone (docs/numerics.md, "Masks"), so rows may go to any thread.
  */
-#include <string.h>
+#include <assert.h>
 
 #include "nn/nn.h"
 
@@ -29,6 +29,17 @@ static size_t text_of(const aoei_batch *b, size_t row) {
     return low;
 }
 
+static void drop_row(const dropout_job *j, size_t r, const aoei_dropout_row *d) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);
+    if (j->y.type == AOEI_F32)
+        k->dropout_f32(y, x, residual, d, j->y.cols);
+    else if (j->x.type == AOEI_BF16)
+        k->dropout_bf16(y, x, residual, d, j->y.cols);
+    else
+        k->dropout_to_bf16(y, x, d, j->y.cols);
+}
+
 static void dropout_task(void *arg, size_t task, size_t worker) {
     const dropout_job *j = arg;
     const aoei_batch *b = j->batch;
@@ -46,8 +57,7 @@ static void dropout_task(void *arg, size_t task, size_t worker) {
             .threshold = (uint32_t)(j->drop->p * 4294967296.0),
             .scale = (float)(1.0 / (1.0 - j->drop->p)),
         };
-        j->ctx->kernels.dropout_f32(j->y.data + r * j->y.ld, j->x.data + r * j->x.ld,
-                                    j->residual.data ? j->residual.data + r * j->residual.ld : NULL, &d, j->y.cols);
+        drop_row(j, r, &d);
     }
 }
 
@@ -56,19 +66,20 @@ static void add_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const size_t first = task * j->rows_a_task;
     const size_t end = first + j->rows_a_task < j->y.rows ? first + j->rows_a_task : j->y.rows;
-    for (size_t r = first; r < end; r++) {
-        float *y = j->y.data + r * j->y.ld;
-        const float *x = j->x.data + r * j->x.ld;
-        if (j->residual.data)
-            j->ctx->kernels.add_f32(y, j->residual.data + r * j->residual.ld, x, j->y.cols);
-        else if (y != x)
-            memcpy(y, x, j->y.cols * sizeof *y);
-    }
+    for (size_t r = first; r < end; r++)
+        j->ctx->kernels.add_f32(aoei_tensor_at(j->y, r, 0), aoei_tensor_at(j->residual, r, 0), aoei_tensor_at(j->x, r, 0),
+                                j->y.cols);
 }
 
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
                       const aoei_dropout *drop) {
     dropout_job j = {.ctx = ctx, .y = y, .x = x, .residual = residual, .batch = batch, .drop = drop};
+    if (drop->p == 0 && !residual.data) {
+        if (y.data != x.data)
+            aoei_tensor_copy(ctx, y, x);
+        return;
+    }
+    assert(y.type == AOEI_F32 || drop->p > 0);
     j.rows_a_task = y.cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / y.cols : 1;
     aoei_parallel_for(ctx->pool, (y.rows + j.rows_a_task - 1) / j.rows_a_task, drop->p > 0 ? dropout_task : add_task, &j);
 }

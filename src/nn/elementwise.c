@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Sums and multiples of contiguous tensors, split over fixed blocks of elements.
+ * Sums, multiples and activations of contiguous tensors, split over fixed blocks of elements.
  */
+#include <assert.h>
+
 #include "nn/nn.h"
 
 enum { BLOCK = 16384 }; /* elements of a task */
@@ -26,7 +28,7 @@ static void add_task(void *arg, size_t task, size_t worker) {
 }
 
 void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b) {
-    element_job j = {.ctx = ctx, .y = y.data, .a = a.data, .b = b.data, .n = y.rows * y.cols};
+    element_job j = {.ctx = ctx, .y = aoei_f32(y), .a = aoei_f32(a), .b = aoei_f32(b), .n = y.rows * y.cols};
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, add_task, &j);
 }
 
@@ -40,6 +42,31 @@ static void scale_task(void *arg, size_t task, size_t worker) {
 }
 
 void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s) {
-    element_job j = {.ctx = ctx, .y = t.data, .s = (float)s, .n = t.rows * t.cols};
+    element_job j = {.ctx = ctx, .y = aoei_f32(t), .s = (float)s, .n = t.rows * t.cols};
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, scale_task, &j);
+}
+
+typedef struct activation_job {
+    const aoe_context *ctx;
+    aoei_tensor y, x; /* of one type */
+    aoei_activation activation;
+    size_t n;
+} activation_job;
+
+static void activation_task(void *arg, size_t task, size_t worker) {
+    const activation_job *j = arg;
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t first = task * BLOCK, left = j->n - first, n = left < BLOCK ? left : BLOCK;
+    (void)worker;
+    const int tanh_form = j->activation == AOEI_GELU_TANH;
+    if (j->x.type == AOEI_BF16)
+        (tanh_form ? k->gelu_tanh_bf16 : k->gelu_bf16)(aoei_b16(j->y) + first, aoei_b16(j->x) + first, n);
+    else
+        (tanh_form ? k->gelu_tanh_f32 : k->gelu_f32)(aoei_f32(j->y) + first, aoei_f32(j->x) + first, n);
+}
+
+void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation) {
+    assert(activation != AOEI_IDENTITY && y.type == x.type);
+    activation_job j = {.ctx = ctx, .y = y, .x = x, .activation = activation, .n = y.rows * y.cols};
+    aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, activation_task, &j);
 }

@@ -23,14 +23,16 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = &j->ctx->kernels;
     const size_t D = j->y.cols, first = task * ROWS, end = first + ROWS < j->y.rows ? first + ROWS : j->y.rows;
-    (void)worker;
+    float *sum = aoei_worker_scratch(j->ctx, worker); /* of one row, where y cannot hold it */
     for (size_t i = first; i < end; i++) {
-        float *y = j->y.data + i * j->y.ld;
-        memcpy(y, j->word.data + (size_t)j->batch->ids[i] * j->word.ld, D * sizeof *y);
+        float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, i, 0) : sum;
+        memcpy(y, aoei_tensor_at(j->word, (size_t)j->batch->ids[i], 0), D * sizeof *y);
         if (j->position.data)
-            k->add_f32(y, y, j->position.data + (j->batch->positions[i] + j->position_offset) * j->position.ld, D);
+            k->add_f32(y, y, aoei_tensor_at(j->position, j->batch->positions[i] + j->position_offset, 0), D);
         if (j->token_type.data)
-            k->add_f32(y, y, j->token_type.data, D);
+            k->add_f32(y, y, aoei_f32(j->token_type), D);
+        if (j->y.type == AOEI_BF16)
+            k->to_bf16(aoei_tensor_at(j->y, i, 0), y, D);
     }
 }
 
@@ -52,18 +54,18 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     const size_t first = task * COLUMNS, left = j->y.cols - first, n = left < COLUMNS ? left : COLUMNS;
     (void)worker;
     for (size_t i = 0; i < j->y.rows; i++) {
-        const float *dy = j->y.data + i * j->y.ld + first;
+        const float *dy = aoei_tensor_at(j->y, i, first);
         if (j->word.data) {
-            float *d = j->word.data + (size_t)j->batch->ids[i] * j->word.ld + first;
+            float *d = aoei_tensor_at(j->word, (size_t)j->batch->ids[i], first);
             k->add_f32(d, d, dy, n);
         }
         if (j->position.data) {
-            float *d = j->position.data + (j->batch->positions[i] + j->position_offset) * j->position.ld + first;
+            float *d = aoei_tensor_at(j->position, j->batch->positions[i] + j->position_offset, first);
             k->add_f32(d, d, dy, n);
         }
     }
     if (j->token_type.data)
-        k->column_sum_f32(j->token_type.data + first, j->y.data + first, j->y.ld, j->y.rows, n);
+        k->column_sum_f32(aoei_f32(j->token_type) + first, aoei_f32(j->y) + first, j->y.ld, j->y.rows, n);
 }
 
 void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,

@@ -29,9 +29,13 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
     const size_t first = task * j->rows_a_task, left = j->x.rows - first;
-    j->ctx->kernels.layernorm_f32(j->y.data + first * j->y.ld, j->y.ld, j->stats.data ? j->stats.data + first * 2 : NULL,
-                                  j->x.data + first * j->x.ld, j->x.ld, j->gamma.data, j->beta.data, j->eps,
-                                  left < j->rows_a_task ? left : j->rows_a_task, j->x.cols);
+    const size_t rows = left < j->rows_a_task ? left : j->rows_a_task;
+    void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
+    const float *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
+    if (j->x.type == AOEI_BF16)
+        j->ctx->kernels.layernorm_bf16(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
+    else
+        j->ctx->kernels.layernorm_f32(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
 }
 
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
@@ -45,18 +49,28 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
     const size_t first = task * COLUMNS, left = j->x.cols - first;
-    j->ctx->kernels.layernorm_param_grad_f32(j->dgamma.data + first, j->dbeta.data + first, j->dy.data + first, j->dy.ld,
-                                             j->x.data + first, j->x.ld, j->stats.data, j->x.rows,
-                                             left < COLUMNS ? left : COLUMNS);
+    const size_t cols = left < COLUMNS ? left : COLUMNS;
+    float *dgamma = aoei_f32(j->dgamma) + first, *dbeta = aoei_f32(j->dbeta) + first;
+    const float *dy = aoei_f32(j->dy) + first, *stats = aoei_f32(j->stats);
+    const void *x = aoei_tensor_at(j->x, 0, first);
+    if (j->x.type == AOEI_BF16)
+        j->ctx->kernels.layernorm_param_grad_bf16(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+    else
+        j->ctx->kernels.layernorm_param_grad_f32(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
 }
 
 static void input_grad_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
     (void)worker;
     const size_t first = task * j->rows_a_task, left = j->x.rows - first;
-    j->ctx->kernels.layernorm_grad_f32(j->y.data + first * j->y.ld, j->y.ld, j->dy.data + first * j->dy.ld, j->dy.ld,
-                                       j->x.data + first * j->x.ld, j->x.ld, j->stats.data + first * 2, j->gamma.data,
-                                       left < j->rows_a_task ? left : j->rows_a_task, j->x.cols);
+    const size_t rows = left < j->rows_a_task ? left : j->rows_a_task;
+    float *dx = aoei_tensor_at(j->y, first, 0);
+    const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0), *gamma = aoei_f32(j->gamma);
+    const void *x = aoei_tensor_at(j->x, first, 0);
+    if (j->x.type == AOEI_BF16)
+        j->ctx->kernels.layernorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+    else
+        j->ctx->kernels.layernorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
 }
 
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,

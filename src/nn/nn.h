@@ -41,28 +41,49 @@ static inline uint32_t aoei_site(size_t layer, uint32_t kind) {
     return (uint32_t)(4 * layer) + kind;
 }
 
-/* y[N,O] = x[N,I] w[O,I]^T + b[1,O]; b may be absent. y, x may be column views. */
-void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b);
-/* pre = x w^T + b, y = gelu(pre) with the exact erf. pre is always written; y may not alias it. */
-void aoei_linear_gelu_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor pre, aoei_tensor x, aoei_tensor w,
-                              aoei_tensor b);
-/* dx = dy w (accumulate_dx: dx += dy w); dw[O,I] += dy^T x; db[1,O] += column sums of dy. dx, dw, db may be absent. */
-void aoei_linear_backward(const aoe_context *ctx, aoei_tensor dx, int accumulate_dx, aoei_tensor dw, aoei_tensor db,
-                          aoei_tensor dy, aoei_tensor x, aoei_tensor w);
+/* What else happens to x w^T + b before it is stored (kernels.h, aoei_product); zeroed: nothing. */
+typedef struct aoei_linear_epilogue {
+    aoei_activation activation;
+    aoei_tensor pre;      /* [N,O] of y's type: keeps the value before the activation; may be absent */
+    aoei_tensor residual; /* [N,O] of y's type: added last; may be absent */
+    aoei_tensor room;     /* packing room (aoei_linear_room); absent: every task packs for itself (not in bf16) */
+} aoei_linear_epilogue;
+/* y[N,O] = x[N,I] w[O,I]^T + b[1,O]; b may be absent, e NULL. y and x are of one type and may be column views; w is float32
+ * and its packed form, when it has one, of x's type. */
+void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
+                         const aoei_linear_epilogue *e);
 
-/* dx = dy * gelu'(pre); dx may be dy. All contiguous. */
-void aoei_gelu_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor pre);
+/* Gradients of a linear layer; what is absent is not wanted. */
+typedef struct aoei_linear_grads {
+    aoei_tensor dx; /* [N,I] = dy w; float32, or of dy's type. May be the memory of x: it is written last */
+    int accumulate; /* dx += dy w, in float32 */
+    aoei_activation activation;
+    aoei_tensor gate; /* [N,I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
+    aoei_tensor dw;   /* [O,I] += dy^T x, float32 */
+    aoei_tensor db;   /* [1,O] += column sums of dy, float32 */
+    aoei_tensor room; /* packing room (aoei_linear_room); absent: every task packs for itself (no dx in bf16) */
+} aoei_linear_grads;
+/* dy[N,O] and x[N,I] of one type, w[O,I] float32. */
+void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x, aoei_tensor w);
+/* Bytes of the packing room that layers [out, in] need for up to N tokens of a type. */
+size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in);
+/* A room of so many bytes; absent while measuring. */
+aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes);
+
+/* y = activation(x) element by element; y may be x. Contiguous, of one type. */
+void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation);
 
 /* Layer normalisation over each row (Ba et al. 2016), biased variance. stats[N,2] = mean, 1/sqrt(var + eps); absent: not kept.
- */
+ * y and x are of one type. y may be x. */
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
                             aoei_tensor beta, double eps);
-/* dx may be dy; absent: not wanted. dgamma, dbeta [1,D] += . */
+/* dx and dy float32, x of either type. dx may be dy; absent: not wanted. dgamma, dbeta [1,D] += . */
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
 
-/* y = residual + dropout(x) (residual absent: 0). y may be x or residual. The backward of the x branch is the same call
- * on the gradient without a residual. With p = 0 it is an addition or a copy. */
+/* y = residual + dropout(x) (residual absent: 0), all of one type. y may be x or residual. The backward of the x branch is the
+ * same call on the gradient without a residual; there y may be bf16 and x float32. With p = 0 it is an addition (float32
+ * only) or a copy. */
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
                       const aoei_dropout *drop);
 /* y = a + b, contiguous; y may be a or b. */
@@ -76,9 +97,11 @@ typedef struct aoei_attention {
     aoei_dropout drop;      /* on the probabilities: (text, head, query, key) */
 } aoei_attention;
 
-/* Floats of scratch that both calls need for texts of up to `longest` tokens on this context. */
-size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, size_t longest);
-/* out[N, H d] = dropout(softmax(scale q k^T)) v per text and head. q [N, H d], k, v [N, kv_heads d] may be column views. */
+/* Bytes of scratch that both calls need for texts of up to `longest` tokens on this context. */
+size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t longest);
+/* out[N, H d] = dropout(softmax(scale q k^T)) v per text and head. q [N, H d], k, v [N, kv_heads d] may be column views. All
+ * of one type; in bf16 scores and softmax are float32 and probabilities are rounded where they meet the values. scratch: an
+ * aoei_room_take. */
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch);
 /* dq, dk, dv are overwritten. Probabilities are recomputed, so forward keeps nothing. */
@@ -86,30 +109,43 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
                              aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
                              aoei_tensor scratch);
 
-/* y[N,D] = word[id] + position[pos + position_offset] + token_type[0]; position and token_type may be absent. */
+/* y[N,D] (of either type; tables and gradients are float32) = word[id] + position[pos + position_offset] + token_type[0];
+ * position and token_type may be absent. */
 void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
                             size_t position_offset, aoei_tensor token_type, const aoei_batch *batch);
 void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,
                              aoei_tensor dtoken_type, aoei_tensor dy, const aoei_batch *batch);
 
-/* out[n_texts, D]: pooling of aoe.h; first (embedding output) is read by first-last-avg only and may be absent otherwise. */
+/* out[n_texts, D] float32, first and last [N, D] of one type: pooling of aoe.h; first (embedding output) is read by
+ * first-last-avg only and may be absent otherwise. */
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch);
-/* dlast is overwritten; dfirst is overwritten by first-last-avg and left alone otherwise. last-max: the first token that has
- * the maximum gets the gradient. */
+/* All gradients float32. dlast is overwritten; dfirst is overwritten by first-last-avg and left alone otherwise. last-max: the
+ * first token that has the maximum gets the gradient. */
 void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling, aoei_tensor dout,
                         aoei_tensor last, const aoei_batch *batch);
 /* Rows to unit L2 norm, x / max(|x|, 1e-12); the norm in double. */
 void aoei_l2_normalize(const aoe_context *ctx, aoei_tensor t);
 
-/* Optimiser state is flat: one contiguous tensor [1, P] each for values, gradients and moments. */
+/* Optimiser state is flat: one contiguous float32 tensor [1, P] each for values, gradients and moments. It is cut into
+ * segments, ascending and without gaps. */
+typedef struct aoei_adamw_segment {
+    size_t begin, end;   /* elements of the flat tensors */
+    int decay;           /* 1: weight decay applies */
+    aoei_tensor *weight; /* the view of this segment whose packed form follows the values, or NULL */
+    size_t first_task;   /* set by aoei_adamw_plan */
+} aoei_adamw_segment;
+/* Divides the segments into the tasks of aoei_adamw_step; returns their number. */
+size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n);
+
 typedef struct aoei_adamw {
     double lr, beta1, beta2, eps, weight_decay;
-    double grad_scale;      /* multiplies the gradient: clipping */
-    uint64_t step;          /* 1 at the first update: bias correction */
-    const size_t *no_decay; /* [n_no_decay][2] element ranges [begin, end), ascending, that do not decay */
-    size_t n_no_decay;
+    double grad_scale;                  /* multiplies the gradient: clipping */
+    uint64_t step;                      /* 1 at the first update: bias correction */
+    const aoei_adamw_segment *segments; /* [n_segments], planned */
+    size_t n_segments, n_tasks;
 } aoei_adamw;
+/* One pass over everything: values and moments are updated, gradients become 0, packed forms are made anew. */
 void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,
                      const aoei_adamw *o);
 /* Sum of squares in double over a contiguous tensor: fixed blocks, summed in order. NaN and infinity come through. */

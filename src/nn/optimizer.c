@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * What the optimiser does to flat tensors: AdamW and the norm's sum of squares.
- * Split over fixed blocks; the sum of squares adds at most PARTIALS partial sums in order.
+ * AdamW is one pass: a task updates a block of a segment, and where the segment is
+ * a weight with a packed form, packs that block's rows while they are in cache.
+ * The sum of squares is split over fixed blocks; it adds at most PARTIALS partial sums in order.
  */
 #include <math.h>
 
@@ -13,35 +15,53 @@ enum {
 
 typedef struct adamw_job {
     const aoe_context *ctx;
-    float *value, *m, *v; /* [n] */
-    const float *grad;    /* [n] */
-    size_t n;
-    const size_t *no_decay; /* [n_no_decay][2] */
-    size_t n_no_decay;
+    float *value, *grad, *m, *v; /* [n] */
+    const aoei_adamw *o;
     aoei_adamw_f32 decay, plain; /* weight decay on and off */
 } adamw_job;
 
-static void update(const adamw_job *j, const aoei_adamw_f32 *a, size_t begin, size_t end) {
-    if (begin < end)
-        j->ctx->kernels.adamw_f32(j->value + begin, j->grad + begin, j->m + begin, j->v + begin, a, end - begin);
+/* Elements of a task: a panel of whole rows where they are packed. */
+static size_t block_length(const aoei_adamw_segment *s) {
+    return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
+}
+
+size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
+    size_t tasks = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = segments[i].end - segments[i].begin, block = block_length(&segments[i]);
+        segments[i].first_task = tasks;
+        tasks += (length + block - 1) / block;
+    }
+    return tasks;
+}
+
+static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
+    size_t low = 0, high = o->n_segments - 1;
+    while (low < high) { /* the last segment that starts at or before the task; empty ones come before */
+        const size_t middle = (low + high + 1) / 2;
+        if (o->segments[middle].first_task <= task)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &o->segments[low];
+}
+
+static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
+    const size_t n1 = w->rows - n0 < AOEI_GEMM_PANEL ? w->rows : n0 + AOEI_GEMM_PANEL;
+    aoei_gemm_pack_fn *pack = w->packed_type == AOEI_BF16 ? ctx->kernels.gemm_bf16_pack : ctx->kernels.gemm_f32_pack;
+    pack(w->packed, w->data, AOEI_F32, 1, w->ld, w->cols, n0, n1);
 }
 
 static void adamw_task(void *arg, size_t task, size_t worker) {
     const adamw_job *j = arg;
     (void)worker;
-    size_t at = task * BLOCK;
-    const size_t end = at + BLOCK < j->n ? at + BLOCK : j->n;
-    for (size_t i = 0; i < j->n_no_decay && at < end; i++) {
-        size_t from = j->no_decay[2 * i], to = j->no_decay[2 * i + 1];
-        if (to <= at)
-            continue;
-        from = from < at ? at : from < end ? from : end;
-        to = to < end ? to : end;
-        update(j, &j->decay, at, from);
-        update(j, &j->plain, from, to);
-        at = to;
-    }
-    update(j, &j->decay, at, end);
+    const aoei_adamw_segment *s = segment_of(j->o, task);
+    const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
+    const size_t n = s->end - at < block ? s->end - at : block;
+    j->ctx->kernels.adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
+    if (s->weight && within * AOEI_GEMM_PANEL < s->weight->rows) /* what follows the last row is padding */
+        repack(j->ctx, s->weight, within * AOEI_GEMM_PANEL);
 }
 
 void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,
@@ -59,17 +79,15 @@ void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad
         .one_minus_beta2 = (float)(1 - o->beta2),
     };
     adamw_job j = {.ctx = ctx,
-                   .value = value.data,
-                   .m = m.data,
-                   .v = v.data,
-                   .grad = grad.data,
-                   .n = value.rows * value.cols,
-                   .no_decay = o->no_decay,
-                   .n_no_decay = o->n_no_decay,
+                   .value = aoei_f32(value),
+                   .grad = aoei_f32(grad),
+                   .m = aoei_f32(m),
+                   .v = aoei_f32(v),
+                   .o = o,
                    .decay = plain,
                    .plain = plain};
     j.decay.lr_decay = (float)(o->lr * o->weight_decay);
-    aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, adamw_task, &j);
+    aoei_parallel_for(ctx->pool, o->n_tasks, adamw_task, &j);
 }
 
 typedef struct squares_job {
@@ -87,7 +105,7 @@ static void squares_task(void *arg, size_t task, size_t worker) {
 }
 
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t) {
-    squares_job j = {.ctx = ctx, .x = t.data, .n = t.rows * t.cols};
+    squares_job j = {.ctx = ctx, .x = aoei_f32(t), .n = t.rows * t.cols};
     /* BLOCK, or its multiple from where on there are at most PARTIALS */
     j.block = (j.n / BLOCK / PARTIALS + 1) * BLOCK;
     const size_t n_tasks = (j.n + j.block - 1) / j.block;

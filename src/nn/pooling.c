@@ -20,31 +20,47 @@ typedef struct pool_job {
     const aoei_batch *batch;
 } pool_job;
 
-/* sum[n] = the sum over T rows of n columns. */
-static void add_rows(double *sum, const float *h, size_t ld, size_t T, size_t n) {
-    for (size_t t = 0; t < T; t++)
-        for (size_t c = 0; c < n; c++)
-            sum[c] += (double)h[t * ld + c];
+static float element(aoei_tensor h, size_t row, size_t col) {
+    return h.type == AOEI_BF16 ? aoei_bf16_to_f32(aoei_b16(h)[row * h.ld + col]) : aoei_f32(h)[row * h.ld + col];
 }
 
-/* The first row that has column c's maximum. */
-static size_t max_row(const float *h, size_t ld, size_t T, size_t c) {
-    size_t best = 0;
-    for (size_t t = 1; t < T && !isnan(h[best * ld + c]); t++)
-        if (!(h[t * ld + c] <= h[best * ld + c]))
+/* out[n] = columns [first, first + n) of a row, as float32. */
+static void read_row(const aoe_context *ctx, float *out, aoei_tensor h, size_t row, size_t first, size_t n) {
+    if (h.type == AOEI_BF16)
+        ctx->kernels.from_bf16(out, aoei_tensor_at(h, row, first), n);
+    else
+        memcpy(out, aoei_tensor_at(h, row, first), n * sizeof *out);
+}
+
+/* sum[n] += rows [begin, begin + T) of the columns from `first` on. */
+static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t begin, size_t T, size_t first, size_t n) {
+    float row[COLUMNS];
+    for (size_t t = 0; t < T; t++) {
+        read_row(ctx, row, h, begin + t, first, n);
+        for (size_t c = 0; c < n; c++)
+            sum[c] += (double)row[c];
+    }
+}
+
+/* The first of T rows from `begin` on that has column c's maximum. */
+static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
+    size_t best = begin;
+    for (size_t t = begin + 1; t < begin + T && !isnan(element(h, best, c)); t++)
+        if (!(element(h, t, c) <= element(h, best, c)))
             best = t;
     return best;
 }
 
-static void mean_columns(const pool_job *j, float *out, const float *h, const float *h0, size_t T, size_t n) {
+/* Means over T tokens from `begin` on, of n columns from `first` on. */
+static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, size_t first, size_t n) {
     double sum[COLUMNS] = {0};
-    add_rows(sum, h, j->last.ld, T, n);
+    add_rows(j->ctx, sum, j->last, begin, T, first, n);
     if (j->pooling == AOE_POOLING_FIRST_LAST_AVG)
-        add_rows(sum, h0, j->first.ld, T, n);
+        add_rows(j->ctx, sum, j->first, begin, T, first, n);
     for (size_t c = 0; c < n; c++) {
         double v = sum[c] / (double)T;
         if (j->pooling == AOE_POOLING_CLS_LAST_AVG)
-            v = (v + (double)h[c]) / 2;
+            v = (v + (double)element(j->last, begin, first + c)) / 2;
         else if (j->pooling == AOE_POOLING_FIRST_LAST_AVG)
             v /= 2;
         out[c] = (float)v;
@@ -55,24 +71,21 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
     const size_t begin = j->batch->offsets[task], T = j->batch->offsets[task + 1] - begin, D = j->out.cols;
-    const float *h = j->last.data + begin * j->last.ld;
-    float *out = j->out.data + task * j->out.ld;
+    float *out = aoei_tensor_at(j->out, task, 0);
     switch (j->pooling) {
     case AOE_POOLING_CLS:
-        memcpy(out, h, D * sizeof *out);
+        read_row(j->ctx, out, j->last, begin, 0, D);
         break;
     case AOE_POOLING_LAST_TOKEN:
-        memcpy(out, h + (T - 1) * j->last.ld, D * sizeof *out);
+        read_row(j->ctx, out, j->last, begin + T - 1, 0, D);
         break;
     case AOE_POOLING_LAST_MAX:
         for (size_t c = 0; c < D; c++)
-            out[c] = h[max_row(h, j->last.ld, T, c) * j->last.ld + c];
+            out[c] = element(j->last, max_row(j->last, begin, T, c), c);
         break;
-    default: {
-        const float *h0 = j->pooling == AOE_POOLING_FIRST_LAST_AVG ? j->first.data + begin * j->first.ld : NULL;
+    default:
         for (size_t c = 0; c < D; c += COLUMNS)
-            mean_columns(j, out + c, h + c, h0 ? h0 + c : NULL, T, D - c < COLUMNS ? D - c : COLUMNS);
-    }
+            mean_columns(j, out + c, begin, T, c, D - c < COLUMNS ? D - c : COLUMNS);
     }
 }
 
@@ -85,17 +98,19 @@ void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pool
 
 /* to[T, D] = from[D] * share in every row */
 static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, double share) {
-    for (size_t t = 0; t < T; t++)
+    for (size_t t = 0; t < T; t++) {
+        float *row = aoei_tensor_at(to, begin + t, 0);
         for (size_t c = 0; c < to.cols; c++)
-            to.data[(begin + t) * to.ld + c] = (float)((double)from[c] * share);
+            row[c] = (float)((double)from[c] * share);
+    }
 }
 
 static void backward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
     const size_t begin = j->batch->offsets[task], T = j->batch->offsets[task + 1] - begin, D = j->out.cols;
-    const float *dout = j->out.data + task * j->out.ld;
-    float *d = j->dlast.data + begin * j->dlast.ld;
+    const float *dout = aoei_tensor_at(j->out, task, 0);
+    float *d = aoei_f32(j->dlast) + begin * j->dlast.ld;
     const double half_share = 0.5 / (double)T;
     switch (j->pooling) {
     case AOE_POOLING_LAST_AVG:
@@ -116,9 +131,8 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     for (size_t t = 0; t < T; t++)
         memset(d + t * j->dlast.ld, 0, D * sizeof *d);
     if (j->pooling == AOE_POOLING_LAST_MAX) {
-        const float *h = j->last.data + begin * j->last.ld;
         for (size_t c = 0; c < D; c++)
-            d[max_row(h, j->last.ld, T, c) * j->dlast.ld + c] = dout[c];
+            d[(max_row(j->last, begin, T, c) - begin) * j->dlast.ld + c] = dout[c];
     } else {
         memcpy(j->pooling == AOE_POOLING_CLS ? d : d + (T - 1) * j->dlast.ld, dout, D * sizeof *d);
     }
@@ -134,7 +148,7 @@ void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor 
 static void normalize_task(void *arg, size_t task, size_t worker) {
     const aoei_tensor *t = arg;
     (void)worker;
-    float *x = t->data + task * t->ld;
+    float *x = aoei_tensor_at(*t, task, 0);
     double squares = 0;
     for (size_t c = 0; c < t->cols; c++)
         squares += (double)x[c] * (double)x[c];
