@@ -56,6 +56,31 @@ static void pair_bytes(cli_table *t, const char *key, size_t bytes) {
     cli_table_cell(t, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
+/* The plan's parts: line for people, key in JSON. */
+static const struct {
+    const char *name, *key;
+    size_t offset;
+} parts[] = {
+    {"  weights (mapped)", "weights", offsetof(aoe_memory_plan, weights)},
+    {"  packed copies", "packed", offsetof(aoe_memory_plan, packed)},
+    {"  activations", "activations", offsetof(aoe_memory_plan, activations)},
+    {"  parameters, f32", "parameters", offsetof(aoe_memory_plan, parameters)},
+    {"  gradients, f32", "gradients", offsetof(aoe_memory_plan, gradients)},
+    {"  moments, f32", "moments", offsetof(aoe_memory_plan, moments)},
+    {"  packed copies", "training_packed", offsetof(aoe_memory_plan, training_packed)},
+    {"  activations kept", "kept", offsetof(aoe_memory_plan, kept)},
+    {"    with --recompute", "kept_recompute", offsetof(aoe_memory_plan, kept_recompute)},
+    {"  work of one layer", "working", offsetof(aoe_memory_plan, working)},
+    {"  all of training", "training", offsetof(aoe_memory_plan, training)},
+};
+enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_TRAINING_PART = 3 };
+
+static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
+    size_t bytes;
+    memcpy(&bytes, (const char *)plan + parts[i].offset, sizeof bytes);
+    return bytes;
+}
+
 static void print_table(const char *dir, const aoe_model_info *m, const aoe_memory_plan *plan, const options *o) {
     cli_table t;
     char text[64];
@@ -84,10 +109,14 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     if (plan) {
         cli_table_cell(&t, "memory for");
         cli_table_cell(&t, "%zu texts of %zu tokens", o->texts, o->length);
-        pair_bytes(&t, "  weights", plan->weights);
-        pair_bytes(&t, "  packed weights", plan->packed);
-        pair_bytes(&t, "  activations", plan->activations);
-        pair_bytes(&t, "  training", plan->training);
+        cli_table_cell(&t, "  computed in");
+        cli_table_cell(&t, "%s", cli_dtype_name(plan->dtype));
+        pair(&t, " inference", "");
+        for (size_t i = 0; i < N_PARTS; i++) {
+            if (i == FIRST_TRAINING_PART)
+                pair(&t, " training", "");
+            pair_bytes(&t, parts[i].name, part_bytes(plan, i));
+        }
     }
     cli_table_print(&t);
 }
@@ -127,10 +156,9 @@ static void print_json(const char *dir, const aoe_model_info *m, const aoe_memor
         json_t *p = json_object();
         set_size(p, "texts", o->texts);
         set_size(p, "length", o->length);
-        set_size(p, "weights", plan->weights);
-        set_size(p, "packed", plan->packed);
-        set_size(p, "activations", plan->activations);
-        set_size(p, "training", plan->training);
+        set_text(p, "dtype", cli_dtype_name(plan->dtype));
+        for (size_t i = 0; i < N_PARTS; i++)
+            set_size(p, parts[i].key, part_bytes(plan, i));
         json_object_set_new(j, "plan", p);
     }
     cli_print_json(j);

@@ -110,7 +110,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .value = "TYPE",
      AT(cli_model_options, o.dtype),
      .parse = cli_parse_dtype,
-     .help = "f32, or auto, which is f32 in this version (bf16 is not there yet)",
+     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
      .fallback = "auto"},
     {.name = "batch-tokens",
      .kind = CLI_SIZE,

@@ -193,12 +193,22 @@ AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
 AOE_API size_t aoe_model_dims(const aoe_model *m);
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
 
-/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens. */
+/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. */
 typedef struct aoe_memory_plan {
+    aoe_dtype dtype; /* of activations and packed copies: the one the model was opened for */
+    /* inference */
     size_t weights;     /* as stored (mapped) */
     size_t packed;      /* copies laid out for the kernels */
-    size_t activations; /* of one inference batch */
-    size_t training;    /* activations kept for backward, gradients, optimiser state and master weights */
+    size_t activations; /* of one batch */
+    /* training of n_texts / 2 pairs (with aoe_train_options.cache_chunk: plan for the texts of a chunk) */
+    size_t parameters;      /* float32 values */
+    size_t gradients;       /* float32 */
+    size_t moments;         /* AdamW's two, float32 */
+    size_t training_packed; /* bf16 copies of the linear weights, refreshed by every step; 0 in float32 */
+    size_t kept;            /* activations kept from forward to backward */
+    size_t kept_recompute;  /* the same with aoe_train_options.recompute */
+    size_t working;         /* gradients of activations and scratch, of one layer at a time */
+    size_t training;        /* the sum, without recompute */
 } aoe_memory_plan;
 AOE_API int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, aoe_memory_plan *plan, aoe_error *err);
 
@@ -377,6 +387,8 @@ typedef struct aoe_train_options {
     size_t max_steps;                /* 0: epochs decide */
     size_t batch_size;               /* 32 pairs */
     size_t accumulate;               /* 1 batches a step */
+    size_t cache_chunk;              /* pairs in the encoder at a time, objectives over the whole batch; 0: all */
+    int recompute;                   /* 1: keep less of the forward pass and compute it again; same result */
     size_t batch_tokens;             /* of evaluation batches; 4096 */
     double lr;                       /* 5e-5, peak */
     double warmup;                   /* 0.1: below 1 a share of the steps, else steps */

@@ -28,6 +28,7 @@ typedef struct bench {
     aoe_context *ctx; /* borrowed */
     const aoe_bench_options *o;
     aoei_encoder_config config;
+    aoei_dtype type;
     aoei_pair_step step; /* training: everything; inference: only its parameters */
     aoei_params params;  /* inference */
     aoei_arena arena;    /* inference: parameters, activations, packed weights */
@@ -70,8 +71,6 @@ static int configure(bench *b, aoe_error *err) {
 
 static int check(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
-    if (o->dtype == AOE_DTYPE_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "--dtype bf16 is not available yet; use --dtype f32");
     if (!o->texts || (o->train && o->texts % 2) || o->runs < MIN_RUNS)
         return aoei_fail(err, AOE_EARG, "--texts must be positive, even for --mode train, and --runs at least %d", MIN_RUNS);
     const int code = configure(b, err);
@@ -127,20 +126,21 @@ static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) {
 
 /* Inference keeps no gradients: only the values of the parameter set are touched. */
 static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
-    const int code = aoei_params_layout(&b->params, &b->config, arena, err);
+    const int code = aoei_params_layout(&b->params, b->ctx, &b->config, AOEI_F32, arena, err);
     if (code)
         return code;
     b->pooled = aoei_tensor_take(arena, b->o->texts, b->config.hidden);
     for (size_t s = 0; s < b->params.n_slots; s++) {
         aoei_slot d;
         aoei_slot_describe(&b->config, s, &d);
-        if (s < AOEI_W_LAYERS || d.vector)
-            continue;
-        float *packed = aoei_arena_take_array(arena, aoei_weight_packed_size(b->ctx, d.rows, d.cols), sizeof *packed);
-        if (packed)
+        void *packed = d.linear ? aoei_arena_take(arena, aoei_weight_packed_size(b->ctx, b->type, d.rows, d.cols)) : NULL;
+        if (packed) {
             b->params.values[s].packed = packed;
+            b->params.values[s].packed_type = b->type;
+        }
     }
-    return aoei_encoder_layout(&b->state, b->ctx, &b->config, arena, b->tokens, b->o->texts, b->longest, 0, err);
+    const aoei_encoder_mode mode = {.type = b->type};
+    return aoei_encoder_layout(&b->state, b->ctx, &b->config, arena, b->tokens, b->o->texts, b->longest, mode, err);
 }
 
 static int create_inference(bench *b, aoe_error *err) {
@@ -155,9 +155,8 @@ static int create_inference(bench *b, aoe_error *err) {
         code = aoei_batch_buffer_create(&b->buffer, b->tokens, b->o->texts, err);
     if (!code)
         code = randomize(b, &b->params, err);
-    for (size_t s = 0; s < b->params.n_slots && !code; s++)
-        if (b->params.values[s].packed)
-            aoei_weight_pack(b->ctx, &b->params.values[s], (float *)(uintptr_t)b->params.values[s].packed);
+    if (!code)
+        aoei_params_pack(b->ctx, &b->params);
     return code;
 }
 
@@ -165,7 +164,9 @@ static int create(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
     int code;
     if (o->train) {
-        code = aoei_pair_step_create(&b->step, b->ctx, &b->config, o->texts / 2, b->tokens, b->longest, err);
+        const aoei_pair_step_options step = {
+            .pairs = o->texts / 2, .tokens = b->tokens, .longest = b->longest, .type = b->type};
+        code = aoei_pair_step_create(&b->step, b->ctx, &b->config, &step, err);
         b->labels = aoei_calloc(o->texts / 2, sizeof *b->labels);
         if (!code && !b->labels)
             code = aoei_fail_nomem(err, o->texts * sizeof *b->labels);
@@ -174,6 +175,7 @@ static int create(bench *b, aoe_error *err) {
             aoei_tensor_zero(b->ctx, b->step.params.m);
             aoei_tensor_zero(b->ctx, b->step.params.v);
             code = randomize(b, &b->step.params, err);
+            aoei_params_pack(b->ctx, &b->step.params);
         }
         for (size_t i = 0; !code && i < o->texts / 2; i++)
             b->labels[i] = (double)(i % 2);
@@ -202,15 +204,7 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
     aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1};
     aoei_dropout_key(drop.key, b->o->seed, run);
     const int code = aoei_pair_step_gradient(&b->step, AOE_POOLING_CLS, &o, b->labels, NULL, &drop, 1.0, &r, err);
-    const aoei_params *p = &b->step.params;
-    const aoei_adamw adamw = {.lr = 1e-5,
-                              .beta1 = 0.9,
-                              .beta2 = 0.999,
-                              .eps = 1e-8,
-                              .weight_decay = 0.01,
-                              .step = run + 1,
-                              .no_decay = p->no_decay,
-                              .n_no_decay = p->n_no_decay};
+    const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
     if (!code)
         aoei_pair_step_update(&b->step, &adamw, 1.0);
     return code;
@@ -247,7 +241,7 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
         result->tokens_per_second = (double)b->tokens / median;
         result->tflops = operations(b) / median / 1e12;
         result->peak_rss_mb = (double)aoei_peak_rss_bytes() / 1e6;
-        result->dtype = AOE_DTYPE_F32;
+        result->dtype = aoei_public_dtype(b->type);
     }
     aoei_free(seconds);
     return code;
@@ -263,6 +257,7 @@ int aoe_bench(aoe_context *ctx, const aoe_bench_options *options, aoe_bench_resu
     memset(result, 0, sizeof *result);
     b.ctx = ctx;
     b.o = &o;
+    b.type = aoei_context_type(ctx, o.dtype);
     int code = check(&b, err);
     if (!code)
         code = create(&b, err);

@@ -121,8 +121,6 @@ static int verify_folder(aoei_verify *v, const char *dir, aoe_error *err) {
 int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err) {
     aoei_verify v = {.ctx = ctx, .dtype = dtype, .report = report, .user = user};
     int code;
-    if (dtype == AOE_DTYPE_BF16) /* here, because a folder passes over what is not supported */
-        return aoei_fail(err, AOE_EUNSUPPORTED, "--dtype bf16 is not available yet; use --dtype f32");
     if (!aoei_is_dir(dir))
         return aoei_fail(err, AOE_ENOENT, "%s: not a directory; give a folder with cases.json, or its parent", dir);
     if (has_file(dir, "cases.json")) {

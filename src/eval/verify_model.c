@@ -14,11 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HIDDEN_TOLERANCE     2e-6
-#define LOSS_TOLERANCE       1e-6
-#define GRADIENT_TOLERANCE   1e-5
-#define TRACE_LOSS_TOLERANCE 1e-5
-#define TRACE_NORM_TOLERANCE 1e-4
+/* Relative, by the type of the products. */
+typedef struct tolerances {
+    double hidden, loss, gradient, trace_loss, trace_norm;
+} tolerances;
+
+static const tolerances allowed[] = {[AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4}, [AOEI_BF16] = {1e-2, 1e-2, 1e-1, 1e-1, 1e-1}};
 
 /* Texts of a case file: id lists laid end to end. */
 typedef struct id_texts {
@@ -42,6 +43,10 @@ typedef struct golden {
     float *host;                /* owned; room for the largest tensor compared */
     aoe_pooling pooling;        /* of training */
 } golden;
+
+static const tolerances *tolerance(const golden *g) {
+    return &allowed[g->model->type];
+}
 
 static void golden_free(golden *g) {
     aoei_pair_step_destroy(&g->step);
@@ -165,9 +170,12 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     if (longest > positions)
         return aoei_fail(err, AOE_EFORMAT, "%s: a text of %zu tokens is longer than the model's %zu positions", g->cases_path,
                          longest, positions);
-    int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, (rows + 1) / 2, tokens, longest, err);
+    const aoei_pair_step_options step = {.pairs = (rows + 1) / 2, .tokens = tokens, .longest = longest, .type = g->model->type};
+    int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, &step, err);
     if (code)
         return code;
+    for (size_t s = 0; s < g->step.params.n_slots; s++)
+        g->step.params.segments[s].decay = 1; /* the golden trace decays biases and norms, too */
     aoei_params_load(v->ctx, &g->step.params, g->model->weights);
     g->host = aoei_malloc_array(g->step.params.count + tokens * g->model->config.hidden, sizeof *g->host);
     return g->host ? AOE_OK : aoei_fail_nomem(err, g->step.params.count * sizeof *g->host);
@@ -203,7 +211,7 @@ static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
     for (size_t l = 0; l <= c->layers && !code; l++) {
         char line[32];
         snprintf(line, sizeof line, "hidden.%zu", l);
-        aoei_check_begin(&check, g->name, line, HIDDEN_TOLERANCE);
+        aoei_check_begin(&check, g->name, line, tolerance(g)->hidden);
         const aoei_tensor hidden = aoei_encoder_hidden(&g->step.state, c, l, b->n_tokens);
         for (size_t i = 0; i < b->n_texts && !code; i++) {
             char name[64];
@@ -227,7 +235,7 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
         aoei_check check;
         char line[48];
         snprintf(line, sizeof line, "pooled.%s", aoe_pooling_name((aoe_pooling)p));
-        aoei_check_begin(&check, g->name, line, HIDDEN_TOLERANCE);
+        aoei_check_begin(&check, g->name, line, tolerance(g)->hidden);
         aoei_pool_forward(v->ctx, out, (aoe_pooling)p, aoei_encoder_hidden(&g->step.state, c, 0, b->n_tokens),
                           aoei_encoder_hidden(&g->step.state, c, c->layers, b->n_tokens), b);
         for (size_t i = 0; i < b->n_texts && !code; i++) {
@@ -276,14 +284,14 @@ static int check_gradients(golden *g, aoei_verify *v, int loss, aoe_error *err) 
     if (code)
         return code;
     snprintf(line, sizeof line, "loss.%s", loss_names[loss]);
-    aoei_check_begin(&value, g->name, line, LOSS_TOLERANCE);
+    aoei_check_begin(&value, g->name, line, tolerance(g)->loss);
     const json_t *want = json_object_get(json_object_get(g->cases, "losses"), loss_names[loss]);
     if (!json_is_number(want))
         return bad_cases(g, "losses", err);
     const double expected = json_number_value(want);
     aoei_check_values(&value, &got, &expected, 1);
     snprintf(line, sizeof line, "gradient.%s", loss_names[loss]);
-    aoei_check_begin(&gradient, g->name, line, GRADIENT_TOLERANCE);
+    aoei_check_begin(&gradient, g->name, line, tolerance(g)->gradient);
     for (size_t s = 0; s < g->step.params.n_slots && !code; s++) {
         aoei_slot slot;
         char name[192];
@@ -317,8 +325,8 @@ static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     if (json_array_size(trace) == 0)
         return bad_cases(g, "adamw.trace", err);
     aoei_check loss, norm;
-    aoei_check_begin(&loss, g->name, "adamw.loss", TRACE_LOSS_TOLERANCE);
-    aoei_check_begin(&norm, g->name, "adamw.gradient-norm", TRACE_NORM_TOLERANCE);
+    aoei_check_begin(&loss, g->name, "adamw.loss", tolerance(g)->trace_loss);
+    aoei_check_begin(&norm, g->name, "adamw.gradient-norm", tolerance(g)->trace_norm);
     for (size_t i = 0; i < json_array_size(trace) && !code; i++) {
         double total = 0, want = 0, want_norm = 0;
         code = add_gradient(g, 1U << COSINE | 1U << ANGLE, g->graded, &total, err);

@@ -127,6 +127,11 @@ static void matrix_slot(aoei_slot *s, size_t rows, size_t cols) {
     s->decay = 1;
 }
 
+static void linear_slot(aoei_slot *s, size_t out, size_t in) {
+    matrix_slot(s, out, in);
+    s->linear = 1;
+}
+
 static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
     case AOEI_W_WORD:
@@ -150,13 +155,13 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     case AOEI_LW_K:
     case AOEI_LW_V:
     case AOEI_LW_O:
-        matrix_slot(s, c->hidden, c->hidden);
+        linear_slot(s, c->hidden, c->hidden);
         break;
     case AOEI_LW_UP:
-        matrix_slot(s, c->intermediate, c->hidden);
+        linear_slot(s, c->intermediate, c->hidden);
         break;
     case AOEI_LW_DOWN:
-        matrix_slot(s, c->hidden, c->intermediate);
+        linear_slot(s, c->hidden, c->intermediate);
         break;
     case AOEI_LW_UP_BIAS:
         vector_slot(s, c->intermediate);

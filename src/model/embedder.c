@@ -33,7 +33,8 @@ static int layout(aoe_embedder *e, aoei_arena *arena, aoe_error *err) {
     const size_t longest = m->settings.max_length;
     const size_t tokens = e->batch_tokens > longest ? e->batch_tokens : longest;
     e->pooled = aoei_tensor_take(arena, tokens, m->config.hidden);
-    return aoei_encoder_layout(&e->state, m->ctx, &m->config, arena, tokens, tokens, longest, 0, err);
+    const aoei_encoder_mode mode = {.type = m->type};
+    return aoei_encoder_layout(&e->state, m->ctx, &m->config, arena, tokens, tokens, longest, mode, err);
 }
 
 int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_options *options, aoe_error *err) {

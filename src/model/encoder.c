@@ -94,8 +94,10 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
     s->n_texts = n_texts;
     s->longest = longest;
     s->mode = mode;
+    const size_t before = arena->used;
     s->first = aoei_tensor_take_typed(arena, mode.type, n_tokens, c->hidden);
     layers_layout(s, c, arena, n_tokens);
+    s->kept_bytes = arena->used - before;
     const size_t wide = c->intermediate > 3 * c->hidden || !mode.training ? c->intermediate : 3 * c->hidden;
     s->wide = aoei_tensor_take_typed(arena, mode.type, n_tokens, wide);
     const aoei_attention a = attention_of(c);

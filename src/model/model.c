@@ -198,37 +198,34 @@ static int load_weights(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
-/* 1 when the slot is the weight of a linear layer. */
-static int is_linear(size_t slot) {
-    size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
-    return slot >= AOEI_W_LAYERS && (kind == AOEI_LW_Q || kind == AOEI_LW_K || kind == AOEI_LW_V || kind == AOEI_LW_O ||
-                                     kind == AOEI_LW_UP || kind == AOEI_LW_DOWN);
+/* Bytes of the packed form of a slot; 0: it has none. */
+static size_t packed_size(const aoe_model *m, size_t slot) {
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    return d.linear ? aoei_weight_packed_size(m->ctx, m->type, d.rows, d.cols) : 0;
 }
 
-size_t aoei_model_packed_floats(const aoe_model *m) {
+size_t aoei_model_packed_bytes(const aoe_model *m) {
     size_t total = 0;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
-        if (is_linear(i))
-            total += round_floats(aoei_weight_packed_size(m->ctx, m->weights[i].rows, m->weights[i].cols));
+        total += packed_size(m, i);
     return total;
 }
 
 /* Copies of the linear weights laid out for the kernels. */
 static int pack_weights(aoe_model *m, aoe_error *err) {
-    size_t used = 0, floats = aoei_model_packed_floats(m);
-    if (!floats)
+    const size_t bytes = aoei_model_packed_bytes(m);
+    size_t used = 0;
+    if (!bytes)
         return 0;
-    m->packed = aoei_aligned(floats * sizeof(float));
+    m->packed = aoei_aligned(bytes);
     if (!m->packed)
-        return aoei_fail_nomem(err, floats * sizeof(float));
-    m->packed_bytes = floats * sizeof(float);
+        return aoei_fail_nomem(err, bytes);
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
-        if (!is_linear(i))
-            continue;
-        size_t size = aoei_weight_packed_size(m->ctx, m->weights[i].rows, m->weights[i].cols);
+        const size_t size = packed_size(m, i);
         if (size)
-            aoei_weight_pack(m->ctx, &m->weights[i], m->packed + used);
-        used += round_floats(size);
+            aoei_weight_pack(m->ctx, m->type, &m->weights[i], (unsigned char *)m->packed + used);
+        used += size;
     }
     return 0;
 }
@@ -279,10 +276,8 @@ static int load_files(aoe_model *m, aoe_error *err) {
 }
 
 static int check_options(const aoe_model_options *o, aoe_error *err) {
-    if (o->dtype == AOE_DTYPE_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "dtype bf16 is not in the engine yet; f32 is available (auto chooses it)");
-    if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32)
-        return aoei_fail(err, AOE_EARG, "dtype %d is unknown; use f32 or auto", (int)o->dtype);
+    if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32 && o->dtype != AOE_DTYPE_BF16)
+        return aoei_fail(err, AOE_EARG, "dtype %d is unknown; use f32, bf16 or auto", (int)o->dtype);
     if (o->normalize < -1 || o->normalize > 1)
         return aoei_fail(err, AOE_EARG, "normalize is %d; use -1 (the directory's), 0 or 1", o->normalize);
     return 0;
@@ -301,6 +296,7 @@ static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const 
     if (!m)
         return aoei_fail_nomem(err, sizeof *m);
     m->ctx = ctx;
+    m->type = aoei_context_type(ctx, o->dtype);
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
@@ -335,6 +331,7 @@ int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *w
     m->view = 1;
     m->ctx = base->ctx;
     m->config = base->config;
+    m->type = base->type;
     m->tokenizer = base->tokenizer;
     m->storage = "F32";
     m->prefix = base->prefix;
@@ -389,7 +386,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .max_length_from = m->settings.max_length_from,
         .prompt = m->settings.prompt,
         .normalize = m->settings.normalize,
-        .dtype = AOE_DTYPE_F32,
+        .dtype = aoei_public_dtype(m->type),
         .storage = m->storage,
         .tokenizer = m->tokenizer ? aoe_tokenizer_kind(m->tokenizer) : NULL,
         .dropout = c->hidden_dropout,

@@ -32,8 +32,8 @@ struct aoe_model {
     float *converted;       /* owned; weights stored as F16 or BF16 (or misaligned), as float */
     size_t converted_bytes;
     size_t stored_bytes; /* of the weights in the file; 0 for a view */
-    float *packed;       /* owned; packed copies for inference, NULL for a view */
-    size_t packed_bytes;
+    aoei_dtype type;     /* of activations and products */
+    void *packed;        /* owned; packed copies for inference, NULL for a view */
     aoe_tokenizer *tokenizer; /* owned unless view; NULL when the directory has none */
     aoei_settings settings;   /* owned; options applied */
     json_t *config_json;      /* owned; config.json as read */
@@ -46,8 +46,8 @@ struct aoe_model {
 
 /* Opens the directory without packing copies for inference (training, saving). */
 int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
-/* A model with the configuration, tokenizer and settings of `base` over other weights ([aoei_slot_count] tensors, copied
- * array). base must outlive it. Close with aoe_model_close. */
+/* A model with the configuration, type, tokenizer and settings of `base` over other weights ([aoei_slot_count] tensors,
+ * copied array). base must outlive it. Close with aoe_model_close. */
 int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *weights, aoe_error *err);
 
 /* Writes a complete model directory: config.json, model.safetensors (F32, names without prefix, `pooler.*` of the source
@@ -61,8 +61,8 @@ char *aoei_model_staging(const char *dir);
 /* What sentence-transformers, text-embeddings-inference and angle_emb cannot express of these settings, as one sentence
  * (static or in buf), or NULL. */
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size);
-/* Floats of the packed copies of the linear weights on this model's context, whether made or not. */
-size_t aoei_model_packed_floats(const aoe_model *m);
+/* Bytes of the packed copies of the linear weights on this model's context, whether made or not. */
+size_t aoei_model_packed_bytes(const aoe_model *m);
 /* 1 when DIR/name exists. */
 int aoei_entry_exists(const char *dir, const char *name);
 /* Without force, AOE_EEXIST when DIR holds an entry that saving a model there would replace (the first one is named), or a

@@ -14,18 +14,21 @@ static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset
         out[slot] = aoei_tensor_slice(flat, offset, d->rows, d->cols);
 }
 
-/* Adds [begin, end) to the ranges without decay, joining it to the last one when they touch. */
-static void add_no_decay(aoei_params *p, size_t begin, size_t end) {
-    if (p->n_no_decay && p->no_decay[2 * p->n_no_decay - 1] == begin) {
-        p->no_decay[2 * p->n_no_decay - 1] = end;
+/* The packed copy of a linear weight. */
+static void take_packed(aoei_params *p, const aoe_context *ctx, size_t slot, const aoei_slot *d, aoei_dtype type,
+                        aoei_arena *arena) {
+    const size_t bytes = aoei_weight_packed_size(ctx, type, d->rows, d->cols);
+    void *memory = aoei_arena_take(arena, bytes);
+    p->packed_bytes += bytes;
+    if (!p->values || !memory)
         return;
-    }
-    p->no_decay[2 * p->n_no_decay] = begin;
-    p->no_decay[2 * p->n_no_decay + 1] = end;
-    p->n_no_decay++;
+    p->values[slot].packed = memory;
+    p->values[slot].packed_type = type;
+    p->segments[slot].weight = &p->values[slot];
 }
 
-int aoei_params_layout(aoei_params *p, const aoei_encoder_config *c, aoei_arena *arena, aoe_error *err) {
+int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
+                       aoe_error *err) {
     memset(p, 0, sizeof *p);
     p->n_slots = aoei_slot_count(c);
     aoei_slot d;
@@ -44,21 +47,24 @@ int aoei_params_layout(aoei_params *p, const aoei_encoder_config *c, aoei_arena 
         if (*view[i])
             memset(*view[i], 0, p->n_slots * sizeof **view[i]);
     }
-    p->no_decay = aoei_arena_take_array(arena, p->n_slots, 2 * sizeof *p->no_decay);
+    p->segments = aoei_arena_take_array(arena, p->n_slots, sizeof *p->segments);
     if (arena->overflow)
         return aoei_fail(err, AOE_ENOMEM, "four copies of %zu parameters do not fit in memory", p->count);
     size_t offset = 0;
-    for (size_t s = 0; s < p->n_slots && p->no_decay; s++) {
+    for (size_t s = 0; s < p->n_slots; s++) {
         aoei_slot_describe(c, s, &d);
-        if (d.absent)
-            continue;
-        const size_t end = offset + (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
-        for (int i = 0; i < 4; i++)
+        const size_t end = offset + (d.absent ? 0 : (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
+        for (int i = 0; i < 4 && !d.absent; i++)
             views(*view[i], *flat[i], s, offset, &d);
-        if (!d.decay)
-            add_no_decay(p, offset, end);
+        if (p->segments)
+            p->segments[s] = (aoei_adamw_segment){.begin = offset, .end = end, .decay = d.decay};
+        if (type != AOEI_F32 && d.linear)
+            take_packed(p, ctx, s, &d, type, arena);
         offset = end;
     }
+    if (arena->overflow)
+        return aoei_fail(err, AOE_ENOMEM, "packed copies of the weights do not fit in memory");
+    p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, p->n_slots) : 0;
     return AOE_OK;
 }
 
@@ -70,4 +76,11 @@ void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor 
     for (size_t s = 0; s < p->n_slots; s++)
         if (p->values[s].data)
             aoei_tensor_copy(ctx, p->values[s], weights[s]);
+    aoei_params_pack(ctx, p);
+}
+
+void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
+    for (size_t s = 0; s < p->n_slots; s++)
+        if (p->values[s].packed)
+            aoei_weight_pack(ctx, p->values[s].packed_type, &p->values[s], p->values[s].packed);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The trainable state of a model: values, gradients and AdamW moments, each one
  * flat tensor [1, count] in slot order, with a view per slot. Slots start at
- * multiples of 64 bytes; the padding between them stays zero.
+ * multiples of 64 bytes; the padding between them stays zero. For bf16 products
+ * every linear weight has a packed copy beside it, which the optimiser refreshes.
  */
 #ifndef AOEI_MODEL_PARAMS_H
 #define AOEI_MODEL_PARAMS_H
@@ -15,13 +16,17 @@ typedef struct aoei_params {
     aoei_tensor value, grad, m, v; /* [1, count] */
     aoei_tensor *values, *grads;   /* [n_slots] views, in the arena; absent slots are absent tensors */
     aoei_tensor *ms, *vs;
-    size_t *no_decay; /* [n_no_decay][2] element ranges without weight decay, in the arena */
-    size_t n_no_decay;
+    aoei_adamw_segment *segments; /* [n_slots], in the arena; planned */
+    size_t n_tasks;               /* of an optimiser step */
+    size_t packed_bytes;          /* of the packed copies */
 } aoei_params;
 
-/* Lays the set out in `arena` (a measuring one plans). Errors: AOE_ENOMEM. */
-int aoei_params_layout(aoei_params *p, const aoei_encoder_config *c, aoei_arena *arena, aoe_error *err);
+/* Lays the set out in `arena` (a measuring one plans); type: of the products that will use it. Errors: AOE_ENOMEM. */
+int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
+                       aoe_error *err);
 /* Copies weights [n_slots] into the values; gradients and moments become zero. */
 void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights);
+/* Packs the values anew, after they were written by anything but aoei_adamw_step. */
+void aoei_params_pack(const aoe_context *ctx, aoei_params *p);
 
 #endif

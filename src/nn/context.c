@@ -61,6 +61,12 @@ void aoe_context_destroy(aoe_context *ctx) {
     aoei_free(ctx);
 }
 
+aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted) {
+    if (wanted == AOE_DTYPE_AUTO)
+        return ctx->kernels.tier >= AOEI_TIER_AVX512BF16 ? AOEI_BF16 : AOEI_F32;
+    return wanted == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32;
+}
+
 size_t aoe_context_threads(const aoe_context *ctx) {
     return aoei_pool_threads(ctx->pool);
 }

@@ -18,6 +18,11 @@ struct aoe_context {
 
 #define AOEI_WORKER_SCRATCH AOEI_GEMM_SCRATCH /* floats a worker */
 
+/* The type that products run in: the wanted one, or for AUTO bf16 where the tier multiplies it natively, else float32. */
+aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted);
+static inline aoe_dtype aoei_public_dtype(aoei_dtype type) {
+    return type == AOEI_BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+}
 float *aoei_worker_scratch(const aoe_context *ctx, size_t worker); /* [AOEI_WORKER_SCRATCH] */
 
 #endif

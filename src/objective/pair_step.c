@@ -9,39 +9,51 @@
 #include <math.h>
 #include <string.h>
 
-static int layout(aoei_pair_step *s, aoei_arena *arena, size_t max_tokens, size_t longest, aoe_error *err) {
-    const int code = aoei_params_layout(&s->params, &s->config, arena, err);
-    if (code)
-        return code;
-    s->pooled = aoei_tensor_take(arena, 2 * s->max_pairs, s->config.hidden);
-    return aoei_encoder_layout(&s->state, s->ctx, &s->config, arena, max_tokens, 2 * s->max_pairs, longest, 1, err);
-}
-
-int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, size_t max_pairs,
-                          size_t max_tokens, size_t longest, aoe_error *err) {
-    memset(s, 0, sizeof *s);
+int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
+                          aoei_arena *arena, aoe_error *err) {
     s->ctx = ctx;
     s->config = *c;
-    s->max_pairs = max_pairs;
+    s->o = *o;
+    if (!o->chunk_pairs || o->chunk_pairs >= o->pairs) {
+        s->o.chunk_pairs = o->pairs;
+        s->o.chunk_tokens = o->tokens;
+    }
+    const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute};
+    const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
+    if (code)
+        return code;
+    s->pooled = aoei_tensor_take(arena, 2 * o->pairs, c->hidden);
+    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, 2 * s->o.chunk_pairs, o->longest, mode, err);
+}
+
+/* What is not a tensor: the batch, and the objectives' side on the host. */
+static int create_host(aoei_pair_step *s, aoe_error *err) {
+    const size_t pairs = s->o.pairs, floats = 2 * pairs * s->config.hidden;
+    const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, 2 * pairs, err);
+    if (code)
+        return code;
+    s->workspace_bytes = aoei_objective_workspace(pairs, s->config.hidden);
+    s->host = aoei_malloc_array(floats, sizeof *s->host);
+    s->host_grad = aoei_malloc_array(floats, sizeof *s->host_grad);
+    s->chunk_offsets = aoei_malloc_array(2 * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
+    s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
+    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
+        return aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; use a smaller --batch-size", pairs);
+    return AOE_OK;
+}
+
+int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
+                          aoe_error *err) {
+    memset(s, 0, sizeof *s);
     aoei_arena plan;
     aoei_arena_measure(&plan);
-    int code = layout(s, &plan, max_tokens, longest, err);
+    int code = aoei_pair_step_layout(s, ctx, c, o, &plan, err);
     if (!code)
         code = aoei_arena_create(&s->arena, plan.used, err);
     if (!code)
-        code = layout(s, &s->arena, max_tokens, longest, err);
+        code = aoei_pair_step_layout(s, ctx, c, o, &s->arena, err);
     if (!code)
-        code = aoei_batch_buffer_create(&s->buffer, max_tokens, 2 * max_pairs, err);
-    if (!code) {
-        const size_t floats = 2 * max_pairs * c->hidden;
-        s->workspace_bytes = aoei_objective_workspace(max_pairs, c->hidden);
-        s->host = aoei_malloc_array(floats, sizeof *s->host);
-        s->host_grad = aoei_malloc_array(floats, sizeof *s->host_grad);
-        s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
-        if (!s->host || !s->host_grad || !s->workspace)
-            code = aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; use a smaller --batch-size",
-                             max_pairs);
-    }
+        code = create_host(s, err);
     if (code)
         aoei_pair_step_destroy(s);
     return code;
@@ -52,22 +64,55 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_arena_destroy(&s->arena);
     aoei_free(s->host);
     aoei_free(s->host_grad);
+    aoei_free(s->chunk_offsets);
     aoei_aligned_free(s->workspace);
     memset(s, 0, sizeof *s);
 }
 
-int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
-                            const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
-                            aoe_error *err) {
-    const aoei_batch *b = &s->buffer.batch;
-    const aoei_tensor *w = s->params.values;
-    const size_t D = s->config.hidden, n = b->n_tokens;
-    const aoei_tensor pooled = aoei_tensor_rows(s->pooled, 0, b->n_texts);
-    const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, w, b, &s->state, drop);
-    aoei_pool_forward(s->ctx, pooled, pooling, aoei_encoder_hidden(&s->state, &s->config, 0, n), last, b);
-    aoei_tensor_read(s->ctx, s->host, pooled);
+/* Texts [first, first + n) of the batch, as a batch of their own. */
+static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
+    const aoei_batch *all = &s->buffer.batch;
+    const uint32_t begin = all->offsets[first];
+    if (n == all->n_texts)
+        return *all;
+    aoei_batch b = {.n_tokens = all->offsets[first + n] - begin,
+                    .n_texts = n,
+                    .ids = all->ids + begin,
+                    .positions = all->positions + begin,
+                    .offsets = s->chunk_offsets,
+                    .text_index = all->text_index + first};
+    for (size_t i = 0; i <= n; i++)
+        s->chunk_offsets[i] = all->offsets[first + i] - begin;
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = s->chunk_offsets[i + 1] - s->chunk_offsets[i];
+        b.longest = length > b.longest ? length : b.longest;
+    }
+    return b;
+}
 
-    const aoei_pair_batch pairs = {.B = b->n_texts / 2,
+/* The chunk through the encoder: its vectors go to `pooled`. Returns the last hidden state. */
+static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling,
+                                 const aoei_encoder_dropout *drop) {
+    const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
+    aoei_pool_forward(s->ctx, pooled, pooling, aoei_encoder_hidden(&s->state, &s->config, 0, b->n_tokens), last, b);
+    return last;
+}
+
+/* The backward of the chunk that went through the encoder last; `pooled` holds the gradient of its vectors. */
+static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
+                           const aoei_encoder_dropout *drop) {
+    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(&s->state, b->n_tokens), aoei_encoder_grad_last(&s->state, b->n_tokens),
+                       pooling, pooled, last, b);
+    aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop,
+                          pooling == AOE_POOLING_FIRST_LAST_AVG);
+}
+
+/* Value and gradient of the objectives of the vectors in `pooled`, which receives scale times the gradient. */
+static int objectives(aoei_pair_step *s, aoei_tensor pooled, const aoe_objective_options *o, const double *label,
+                      const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
+    const size_t D = s->config.hidden;
+    aoei_tensor_read(s->ctx, s->host, pooled);
+    const aoei_pair_batch pairs = {.B = pooled.rows / 2,
                                    .D = D,
                                    .stride = 2 * D,
                                    .x = s->host,
@@ -81,22 +126,45 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         return code;
     aoei_tensor_write(s->ctx, pooled, s->host_grad);
     aoei_scale(s->ctx, pooled, scale);
-    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(&s->state, n), aoei_encoder_grad_last(&s->state, n), pooling, pooled,
-                       last, b);
-    aoei_encoder_backward(s->ctx, &s->config, w, s->params.grads, b, &s->state, drop, pooling == AOE_POOLING_FIRST_LAST_AVG);
     return AOE_OK;
+}
+
+int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
+                            const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
+                            aoe_error *err) {
+    const size_t texts = s->buffer.batch.n_texts, step = 2 * s->o.chunk_pairs;
+    aoei_tensor last = {0};
+    for (size_t i = 0; i < texts; i += step) {
+        const size_t n = texts - i < step ? texts - i : step;
+        const aoei_batch b = chunk_of(s, i, n);
+        last = chunk_forward(s, &b, aoei_tensor_rows(s->pooled, i, n), pooling, drop);
+    }
+    const int code = objectives(s, aoei_tensor_rows(s->pooled, 0, texts), o, label, group, scale, result, err);
+    for (size_t i = 0; i < texts && !code; i += step) {
+        const size_t n = texts - i < step ? texts - i : step;
+        const aoei_batch b = chunk_of(s, i, n);
+        const aoei_tensor grad = aoei_tensor_rows(s->pooled, i, n);
+        if (texts > step)
+            last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, &b, &s->state, drop);
+        chunk_backward(s, &b, grad, pooling, last, drop);
+    }
+    return code;
 }
 
 double aoei_pair_step_update(aoei_pair_step *s, const aoei_adamw *options, double max_norm) {
     aoei_params *p = &s->params;
     aoei_adamw o = *options;
+    o.segments = p->segments;
+    o.n_segments = p->n_slots;
+    o.n_tasks = p->n_tasks;
     const double norm = sqrt(aoei_sum_squares(s->ctx, p->grad));
-    if (isfinite(norm)) {
-        /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), never above 1. */
-        const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
-        o.grad_scale = clip < 1.0 ? clip : 1.0;
-        aoei_adamw_step(s->ctx, p->value, p->grad, p->m, p->v, &o);
+    if (!isfinite(norm)) {
+        aoei_tensor_zero(s->ctx, p->grad);
+        return norm;
     }
-    aoei_tensor_zero(s->ctx, p->grad);
+    /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), never above 1. */
+    const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
+    o.grad_scale = clip < 1.0 ? clip : 1.0;
+    aoei_adamw_step(s->ctx, p->value, p->grad, p->m, p->v, &o);
     return norm;
 }

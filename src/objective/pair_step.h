@@ -4,6 +4,11 @@
  * no epochs and no schedule. Everything it needs is laid out at creation.
  *
  * Texts of a batch are interleaved: x0 y0 x1 y1 ...
+ *
+ * With chunks (GradCache, Gao et al. 2021) a batch is larger than the activations
+ * that fit: every chunk is embedded, the objectives see all vectors, and each chunk
+ * is embedded again, this time with its backward. Masks are keyed by a text's index in the step
+ * and gradients continue chains token after token, so chunks do not show in float32.
  */
 #ifndef AOEI_OBJECTIVE_PAIR_STEP_H
 #define AOEI_OBJECTIVE_PAIR_STEP_H
@@ -13,25 +18,39 @@
 #include "model/params.h"
 #include "objective/objective.h"
 
+/* Bounds and ways of a step. */
+typedef struct aoei_pair_step_options {
+    size_t pairs;        /* of a batch, at most */
+    size_t tokens;       /* of a batch, at most */
+    size_t longest;      /* tokens of a text, at most */
+    aoei_dtype type;     /* of activations and products */
+    int recompute;       /* backward runs each layer's forward again */
+    size_t chunk_pairs;  /* pairs in the encoder at a time; 0: the whole batch */
+    size_t chunk_tokens; /* tokens of a chunk, at most */
+} aoei_pair_step_options;
+
 typedef struct aoei_pair_step {
     aoe_context *ctx; /* borrowed */
     aoei_encoder_config config;
+    aoei_pair_step_options o;
     aoei_arena arena;
     aoei_params params;
     aoei_encoder_state state;
     aoei_batch_buffer buffer; /* the caller fills it: aoei_batch_clear, aoei_batch_add */
-    aoei_tensor pooled;       /* [2B, D]; its gradient afterwards */
+    uint32_t *chunk_offsets;  /* [2 chunk_pairs + 1], owned */
+    aoei_tensor pooled;       /* [2B, D] float32; its gradient afterwards */
     float *host, *host_grad;  /* [2B, D] for the objectives, owned */
     void *workspace;          /* of the objectives, owned */
     size_t workspace_bytes;
-    size_t max_pairs;
 } aoei_pair_step;
 
-/* Bounds: pairs of a batch, tokens of a batch, tokens of a text. The parameters are not set: aoei_params_load.
- * Errors: AOE_ENOMEM. */
-int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, size_t max_pairs,
-                          size_t max_tokens, size_t longest, aoe_error *err);
+/* The parameters are not set: aoei_params_load. Errors: AOE_ENOMEM. */
+int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
+                          aoe_error *err);
 void aoei_pair_step_destroy(aoei_pair_step *s); /* accepts a zeroed one */
+/* Lays the step's tensors out in `arena` (a measuring one plans). */
+int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
+                          aoei_arena *arena, aoe_error *err);
 
 /* Forward and backward of the batch in s->buffer (2B texts): adds scale * gradient of the weighted sum to the gradients.
  * label: [B]; group: [2B] or NULL (aoe_objective). drop NULL: none. Errors: those of aoe_objective. */
@@ -39,8 +58,8 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err);
 
-/* Clips the gradient to max_norm (0: not), takes one AdamW step and zeroes the gradient. Returns the global norm before
- * clipping; when it is not finite nothing is updated. */
+/* Clips the gradient to max_norm (0: not), takes one AdamW step (options without the segments) and leaves the gradient zero.
+ * Returns the global norm before clipping; when it is not finite nothing is updated. */
 double aoei_pair_step_update(aoei_pair_step *s, const aoei_adamw *o, double max_norm);
 
 #endif

@@ -193,7 +193,8 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(j->ibn_threshold));
-    bad |= json_object_set_new(r, "dtype", json_string("f32"));
+    bad |= json_object_set_new(r, "dtype", json_string(t->base->type == AOEI_BF16 ? "bf16" : "f32"));
+    bad |= json_object_set_new(r, "cache_chunk", json_integer((json_int_t)o->cache_chunk));
     bad |= json_object_set_new(r, "aoe_version", json_string(AOE_VERSION));
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
@@ -221,10 +222,16 @@ static int load_data(aoei_trainer *t, aoe_error *err) {
 /* Memory of the run: parameters, activations, the best weights, the epoch's order. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
     const size_t pairs = t->o->batch_size < t->data.n ? t->o->batch_size : t->data.n;
-    size_t tokens;
-    int code = aoei_dataset_batch_tokens(&t->data, pairs, &tokens, err);
+    aoei_pair_step_options step = {.pairs = pairs,
+                                   .longest = t->data.longest,
+                                   .type = t->base->type,
+                                   .recompute = t->o->recompute,
+                                   .chunk_pairs = t->o->cache_chunk < pairs ? t->o->cache_chunk : 0};
+    int code = aoei_dataset_batch_tokens(&t->data, pairs, &step.tokens, err);
+    if (!code && step.chunk_pairs)
+        code = aoei_dataset_batch_tokens(&t->data, step.chunk_pairs, &step.chunk_tokens, err);
     if (!code)
-        code = aoei_pair_step_create(&t->step, t->ctx, &t->base->config, pairs, tokens, t->data.longest, err);
+        code = aoei_pair_step_create(&t->step, t->ctx, &t->base->config, &step, err);
     if (code)
         return code;
     aoei_params_load(t->ctx, &t->step.params, t->base->weights);

@@ -139,15 +139,12 @@ static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_trai
         m->tokens += t->step.buffer.batch.n_tokens;
         m->pairs += stop - begin;
     }
-    const aoei_params *p = &t->step.params;
     const aoei_adamw adamw = {.lr = learning_rate(t, step),
                               .beta1 = 0.9,
                               .beta2 = 0.999,
                               .eps = 1e-8,
                               .weight_decay = o->weight_decay,
-                              .step = step + 1,
-                              .no_decay = p->no_decay,
-                              .n_no_decay = p->n_no_decay};
+                              .step = step + 1};
     const double norm = aoei_pair_step_update(&t->step, &adamw, o->max_grad_norm);
     if (!isfinite(norm) || !isfinite(mean.total))
         return aoei_fail(err, AOE_ENUMERIC, "step %llu: the loss or its gradient is not finite; lower --lr and train again",
@@ -297,7 +294,7 @@ static int prepare_output(aoei_trainer *t, aoe_error *err) {
 }
 
 static int run(aoei_trainer *t, aoe_error *err) {
-    const size_t pairs = t->step.max_pairs;
+    const size_t pairs = t->step.o.pairs;
     meter m = {.first_step = t->progress.step};
     batch_side side = {.labels = aoei_malloc_array(pairs, sizeof *side.labels),
                        .groups = aoei_malloc_array(2 * pairs, sizeof *side.groups)};
