@@ -57,6 +57,9 @@ TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
+# aoe-check has the kernel tests under names of their own
+CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
+CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
@@ -79,7 +82,7 @@ PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 endif
 
-.PHONY: all lib demo check lint format bench install uninstall clean deps deps-lint help symbols header
+.PHONY: all lib demo check aoe-check lint format bench install uninstall clean deps deps-lint help symbols header
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -116,6 +119,21 @@ $(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
+$(BUILD)/check/programs.inc: $(wildcard tests/kernels/*_test.c)
+	@mkdir -p $(@D)
+	@printf 'PROGRAM(%s)\n' $(CHECK_TESTS) > $@
+
+$(BUILD)/check/main.o: $(BUILD)/check/programs.inc
+$(BUILD)/check/main.o: CFLAGS_ALL += -I$(BUILD)/check
+$(BUILD)/check/tests/%.o: tests/kernels/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS) -Wno-missing-prototypes -Dmain=$*_main -c $< -o $@
+
+$(BUILD)/aoe-check: $(CHECK_OBJ) $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
@@ -129,7 +147,9 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
 demo: all ## installs what is missing, builds, trains and evaluates a small model on examples/, draws the loss curve
 	@BUILD=$(BUILD) examples/demo.sh
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
+aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
+
+check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
 	@BUILD=$(BUILD) SAN=$(SAN) tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 header: ## aoe.h compiles alone, as C99 and as C++
@@ -175,4 +195,4 @@ clean: ## removes the build directory
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d)

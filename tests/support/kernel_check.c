@@ -16,16 +16,14 @@
 #define POISON UINT32_C(0x7fc0dead)
 #define MARGIN ((size_t)32) /* canaries before a matrix and behind an output */
 
-static const struct {
-    const char *op;
-    aoei_tier tier;
-} kernels[] = {
+static kernel_record records[] = {
 #define AOEI_OP(op, tolerance)
-#define AOEI_KERNEL(op, TIER, suffix) {#op, AOEI_TIER_##TIER},
+#define AOEI_KERNEL(op, TIER, suffix) {#op, AOEI_TIER_##TIER, 0, 0, 0, 0},
 #include "kernels/kernels.def"
 #undef AOEI_OP
 #undef AOEI_KERNEL
 };
+static kernel_record *current; /* of the kernel being tested, or NULL */
 
 static const struct {
     const char *op;
@@ -38,22 +36,59 @@ static const struct {
 #undef AOEI_KERNEL
 };
 
+static const char *const *only; /* [n_only] ops that are wanted; NULL: all */
+static size_t n_only;
+
+void kernel_only(const char *const *wanted, size_t n) {
+    only = wanted;
+    n_only = n;
+}
+
+static int is_wanted(const char *op) {
+    for (size_t i = 0; i < n_only; i++)
+        if (!strcmp(only[i], op))
+            return 1;
+    return !only;
+}
+
 void kernel_each_tier(const char *op, kernel_tier_fn fn) {
-    const aoei_tier best = aoei_cpu_detect();
+    aoei_tier best = AOEI_TIER_C;
     size_t run = 0;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        if (strcmp(kernels[i].op, op) != 0)
+    assert_int_equal(aoei_cpu_tier(&best, NULL), 0);
+    if (!is_wanted(op))
+        return;
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        kernel_record *r = &records[i];
+        if (strcmp(r->op, op) != 0)
             continue;
-        if (kernels[i].tier > best) {
-            print_message("SKIP: %s in tier %s: this CPU does not have it\n", op, aoei_tier_name(kernels[i].tier));
+        if (r->tier > best) {
+            print_message("SKIP: %s in tier %s: this CPU does not have it\n", op, aoei_tier_name(r->tier));
             continue;
         }
         aoei_kernels k;
-        aoei_kernels_init(&k, kernels[i].tier);
+        aoei_kernels_init(&k, r->tier);
+        current = r;
+        r->runs++;
+        r->failed++; /* fn does not come back when it fails */
         fn(&k);
+        r->failed--;
+        current = NULL;
         run++;
     }
     assert_true(run > 0);
+}
+
+const kernel_record *kernel_records(size_t *n) {
+    *n = sizeof records / sizeof *records;
+    return records;
+}
+
+void kernel_compared(double error, double bound) {
+    if (!current)
+        return;
+    const double share = error > 0 ? error / bound : 0;
+    current->comparisons++;
+    current->worst = share > current->worst ? share : current->worst;
 }
 
 double kernel_tolerance(const char *op) {
@@ -64,9 +99,13 @@ double kernel_tolerance(const char *op) {
     return 0;
 }
 
-aoei_rng kernel_rng(const char *test) {
+uint64_t kernel_seed(void) {
     const char *text = getenv("AOE_TEST_SEED");
-    const uint64_t seed = text ? strtoull(text, NULL, 10) : 1;
+    return text ? strtoull(text, NULL, 10) : 1;
+}
+
+aoei_rng kernel_rng(const char *test) {
+    const uint64_t seed = kernel_seed();
     print_message("%s: AOE_TEST_SEED=%llu\n", test, (unsigned long long)seed);
     aoei_rng r;
     aoei_rng_init(&r, seed, AOEI_STREAM_TEST, 0);
@@ -139,11 +178,13 @@ void kernel_free(kernel_matrix *m) {
 }
 
 void kernel_check_value(float value, double expected, double bound, const char *what, size_t row, size_t col) {
+    kernel_compared(fabs((double)value - expected), bound);
     if (!(fabs((double)value - expected) <= bound))
         fail_msg("%s: row %zu column %zu is %.9g, not %.12g within %.3g", what, row, col, (double)value, expected, bound);
 }
 
 void kernel_check_bits(float value, float expected, const char *what, size_t row, size_t col) {
+    kernel_compared(0, 0);
     if (bits_of(&value) != bits_of(&expected))
         fail_msg("%s: row %zu column %zu is %.9g, not the same bits as %.9g", what, row, col, (double)value, (double)expected);
 }

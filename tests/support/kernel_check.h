@@ -17,13 +17,29 @@
 /* Unit roundoff of float32, 2^-24: the relative error of one rounding. */
 #define KERNEL_ROUNDOFF (1.0 / 16777216.0)
 
-/* Runs fn once for each tier that has a kernel of its own for `op` and that this CPU has. Fails when there is none.
+/* Runs fn once for each tier that has a kernel of its own for `op`, that this CPU has and AOE_CPU allows. Fails when there is none.
  * k holds the kernels of that tier. */
 typedef void (*kernel_tier_fn)(const aoei_kernels *k);
 void kernel_each_tier(const char *op, kernel_tier_fn fn);
+/* What has been found out about the kernels so far, one entry a kernel of kernels.def. */
+typedef struct kernel_record {
+    const char *op; /* static */
+    aoei_tier tier;
+    size_t runs;        /* of kernel_each_tier */
+    size_t failed;      /* of them */
+    size_t comparisons; /* values compared with what they should be */
+    double worst;       /* largest error as a share of its bound; 0 while everything was exact */
+} kernel_record;
+const kernel_record *kernel_records(size_t *n);
+/* Adds a comparison to the record of the kernel that kernel_each_tier is at; bound 0: the value has to be exact. */
+void kernel_compared(double error, double bound);
 /* The tolerance column of `op` in kernels.def; fails for an unknown op. */
 double kernel_tolerance(const char *op);
 
+/* Only these ops from now on; kernel_each_tier passes over the others. */
+void kernel_only(const char *const *ops, size_t n);
+
+uint64_t kernel_seed(void); /* AOE_TEST_SEED, else 1 */
 /* Random numbers for one test; prints the seed. */
 aoei_rng kernel_rng(const char *test);
 size_t kernel_size(aoei_rng *r, size_t low, size_t high); /* uniform in [low, high] */

@@ -3,6 +3,8 @@
  */
 #include "span.h"
 
+#include "kernel_check.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,7 +38,7 @@ test_span test_span_create(size_t n, size_t slack) {
 test_span test_span_normal(size_t n, size_t slack, double sd, unsigned substream) {
     test_span s = test_span_create(n, slack);
     aoei_rng r;
-    aoei_rng_init(&r, 4, AOEI_STREAM_TEST, substream);
+    aoei_rng_init(&r, kernel_seed(), AOEI_STREAM_TEST, substream);
     for (size_t i = 0; i < n; i++)
         s.data[i] = (float)(sd * aoei_rng_normal(&r));
     return s;
@@ -58,6 +60,7 @@ void test_span_free(test_span *s) {
 void test_value(float got, double want, double bound, const char *what, aoei_tier tier, size_t n, size_t i) {
     const double v = (double)got;
     int right = fabs(v - want) <= bound;
+    kernel_compared(isfinite(want) && isfinite(v) ? fabs(v - want) : 0, bound);
     if (isnan(want))
         right = isnan(v);
     else if (isinf(want) || fabs(want) > (double)FLT_MAX)
@@ -68,6 +71,7 @@ void test_value(float got, double want, double bound, const char *what, aoei_tie
 }
 
 void test_same_floats(const float *a, const float *b, size_t n) {
+    kernel_compared(0, 0);
     for (size_t i = 0; i < n; i++)
         if (!(isnan(a[i]) && isnan(b[i])) && memcmp(a + i, b + i, sizeof *a) != 0)
             fail_msg("[%zu]: %.9g and %.9g (%a, %a)", i, (double)a[i], (double)b[i], (double)a[i], (double)b[i]);

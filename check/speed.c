@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ * One call of every op at a fixed size. The table is made from kernels.def: an op without a function here does
+ * not compile.
+ */
+#include "speed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { ROWS = 64, COLS = 768, N = ROWS * COLS, OUT = 512, RUNS = 11, TENSORS = 6 };
+#define RUN_SECONDS 0.002 /* of one timed run: calls are repeated until they take as long */
+
+typedef struct work {
+    const aoei_kernels *k;
+    float *f[TENSORS];     /* [N] or more: OUT x COLS */
+    aoei_bf16 *h[TENSORS]; /* the same, bf16 */
+    float *stats;          /* [ROWS, 2] */
+    float *scratch;        /* [AOEI_GEMM_SCRATCH] */
+    void *packed;
+    volatile double sink;
+} work;
+
+/* What one call does; of flops and bytes the one that is not 0 is reported. */
+typedef struct amount {
+    double flops, bytes;
+} amount;
+typedef amount call_fn(work *w);
+
+static const double float_bytes = sizeof(float), half_bytes = sizeof(aoei_bf16);
+
+static amount moved(double floats, double halves) {
+    return (amount){0, (floats * float_bytes + halves * half_bytes) * N};
+}
+
+static amount product(void) {
+    return (amount){2.0 * ROWS * COLS * OUT, 0};
+}
+
+static amount call_gemm_f32(work *w) {
+    const aoei_product g = {.M = ROWS,
+                            .N = OUT,
+                            .K = COLS,
+                            .a = w->f[0],
+                            .a_row = COLS,
+                            .a_col = 1,
+                            .packed = w->packed,
+                            .c = w->f[1],
+                            .c_row = OUT,
+                            .scale = 1};
+    w->k->gemm_f32(&g, w->scratch);
+    return product();
+}
+
+static amount call_gemm_f32_pack(work *w) {
+    w->k->gemm_f32_pack(w->packed, w->f[2], AOEI_F32, 1, COLS, COLS, 0, OUT);
+    return (amount){0, 2.0 * OUT * COLS * float_bytes};
+}
+
+static amount call_gemm_bf16(work *w) {
+    const aoei_product g = {.M = ROWS,
+                            .N = OUT,
+                            .K = COLS,
+                            .a = w->h[0],
+                            .a_row = COLS,
+                            .a_col = 1,
+                            .packed = w->packed,
+                            .c = w->h[1],
+                            .c_row = OUT,
+                            .c_type = AOEI_BF16,
+                            .scale = 1};
+    w->k->gemm_bf16(&g, w->scratch);
+    return product();
+}
+
+static amount call_gemm_bf16_pack(work *w) {
+    w->k->gemm_bf16_pack(w->packed, w->f[2], AOEI_F32, 1, COLS, COLS, 0, OUT);
+    return (amount){0, (double)OUT * COLS * (float_bytes + half_bytes)};
+}
+
+static amount call_layernorm_f32(work *w) {
+    w->k->layernorm_f32(w->f[1], COLS, w->stats, w->f[0], COLS, w->f[2], w->f[3], 1e-12F, ROWS, COLS);
+    return moved(2, 0);
+}
+
+static amount call_layernorm_grad_f32(work *w) {
+    w->k->layernorm_grad_f32(w->f[1], COLS, w->f[4], COLS, w->f[0], COLS, w->stats, w->f[2], ROWS, COLS);
+    return moved(3, 0);
+}
+
+static amount call_layernorm_param_grad_f32(work *w) {
+    w->k->layernorm_param_grad_f32(w->f[1], w->f[3], w->f[4], COLS, w->f[0], COLS, w->stats, ROWS, COLS);
+    return moved(2, 0);
+}
+
+static amount call_layernorm_bf16(work *w) {
+    w->k->layernorm_bf16(w->h[1], COLS, w->stats, w->h[0], COLS, w->f[2], w->f[3], 1e-12F, ROWS, COLS);
+    return moved(0, 2);
+}
+
+static amount call_layernorm_grad_bf16(work *w) {
+    w->k->layernorm_grad_bf16(w->f[1], COLS, w->f[4], COLS, w->h[0], COLS, w->stats, w->f[2], ROWS, COLS);
+    return moved(2, 1);
+}
+
+static amount call_layernorm_param_grad_bf16(work *w) {
+    w->k->layernorm_param_grad_bf16(w->f[1], w->f[3], w->f[4], COLS, w->h[0], COLS, w->stats, ROWS, COLS);
+    return moved(1, 1);
+}
+
+static amount call_rmsnorm_f32(work *w) {
+    w->k->rmsnorm_f32(w->f[1], COLS, w->stats, w->f[0], COLS, w->f[2], 1e-6F, ROWS, COLS);
+    return moved(2, 0);
+}
+
+static amount call_rmsnorm_grad_f32(work *w) {
+    w->k->rmsnorm_grad_f32(w->f[1], COLS, w->f[4], COLS, w->f[0], COLS, w->stats, w->f[2], ROWS, COLS);
+    return moved(3, 0);
+}
+
+static amount call_rmsnorm_param_grad_f32(work *w) {
+    w->k->rmsnorm_param_grad_f32(w->f[1], w->f[4], COLS, w->f[0], COLS, w->stats, ROWS, COLS);
+    return moved(2, 0);
+}
+
+static amount call_rmsnorm_bf16(work *w) {
+    w->k->rmsnorm_bf16(w->h[1], COLS, w->stats, w->h[0], COLS, w->f[2], 1e-6F, ROWS, COLS);
+    return moved(0, 2);
+}
+
+static amount call_rmsnorm_grad_bf16(work *w) {
+    w->k->rmsnorm_grad_bf16(w->f[1], COLS, w->f[4], COLS, w->h[0], COLS, w->stats, w->f[2], ROWS, COLS);
+    return moved(2, 1);
+}
+
+static amount call_rmsnorm_param_grad_bf16(work *w) {
+    w->k->rmsnorm_param_grad_bf16(w->f[1], w->f[4], COLS, w->h[0], COLS, w->stats, ROWS, COLS);
+    return moved(1, 1);
+}
+
+static amount call_column_sum_f32(work *w) {
+    w->k->column_sum_f32(w->f[1], w->f[0], COLS, ROWS, COLS);
+    return moved(1, 0);
+}
+
+static amount call_column_sum_bf16(work *w) {
+    w->k->column_sum_bf16(w->f[1], w->h[0], COLS, ROWS, COLS);
+    return moved(0, 1);
+}
+
+static amount call_to_bf16(work *w) {
+    w->k->to_bf16(w->h[1], w->f[0], N);
+    return moved(1, 1);
+}
+
+static amount call_from_bf16(work *w) {
+    w->k->from_bf16(w->f[1], w->h[0], N);
+    return moved(1, 1);
+}
+
+static amount call_gelu_f32(work *w) {
+    w->k->gelu_f32(w->f[1], w->f[0], N);
+    return moved(2, 0);
+}
+
+static amount call_gelu_grad_f32(work *w) {
+    w->k->gelu_grad_f32(w->f[1], w->f[4], w->f[0], N);
+    return moved(3, 0);
+}
+
+static amount call_gelu_bf16(work *w) {
+    w->k->gelu_bf16(w->h[1], w->h[0], N);
+    return moved(0, 2);
+}
+
+static amount call_gelu_tanh_f32(work *w) {
+    w->k->gelu_tanh_f32(w->f[1], w->f[0], N);
+    return moved(2, 0);
+}
+
+static amount call_gelu_tanh_grad_f32(work *w) {
+    w->k->gelu_tanh_grad_f32(w->f[1], w->f[4], w->f[0], N);
+    return moved(3, 0);
+}
+
+static amount call_gelu_tanh_bf16(work *w) {
+    w->k->gelu_tanh_bf16(w->h[1], w->h[0], N);
+    return moved(0, 2);
+}
+
+static amount call_add_f32(work *w) {
+    w->k->add_f32(w->f[1], w->f[0], w->f[4], N);
+    return moved(3, 0);
+}
+
+static const aoei_dropout_row mask = {.key = {1, 2}, .counter = {0, 3, 4, 5}, .threshold = 0x19999999, .scale = 1.11111F};
+
+static amount call_dropout_f32(work *w) {
+    w->k->dropout_f32(w->f[1], w->f[0], w->f[4], &mask, N);
+    return moved(3, 0);
+}
+
+static amount call_dropout_bf16(work *w) {
+    w->k->dropout_bf16(w->h[1], w->h[0], w->h[4], &mask, N);
+    return moved(0, 3);
+}
+
+static amount call_dropout_to_bf16(work *w) {
+    w->k->dropout_to_bf16(w->h[1], w->f[0], &mask, N);
+    return moved(1, 1);
+}
+
+static amount call_softmax_f32(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->k->softmax_f32(w->f[1] + r * COLS, w->f[0] + r * COLS, COLS);
+    return moved(2, 0);
+}
+
+static amount call_softmax_grad_f32(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->k->softmax_grad_f32(w->f[1] + r * COLS, w->f[0] + r * COLS, w->f[4] + r * COLS, 0.125F, COLS);
+    return moved(3, 0);
+}
+
+static amount call_adamw_f32(work *w) {
+    const aoei_adamw_f32 a = {.beta1 = 0.9F,
+                              .beta2 = 0.999F,
+                              .eps = 1e-8F,
+                              .step_size = 1e-5F,
+                              .sqrt_bias2 = 1,
+                              .grad_scale = 1,
+                              .one_minus_beta1 = 0.1F,
+                              .one_minus_beta2 = 0.001F};
+    w->k->adamw_f32(w->f[1], w->f[3], w->f[4], w->f[5], &a, N);
+    return moved(8, 0);
+}
+
+static amount call_sum_squares_f32(work *w) {
+    w->sink = w->k->sum_squares_f32(w->f[0], N);
+    return moved(1, 0);
+}
+
+static amount call_none(work *w) {
+    (void)w;
+    return (amount){0, 0};
+}
+#define call_gemm_f32_packed_size  call_none
+#define call_gemm_bf16_packed_size call_none
+
+#define AOEI_OP(op, tolerance) #op,
+#define AOEI_KERNEL(op, TIER, suffix)
+const char *const check_ops[] = {
+#include "kernels/kernels.def"
+};
+#undef AOEI_OP
+const size_t check_n_ops = sizeof check_ops / sizeof *check_ops;
+
+#define AOEI_OP(op, tolerance) call_##op,
+static call_fn *const calls[] = {
+#include "kernels/kernels.def"
+};
+#undef AOEI_OP
+#undef AOEI_KERNEL
+
+int check_op_in_tier(size_t i, aoei_tier tier) {
+    const char *name = check_ops[i];
+#define AOEI_OP(op, tolerance)
+#define AOEI_KERNEL(op, TIER, suffix)                                                                                          \
+    if (tier == AOEI_TIER_##TIER && strcmp(name, #op) == 0)                                                                    \
+        return 1;
+#include "kernels/kernels.def"
+#undef AOEI_OP
+#undef AOEI_KERNEL
+    return 0;
+}
+
+static int create(work *w, const aoei_kernels *k) {
+    const size_t n = (size_t)OUT * COLS;
+    int failed = 0;
+    w->k = k;
+    for (size_t i = 0; i < TENSORS; i++) {
+        w->f[i] = aoei_aligned(n * sizeof(float));
+        w->h[i] = aoei_aligned(n * sizeof(aoei_bf16));
+        failed |= !w->f[i] || !w->h[i];
+        for (size_t j = 0; j < n && !failed; j++) {
+            w->f[i][j] = (float)((j * 7 + i) % 97) / 48 - 1;
+            w->h[i][j] = aoei_bf16_from_f32(w->f[i][j]);
+        }
+    }
+    w->stats = aoei_aligned(2 * ROWS * sizeof(float));
+    w->scratch = aoei_aligned(AOEI_GEMM_SCRATCH * sizeof(float));
+    const size_t f32 = k->gemm_f32_packed_size(COLS, OUT), bf16 = k->gemm_bf16_packed_size(COLS, OUT);
+    w->packed = aoei_aligned(f32 > bf16 ? f32 : bf16);
+    if (failed || !w->stats || !w->scratch || !w->packed)
+        return -1;
+    memset(w->packed, 0, f32 > bf16 ? f32 : bf16);
+    for (size_t r = 0; r < ROWS; r++) {
+        w->stats[2 * r] = 0;
+        w->stats[2 * r + 1] = 1;
+    }
+    return 0;
+}
+
+static void destroy(work *w) {
+    for (size_t i = 0; i < TENSORS; i++) {
+        aoei_aligned_free(w->f[i]);
+        aoei_aligned_free(w->h[i]);
+    }
+    aoei_aligned_free(w->stats);
+    aoei_aligned_free(w->scratch);
+    aoei_aligned_free(w->packed);
+}
+
+static int ascending(const void *pa, const void *pb) {
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return a < b ? -1 : a > b;
+}
+
+int check_speed_op(check_speed *s, const aoei_kernels *k, size_t i) {
+    work w = {0};
+    double rate[RUNS];
+    *s = (check_speed){0};
+    int code = create(&w, k);
+    const amount one = code ? (amount){0, 0} : calls[i](&w);
+    const double work_done = one.flops > 0 ? one.flops : one.bytes;
+    for (size_t run = 0; run < RUNS && !code && work_done > 0; run++) {
+        const double start = aoei_now();
+        double seconds = 0;
+        size_t n = 0;
+        for (; seconds < RUN_SECONDS; n++) {
+            calls[i](&w);
+            seconds = aoei_now() - start;
+        }
+        rate[run] = work_done * (double)n / seconds / 1e9;
+    }
+    if (!code && work_done > 0) {
+        qsort(rate, RUNS, sizeof *rate, ascending);
+        *s = (check_speed){one.flops > 0 ? "GFLOP/s" : "GB/s", rate[RUNS - 1], rate[RUNS / 2]};
+    }
+    destroy(&w);
+    return code;
+}
