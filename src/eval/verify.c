@@ -26,6 +26,11 @@ void aoei_check_begin(aoei_check *c, const char *group, const char *name, double
 }
 
 static void take(aoei_check *c, double difference2, double reference2) {
+    if (c->joined) {
+        difference2 = c->difference2 += difference2;
+        reference2 = c->reference2 += reference2;
+        c->worst = isnan(c->worst) ? c->worst : 0;
+    }
     const double difference = sqrt(difference2), reference = sqrt(reference2);
     const double error = reference < SMALL_REFERENCE ? difference * (c->tolerance / SMALL_REFERENCE) : difference / reference;
     c->compared++;

@@ -4,6 +4,8 @@
  * Error of a tensor or value: norm of the difference over norm of the reference.
  * Where the reference's norm is under 1e-6 the difference itself must be at most 1e-6;
  * it is reported scaled by tolerance / 1e-6, so that one comparison serves both.
+ * In bf16 a gradient is judged as a whole, all tensors as one: the rounding of the large
+ * ones is larger than the whole of the small ones (a key bias has none in theory).
  */
 #ifndef AOEI_EVAL_VERIFY_H
 #define AOEI_EVAL_VERIFY_H
@@ -23,7 +25,9 @@ typedef struct aoei_check {
     const char *group; /* "bert" */
     char name[64];     /* "hidden" */
     double tolerance;
-    double worst; /* NaN sticks */
+    double worst;                   /* NaN sticks */
+    int joined;                     /* 1: all that is compared counts as one tensor */
+    double difference2, reference2; /* joined: sums of squares so far */
     size_t compared;
 } aoei_check;
 
