@@ -6,6 +6,7 @@
 #   BUILD=DIR      build directory (build, or build/san-... with SAN)
 #   WERROR=1       warnings are errors (CI)
 #   V=1            shows every command
+#   PEERS=OPTIONS  of bench-peers (bench/README.md)
 #   PREFIX, DESTDIR  for install
 
 .DEFAULT_GOAL := all
@@ -26,6 +27,7 @@ BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 PKG_CONFIG ?= pkg-config
 PACKAGES := jansson libutf8proc libzstd zlib
 DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
+DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 
 VERSION := $(shell sed -n 's/^#define AOE_VERSION "\(.*\)"/\1/p' include/aoe.h)
@@ -61,11 +63,13 @@ TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)
 CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
+BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/support/*.c)))
+PEER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/peers/*.c)))
 LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
 
 # Packages are looked up only by targets that compile; what is missing is named in one line.
-NO_PACKAGES := help deps deps-lint clean
+NO_PACKAGES := help deps deps-lint deps-peers clean
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
 # demo and check install what is missing before anything else is looked at
 ifneq ($(filter demo check,$(MAKECMDGOALS)),)
@@ -82,7 +86,7 @@ PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 endif
 
-.PHONY: all lib demo check aoe-check lint format bench install uninstall clean deps deps-lint help symbols header
+.PHONY: all lib demo check aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -134,7 +138,13 @@ $(BUILD)/aoe-check: $(CHECK_OBJ) $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
+# Only the peers' programs need oneDNN.
+$(PEER_BIN:=.o): | deps-peers
+$(BUILD)/bench/peers/%: $(BUILD)/bench/peers/%.o $(BENCH_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -ldnnl $(LIBS) -o $@
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
@@ -167,11 +177,17 @@ lint: deps-lint ## include directions, formatting, clang-tidy
 format: ## clang-format over the tree
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-bench: all $(BENCH_BIN) ## speed of the matrix kernels and of the encoder on this machine
+bench: all $(BENCH_BIN) ## speed of products, layers, encoder, training step, tokenizer and loss on this machine
 	@BUILD=$(BUILD) bench/run.sh
+
+bench-peers: all $(PEER_BIN) ## installs PyTorch and oneDNN; prints the ratios to them and to ONNX Runtime (PEERS=--quick: a short look)
+	@BUILD=$(BUILD) /usr/bin/python3 bench/peers/run.py $(PEERS)
 
 deps: ## installs the build dependencies (root, apt)
 	@tools/deps.sh $(DEPS_APT)
+
+deps-peers: # what aoe is measured against
+	@tools/deps.sh $(DEPS_PEERS)
 
 deps-lint: # the linters and sanitizer runtimes
 	@tools/deps.sh $(DEPS_LINT)
@@ -195,4 +211,4 @@ clean: ## removes the build directory
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)

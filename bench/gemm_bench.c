@@ -14,14 +14,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "nn/gemm.h"
+#include "support/peak.h"
+#include "support/series.h"
 
-#if AOEI_X86_64
-#include <immintrin.h>
-#endif
-
-enum { RUNS = 9, RUNS_C = 5, PEAK_STEPS = 400000, CHAINS = 12 };
+enum { RUNS = 9, RUNS_C = 5 };
 
 typedef enum form {
     NT,        /* x w^T */
@@ -57,80 +54,6 @@ static const struct {
 
 #define LARGEST ((size_t)2048 * 3072) /* floats in an operand */
 
-#if AOEI_X86_64
-#define FOR_CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
-#define START_512(i)  __m512 c##i = _mm512_set1_ps((float)i);
-#define STEP_512(i)   c##i = _mm512_fmadd_ps(c##i, x, y);
-#define ADD_512(i)    sum = _mm512_add_ps(sum, c##i);
-#define START_256(i)  __m256 c##i = _mm256_set1_ps((float)i);
-#define STEP_256(i)   c##i = _mm256_fmadd_ps(c##i, x, y);
-#define ADD_256(i)    sum = _mm256_add_ps(sum, c##i);
-
-/* Independent chains, as many as hide the latency; returns something so that they are not optimised away. */
-AOEI_TARGET("avx512f") static float chains_avx512(void) {
-    const __m512 x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(0.001f);
-    __m512 sum = _mm512_setzero_ps();
-    FOR_CHAINS(START_512);
-    for (size_t i = 0; i < PEAK_STEPS; i++) {
-        FOR_CHAINS(STEP_512);
-    }
-    FOR_CHAINS(ADD_512);
-    return _mm512_reduce_add_ps(sum);
-}
-
-AOEI_TARGET("avx2,fma") static float chains_avx2(void) {
-    const __m256 x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(0.001f);
-    __m256 sum = _mm256_setzero_ps();
-    FOR_CHAINS(START_256);
-    for (size_t i = 0; i < PEAK_STEPS; i++) {
-        FOR_CHAINS(STEP_256);
-    }
-    FOR_CHAINS(ADD_256);
-    return _mm256_cvtss_f32(sum);
-}
-#endif
-
-typedef struct peak_job {
-    aoei_tier tier;
-    volatile float *sink; /* [threads] */
-} peak_job;
-
-static void peak_task(void *arg, size_t task, size_t worker) {
-    (void)worker;
-    peak_job *j = arg;
-#if AOEI_X86_64
-    j->sink[task] = j->tier == AOEI_TIER_AVX2 ? chains_avx2() : chains_avx512();
-#else
-    j->sink[task] = 0;
-#endif
-}
-
-/* FLOP/s of all threads from registers; 0 for tier c, whose vector width is the compiler's choice. */
-static double measure_peak(const aoe_context *ctx) {
-    const size_t threads = aoe_context_threads(ctx);
-    if (ctx->kernels.tier == AOEI_TIER_C)
-        return 0;
-    float *sink = aoei_malloc_array(threads, sizeof *sink);
-    if (!sink)
-        return 0;
-    peak_job job = {ctx->kernels.tier, sink};
-    double best = 1e30;
-    for (int run = 0; run < 15; run++) {
-        const double start = aoei_now();
-        aoei_parallel_for(ctx->pool, threads, peak_task, &job);
-        const double seconds = aoei_now() - start;
-        best = seconds < best ? seconds : best;
-    }
-    aoei_free(sink);
-    const double lanes = ctx->kernels.tier == AOEI_TIER_AVX2 ? 8 : 16;
-    return (double)threads * PEAK_STEPS * CHAINS * lanes * 2 / best;
-}
-
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 typedef struct memory {
     float *a, *b, *c, *packed; /* [LARGEST] each */
 } memory;
@@ -151,21 +74,21 @@ static void measure(const aoe_context *ctx, const memory *m, size_t which, doubl
     const double flops = 2.0 * (double)M * (double)N * (double)K;
     const size_t repeat = flops < 1e9 ? 50 : 1; /* short products: several in one measurement */
     const size_t runs = ctx->kernels.tier == AOEI_TIER_C ? RUNS_C : RUNS;
-    double seconds[RUNS];
+    bench_series times = {.n = 0};
     aoei_gemm(ctx, &g);
     for (size_t run = 0; run < runs; run++) {
         const double start = aoei_now();
         for (size_t i = 0; i < repeat; i++)
             aoei_gemm(ctx, &g);
-        seconds[run] = (aoei_now() - start) / (double)repeat;
+        bench_series_add(&times, (aoei_now() - start) / (double)repeat);
     }
-    qsort(seconds, runs, sizeof *seconds, compare);
+    const double fastest = bench_fastest(&times);
     char shape[64], share[16] = "-";
     snprintf(shape, sizeof shape, "%zux%zux%zu", M, N, K);
     if (peak > 0)
-        snprintf(share, sizeof share, "%.1f%%", 100 * flops / seconds[0] / peak);
+        snprintf(share, sizeof share, "%.1f%%", 100 * flops / fastest / peak);
     printf("%-14s %-7s %7zu %-14s %10.4f %10.4f %9.1f %7s\n", products[which].name, aoe_context_tier(ctx),
-           aoe_context_threads(ctx), shape, 1e3 * seconds[0], 1e3 * seconds[runs / 2], flops / seconds[0] / 1e9, share);
+           aoe_context_threads(ctx), shape, 1e3 * fastest, 1e3 * bench_median(&times), flops / fastest / 1e9, share);
 }
 
 static int bench_tier(const memory *m, size_t threads, aoei_tier tier) {
@@ -179,7 +102,7 @@ static int bench_tier(const memory *m, size_t threads, aoei_tier tier) {
         fprintf(stderr, "gemm: %s\n", err.message);
         return 1;
     }
-    const double peak = measure_peak(ctx);
+    const double peak = bench_peak(ctx, AOE_DTYPE_F32);
     if (peak > 0)
         printf("%-14s %-7s %7zu %-14s %10s %10s %9.1f %7s\n", "registers", aoe_context_tier(ctx), aoe_context_threads(ctx), "-",
                "-", "-", peak / 1e9, "100.0%");

@@ -3,6 +3,8 @@
  * inference forward with pooling (weights packed once, as aoe_model_open does), or
  * a whole training step (forward, three objectives, backward, AdamW; dropout 0.1). No files.
  */
+#include "eval/bench.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -24,9 +26,11 @@ void aoe_bench_options_defaults(aoe_bench_options *o) {
     o->seed = 42;
 }
 
-typedef struct bench {
+typedef struct aoei_bench {
     aoe_context *ctx; /* borrowed */
-    const aoe_bench_options *o;
+    aoe_bench_options options;
+    const aoe_bench_options *o; /* options */
+    uint64_t runs;              /* so far */
     aoei_encoder_config config;
     aoei_dtype type;
     aoei_pair_step step; /* training: everything; inference: only its parameters */
@@ -210,6 +214,42 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
     return code;
 }
 
+int aoei_bench_create(aoei_bench **out, aoe_context *ctx, const aoe_bench_options *o, aoe_error *err) {
+    *out = NULL;
+    bench *b = aoei_calloc(1, sizeof *b);
+    if (!b)
+        return aoei_fail_nomem(err, sizeof *b);
+    b->ctx = ctx;
+    b->options = *o;
+    b->o = &b->options;
+    b->type = aoei_context_type(ctx, o->dtype);
+    int code = check(b, err);
+    if (!code)
+        code = create(b, err);
+    if (code)
+        aoei_bench_destroy(b);
+    else
+        *out = b;
+    return code;
+}
+
+int aoei_bench_run(aoei_bench *b, double *seconds, aoe_error *err) {
+    const double start = aoei_now();
+    const int code = run_once(b, b->runs++, err);
+    *seconds = aoei_now() - start;
+    return code;
+}
+
+void aoei_bench_destroy(aoei_bench *b) {
+    if (!b)
+        return;
+    aoei_pair_step_destroy(&b->step);
+    aoei_batch_buffer_destroy(&b->buffer);
+    aoei_arena_destroy(&b->arena);
+    aoei_free(b->labels);
+    aoei_free(b);
+}
+
 /* Multiply-adds of the matrix products, twice: weights, and the two attention products; backward costs twice the forward. */
 static double operations(const bench *b) {
     const double D = (double)b->config.hidden, I = (double)b->config.intermediate, L = (double)b->config.layers;
@@ -226,12 +266,10 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
     double *seconds = aoei_malloc_array(b->o->runs, sizeof *seconds);
     if (!seconds)
         return aoei_fail_nomem(err, b->o->runs * sizeof *seconds);
-    int code = run_once(b, 0, err);
-    for (size_t i = 0; i < b->o->runs && !code; i++) {
-        const double start = aoei_now();
-        code = run_once(b, i + 1, err);
-        seconds[i] = aoei_now() - start;
-    }
+    double warm_up;
+    int code = aoei_bench_run(b, &warm_up, err);
+    for (size_t i = 0; i < b->o->runs && !code; i++)
+        code = aoei_bench_run(b, &seconds[i], err);
     if (!code) {
         qsort(seconds, b->o->runs, sizeof *seconds, ascending);
         const double median = seconds[b->o->runs / 2];
@@ -248,24 +286,13 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
 }
 
 int aoe_bench(aoe_context *ctx, const aoe_bench_options *options, aoe_bench_result *result, aoe_error *err) {
-    aoe_bench_options o;
-    aoe_bench_options_defaults(&o);
-    if (options)
-        o = *options;
-    bench b;
-    memset(&b, 0, sizeof b);
+    aoe_bench_options defaults;
+    aoei_bench *b;
+    aoe_bench_options_defaults(&defaults);
     memset(result, 0, sizeof *result);
-    b.ctx = ctx;
-    b.o = &o;
-    b.type = aoei_context_type(ctx, o.dtype);
-    int code = check(&b, err);
+    int code = aoei_bench_create(&b, ctx, options ? options : &defaults, err);
     if (!code)
-        code = create(&b, err);
-    if (!code)
-        code = measure(&b, result, err);
-    aoei_pair_step_destroy(&b.step);
-    aoei_batch_buffer_destroy(&b.buffer);
-    aoei_arena_destroy(&b.arena);
-    aoei_free(b.labels);
+        code = measure(b, result, err);
+    aoei_bench_destroy(b);
     return code;
 }

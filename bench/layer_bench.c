@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ * Speed of everything in a BERT-base step that is not a large product, one operation a row, on
+ * all threads: norms, GELU, attention, dropout, embedding, pooling, AdamW.
+ *
+ *     layer_bench [THREADS [quick]]     threads 0: all; quick: an eighth of the parameters for the optimiser
+ *
+ * Fastest and median of the runs, the bytes that must at least be read and written, their
+ * rate at the fastest, and its share of a plain copy or update of as many bytes measured just before.
+ * Attention has its multiply-adds beside that. The kernels of another tier: AOE_CPU=avx2.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "nn/nn.h"
+#include "support/peak.h"
+#include "support/series.h"
+
+enum { RUNS = 15, HIDDEN = 768, INTERMEDIATE = 3072, HEADS = 12, TOKENS = 2048, VOCABULARY = 30522, POSITIONS = 512 };
+#define PARAMETERS ((size_t)109482240) /* of BERT-base */
+#define GELU_BLOCK ((size_t)1 << 14)
+
+/* A batch of equal texts and everything an operation reads or writes. All tensors from one arena. */
+typedef struct fixture {
+    aoe_context *ctx;
+    aoei_arena arena;
+    aoei_batch batch;         /* TOKENS tokens */
+    size_t parameters;        /* elements of value, grad, m, v */
+    aoei_tensor x, y, dy, dx; /* [N, D] */
+    aoei_tensor q, k, v, dq, dk, dv;
+    aoei_tensor up, pre, dup;           /* [N, I] */
+    aoei_tensor stats;                  /* [N, 2] */
+    aoei_tensor gamma, beta, dg, db;    /* [1, D] */
+    aoei_tensor bias;                   /* [1, I] */
+    aoei_tensor word, dword;            /* [V, D] */
+    aoei_tensor position, dposition;    /* [POSITIONS, D] */
+    aoei_tensor token_type, dtoken;     /* [2, D] */
+    aoei_tensor pooled;                 /* [n_texts, D] */
+    aoei_tensor value, grad, m, moment; /* [1, parameters] */
+    aoei_tensor work;                   /* scratch of attention */
+    aoei_attention attention;
+    aoei_dropout drop;
+    uint64_t step;
+} fixture;
+
+typedef struct operation {
+    const char *name;
+    void (*run)(fixture *f);
+    double traffic;                                    /* float32 values read and written at least, in units of `of` */
+    enum { TOKEN_ROWS, WIDE_ROWS, ALL_PARAMETERS } of; /* N D, N I, P */
+    double products; /* multiply-adds of a token, a key and a hidden component; 0: not counted */
+} operation;
+
+/* -------------------------------------------------------------- operations */
+
+static void layernorm(fixture *f) {
+    aoei_layernorm_forward(f->ctx, f->y, f->stats, f->x, f->gamma, f->beta, 1e-12);
+}
+
+static void layernorm_backward(fixture *f) {
+    aoei_layernorm_backward(f->ctx, f->dx, f->dg, f->db, f->dy, f->x, f->stats, f->gamma);
+}
+
+static void gelu_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const fixture *f = arg;
+    const size_t first = task * GELU_BLOCK, rest = f->pre.rows * f->pre.cols - first;
+    f->ctx->kernels.gelu_f32(f->up.data + first, f->pre.data + first, rest < GELU_BLOCK ? rest : GELU_BLOCK);
+}
+
+/* Forward it is fused into the product before it; here alone. */
+static void gelu(fixture *f) {
+    aoei_parallel_for(f->ctx->pool, (f->pre.rows * f->pre.cols + GELU_BLOCK - 1) / GELU_BLOCK, gelu_task, f);
+}
+
+static void gelu_backward(fixture *f) {
+    aoei_gelu_backward(f->ctx, f->dup, f->up, f->pre);
+}
+
+static void bias_gradient(fixture *f) {
+    const aoei_tensor none = {0};
+    aoei_linear_backward(f->ctx, none, 0, none, f->bias, f->up, none, none);
+}
+
+static void attention_with(fixture *f, double p) {
+    f->attention.drop = f->drop;
+    f->attention.drop.p = p;
+    aoei_attention_forward(f->ctx, f->y, f->q, f->k, f->v, &f->batch, &f->attention, f->work);
+}
+
+static void attention(fixture *f) {
+    attention_with(f, 0);
+}
+
+static void attention_dropout(fixture *f) {
+    attention_with(f, 0.1);
+}
+
+static void attention_backward(fixture *f) {
+    f->attention.drop = f->drop;
+    aoei_attention_backward(f->ctx, f->dq, f->dk, f->dv, f->dy, f->q, f->k, f->v, &f->batch, &f->attention, f->work);
+}
+
+static void dropout_residual(fixture *f) {
+    aoei_dropout_add(f->ctx, f->y, f->x, f->dy, &f->batch, &f->drop);
+}
+
+static void dropout_backward(fixture *f) {
+    aoei_dropout_add(f->ctx, f->dx, f->dy, (aoei_tensor){0}, &f->batch, &f->drop);
+}
+
+static void residual(fixture *f) {
+    aoei_add(f->ctx, f->y, f->x, f->dy);
+}
+
+static void embedding(fixture *f) {
+    aoei_embedding_forward(f->ctx, f->y, f->word, f->position, 0, f->token_type, &f->batch);
+}
+
+static void embedding_backward(fixture *f) {
+    aoei_embedding_backward(f->ctx, f->dword, f->dposition, 0, f->dtoken, f->dy, &f->batch);
+}
+
+static void pool_mean(fixture *f) {
+    aoei_pool_forward(f->ctx, f->pooled, AOE_POOLING_LAST_AVG, (aoei_tensor){0}, f->x, &f->batch);
+}
+
+static void pool_mean_backward(fixture *f) {
+    aoei_pool_backward(f->ctx, (aoei_tensor){0}, f->dx, AOE_POOLING_LAST_AVG, f->pooled, f->x, &f->batch);
+}
+
+static void adamw(fixture *f) {
+    const aoei_adamw o = {
+        .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .grad_scale = 1, .step = ++f->step};
+    aoei_adamw_step(f->ctx, f->value, f->grad, f->m, f->moment, &o);
+}
+
+static void gradient_norm(fixture *f) {
+    volatile double norm = aoei_sum_squares(f->ctx, f->grad);
+    (void)norm;
+}
+
+static void zero_gradient(fixture *f) {
+    aoei_tensor_zero(f->ctx, f->grad);
+}
+
+/* Traffic counts every operand once: what a cache between two of its uses saves is not counted as moved. */
+static const operation operations[] = {
+    {"layernorm", layernorm, 2, TOKEN_ROWS, 0},
+    {"layernorm backward", layernorm_backward, 3, TOKEN_ROWS, 0},
+    {"gelu", gelu, 2, WIDE_ROWS, 0},
+    {"gelu backward", gelu_backward, 3, WIDE_ROWS, 0},
+    {"bias gradient", bias_gradient, 1, WIDE_ROWS, 0},
+    {"attention", attention, 4, TOKEN_ROWS, 2},
+    {"attention, dropout", attention_dropout, 4, TOKEN_ROWS, 2},
+    {"attention backward", attention_backward, 7, TOKEN_ROWS, 5},
+    {"dropout + residual", dropout_residual, 3, TOKEN_ROWS, 0},
+    {"dropout backward", dropout_backward, 2, TOKEN_ROWS, 0},
+    {"residual", residual, 3, TOKEN_ROWS, 0},
+    {"embedding", embedding, 2, TOKEN_ROWS, 0},
+    {"embedding backward", embedding_backward, 3, TOKEN_ROWS, 0},
+    {"pooling, mean", pool_mean, 1, TOKEN_ROWS, 0},
+    {"pooling backward", pool_mean_backward, 1, TOKEN_ROWS, 0},
+    {"adamw", adamw, 7, ALL_PARAMETERS, 0},
+    {"gradient norm", gradient_norm, 1, ALL_PARAMETERS, 0},
+    {"zero gradient", zero_gradient, 1, ALL_PARAMETERS, 0},
+};
+
+/* ------------------------------------------------------------------ fixture */
+
+static void take(fixture *f, aoei_arena *a) {
+    aoei_tensor *const rows[] = {&f->x, &f->y, &f->dy, &f->dx, &f->q, &f->k, &f->v, &f->dq, &f->dk, &f->dv};
+    aoei_tensor *const wide[] = {&f->up, &f->pre, &f->dup};
+    aoei_tensor *const vectors[] = {&f->gamma, &f->beta, &f->dg, &f->db};
+    aoei_tensor *const flat[] = {&f->value, &f->grad, &f->m, &f->moment};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i] = aoei_tensor_take(a, TOKENS, HIDDEN);
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        *wide[i] = aoei_tensor_take(a, TOKENS, INTERMEDIATE);
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        *vectors[i] = aoei_tensor_take(a, 1, HIDDEN);
+    for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
+        *flat[i] = aoei_tensor_take(a, 1, f->parameters);
+    f->stats = aoei_tensor_take(a, TOKENS, 2);
+    f->bias = aoei_tensor_take(a, 1, INTERMEDIATE);
+    f->word = aoei_tensor_take(a, VOCABULARY, HIDDEN);
+    f->dword = aoei_tensor_take(a, VOCABULARY, HIDDEN);
+    f->position = aoei_tensor_take(a, POSITIONS, HIDDEN);
+    f->dposition = aoei_tensor_take(a, POSITIONS, HIDDEN);
+    f->token_type = aoei_tensor_take(a, 2, HIDDEN);
+    f->dtoken = aoei_tensor_take(a, 2, HIDDEN);
+    f->pooled = aoei_tensor_take(a, f->batch.n_texts, HIDDEN);
+    f->work = aoei_tensor_take(a, 1, aoei_attention_scratch(f->ctx, &f->attention, f->batch.longest));
+}
+
+/* Values in [-0.5, 0.5); moments must not be negative. */
+static void fill(aoei_tensor t, uint32_t seed, float least) {
+    for (size_t i = 0; i < t.rows * t.cols; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        t.data[i] = (float)(seed >> 8) / 16777216.0f + least;
+    }
+}
+
+static void fill_all(fixture *f) {
+    const aoei_tensor all[] = {f->x,      f->y,      f->dy,    f->dx,   f->q,     f->k,        f->v,         f->dq,
+                               f->dk,     f->dv,     f->up,    f->pre,  f->dup,   f->stats,    f->gamma,     f->beta,
+                               f->dg,     f->db,     f->bias,  f->word, f->dword, f->position, f->dposition, f->token_type,
+                               f->dtoken, f->pooled, f->value, f->grad, f->m};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        fill(all[i], (uint32_t)i, -0.5f);
+    fill(f->moment, 1, 0);
+    aoei_tensor_zero(f->ctx, f->work);
+}
+
+static void describe_batch(fixture *f, size_t texts, int32_t *ids, uint32_t *positions, uint32_t *offsets) {
+    const size_t length = TOKENS / texts;
+    uint32_t seed = 1;
+    for (size_t i = 0; i < TOKENS; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        ids[i] = (int32_t)((seed >> 8) % VOCABULARY);
+        positions[i] = (uint32_t)(i % length);
+    }
+    for (size_t i = 0; i <= texts; i++)
+        offsets[i] = (uint32_t)(i * length);
+    f->batch = (aoei_batch){
+        .n_tokens = TOKENS, .n_texts = texts, .longest = length, .ids = ids, .positions = positions, .offsets = offsets};
+}
+
+/* ------------------------------------------------------------------ measure */
+
+static void measure(fixture *f, const operation *op) {
+    const double units[] = {(double)TOKENS * HIDDEN, (double)TOKENS * INTERMEDIATE, (double)f->parameters};
+    const double bytes = op->traffic * units[op->of] * sizeof(float);
+    const double limit = bench_memory_rate(f->ctx, (size_t)bytes);
+    bench_series times = {.n = 0};
+    char rate[16];
+    op->run(f);
+    for (int i = 0; i < RUNS; i++) {
+        const double start = aoei_now();
+        op->run(f);
+        bench_series_add(&times, aoei_now() - start);
+    }
+    const double fastest = bench_fastest(&times);
+    const double flops = 2 * op->products * (double)TOKENS * (double)f->batch.longest * HIDDEN;
+    snprintf(rate, sizeof rate, "%.1f", flops / fastest / 1e9);
+    printf("%-20s %6zux%-4zu %10.4f %10.4f %9.1f %9.1f %7.1f%% %9s\n", op->name, f->batch.n_texts, f->batch.longest,
+           1e3 * fastest, 1e3 * bench_median(&times), bytes / 1e6, bytes / fastest / 1e9, 100 * bytes / fastest / limit,
+           op->products > 0 ? rate : "-");
+}
+
+/* Texts of one length; the operations that do not depend on it only for the first. */
+static int bench_texts(fixture *f, size_t texts, int all, aoe_error *err) {
+    static int32_t ids[TOKENS];
+    static uint32_t positions[TOKENS], offsets[TOKENS + 1];
+    aoei_arena plan;
+    describe_batch(f, texts, ids, positions, offsets);
+    aoei_arena_measure(&plan);
+    take(f, &plan);
+    const int code = aoei_arena_create(&f->arena, plan.used, err);
+    if (code)
+        return code;
+    take(f, &f->arena);
+    fill_all(f);
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (all || operations[i].products > 0)
+            measure(f, &operations[i]);
+    aoei_arena_destroy(&f->arena);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const int quick = argc > 2 && !strcmp(argv[2], "quick");
+    fixture f = {.parameters = quick ? PARAMETERS / 8 : PARAMETERS,
+                 .attention = {.heads = HEADS, .kv_heads = HEADS, .head_dim = HIDDEN / HEADS, .scale = 0.125},
+                 .drop = {.p = 0.1, .key = {1, 2}, .site = 1}};
+    aoe_error err;
+    aoe_context_options o;
+    aoe_context_options_defaults(&o);
+    o.threads = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+    int code = aoe_context_create(&f.ctx, &o, &err);
+    if (!code) {
+        printf("float32, hidden size %d, %d tokens, %.1f million parameters; kernels %s, %zu threads\n", HIDDEN, TOKENS,
+               (double)f.parameters / 1e6, aoe_context_tier(f.ctx), aoe_context_threads(f.ctx));
+        printf("%-20s %11s %10s %10s %9s %9s %8s %9s\n", "operation", "texts", "fastest ms", "median ms", "MB", "GB/s",
+               "of limit", "GFLOP/s");
+        code = bench_texts(&f, 64, 1, &err);
+    }
+    if (!code)
+        code = bench_texts(&f, 16, 0, &err);
+    if (code)
+        fprintf(stderr, "layer_bench: %s\n", err.message);
+    aoe_context_destroy(f.ctx);
+    return code != 0;
+}

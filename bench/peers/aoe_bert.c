@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ * aoe as one of the peers that run.py measures in turns: one shape and batch a process,
+ * commands on stdin, a measured run at a time.
+ *
+ *     aoe_bert SHAPE TEXTS LENGTH THREADS
+ *     infer|train f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- why not"
+ *
+ * What a command needs is made at its first use, with one run to warm up, and kept.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "eval/bench.h"
+
+static const char *const modes[] = {"infer", "train"};
+static const char *const types[] = {"f32", "bf16"};
+
+typedef struct state {
+    aoe_context *ctx;
+    aoe_bench_options options; /* shape, texts and length of the process */
+    aoei_bench *bench[2][2];   /* [mode][type], NULL until used */
+} state;
+
+static size_t choose(const char *const *names, const char *name) {
+    return strcmp(name, names[0]) == 0 ? 0 : strcmp(name, names[1]) == 0 ? 1 : 2;
+}
+
+static int open_bench(state *s, size_t mode, size_t type, aoe_error *err) {
+    double seconds;
+    aoe_bench_options o = s->options;
+    o.train = (int)mode;
+    o.dtype = type ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+    const int code = aoei_bench_create(&s->bench[mode][type], s->ctx, &o, err);
+    return code ? code : aoei_bench_run(s->bench[mode][type], &seconds, err);
+}
+
+static void answer(state *s, const char *line) {
+    char mode_name[16], type_name[16];
+    unsigned count;
+    aoe_error err;
+    double seconds;
+    if (sscanf(line, "%15s %15s %u", mode_name, type_name, &count) != 3 || choose(modes, mode_name) == 2 ||
+        choose(types, type_name) == 2) {
+        printf("- no such command\n");
+        return;
+    }
+    const size_t mode = choose(modes, mode_name), type = choose(types, type_name);
+    int code = s->bench[mode][type] ? 0 : open_bench(s, mode, type, &err);
+    for (unsigned i = 0; i < count && !code; i++) {
+        code = aoei_bench_run(s->bench[mode][type], &seconds, &err);
+        if (!code)
+            printf("%s%.4f", i ? " " : "", 1e3 * seconds);
+    }
+    if (code)
+        printf("- %s", err.message);
+    printf("\n");
+}
+
+int main(int argc, char **argv) {
+    state s = {0};
+    aoe_error err;
+    char line[128];
+    if (argc != 5) {
+        fprintf(stderr, "usage: aoe_bert SHAPE TEXTS LENGTH THREADS\n");
+        return 2;
+    }
+    aoe_context_options c;
+    aoe_context_options_defaults(&c);
+    c.threads = strtoul(argv[4], NULL, 10);
+    aoe_bench_options_defaults(&s.options);
+    s.options.texts = strtoul(argv[2], NULL, 10);
+    s.options.length = strtoul(argv[3], NULL, 10);
+    if (aoe_shape_named(&s.options.shape, argv[1], &err) || aoe_context_create(&s.ctx, &c, &err)) {
+        fprintf(stderr, "aoe_bert: %s\n", err.message);
+        return 1;
+    }
+    printf("ready aoe %s, kernels %s of tiers up to %s, %s\n", aoe_version(), aoe_context_tier(s.ctx),
+           aoei_tier_name(aoei_cpu_detect()), aoei_cpu_model());
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        answer(&s, line);
+        fflush(stdout);
+    }
+    for (size_t i = 0; i < 4; i++)
+        aoei_bench_destroy(s.bench[i / 2][i % 2]);
+    aoe_context_destroy(s.ctx);
+    return 0;
+}

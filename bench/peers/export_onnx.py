@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""Exports the encoder of torch_bert.py for ort_bert.js: export_onnx.py SHAPE FILE."""
+import os
+import sys
+
+import torch
+
+from torch_bert import VOCABULARY, Encoder
+
+
+def main():
+    shape, path = sys.argv[1:3]
+    torch.manual_seed(42)
+    batch_axes = {0: "texts", 1: "length"}
+    torch.onnx.export(
+        Encoder(shape).eval(),
+        (torch.randint(VOCABULARY, (2, 16)), torch.ones(2, 16)),
+        path + ".part",
+        input_names=["ids", "attend"],
+        output_names=["hidden"],
+        dynamic_axes={"ids": batch_axes, "attend": batch_axes, "hidden": batch_axes},
+        opset_version=14,
+    )
+    os.replace(path + ".part", path)
+
+
+if __name__ == "__main__":
+    main()

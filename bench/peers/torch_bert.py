@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch as one of the peers that run.py measures in turns: one shape and batch a process, commands on
+stdin, a measured run at a time.
+
+    torch_bert.py SHAPE TEXTS LENGTH THREADS
+    infer|train f32|bf16 COUNT    prints the milliseconds of COUNT runs, or "- why not"
+
+A BERT encoder (Devlin et al. 2019) as PyTorch users write it: random weights, full-length texts, [CLS] vectors. Training is one
+step on pairs: the three AnglE objectives, dropout 0.1, AdamW; no clipping. bf16 is autocast over float32 weights, which is
+faster than a model converted to bf16 throughout. export_onnx.py exports the same encoder.
+What a command needs is made at its first use, with one run to warm up, and kept.
+"""
+import math
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# hidden, layers, heads, intermediate
+SHAPES = {"bert-base": (768, 12, 12, 3072), "minilm-l6": (384, 6, 12, 1536)}
+VOCABULARY, POSITIONS, DROPOUT, NORM_EPS = 30522, 512, 0.1, 1e-12
+
+
+class Layer(nn.Module):
+    def __init__(self, hidden, heads, intermediate):
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(hidden, hidden)
+        self.key = nn.Linear(hidden, hidden)
+        self.value = nn.Linear(hidden, hidden)
+        self.attention_output = nn.Linear(hidden, hidden)
+        self.attention_norm = nn.LayerNorm(hidden, NORM_EPS)
+        self.up = nn.Linear(hidden, intermediate)
+        self.down = nn.Linear(intermediate, hidden)
+        self.norm = nn.LayerNorm(hidden, NORM_EPS)
+
+    def drop(self, x):
+        return F.dropout(x, DROPOUT, self.training)
+
+    def attend(self, x, mask):
+        """x [B, T, D], mask [B, 1, 1, T] additive."""
+        texts, length, hidden = x.shape
+
+        def split(projected):
+            return projected.view(texts, length, self.heads, -1).transpose(1, 2)
+
+        q, k, v = split(self.query(x)), split(self.key(x)), split(self.value(x))
+        scores = q @ k.transpose(-1, -2) / math.sqrt(hidden // self.heads) + mask
+        return (self.drop(scores.softmax(-1)) @ v).transpose(1, 2).reshape(texts, length, hidden)
+
+    def forward(self, x, mask):
+        x = self.attention_norm(x + self.drop(self.attention_output(self.attend(x, mask))))
+        return self.norm(x + self.drop(self.down(F.gelu(self.up(x)))))
+
+
+class Encoder(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        hidden, layers, heads, intermediate = SHAPES[shape]
+        self.word = nn.Embedding(VOCABULARY, hidden)
+        self.position = nn.Embedding(POSITIONS, hidden)
+        self.token_type = nn.Embedding(2, hidden)
+        self.norm = nn.LayerNorm(hidden, NORM_EPS)
+        self.layers = nn.ModuleList(Layer(hidden, heads, intermediate) for _ in range(layers))
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(module.weight, 0, 0.02)
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.bias)
+
+    def forward(self, ids, attend):
+        """Last hidden state [B, T, D] of ids [B, T]; attend [B, T] is 1 for tokens, 0 for padding."""
+        x = self.word(ids) + self.position.weight[: ids.shape[1]] + self.token_type.weight[0]
+        x = F.dropout(self.norm(x), DROPOUT, self.training)
+        mask = ((1 - attend) * -1e9)[:, None, None, :].to(x.dtype)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
+def ranking_loss(score, label, temperature):
+    """log(1 + sum over pairs i, j with label i > label j of exp((score j - score i) / temperature))."""
+    gap = (score[None, :] - score[:, None]) / temperature
+    gap = gap.masked_fill(label[:, None] <= label[None, :], -math.inf)
+    return torch.logsumexp(F.pad(gap.flatten(), (1, 0)), 0)
+
+
+def angle_score(x, y):
+    """|sum of the real and imaginary parts of z conj(w)| / (|x| |y|), halves of a vector being real and imaginary parts."""
+    (a, b), (c, d) = x.chunk(2, 1), y.chunk(2, 1)
+    return (a * c + b * d + b * c - a * d).sum(1).abs() / (x.norm(dim=1) * y.norm(dim=1))
+
+
+def in_batch_loss(vectors, label, temperature):
+    """Cross-entropy of each text's partner among all other texts; vectors [2B, D] interleaved."""
+    z = F.normalize(vectors)
+    texts = len(z)
+    similarity = (z @ z.t() / temperature).masked_fill(torch.eye(texts, dtype=torch.bool), -math.inf)
+    positive = (label > 0).to(z.dtype).repeat_interleave(2)
+    return (F.cross_entropy(similarity, torch.arange(texts) ^ 1, reduction="none") * positive).mean()
+
+
+def angle_losses(vectors, label):
+    x, y = vectors[::2], vectors[1::2]
+    cosine = ranking_loss(F.cosine_similarity(x, y), label, 0.05)
+    return cosine + in_batch_loss(vectors, label, 0.05) + ranking_loss(angle_score(x, y), label, 1.0)
+
+
+class Bench:
+    def __init__(self, shape, texts, length):
+        torch.manual_seed(42)
+        self.model = Encoder(shape)
+        self.ids = torch.randint(VOCABULARY, (texts, length))
+        self.attend = torch.ones(texts, length)
+        self.label = torch.arange(texts // 2) % 2
+        self.optimizer = None
+        self.warm = set()
+
+    def infer(self, dtype):
+        self.model.eval()
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+            self.model(self.ids, self.attend)
+
+    def train(self, dtype):
+        if self.optimizer is None:
+            self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, weight_decay=0.01, foreach=True)
+        self.model.train()
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+            vectors = self.model(self.ids, self.attend)[:, 0]
+        loss = angle_losses(vectors.float(), self.label)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+
+    def command(self, mode, dtype, count):
+        run = {"infer": self.infer, "train": self.train}[mode]
+        if dtype not in ("f32", "bf16"):
+            raise ValueError(f"no {mode} {dtype}")
+        if (mode, dtype) not in self.warm:
+            run(dtype)
+            self.warm.add((mode, dtype))
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            run(dtype)
+            times.append(1e3 * (time.perf_counter() - start))
+        return times
+
+
+def blas_in_use():
+    torch.ones(64, 64) @ torch.ones(64, 64)
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        loaded = maps.read()
+    return "OpenBLAS" if "openblas" in loaded else "MKL" if "libmkl" in loaded else "reference BLAS (slow)"
+
+
+def main():
+    shape, texts, length, threads = sys.argv[1], *map(int, sys.argv[2:5])
+    torch.set_num_threads(threads)
+    bench = Bench(shape, texts, length)
+    print(f"ready PyTorch {torch.__version__}, {blas_in_use()}", flush=True)
+    for line in sys.stdin:
+        try:
+            mode, dtype, count = line.split()
+            print(*(f"{ms:.4f}" for ms in bench.command(mode, dtype, int(count))), flush=True)
+        except (RuntimeError, KeyError, ValueError) as error:
+            print("-", " ".join(str(error).split()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
