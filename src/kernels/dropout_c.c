@@ -5,20 +5,45 @@
 #include "base/random.h"
 #include "kernels/kernels.h"
 
-void aoei_dropout_f32_c(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n) {
-    for (size_t block = 0; block < n; block += 64) {
-        for (size_t lane = 0; lane < 16 && block + lane < n; lane++) {
-            const uint32_t counter[4] = {d->counter[0] + (uint32_t)(block / 4 + lane), d->counter[1], d->counter[2],
-                                         d->counter[3]};
-            uint32_t word[4];
-            aoei_philox(word, counter, d->key);
-            for (size_t j = 0; j < 4; j++) {
-                const size_t c = block + 16 * j + lane;
-                if (c >= n)
-                    break;
-                const float v = word[j] >= d->threshold ? x[c] * d->scale : 0.0f;
-                y[c] = residual ? residual[c] + v : v;
-            }
-        }
+/* One element at a time, so that all types share the masks: in and out[c] of a row of n. */
+typedef struct row {
+    const aoei_dropout_row *d;
+    uint32_t word[16][4]; /* of the block at hand */
+} row;
+
+static void start_block(row *r, size_t block) {
+    for (size_t lane = 0; lane < 16; lane++) {
+        const uint32_t counter[4] = {r->d->counter[0] + (uint32_t)(block / 4 + lane), r->d->counter[1], r->d->counter[2],
+                                     r->d->counter[3]};
+        aoei_philox(r->word[lane], counter, r->d->key);
     }
+}
+
+/* Column c's value after dropout. */
+static float drop(row *r, size_t c, float x) {
+    if (c % 64 == 0)
+        start_block(r, c);
+    return r->word[c % 16][c % 64 / 16] >= r->d->threshold ? x * r->d->scale : 0.0f;
+}
+
+void aoei_dropout_f32_c(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n) {
+    row r = {.d = d};
+    for (size_t c = 0; c < n; c++) {
+        const float v = drop(&r, c, x[c]);
+        y[c] = residual ? residual[c] + v : v;
+    }
+}
+
+void aoei_dropout_bf16_c(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d, size_t n) {
+    row r = {.d = d};
+    for (size_t c = 0; c < n; c++) {
+        const float v = drop(&r, c, aoei_bf16_to_f32(x[c]));
+        y[c] = aoei_bf16_from_f32(residual ? aoei_bf16_to_f32(residual[c]) + v : v);
+    }
+}
+
+void aoei_dropout_to_bf16_c(aoei_bf16 *y, const float *x, const aoei_dropout_row *d, size_t n) {
+    row r = {.d = d};
+    for (size_t c = 0; c < n; c++)
+        y[c] = aoei_bf16_from_f32(drop(&r, c, x[c]));
 }

@@ -26,7 +26,9 @@ static inline void philox_lanes(vu c[4], const uint32_t key[2]) {
     }
 }
 
-void AOEI_SIMD(dropout_f32)(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n) {
+/* A row whose x has type x_type, and y and residual y_type; the types are constants where it is expanded. */
+static inline void drop_row(void *y, aoei_dtype y_type, const void *x, aoei_dtype x_type, const void *residual,
+                            const aoei_dropout_row *d, size_t n) {
     const vf scale = vf_set1(d->scale);
     const vu threshold = vu_set1(d->threshold);
     for (size_t block = 0; block < n; block += 64) {
@@ -39,13 +41,32 @@ void AOEI_SIMD(dropout_f32)(float *y, const float *x, const float *residual, con
                 if (c >= n)
                     break;
                 const size_t part = n - c < VF_LANES ? n - c : VF_LANES;
-                vf v = vf_keep_ge(vf_mul(vf_load_part(x + c, part), scale), word[j], threshold);
+                const vf in = x_type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)x + c, part)
+                                                  : vf_load_part((const float *)x + c, part);
+                vf v = vf_keep_ge(vf_mul(in, scale), word[j], threshold);
                 if (residual)
-                    v = vf_add(vf_load_part(residual + c, part), v);
-                vf_store_part(y + c, part, v);
+                    v = vf_add(y_type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)residual + c, part)
+                                                   : vf_load_part((const float *)residual + c, part),
+                               v);
+                if (y_type == AOEI_BF16)
+                    vf_store_bf16_part((aoei_bf16 *)y + c, part, v);
+                else
+                    vf_store_part((float *)y + c, part, v);
             }
         }
     }
+}
+
+void AOEI_SIMD(dropout_f32)(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n) {
+    drop_row(y, AOEI_F32, x, AOEI_F32, residual, d, n);
+}
+
+void AOEI_SIMD(dropout_bf16)(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d, size_t n) {
+    drop_row(y, AOEI_BF16, x, AOEI_BF16, residual, d, n);
+}
+
+void AOEI_SIMD(dropout_to_bf16)(aoei_bf16 *y, const float *x, const aoei_dropout_row *d, size_t n) {
+    drop_row(y, AOEI_BF16, x, AOEI_F32, NULL, d, n);
 }
 
 #endif

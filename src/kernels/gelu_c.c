@@ -8,6 +8,7 @@
 
 #define SQRT_HALF         0.70710678118654752440
 #define ONE_OVER_SQRT_2PI 0.39894228040143267794
+#define SQRT_2_OVER_PI    0.79788456080286535588
 
 static double normal_distribution(double x) {
     return 0.5 * erfc(-x * SQRT_HALF);
@@ -25,5 +26,42 @@ void aoei_gelu_grad_f32_c(float *dx, const float *dy, const float *x, size_t n) 
         const double v = (double)x[i];
         const double slope = normal_distribution(v) + v * (exp(-0.5 * v * v) * ONE_OVER_SQRT_2PI);
         dx[i] = (float)((double)dy[i] * slope);
+    }
+}
+
+void aoei_gelu_bf16_c(aoei_bf16 *y, const aoei_bf16 *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float v = aoei_bf16_to_f32(x[i]);
+        float g;
+        aoei_gelu_f32_c(&g, &v, 1);
+        y[i] = aoei_bf16_from_f32(g);
+    }
+}
+
+static double tanh_of_cube(double x) {
+    return tanh(SQRT_2_OVER_PI * (x + 0.044715 * x * x * x));
+}
+
+void aoei_gelu_tanh_f32_c(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)x[i];
+        y[i] = (float)(0.5 * v * (1.0 + tanh_of_cube(v)));
+    }
+}
+
+void aoei_gelu_tanh_grad_f32_c(float *dx, const float *dy, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)x[i], t = tanh_of_cube(v);
+        const double slope = 0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * SQRT_2_OVER_PI * (1.0 + 3 * 0.044715 * v * v);
+        dx[i] = (float)((double)dy[i] * slope);
+    }
+}
+
+void aoei_gelu_tanh_bf16_c(aoei_bf16 *y, const aoei_bf16 *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float v = aoei_bf16_to_f32(x[i]);
+        float g;
+        aoei_gelu_tanh_f32_c(&g, &v, 1);
+        y[i] = aoei_bf16_from_f32(g);
     }
 }

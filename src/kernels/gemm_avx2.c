@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tier avx2 of the float32 product: gemm_simd.h with tiles of up to 6 x 16, 12
+ * Tier avx2 of the products, bf16 emulated on float32: gemm_simd.h with tiles of up to 6 x 16, 12
  * registers of C, and this width's transposition for packing.
  */
 #include "kernels/simd_avx2.h"
@@ -39,4 +39,20 @@ static size_t transpose_lines(float *dst, size_t stride, const float *const line
     return k;
 }
 
+#define GEMM_STEP(x, b, chain) vf_fma(x, b, chain)
+#define GEMM_SYMBOL2(op)       aoei_##op##_avx2
+#define GEMM_SYMBOL(op)        GEMM_SYMBOL2(op)
+#define GEMM_EPILOGUE          aoei_gemm_epilogue_avx2
 #include "kernels/gemm_simd.h"
+
+#define GEMM_OP   gemm_f32
+#define GEMM_TYPE AOEI_F32
+#define GEMM_WORD 1
+#define GEMM_KIND WORD_F32
+#include "kernels/gemm_ops.h"
+
+#define GEMM_OP   gemm_bf16
+#define GEMM_TYPE AOEI_BF16
+#define GEMM_WORD 1
+#define GEMM_KIND WORD_F32
+#include "kernels/gemm_ops.h"

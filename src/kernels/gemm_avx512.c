@@ -1,49 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Tier avx512 of the float32 product: gemm_simd.h with tiles of up to 14 x 32, 28
+ * Tier avx512 of the products, bf16 emulated on float32: gemm_simd.h with tiles of up to 14 x 32, 28
  * registers of C, and this width's transposition for packing.
  */
 #include "kernels/simd_avx512.h"
+#include "kernels/transpose_avx512.h"
 
 #define GEMM_ROWS 14
 
-typedef struct quad {
-    vf v0, v1, v2, v3;
-} quad;
-
-/* Lane i of the result: elements i of the same lane of each vector (a 4 x 4 transposition in every lane). */
-static inline quad transpose_lanes(quad q) {
-    vf a = _mm512_unpacklo_ps(q.v0, q.v1), b = _mm512_unpackhi_ps(q.v0, q.v1);
-    vf c = _mm512_unpacklo_ps(q.v2, q.v3), d = _mm512_unpackhi_ps(q.v2, q.v3);
-    return (quad){_mm512_shuffle_ps(a, c, 0x44), _mm512_shuffle_ps(a, c, 0xee), _mm512_shuffle_ps(b, d, 0x44),
-                  _mm512_shuffle_ps(b, d, 0xee)};
-}
-
-/* 8 floats of each of two rows, side by side. */
-static inline vf load_pair(const float *x, const float *y) {
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(x)), _mm256_loadu_ps(y), 1);
-}
-
-/* dst[k * stride + i] = line[i][k] for i < VF_LANES and k from 0 on, in groups; returns the first k that is left. */
-static size_t transpose_lines(float *dst, size_t stride, const float *const row[VF_LANES], size_t K) {
-    size_t k = 0;
-    for (; k + 8 <= K; k += 8) {
-        quad x = {load_pair(row[0] + k, row[4] + k), load_pair(row[1] + k, row[5] + k), load_pair(row[2] + k, row[6] + k),
-                  load_pair(row[3] + k, row[7] + k)};
-        quad y = {load_pair(row[8] + k, row[12] + k), load_pair(row[9] + k, row[13] + k), load_pair(row[10] + k, row[14] + k),
-                  load_pair(row[11] + k, row[15] + k)};
-        x = transpose_lanes(x);
-        y = transpose_lanes(y);
-        float *d = dst + k * stride;
-        _mm512_storeu_ps(d, _mm512_shuffle_f32x4(x.v0, y.v0, 0x88));
-        _mm512_storeu_ps(d + stride, _mm512_shuffle_f32x4(x.v1, y.v1, 0x88));
-        _mm512_storeu_ps(d + 2 * stride, _mm512_shuffle_f32x4(x.v2, y.v2, 0x88));
-        _mm512_storeu_ps(d + 3 * stride, _mm512_shuffle_f32x4(x.v3, y.v3, 0x88));
-        _mm512_storeu_ps(d + 4 * stride, _mm512_shuffle_f32x4(x.v0, y.v0, 0xdd));
-        _mm512_storeu_ps(d + 5 * stride, _mm512_shuffle_f32x4(x.v1, y.v1, 0xdd));
-        _mm512_storeu_ps(d + 6 * stride, _mm512_shuffle_f32x4(x.v2, y.v2, 0xdd));
-        _mm512_storeu_ps(d + 7 * stride, _mm512_shuffle_f32x4(x.v3, y.v3, 0xdd));
-    }
-    return k;
-}
-
+#define GEMM_STEP(x, b, chain) vf_fma(x, b, chain)
+#define GEMM_SYMBOL2(op)       aoei_##op##_avx512
+#define GEMM_SYMBOL(op)        GEMM_SYMBOL2(op)
+#define GEMM_EPILOGUE          aoei_gemm_epilogue_avx512
 #include "kernels/gemm_simd.h"
+
+#define GEMM_OP   gemm_f32
+#define GEMM_TYPE AOEI_F32
+#define GEMM_WORD 1
+#define GEMM_KIND WORD_F32
+#include "kernels/gemm_ops.h"
+
+#define GEMM_OP   gemm_bf16
+#define GEMM_TYPE AOEI_BF16
+#define GEMM_WORD 1
+#define GEMM_KIND WORD_F32
+#include "kernels/gemm_ops.h"

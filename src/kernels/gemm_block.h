@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * What the tiers of the float32 product share: the walk over blocks, panels and
+ * What the vector tiers of the products share: the walk over blocks, panels and
  * tiles. A tier brings the tile kernels (a few rows by one panel of columns,
- * kept in registers while the chain runs over a block of K) and the packing.
- * Blocks of K spill the chain to C, exactly, so block sizes never show in bits.
+ * kept in registers while the chain runs over a block of K), the packing and the epilogue.
+ *
+ * Operands are packed as 32-bit words: a float32, or two bf16 that are neighbours in k
+ * where the tier multiplies them natively. Blocks of K spill the chain to a float32 C,
+ * exactly, so block sizes never show in bits; a bf16 C is made from whole chains.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -11,42 +14,52 @@
 
 /* One tile of C and one block of its chain. */
 typedef struct aoei_gemm_tile {
-    const float *a; /* [K][rows], packed */
-    const float *b; /* [K] rows of a whole panel of columns, b_row apart */
+    const float *a; /* [K][rows] words, packed */
+    const float *b; /* [K] rows of words of a whole panel of columns, b_row apart */
     size_t b_row;
-    size_t K;
+    size_t K; /* words */
     float *c; /* [rows][columns] */
     size_t c_row;
     size_t rows;       /* 1 to the tier's */
     size_t columns;    /* 1 to the tier's panel */
     int first;         /* the chain starts from 0, not from C */
-    int last;          /* the chain is complete after this block: scale and bias are due */
-    float scale;       /* as in aoei_gemm_f32 */
+    int last;          /* the chain is complete after this block, and only scale and bias are due */
+    float scale;       /* as in aoei_product */
     const float *bias; /* [columns] or NULL */
 } aoei_gemm_tile;
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
-/* dst[k * stride + i] = src[i * row + k * col] for i < lines, lines <= lanes, k < K. For each k ascending, `lanes` floats
- * are written: beyond `lines` lie values of no meaning that the next k may overwrite. */
-typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const float *src, size_t row, size_t col, size_t lines,
+/* dst[w * stride + i] = word w of line i, element k of which is src[i * row + k * col], for i < lines, lines <= lanes, k < K;
+ * a last word that is not full is padded with zero. For each w ascending, `lanes` words are written: beyond `lines` lie
+ * values of no meaning that the next w may overwrite. */
+typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
+/* C's rows [m, m + rows) and columns [n, n + columns) from their complete chains, tile[i * tile_row + j]: everything that
+ * aoei_product says happens before the store. tile may be C. */
+typedef void aoei_gemm_epilogue_fn(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
+                                   size_t columns);
 
 typedef struct aoei_gemm_tier {
-    size_t rows;                     /* of a full tile */
-    size_t panel;                    /* columns of a tile; a multiple of lanes, divides AOEI_GEMM_PANEL */
-    size_t lanes;                    /* lines that pack_lines transposes at once, at least rows */
-    size_t k_block;                  /* a panel of B is k_block * panel floats */
-    size_t m_block;                  /* packed A is m_block * k_block floats: in L2 */
-    aoei_gemm_tile_fn *const *tiles; /* [rows + 1], by the rows of a tile */
-    aoei_gemm_pack_lines_fn *pack_lines;
-    aoei_gelu_f32_fn *gelu;
+    size_t rows;                            /* of a full tile */
+    size_t panel;                           /* columns of a tile; a multiple of lanes, divides AOEI_GEMM_PANEL */
+    size_t lanes;                           /* lines that pack_lines transposes at once, at least rows */
+    size_t word;                            /* k's of a word */
+    aoei_dtype type;                        /* of A and B */
+    size_t k_block;                         /* a panel of B is k_block / word * panel words; a multiple of 32 */
+    size_t m_block;                         /* packed A is m_block * k_block / word words: in L2 */
+    aoei_gemm_tile_fn *const *tiles;        /* [rows + 1], by the rows of a tile */
+    aoei_gemm_pack_lines_fn *pack_lines[2]; /* by the type of the source */
+    aoei_gemm_epilogue_fn *epilogue;
 } aoei_gemm_tier;
 
 /* Bodies of the three kernels of a tier. */
-void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_f32 *g, float *scratch);
-size_t aoei_gemm_packed_floats(const aoei_gemm_tier *tier, size_t K, size_t N);
-void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, float *packed, const float *b, size_t b_row, size_t b_col, size_t K,
-                            size_t n0, size_t n1);
+void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_product *g, float *scratch);
+size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
+void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
+                            size_t b_col, size_t K, size_t n0, size_t n1);
+
+/* The tiers' epilogues; avx512's serves the tiers above, too. */
+aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512;
 
 /* X(0) X(1) ... X(R - 1): tile kernels name their registers by row. */
 #define AOEI_ROWS_1(X)  X(0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tier c of the float32 product: plain C, the reference of the other tiers. An
+ * Tier c of the products: plain C, the reference of the other tiers, bf16 emulated on float32. An
  * element is chain = a * b + chain over k ascending, product and sum rounded
  * each. Loops of fixed length over a panel let any compiler use its vectors.
  */
@@ -37,34 +37,126 @@ static void tile(const aoei_gemm_tile *t) {
     }
 }
 
-static void pack_lines(float *dst, size_t stride, const float *src, size_t row, size_t col, size_t lines, size_t K) {
-    const float *line[PANEL];
-    for (size_t i = 0; i < PANEL; i++)
-        line[i] = src + (i < lines ? i : 0) * row;
+static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
+    const float *from = src;
     for (size_t k = 0; k < K; k++)
         for (size_t i = 0; i < PANEL; i++)
-            dst[k * stride + i] = line[i][k * col];
+            dst[k * stride + i] = from[(i < lines ? i : 0) * row + k * col];
+}
+
+/* A float32 that meets bf16 is rounded to it. */
+static void pack_lines_rounded(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
+    const float *from = src;
+    for (size_t k = 0; k < K; k++)
+        for (size_t i = 0; i < PANEL; i++)
+            dst[k * stride + i] = aoei_bf16_to_f32(aoei_bf16_from_f32(from[(i < lines ? i : 0) * row + k * col]));
+}
+
+static void pack_lines_bf16(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
+    const aoei_bf16 *from = src;
+    for (size_t k = 0; k < K; k++)
+        for (size_t i = 0; i < PANEL; i++)
+            dst[k * stride + i] = aoei_bf16_to_f32(from[(i < lines ? i : 0) * row + k * col]);
+}
+
+static float load(const void *p, aoei_dtype type, size_t i) {
+    return type == AOEI_BF16 ? aoei_bf16_to_f32(((const aoei_bf16 *)p)[i]) : ((const float *)p)[i];
+}
+
+static void store(void *p, aoei_dtype type, size_t i, float x) {
+    if (type == AOEI_BF16)
+        ((aoei_bf16 *)p)[i] = aoei_bf16_from_f32(x);
+    else
+        ((float *)p)[i] = x;
+}
+
+static float activate(aoei_activation activation, float x) {
+    float y = x;
+    if (activation == AOEI_GELU)
+        aoei_gelu_f32_c(&y, &x, 1);
+    else if (activation == AOEI_GELU_TANH)
+        aoei_gelu_tanh_f32_c(&y, &x, 1);
+    return y;
+}
+
+/* f * activation'(x) */
+static float pass_gate(aoei_activation activation, float f, float x) {
+    float y = f;
+    if (activation == AOEI_GELU)
+        aoei_gelu_grad_f32_c(&y, &f, &x, 1);
+    else if (activation == AOEI_GELU_TANH)
+        aoei_gelu_tanh_grad_f32_c(&y, &f, &x, 1);
+    return y;
+}
+
+void aoei_gemm_epilogue_c(const aoei_product *g, const float *chains, size_t tile_row, size_t m, size_t n, size_t rows,
+                          size_t columns) {
+    for (size_t i = m; i < m + rows; i++)
+        for (size_t j = n; j < n + columns; j++) {
+            float x = chains[(i - m) * tile_row + j - n] * g->scale;
+            if (g->bias)
+                x += g->bias[j];
+            if (g->gate) {
+                x = pass_gate(g->activation, x, load(g->gate, g->c_type, i * g->gate_row + j));
+            } else if (g->activation != AOEI_IDENTITY) {
+                if (g->c_type == AOEI_BF16)
+                    x = aoei_bf16_to_f32(aoei_bf16_from_f32(x));
+                if (g->pre)
+                    store(g->pre, g->c_type, i * g->pre_row + j, x);
+                x = activate(g->activation, x);
+            }
+            if (g->residual)
+                x += load(g->residual, g->c_type, i * g->residual_row + j);
+            store(g->c, g->c_type, i * g->c_row + j, x);
+        }
 }
 
 static aoei_gemm_tile_fn *const tiles[ROWS + 1] = {NULL, tile, tile, tile, tile};
 
-static const aoei_gemm_tier tier = {.rows = ROWS,
-                                    .panel = PANEL,
-                                    .lanes = PANEL,
-                                    .k_block = 512,
-                                    .m_block = 128,
-                                    .tiles = tiles,
-                                    .pack_lines = pack_lines,
-                                    .gelu = aoei_gelu_f32_c};
+static const aoei_gemm_tier f32_tier = {.rows = ROWS,
+                                        .panel = PANEL,
+                                        .lanes = PANEL,
+                                        .word = 1,
+                                        .type = AOEI_F32,
+                                        .k_block = 512,
+                                        .m_block = 128,
+                                        .tiles = tiles,
+                                        .pack_lines = {pack_lines_f32, pack_lines_bf16},
+                                        .epilogue = aoei_gemm_epilogue_c};
+
+static const aoei_gemm_tier bf16_tier = {.rows = ROWS,
+                                         .panel = PANEL,
+                                         .lanes = PANEL,
+                                         .word = 1,
+                                         .type = AOEI_BF16,
+                                         .k_block = 512,
+                                         .m_block = 128,
+                                         .tiles = tiles,
+                                         .pack_lines = {pack_lines_rounded, pack_lines_bf16},
+                                         .epilogue = aoei_gemm_epilogue_c};
 
 size_t aoei_gemm_f32_packed_size_c(size_t K, size_t N) {
-    return aoei_gemm_packed_floats(&tier, K, N);
+    return aoei_gemm_packed_bytes(&f32_tier, K, N);
 }
 
-void aoei_gemm_f32_pack_c(float *packed, const float *b, size_t b_row, size_t b_col, size_t K, size_t n0, size_t n1) {
-    aoei_gemm_pack_columns(&tier, packed, b, b_row, b_col, K, n0, n1);
+void aoei_gemm_f32_pack_c(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
+                          size_t n1) {
+    aoei_gemm_pack_columns(&f32_tier, packed, b, type, b_row, b_col, K, n0, n1);
 }
 
-void aoei_gemm_f32_c(const aoei_gemm_f32 *g, float *scratch) {
-    aoei_gemm_blocked(&tier, g, scratch);
+void aoei_gemm_f32_c(const aoei_product *g, float *scratch) {
+    aoei_gemm_blocked(&f32_tier, g, scratch);
+}
+
+size_t aoei_gemm_bf16_packed_size_c(size_t K, size_t N) {
+    return aoei_gemm_packed_bytes(&bf16_tier, K, N);
+}
+
+void aoei_gemm_bf16_pack_c(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
+                           size_t n1) {
+    aoei_gemm_pack_columns(&bf16_tier, packed, b, type, b_row, b_col, K, n0, n1);
+}
+
+void aoei_gemm_bf16_c(const aoei_product *g, float *scratch) {
+    aoei_gemm_blocked(&bf16_tier, g, scratch);
 }

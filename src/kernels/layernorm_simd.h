@@ -1,72 +1,70 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, vector body. Include simd_avx2.h or simd_avx512.h first.
+ * LayerNorm, vector body, for one type of x and y: NORM_X is it, NORM_LOAD, NORM_LOAD_PART, NORM_STORE and NORM_STORE_PART
+ * move it, NORM(op) names it. Include simd_avx2.h or simd_avx512.h first, and this once a type.
  * Row sums are in double: two accumulators of one double a lane take vectors in turn, the
  * tail goes to the first, then they are added lane by lane and across. Parameter
  * gradients: one float chain a column, row after row.
  */
-#ifndef AOEI_KERNELS_LAYERNORM_SIMD_H
-#define AOEI_KERNELS_LAYERNORM_SIMD_H
-
 #include <math.h>
 
 #include "kernels/kernels.h"
 
-static double row_sum(const float *x, size_t n) {
+static double NORM(row_sum)(const NORM_X *x, size_t n) {
     vd s0 = vd_zero(), s1 = vd_zero();
     size_t i = 0;
     for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
-        s0 = vd_add(s0, vd_from(vf_load(x + i)));
-        s1 = vd_add(s1, vd_from(vf_load(x + i + VF_LANES)));
+        s0 = vd_add(s0, vd_from(NORM_LOAD(x + i)));
+        s1 = vd_add(s1, vd_from(NORM_LOAD(x + i + VF_LANES)));
     }
     if (i + VF_LANES <= n) {
-        s1 = vd_add(s1, vd_from(vf_load(x + i)));
+        s1 = vd_add(s1, vd_from(NORM_LOAD(x + i)));
         i += VF_LANES;
     }
     if (i < n)
-        s0 = vd_add(s0, vd_from(vf_load_part(x + i, n - i)));
+        s0 = vd_add(s0, vd_from(NORM_LOAD_PART(x + i, n - i)));
     return vd_hsum(vd_add(s0, s1));
 }
 
 /* Sum of (x - mean)^2. */
-static double row_squares(const float *x, size_t n, double mean) {
+static double NORM(row_squares)(const NORM_X *x, size_t n, double mean) {
     const vd m = vd_set1(mean);
     vd s0 = vd_zero(), s1 = vd_zero();
     size_t i = 0;
     for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
-        const vd a = vd_sub(vd_from(vf_load(x + i)), m);
-        const vd b = vd_sub(vd_from(vf_load(x + i + VF_LANES)), m);
+        const vd a = vd_sub(vd_from(NORM_LOAD(x + i)), m);
+        const vd b = vd_sub(vd_from(NORM_LOAD(x + i + VF_LANES)), m);
         s0 = vd_fma(a, a, s0);
         s1 = vd_fma(b, b, s1);
     }
     if (i + VF_LANES <= n) {
-        const vd b = vd_sub(vd_from(vf_load(x + i)), m);
+        const vd b = vd_sub(vd_from(NORM_LOAD(x + i)), m);
         s1 = vd_fma(b, b, s1);
         i += VF_LANES;
     }
     if (i < n) {
-        const vd a = vd_first(vd_sub(vd_from(vf_load_part(x + i, n - i)), m), n - i);
+        const vd a = vd_first(vd_sub(vd_from(NORM_LOAD_PART(x + i, n - i)), m), n - i);
         s0 = vd_fma(a, a, s0);
     }
     return vd_hsum(vd_add(s0, s1));
 }
 
-void AOEI_SIMD(layernorm_f32)(float *y, size_t y_row, float *stats, const float *x, size_t x_row, const float *gamma,
-                              const float *beta, float eps, size_t rows, size_t cols) {
+void NORM(layernorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, size_t x_row, const float *gamma,
+                     const float *beta, float eps, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {
-        const float *xr = x + r * x_row;
-        float *yr = y + r * y_row;
-        const double mean = row_sum(xr, cols) / (double)cols;
-        const double rstd = 1.0 / sqrt(row_squares(xr, cols, mean) / (double)cols + (double)eps);
+        const NORM_X *xr = x + r * x_row;
+        NORM_X *yr = y + r * y_row;
+        const double mean = NORM(row_sum)(xr, cols) / (double)cols;
+        const double rstd = 1.0 / sqrt(NORM(row_squares)(xr, cols, mean) / (double)cols + (double)eps);
         const vf m = vf_set1((float)mean), s = vf_set1((float)rstd);
         size_t i = 0;
         for (; i + VF_LANES <= cols; i += VF_LANES) {
-            const vf xhat = vf_mul(vf_sub(vf_load(xr + i), m), s);
-            vf_store(yr + i, vf_fma(xhat, vf_load(gamma + i), vf_load(beta + i)));
+            const vf xhat = vf_mul(vf_sub(NORM_LOAD(xr + i), m), s);
+            NORM_STORE(yr + i, vf_fma(xhat, vf_load(gamma + i), vf_load(beta + i)));
         }
         if (i < cols) {
             const size_t n = cols - i;
-            const vf xhat = vf_mul(vf_sub(vf_load_part(xr + i, n), m), s);
-            vf_store_part(yr + i, n, vf_fma(xhat, vf_load_part(gamma + i, n), vf_load_part(beta + i, n)));
+            const vf xhat = vf_mul(vf_sub(NORM_LOAD_PART(xr + i, n), m), s);
+            NORM_STORE_PART(yr + i, n, vf_fma(xhat, vf_load_part(gamma + i, n), vf_load_part(beta + i, n)));
         }
         if (stats) {
             stats[2 * r] = (float)mean;
@@ -76,24 +74,25 @@ void AOEI_SIMD(layernorm_f32)(float *y, size_t y_row, float *stats, const float 
 }
 
 /* dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy gamma */
-void AOEI_SIMD(layernorm_grad_f32)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const float *x, size_t x_row,
-                                   const float *stats, const float *gamma, size_t rows, size_t cols) {
+void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
+                          const float *stats, const float *gamma, size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {
-        const float *xr = x + r * x_row, *dyr = dy + r * dy_row;
+        const NORM_X *xr = x + r * x_row;
+        const float *dyr = dy + r * dy_row;
         float *dxr = dx + r * dx_row;
         const vf m = vf_set1(stats[2 * r]), s = vf_set1(stats[2 * r + 1]);
         vd sum = vd_zero(), dot = vd_zero();
         size_t i = 0;
         for (; i + VF_LANES <= cols; i += VF_LANES) {
             const vd g = vd_from(vf_mul(vf_load(dyr + i), vf_load(gamma + i)));
-            const vf xhat = vf_mul(vf_sub(vf_load(xr + i), m), s);
+            const vf xhat = vf_mul(vf_sub(NORM_LOAD(xr + i), m), s);
             sum = vd_add(sum, g);
             dot = vd_fma(g, vd_from(xhat), dot);
         }
         const size_t n = cols - i; /* tail, 0 to VF_LANES - 1; its g is 0 beyond n */
         if (n) {
             const vd g = vd_from(vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n)));
-            const vf xhat = vf_first(vf_mul(vf_sub(vf_load_part(xr + i, n), m), s), n, vf_zero());
+            const vf xhat = vf_first(vf_mul(vf_sub(NORM_LOAD_PART(xr + i, n), m), s), n, vf_zero());
             sum = vd_add(sum, g);
             dot = vd_fma(g, vd_from(xhat), dot);
         }
@@ -101,24 +100,24 @@ void AOEI_SIMD(layernorm_grad_f32)(float *dx, size_t dx_row, const float *dy, si
         const vf mean_gx = vf_set1((float)(vd_hsum(dot) / (double)cols));
         for (i = 0; i + VF_LANES <= cols; i += VF_LANES) {
             const vf g = vf_mul(vf_load(dyr + i), vf_load(gamma + i));
-            const vf xhat = vf_mul(vf_sub(vf_load(xr + i), m), s);
+            const vf xhat = vf_mul(vf_sub(NORM_LOAD(xr + i), m), s);
             vf_store(dxr + i, vf_mul(vf_fnma(xhat, mean_gx, vf_sub(g, mean_g)), s));
         }
         if (n) {
             const vf g = vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n));
-            const vf xhat = vf_mul(vf_sub(vf_load_part(xr + i, n), m), s);
+            const vf xhat = vf_mul(vf_sub(NORM_LOAD_PART(xr + i, n), m), s);
             vf_store_part(dxr + i, n, vf_mul(vf_fnma(xhat, mean_gx, vf_sub(g, mean_g)), s));
         }
     }
 }
 
 /* VF_LANES columns (n of them real) over all rows, the two chains kept in registers. */
-static void param_grad_part(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const float *x, size_t x_row,
-                            const float *stats, size_t rows, size_t n) {
+static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
+                                  const float *stats, size_t rows, size_t n) {
     vf dg = vf_load_part(dgamma, n), db = vf_load_part(dbeta, n);
     for (size_t r = 0; r < rows; r++) {
         const vf g = vf_load_part(dy + r * dy_row, n);
-        const vf xhat = vf_mul(vf_sub(vf_load_part(x + r * x_row, n), vf_set1(stats[2 * r])), vf_set1(stats[2 * r + 1]));
+        const vf xhat = vf_mul(vf_sub(NORM_LOAD_PART(x + r * x_row, n), vf_set1(stats[2 * r])), vf_set1(stats[2 * r + 1]));
         dg = vf_fma(g, xhat, dg);
         db = vf_add(db, g);
     }
@@ -126,8 +125,8 @@ static void param_grad_part(float *dgamma, float *dbeta, const float *dy, size_t
     vf_store_part(dbeta, n, db);
 }
 
-void AOEI_SIMD(layernorm_param_grad_f32)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const float *x,
-                                         size_t x_row, const float *stats, size_t rows, size_t cols) {
+void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
+                                const float *stats, size_t rows, size_t cols) {
     size_t c = 0;
     for (; c + 4 * VF_LANES <= cols; c += 4 * VF_LANES) { /* four vectors wide: whole cache lines, chains that overlap */
         vf dg[4], db[4];
@@ -136,11 +135,12 @@ void AOEI_SIMD(layernorm_param_grad_f32)(float *dgamma, float *dbeta, const floa
             db[k] = vf_load(dbeta + c + k * VF_LANES);
         }
         for (size_t r = 0; r < rows; r++) {
-            const float *dyr = dy + r * dy_row + c, *xr = x + r * x_row + c;
+            const float *dyr = dy + r * dy_row + c;
+            const NORM_X *xr = x + r * x_row + c;
             const vf m = vf_set1(stats[2 * r]), s = vf_set1(stats[2 * r + 1]);
             for (size_t k = 0; k < 4; k++) {
                 const vf g = vf_load(dyr + k * VF_LANES);
-                dg[k] = vf_fma(g, vf_mul(vf_sub(vf_load(xr + k * VF_LANES), m), s), dg[k]);
+                dg[k] = vf_fma(g, vf_mul(vf_sub(NORM_LOAD(xr + k * VF_LANES), m), s), dg[k]);
                 db[k] = vf_add(db[k], g);
             }
         }
@@ -151,8 +151,6 @@ void AOEI_SIMD(layernorm_param_grad_f32)(float *dgamma, float *dbeta, const floa
     }
     for (; c < cols; c += VF_LANES) {
         const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;
-        param_grad_part(dgamma + c, dbeta + c, dy + c, dy_row, x + c, x_row, stats, rows, n);
+        NORM(param_grad_part)(dgamma + c, dbeta + c, dy + c, dy_row, x + c, x_row, stats, rows, n);
     }
 }
-
-#endif

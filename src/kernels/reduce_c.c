@@ -16,3 +16,9 @@ double aoei_sum_squares_f32_c(const float *x, size_t n) {
         sum += (double)x[i] * (double)x[i];
     return sum;
 }
+
+void aoei_column_sum_bf16_c(float *sum, const aoei_bf16 *x, size_t x_row, size_t rows, size_t cols) {
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            sum[c] += aoei_bf16_to_f32(x[r * x_row + c]);
+}

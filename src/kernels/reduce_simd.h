@@ -30,6 +30,27 @@ void AOEI_SIMD(column_sum_f32)(float *sum, const float *x, size_t x_row, size_t 
     }
 }
 
+void AOEI_SIMD(column_sum_bf16)(float *sum, const aoei_bf16 *x, size_t x_row, size_t rows, size_t cols) {
+    size_t c = 0;
+    for (; c + 4 * VF_LANES <= cols; c += 4 * VF_LANES) {
+        vf s[4];
+        for (size_t k = 0; k < 4; k++)
+            s[k] = vf_load(sum + c + k * VF_LANES);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < 4; k++)
+                s[k] = vf_add(s[k], vf_load_bf16(x + r * x_row + c + k * VF_LANES));
+        for (size_t k = 0; k < 4; k++)
+            vf_store(sum + c + k * VF_LANES, s[k]);
+    }
+    for (; c < cols; c += VF_LANES) {
+        const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;
+        vf s = vf_load_part(sum + c, n);
+        for (size_t r = 0; r < rows; r++)
+            s = vf_add(s, vf_load_bf16_part(x + r * x_row + c, n));
+        vf_store_part(sum + c, n, s);
+    }
+}
+
 double AOEI_SIMD(sum_squares_f32)(const float *x, size_t n) {
     vd s0 = vd_zero(), s1 = vd_zero();
     size_t i = 0;

@@ -12,7 +12,9 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "base/bf16.h"
 #include "base/compiler.h"
 
 #define VF_LANES      8
@@ -58,6 +60,50 @@ static inline void vf_store_part(float *p, size_t n, vf x) {
 /* x in the first n lanes, fill in the others. */
 static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
+}
+
+/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits: the value as float32. */
+static inline vf vf_round_bf16(vf x) {
+    const __m256i bits = _mm256_castps_si256(x), one = _mm256_set1_epi32(1);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const vf r = _mm256_blendv_ps(_mm256_castsi256_ps(rounded), _mm256_castsi256_ps(quiet), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    return _mm256_and_ps(r, _mm256_castsi256_ps(_mm256_set1_epi32((int)0xffff0000)));
+}
+
+/* 8 bf16 and 8 more as pairs in 32-bit lanes, `low` in the lower halves; both already rounded. */
+static inline vf vf_pair_bf16(vf low, vf high) {
+    return _mm256_castsi256_ps(_mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16), _mm256_castps_si256(high)));
+}
+
+static inline vf vf_widen(__m128i x) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
+}
+
+static inline __m128i vf_narrow(vf x) {
+    const __m256i words = _mm256_srli_epi32(_mm256_castps_si256(vf_round_bf16(x)), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+}
+
+static inline vf vf_load_bf16(const aoei_bf16 *p) {
+    return vf_widen(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+static inline vf vf_load_bf16_part(const aoei_bf16 *p, size_t n) {
+    aoei_bf16 x[8] = {0};
+    memcpy(x, p, n * sizeof *x);
+    return vf_load_bf16(x);
+}
+
+static inline void vf_store_bf16(aoei_bf16 *p, vf x) {
+    _mm_storeu_si128((__m128i *)(void *)p, vf_narrow(x));
+}
+
+static inline void vf_store_bf16_part(aoei_bf16 *p, size_t n, vf x) {
+    aoei_bf16 y[8];
+    vf_store_bf16(y, x);
+    memcpy(p, y, n * sizeof *y);
 }
 
 static inline vf vf_add(vf a, vf b) {

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bf16.h"
 #include "base/compiler.h"
 
 #define VF_LANES      16
@@ -57,6 +58,45 @@ static inline void vf_store_part(float *p, size_t n, vf x) {
 /* x in the first n lanes, fill in the others. */
 static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
+}
+
+/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits: the value as float32. */
+static inline vf vf_round_bf16(vf x) {
+    const __m512i bits = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), one);
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+    const __m512i r = _mm512_mask_blend_epi32(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), rounded, quiet);
+    return _mm512_castsi512_ps(_mm512_and_si512(r, _mm512_set1_epi32((int)0xffff0000)));
+}
+
+/* 16 bf16 and 16 more as pairs in 32-bit lanes, `low` in the lower halves; both already rounded. */
+static inline vf vf_pair_bf16(vf low, vf high) {
+    return _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high)));
+}
+
+static inline vf vf_widen(__m256i x) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+
+static inline __m256i vf_narrow(vf x) {
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(vf_round_bf16(x)), 16));
+}
+
+static inline vf vf_load_bf16(const aoei_bf16 *p) {
+    return vf_widen(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+static inline vf vf_load_bf16_part(const aoei_bf16 *p, size_t n) {
+    return vf_widen(_mm256_maskz_loadu_epi16(vf_mask(n), p));
+}
+
+static inline void vf_store_bf16(aoei_bf16 *p, vf x) {
+    _mm256_storeu_si256((__m256i *)(void *)p, vf_narrow(x));
+}
+
+static inline void vf_store_bf16_part(aoei_bf16 *p, size_t n, vf x) {
+    _mm256_mask_storeu_epi16(p, vf_mask(n), vf_narrow(x));
 }
 
 static inline vf vf_add(vf a, vf b) {

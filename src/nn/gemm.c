@@ -15,7 +15,8 @@
 
 typedef struct grid {
     const aoe_context *ctx;
-    const aoei_gemm_f32 *g;
+    aoei_dtype type; /* of A and B */
+    const aoei_product *g;
     size_t rows, cols; /* of a block; cols a multiple of AOEI_GEMM_PANEL */
     size_t across;     /* blocks in a row of blocks */
 } grid;
@@ -30,22 +31,32 @@ static size_t block_size(size_t n, size_t most, size_t unit) {
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
 }
 
-static void block_task(void *arg, size_t task, size_t worker) {
-    const grid *s = arg;
-    aoei_gemm_f32 g = *s->g;
-    size_t m = task / s->across * s->rows, n = task % s->across * s->cols;
-    g.M = g.M - m < s->rows ? g.M - m : s->rows;
-    g.N = g.N - n < s->cols ? g.N - n : s->cols;
-    g.a += m * g.a_row;
-    g.b = g.b ? g.b + n * g.b_col : NULL;
-    g.packed = g.packed ? g.packed + n * g.K : NULL;
-    g.c += m * g.c_row + n;
-    g.bias = g.bias ? g.bias + n : NULL;
-    g.gelu = g.gelu ? g.gelu + m * g.gelu_row + n : NULL;
-    s->ctx->kernels.gemm_f32(&g, aoei_worker_scratch(s->ctx, worker));
+/* The element at `offset`; NULL stays NULL. */
+static void *at(const void *p, aoei_dtype type, size_t offset) {
+    return p ? (unsigned char *)p + offset * aoei_dtype_size(type) : NULL;
 }
 
-void aoei_gemm(const aoe_context *ctx, const aoei_gemm_f32 *g) {
+static void block_task(void *arg, size_t task, size_t worker) {
+    const grid *s = arg;
+    const aoei_kernels *k = &s->ctx->kernels;
+    const int bf16 = s->type == AOEI_BF16;
+    aoei_product g = *s->g;
+    const size_t m = task / s->across * s->rows, n = task % s->across * s->cols;
+    g.M = g.M - m < s->rows ? g.M - m : s->rows;
+    g.N = g.N - n < s->cols ? g.N - n : s->cols;
+    g.a = at(g.a, s->type, m * g.a_row);
+    g.b = at(g.b, s->type, n * g.b_col);
+    if (g.packed)
+        g.packed = (const unsigned char *)g.packed + (bf16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(g.K, n);
+    g.c = at(g.c, g.c_type, m * g.c_row + n);
+    g.bias = g.bias ? g.bias + n : NULL;
+    g.pre = at(g.pre, g.c_type, m * g.pre_row + n);
+    g.gate = at(g.gate, g.c_type, m * g.gate_row + n);
+    g.residual = at(g.residual, g.c_type, m * g.residual_row + n);
+    (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
+}
+
+void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g) {
     if (!g->M || !g->N)
         return;
     size_t rows = block_size(g->M, BLOCK_ROWS, 2), cols = block_size(g->N, BLOCK_COLS, AOEI_GEMM_PANEL);
@@ -53,6 +64,28 @@ void aoei_gemm(const aoe_context *ctx, const aoei_gemm_f32 *g) {
         cols = block_size(g->N, cols / 2, AOEI_GEMM_PANEL);
     while (ceil_div(g->M, rows) * ceil_div(g->N, cols) < WANTED_TASKS && rows / 2 >= LEAST_ROWS)
         rows = block_size(g->M, rows / 2, 2);
-    grid s = {ctx, g, rows, cols, ceil_div(g->N, cols)};
+    grid s = {ctx, type, g, rows, cols, ceil_div(g->N, cols)};
     aoei_parallel_for(ctx->pool, ceil_div(g->M, rows) * s.across, block_task, &s);
+}
+
+typedef struct pack_job {
+    const aoe_context *ctx;
+    aoei_dtype type, b_type;
+    void *packed;
+    const void *b;
+    size_t b_row, b_col, K, N;
+} pack_job;
+
+static void pack_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const pack_job *j = arg;
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t n0 = task * AOEI_GEMM_PANEL, n1 = j->N - n0 < AOEI_GEMM_PANEL ? j->N : n0 + AOEI_GEMM_PANEL;
+    (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(j->packed, j->b, j->b_type, j->b_row, j->b_col, j->K, n0, n1);
+}
+
+void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, const void *b, aoei_dtype b_type, size_t b_row,
+                    size_t b_col, size_t K, size_t N) {
+    pack_job j = {ctx, type, b_type, packed, b, b_row, b_col, K, N};
+    aoei_parallel_for(ctx->pool, ceil_div(N, AOEI_GEMM_PANEL), pack_task, &j);
 }

@@ -8,7 +8,10 @@
 
 #include "nn/context.h"
 
-/* Same meaning as the kernel's; M or N may be 0. */
-void aoei_gemm(const aoe_context *ctx, const aoei_gemm_f32 *g);
+/* Same meaning as the kernel's, for A and B of type `type`; M or N may be 0. */
+void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g);
+/* Packs the whole of B[K,N] of type b_type for products of type `type`. */
+void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, const void *b, aoei_dtype b_type, size_t b_row,
+                    size_t b_col, size_t K, size_t N);
 
 #endif

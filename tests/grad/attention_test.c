@@ -117,7 +117,7 @@ static void execute(const aoe_context *ctx, const run *r, size_t first, const ao
 #define PART(t) aoei_tensor_rows(r->t, first, n)
     aoei_attention_forward(ctx, PART(out), PART(q), PART(k), PART(v), batch, a, scratch);
     for (size_t i = 0; i < scratch.cols; i++)
-        scratch.data[i] = NAN;
+        aoei_f32(scratch)[i] = NAN;
     aoei_attention_backward(ctx, PART(dq), PART(dk), PART(dv), PART(dout), PART(q), PART(k), PART(v), batch, a, scratch);
 #undef PART
     test_tensor_free(scratch);
@@ -277,16 +277,16 @@ static void extremes(const aoe_context *ctx) {
     memcpy(r.in.data, rows, sizeof rows);
     execute(ctx, &r, 0, &batch, &a);
     for (size_t i = 0; i < 2; i++) { /* each token sees itself alone */
-        assert_float_equal(r.out.data[i * r.out.ld], rows[i][4], 0);
-        assert_float_equal(r.out.data[i * r.out.ld + 1], rows[i][5], 0);
+        assert_float_equal(aoei_f32(r.out)[i * r.out.ld], rows[i][4], 0);
+        assert_float_equal(aoei_f32(r.out)[i * r.out.ld + 1], rows[i][5], 0);
     }
     a.drop.p = 0.999999; /* nothing is kept */
     execute(ctx, &r, 0, &batch, &a);
     for (size_t i = 0; i < 2; i++)
         for (size_t c = 0; c < 2; c++)
-            assert_float_equal(r.out.data[i * r.out.ld + c], 0, 0);
+            assert_float_equal(aoei_f32(r.out)[i * r.out.ld + c], 0, 0);
     for (size_t i = 0; i < 12; i++)
-        assert_float_equal(r.grad.data[i], 0, 0);
+        assert_float_equal(aoei_f32(r.grad)[i], 0, 0);
     run_free(r);
     test_batch_free(batch, 0);
 }

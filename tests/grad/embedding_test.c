@@ -34,12 +34,12 @@ static void forward(const aoe_context *ctx, size_t D, int whole) {
     aoei_tensor y = test_tensor_poisoned(b.n_tokens, D, D + 2), want = test_tensor_poisoned(b.n_tokens, D, 0);
     for (size_t i = 0; i < b.n_tokens; i++)
         for (size_t c = 0; c < D; c++) {
-            float v = t.word.data[(size_t)b.ids[i] * D + c];
+            float v = aoei_f32(t.word)[(size_t)b.ids[i] * D + c];
             if (whole) {
-                v += t.position.data[(b.positions[i] + OFFSET) * D + c];
-                v += t.token_type.data[c];
+                v += aoei_f32(t.position)[(b.positions[i] + OFFSET) * D + c];
+                v += aoei_f32(t.token_type)[c];
             }
-            want.data[i * D + c] = v;
+            aoei_f32(want)[i * D + c] = v;
         }
     aoei_embedding_forward(ctx, y, t.word, whole ? t.position : none, OFFSET, whole ? t.token_type : none, &b);
     test_same_bits(y, want);
@@ -56,11 +56,11 @@ static void backward(const aoe_context *ctx, size_t D, int whole) {
     aoei_tensor dy = test_tensor(b.n_tokens, D, D + 7, 1, 9);
     for (size_t i = 0; i < b.n_tokens; i++)
         for (size_t c = 0; c < D; c++) {
-            const float g = dy.data[i * dy.ld + c];
-            want.word.data[(size_t)b.ids[i] * D + c] += g;
+            const float g = aoei_f32(dy)[i * dy.ld + c];
+            aoei_f32(want.word)[(size_t)b.ids[i] * D + c] += g;
             if (whole) {
-                want.position.data[(b.positions[i] + OFFSET) * D + c] += g;
-                want.token_type.data[c] += g;
+                aoei_f32(want.position)[(b.positions[i] + OFFSET) * D + c] += g;
+                aoei_f32(want.token_type)[c] += g;
             }
         }
     aoei_embedding_backward(ctx, got.word, whole ? got.position : none, OFFSET, whole ? got.token_type : none, dy, &b);

@@ -266,7 +266,7 @@ static void test_update(void **state) {
         assert_true(norm_of(&p, params->grad) == 0);
     }
     const double before = norm_of(&p, params->value), moment = norm_of(&p, params->m);
-    params->grad.data[7] = NAN;
+    aoei_f32(params->grad)[7] = NAN;
     assert_true(!isfinite(aoei_pair_step_update(&p.step, &o, 1)));
     assert_true(norm_of(&p, params->value) == before && norm_of(&p, params->m) == moment && norm_of(&p, params->grad) == 0);
     problem_destroy(&p);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Linear layers, alone and with GELU: forward against double precision, backward
- * against finite differences, and the promises about bits: any number of
- * threads, rows alone, packed weights, gradients continued over parts.
+ * Linear layers in float32, alone and with GELU: forward against double precision,
+ * backward against finite differences, and the promises about bits: any number of
+ * threads, rows alone, packed weights, packing room or none, what is fused as in passes
+ * of its own, gradients continued over parts. linear_bf16_test.c has the other type.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,9 +18,15 @@
 
 typedef struct shape {
     size_t N, I, O;
-    int gelu;
+    aoei_activation activation;
     const double *weight; /* [N, O] of the loss: sum of weight * y */
 } shape;
+
+static double activate(double x, aoei_activation form) {
+    if (form == AOEI_GELU_TANH)
+        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    return form == AOEI_GELU ? x * 0.5 * erfc(-x / sqrt(2)) : x;
+}
 
 /* x [N, I], w [O, I] and b [O] one after the other; y [N, O] */
 static void reference(double *y, const double *in, const shape *s) {
@@ -29,7 +36,7 @@ static void reference(double *y, const double *in, const shape *s) {
             double sum = b[o];
             for (size_t i = 0; i < s->I; i++)
                 sum += x[n * s->I + i] * w[o * s->I + i];
-            y[n * s->O + o] = s->gelu ? sum * 0.5 * erfc(-sum / sqrt(2)) : sum;
+            y[n * s->O + o] = activate(sum, s->activation);
         }
 }
 
@@ -73,19 +80,29 @@ static void layer_free(layer *l) {
         test_tensor_free(all[i]);
 }
 
-static void run(const aoe_context *ctx, layer *l, int gelu) {
-    if (!gelu) {
-        aoei_linear_forward(ctx, l->y, l->x, l->w, l->b);
-        aoei_linear_backward(ctx, l->dx, 0, l->dw, l->db, l->dy, l->x, l->w);
-        return;
-    }
-    aoei_linear_gelu_forward(ctx, l->y, l->pre, l->x, l->w, l->b);
-    aoei_tensor_copy(ctx, l->dpre, l->dy);
-    aoei_gelu_backward(ctx, l->dpre, l->dpre, l->pre);
-    aoei_linear_backward(ctx, l->dx, 0, l->dw, l->db, l->dpre, l->x, l->w);
+/* dpre = dy * activation'(pre) in a pass of its own; rows may lie apart. */
+static void activation_backward(const aoe_context *ctx, aoei_tensor dpre, aoei_tensor dy, aoei_tensor pre,
+                                aoei_activation activation) {
+    const aoei_kernels *k = &ctx->kernels;
+    for (size_t r = 0; r < dy.rows; r++)
+        (activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32 : k->gelu_grad_f32)(
+            aoei_tensor_at(dpre, r, 0), aoei_tensor_at(dy, r, 0), aoei_tensor_at(pre, r, 0), dy.cols);
 }
 
-static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap, int gelu) {
+static void run(const aoe_context *ctx, layer *l, aoei_activation activation) {
+    const aoei_linear_grads grads = {.dx = l->dx, .dw = l->dw, .db = l->db};
+    if (activation == AOEI_IDENTITY) {
+        aoei_linear_forward(ctx, l->y, l->x, l->w, l->b, NULL);
+        aoei_linear_backward(ctx, &grads, l->dy, l->x, l->w);
+        return;
+    }
+    aoei_linear_forward(ctx, l->y, l->x, l->w, l->b, &(aoei_linear_epilogue){.activation = activation, .pre = l->pre});
+    activation_backward(ctx, l->dpre, l->dy, l->pre, activation);
+    aoei_linear_backward(ctx, &grads, l->dpre, l->x, l->w);
+}
+
+static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap,
+                           aoei_activation activation) {
     layer l = layer_create(N, I, O, gap);
     const size_t total = N * I + O * I + O;
     double *in = malloc(total * sizeof *in), *grad = malloc(total * sizeof *grad), *weight = malloc(N * O * sizeof *weight);
@@ -95,15 +112,15 @@ static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O,
     test_to_double(in + N * I, l.w);
     test_to_double(in + N * I + O * I, l.b);
     test_to_double(weight, l.dy);
-    shape s = {.N = N, .I = I, .O = O, .gelu = gelu, .weight = weight};
-    run(ctx, &l, gelu);
+    shape s = {.N = N, .I = I, .O = O, .activation = activation, .weight = weight};
+    run(ctx, &l, activation);
     reference(y, in, &s);
     test_close(l.y, y, FORWARD_TOLERANCE);
-    if (gelu) {
-        s.gelu = 0;
+    if (activation != AOEI_IDENTITY) {
+        s.activation = AOEI_IDENTITY;
         reference(y, in, &s);
         test_close(l.pre, y, FORWARD_TOLERANCE);
-        s.gelu = 1;
+        s.activation = activation;
     }
     test_to_double(grad, l.dx);
     test_to_double(grad + N * I, l.dw);
@@ -119,8 +136,8 @@ static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O,
 static void gradients(const aoe_context *ctx) {
     static const size_t shapes[][4] = {{1, 1, 1, 0}, {7, 5, 3, 0}, {9, 4, 6, 5}, {33, 40, 70, 0}, {50, 33, 17, 3}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        for (int gelu = 0; gelu < 2; gelu++)
-            check_gradient(ctx, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], gelu);
+        for (int a = AOEI_IDENTITY; a <= AOEI_GELU_TANH; a++)
+            check_gradient(ctx, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], (aoei_activation)a);
 }
 
 static void test_gradients(void **state) {
@@ -137,12 +154,12 @@ static void test_threads(void **state) {
         for (int gelu = 0; gelu < 2; gelu++) {
             layer one = layer_create(N, I, O, 3);
             aoe_context *ctx = test_context(tier, 1);
-            run(ctx, &one, gelu);
+            run(ctx, &one, gelu ? AOEI_GELU : AOEI_IDENTITY);
             aoe_context_destroy(ctx);
             for (size_t threads = 2; threads <= 3; threads++) {
                 layer many = layer_create(N, I, O, 3);
                 ctx = test_context(tier, threads);
-                run(ctx, &many, gelu);
+                run(ctx, &many, gelu ? AOEI_GELU : AOEI_IDENTITY);
                 aoe_context_destroy(ctx);
                 test_same_bits(one.y, many.y);
                 test_same_bits(one.dx, many.dx);
@@ -157,11 +174,11 @@ static void test_threads(void **state) {
 /* A row of the output does not depend on the other rows, nor on whether the weight is packed. */
 static void rows_alone(const aoe_context *ctx) {
     layer l = layer_create(N, I, O, 3);
-    run(ctx, &l, 1);
+    run(ctx, &l, AOEI_GELU);
     aoei_tensor packed = l.w;
-    float *memory = aoei_aligned(aoei_weight_packed_size(ctx, O, I) * sizeof(float));
+    void *memory = aoei_aligned(aoei_weight_packed_size(ctx, AOEI_F32, O, I) + 1);
     assert_non_null(memory);
-    aoei_weight_pack(ctx, &packed, memory);
+    aoei_weight_pack(ctx, AOEI_F32, &packed, memory);
     assert_ptr_equal(packed.packed, memory);
     static const size_t groups[] = {1, 2, 7, 29, 64, N};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
@@ -169,8 +186,9 @@ static void rows_alone(const aoe_context *ctx) {
             aoei_tensor y = test_tensor_poisoned(N, O, O + 1), pre = test_tensor_poisoned(N, O, 0);
             for (size_t n = 0; n < N; n += groups[i]) {
                 const size_t rows = N - n < groups[i] ? N - n : groups[i];
-                aoei_linear_gelu_forward(ctx, aoei_tensor_rows(y, n, rows), aoei_tensor_rows(pre, n, rows),
-                                         aoei_tensor_rows(l.x, n, rows), ready ? packed : l.w, l.b);
+                const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = aoei_tensor_rows(pre, n, rows)};
+                aoei_linear_forward(ctx, aoei_tensor_rows(y, n, rows), aoei_tensor_rows(l.x, n, rows), ready ? packed : l.w,
+                                    l.b, &e);
             }
             test_same_bits(y, l.y);
             test_same_bits(pre, l.pre);
@@ -188,17 +206,17 @@ static void test_rows_alone(void **state) {
 
 /* Gradients of parameters over parts of the tokens, and dx over parts of the outputs, continue the chain. */
 static void parts(const aoe_context *ctx) {
-    const aoei_tensor none = {0};
     layer whole = layer_create(N, I, O, 3);
-    run(ctx, &whole, 0);
+    run(ctx, &whole, AOEI_IDENTITY);
     static const size_t cuts[] = {1, 32, 133, N - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         layer l = layer_create(N, I, O, 3);
         for (size_t part = 0; part < 2; part++) {
             const size_t first = part ? cuts[i] : 0, n = part ? N - cuts[i] : cuts[i];
-            aoei_linear_backward(ctx, none, 0, l.dw, l.db, aoei_tensor_rows(l.dy, first, n), aoei_tensor_rows(l.x, first, n),
-                                 l.w);
-            aoei_linear_backward(ctx, l.dx, (int)part, none, none, aoei_tensor_cols(l.dy, first, part ? O - cuts[i] : n), l.x,
+            aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = l.dw, .db = l.db}, aoei_tensor_rows(l.dy, first, n),
+                                 aoei_tensor_rows(l.x, first, n), l.w);
+            aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = l.dx, .accumulate = (int)part},
+                                 aoei_tensor_cols(l.dy, first, part ? O - cuts[i] : n), l.x,
                                  aoei_tensor_rows(l.w, first, part ? O - cuts[i] : n));
         }
         test_same_bits(l.dw, whole.dw);
@@ -218,21 +236,21 @@ static void test_parts(void **state) {
 static void absent(const aoe_context *ctx) {
     const aoei_tensor none = {0};
     layer want = layer_create(20, 12, 40, 0), l = layer_create(20, 12, 40, 0);
-    run(ctx, &want, 0);
-    aoei_linear_backward(ctx, l.dx, 0, none, none, l.dy, l.x, l.w);
+    run(ctx, &want, AOEI_IDENTITY);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = l.dx}, l.dy, l.x, l.w);
     test_same_bits(l.dx, want.dx);
-    aoei_linear_backward(ctx, none, 0, l.dw, none, l.dy, l.x, l.w);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = l.dw}, l.dy, l.x, l.w);
     test_same_bits(l.dw, want.dw);
-    aoei_linear_backward(ctx, none, 0, none, l.db, l.dy, l.x, l.w);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.db = l.db}, l.dy, l.x, l.w);
     test_same_bits(l.db, want.db);
     memset(l.b.data, 0, 40 * sizeof(float));
-    aoei_linear_forward(ctx, want.y, l.x, l.w, l.b);
-    aoei_linear_forward(ctx, l.y, l.x, l.w, none);
+    aoei_linear_forward(ctx, want.y, l.x, l.w, l.b, NULL);
+    aoei_linear_forward(ctx, l.y, l.x, l.w, none, NULL);
     for (size_t i = 0; i < 20 * 40; i++)
-        assert_true(l.y.data[i] == want.y.data[i]);
-    aoei_linear_forward(ctx, aoei_tensor_rows(l.y, 3, 0), aoei_tensor_rows(l.x, 3, 0), l.w, l.b);
-    aoei_linear_backward(ctx, aoei_tensor_rows(l.dx, 3, 0), 0, l.dw, l.db, aoei_tensor_rows(l.dy, 3, 0),
-                         aoei_tensor_rows(l.x, 3, 0), l.w);
+        assert_true(aoei_f32(l.y)[i] == aoei_f32(want.y)[i]);
+    aoei_linear_forward(ctx, aoei_tensor_rows(l.y, 3, 0), aoei_tensor_rows(l.x, 3, 0), l.w, l.b, NULL);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = aoei_tensor_rows(l.dx, 3, 0), .dw = l.dw, .db = l.db},
+                         aoei_tensor_rows(l.dy, 3, 0), aoei_tensor_rows(l.x, 3, 0), l.w);
     test_same_bits(l.dx, want.dx);
     test_same_bits(l.dw, want.dw);
     test_same_bits(l.db, want.db);
@@ -245,9 +263,114 @@ static void test_absent(void **state) {
     test_each_tier(absent);
 }
 
+/* What is fused into the store has the bits of passes of its own; y may be the residual. */
+static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation activation) {
+    layer l = layer_create(n, I, O, 0);
+    aoei_tensor residual = test_tensor(n, O, 0, 1, 5), want = test_tensor_poisoned(n, O, 0), pre = test_tensor_poisoned(n, O, 0);
+    aoei_linear_forward(ctx, pre, l.x, l.w, l.b, NULL);
+    aoei_tensor_copy(ctx, want, pre);
+    if (activation != AOEI_IDENTITY)
+        aoei_activation_forward(ctx, want, want, activation);
+    aoei_linear_epilogue e = {.activation = activation};
+    aoei_linear_forward(ctx, l.y, l.x, l.w, l.b, &e);
+    test_same_bits(l.y, want);
+    aoei_add(ctx, want, want, residual);
+    e.residual = residual;
+    aoei_linear_forward(ctx, l.y, l.x, l.w, l.b, &e);
+    test_same_bits(l.y, want);
+    if (activation != AOEI_IDENTITY) {
+        e.pre = l.pre;
+        aoei_linear_forward(ctx, l.y, l.x, l.w, l.b, &e);
+        test_same_bits(l.y, want);
+        test_same_bits(l.pre, pre);
+    }
+    aoei_linear_forward(ctx, residual, l.x, l.w, l.b, &e);
+    test_same_bits(residual, want);
+    test_tensor_free(residual);
+    test_tensor_free(want);
+    test_tensor_free(pre);
+    layer_free(&l);
+}
+
+/* The derivative of the activation likewise; dx may be the gate, or x, whose gradients come before it. */
+static void fused_backward(const aoe_context *ctx, size_t n, aoei_activation activation) {
+    layer want = layer_create(n, I, O, 0), l = layer_create(n, I, O, 0);
+    aoei_tensor gate = test_tensor(n, I, 0, 1, 6);
+    run(ctx, &want, AOEI_IDENTITY);
+    if (activation != AOEI_IDENTITY)
+        activation_backward(ctx, want.dx, want.dx, gate, activation);
+    aoei_linear_grads g = {.dx = l.dx, .dw = l.dw, .db = l.db};
+    if (activation != AOEI_IDENTITY) {
+        g.activation = activation;
+        g.gate = gate;
+    }
+    aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
+    test_same_bits(l.dx, want.dx);
+    test_same_bits(l.dw, want.dw);
+    test_same_bits(l.db, want.db);
+    aoei_tensor_zero(ctx, l.dw);
+    aoei_tensor_zero(ctx, l.db);
+    g.dx = l.x;
+    aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
+    test_same_bits(l.x, want.dx);
+    test_same_bits(l.dw, want.dw);
+    test_same_bits(l.db, want.db);
+    if (activation != AOEI_IDENTITY) {
+        g = (aoei_linear_grads){.dx = gate, .activation = activation, .gate = gate};
+        aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
+        test_same_bits(gate, want.dx);
+    }
+    test_tensor_free(gate);
+    layer_free(&want);
+    layer_free(&l);
+}
+
+static void fused(const aoe_context *ctx) {
+    static const size_t rows[] = {1, 9, 65, N};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int a = AOEI_IDENTITY; a <= AOEI_GELU_TANH; a++) {
+            fused_forward(ctx, rows[i], (aoei_activation)a);
+            fused_backward(ctx, rows[i], (aoei_activation)a);
+        }
+}
+
+static void test_fused(void **state) {
+    (void)state;
+    test_each_tier(fused);
+}
+
+/* The packing room changes nothing, however many rows there are. It is NaN at first. */
+static void with_room(const aoe_context *ctx) {
+    static const size_t rows[] = {1, 33, 63, 64, N};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        layer want = layer_create(rows[i], I, O, 3), l = layer_create(rows[i], I, O, 3);
+        const size_t bytes = aoei_linear_room(ctx, AOEI_F32, rows[i], O, I);
+        aoei_tensor room = test_tensor_poisoned(1, bytes / sizeof(float) + 1, 0);
+        run(ctx, &want, AOEI_GELU);
+        const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l.pre, .room = room};
+        aoei_linear_forward(ctx, l.y, l.x, l.w, l.b, &e);
+        test_same_bits(l.y, want.y);
+        test_same_bits(l.pre, want.pre);
+        const aoei_linear_grads g = {.dx = l.dx, .dw = l.dw, .db = l.db, .room = room};
+        aoei_linear_backward(ctx, &g, want.dpre, l.x, l.w);
+        test_same_bits(l.dx, want.dx);
+        test_same_bits(l.dw, want.dw);
+        test_same_bits(l.db, want.db);
+        test_tensor_free(room);
+        layer_free(&want);
+        layer_free(&l);
+    }
+}
+
+static void test_with_room(void **state) {
+    (void)state;
+    test_each_tier(with_room);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_threads),
                                        cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_parts),
-                                       cmocka_unit_test(test_absent)};
+                                       cmocka_unit_test(test_absent),    cmocka_unit_test(test_fused),
+                                       cmocka_unit_test(test_with_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

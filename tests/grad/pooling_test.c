@@ -57,7 +57,7 @@ static double loss(void *arg, const double *in) {
 static void spread_out(aoei_tensor t) {
     for (size_t r = 0; r < t.rows; r++)
         for (size_t c = 0; c < t.cols; c++)
-            t.data[r * t.ld + c] = 0.0125f * (float)((r * 37 + c * 11) % 97) - 0.5f;
+            aoei_f32(t)[r * t.ld + c] = 0.0125f * (float)((r * 37 + c * 11) % 97) - 0.5f;
 }
 
 static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
@@ -88,7 +88,7 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
         test_to_double(grad, dfirst);
     else
         for (size_t i = 0; i < N * D; i++)
-            assert_true(isnan(dfirst.data[i])); /* left alone */
+            assert_true(isnan(aoei_f32(dfirst)[i])); /* left alone */
     test_to_double(grad + N * D, dlast);
     test_gradient(loss, &p, in, grad, 2 * N * D, 1e-7);
 
@@ -128,12 +128,12 @@ static void test_ties(void **state) {
     aoei_tensor out = test_tensor_poisoned(1, D, 0), dout = test_tensor(1, D, 0, 1, 1), dlast = test_tensor_poisoned(T, D, 0);
     aoei_pool_forward(ctx, out, AOE_POOLING_LAST_MAX, none, last, &b);
     for (size_t c = 0; c < 3; c++)
-        assert_true(out.data[c] == max[c]);
-    assert_true(isnan(out.data[3]));
+        assert_true(aoei_f32(out)[c] == max[c]);
+    assert_true(isnan(aoei_f32(out)[3]));
     aoei_pool_backward(ctx, none, dlast, AOE_POOLING_LAST_MAX, dout, last, &b);
     for (size_t t = 0; t < T; t++)
         for (size_t c = 0; c < D; c++)
-            assert_true(dlast.data[t * D + c] == (t == row[c] ? dout.data[c] : 0));
+            assert_true(aoei_f32(dlast)[t * D + c] == (t == row[c] ? aoei_f32(dout)[c] : 0));
     test_tensor_free(out);
     test_tensor_free(dout);
     test_tensor_free(dlast);
@@ -146,9 +146,9 @@ static void test_unit_length(void **state) {
     aoe_context *ctx = test_context(AOEI_TIER_C, 2);
     aoei_tensor t = test_tensor(5, 33, 40, 1, 1), original = test_tensor(5, 33, 40, 1, 1);
     for (size_t c = 0; c < 33; c++) {
-        t.data[t.ld + c] = 0;           /* a zero row stays zero */
-        t.data[2 * t.ld + c] *= 1e-30f; /* squares that vanish in float32; under the floor of 1e-12 */
-        t.data[3 * t.ld + c] *= 1e30f;  /* squares that overflow in float32 */
+        aoei_f32(t)[t.ld + c] = 0;           /* a zero row stays zero */
+        aoei_f32(t)[2 * t.ld + c] *= 1e-30f; /* squares that vanish in float32; under the floor of 1e-12 */
+        aoei_f32(t)[3 * t.ld + c] *= 1e30f;  /* squares that overflow in float32 */
     }
     aoei_l2_normalize(ctx, t);
     for (size_t r = 0; r < 5; r++) {
@@ -160,12 +160,12 @@ static void test_unit_length(void **state) {
             if (r == 1)
                 want = 0;
             if (r == 2)
-                want = (double)(original.data[r * t.ld + c] * 1e-30f) / 1e-12;
+                want = (double)(aoei_f32(original)[r * t.ld + c] * 1e-30f) / 1e-12;
             /* scaling by 1e30 rounds each element by up to half an ulp */
             assert_true(fabs((double)t.data[r * t.ld + c] - want) <= 0x1p-22 * fabs(want));
         }
         for (size_t c = 33; c < t.ld; c++)
-            assert_true(isnan(t.data[r * t.ld + c]));
+            assert_true(isnan(aoei_f32(t)[r * t.ld + c]));
     }
     test_tensor_free(t);
     test_tensor_free(original);

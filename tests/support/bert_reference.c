@@ -76,6 +76,13 @@ static void linear(double *y, const double *x, const double *w, const double *b,
         }
 }
 
+/* GELU (Hendrycks and Gimpel 2016), exact or in the tanh form. */
+static double gelu(double x, aoei_activation form) {
+    if (form == AOEI_GELU_TANH)
+        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    return 0.5 * x * erfc(-x / sqrt(2));
+}
+
 static void layer_norm(double *x, const double *gamma, const double *beta, double eps, size_t T, size_t D) {
     for (size_t t = 0; t < T; t++) {
         double mean = 0, variance = 0, *row = x + t * D;
@@ -132,7 +139,7 @@ static void layer_forward(const bert_reference *r, double *x, size_t layer, size
     layer_norm(x, w[AOEI_LW_NORM1], w[AOEI_LW_NORM1_BIAS], c->norm_eps, T, D);
     linear(wide, x, w[AOEI_LW_UP], w[AOEI_LW_UP_BIAS], T, D, I);
     for (size_t i = 0; i < T * I; i++)
-        wide[i] *= 0.5 * erfc(-wide[i] / sqrt(2));
+        wide[i] = gelu(wide[i], c->activation);
     linear(q, wide, w[AOEI_LW_DOWN], w[AOEI_LW_DOWN_BIAS], T, I, D);
     drop_rows(r, q, (uint32_t)(4 * layer + 3), text, T);
     for (size_t i = 0; i < T * D; i++)

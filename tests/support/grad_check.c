@@ -27,10 +27,8 @@ aoe_context *test_context(aoei_tier tier, size_t threads) {
 }
 
 void test_each_tier(void (*fn)(const aoe_context *ctx)) {
-    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
-        aoe_context *ctx = test_context(tier, 1);
-        if (!ctx)
-            return;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        aoe_context *ctx = test_context((aoei_tier)tier, 1);
         fn(ctx);
         aoe_context_destroy(ctx);
     }
@@ -43,20 +41,53 @@ void test_fill_normal(float *x, size_t n, double sd, uint32_t substream) {
         x[i] = (float)(sd * aoei_rng_normal(&r));
 }
 
-aoei_tensor test_tensor_poisoned(size_t rows, size_t cols, size_t ld) {
-    aoei_tensor t = {.rows = rows, .cols = cols, .ld = ld ? ld : cols};
-    t.data = aoei_aligned(rows * t.ld * sizeof(float) + 1);
+float test_at(aoei_tensor t, size_t row, size_t col) {
+    const void *at = aoei_tensor_at(t, row, col);
+    return t.type == AOEI_BF16 ? aoei_bf16_to_f32(*(const aoei_bf16 *)at) : *(const float *)at;
+}
+
+static void set(aoei_tensor t, size_t row, size_t col, float value) {
+    if (t.type == AOEI_BF16)
+        aoei_b16(t)[row * t.ld + col] = aoei_bf16_from_f32(value);
+    else
+        aoei_f32(t)[row * t.ld + col] = value;
+}
+
+aoei_tensor test_poisoned_typed(aoei_dtype type, size_t rows, size_t cols, size_t ld) {
+    aoei_tensor t = {.rows = rows, .cols = cols, .ld = ld ? ld : cols, .type = type};
+    t.data = aoei_aligned(rows * t.ld * aoei_dtype_size(type) + 1);
     assert_non_null(t.data);
-    for (size_t i = 0; i < rows * t.ld; i++)
-        t.data[i] = NAN;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < t.ld; c++)
+            set(t, r, c, NAN);
+    return t;
+}
+
+aoei_tensor test_tensor_poisoned(size_t rows, size_t cols, size_t ld) {
+    return test_poisoned_typed(AOEI_F32, rows, cols, ld);
+}
+
+aoei_tensor test_tensor_typed(aoei_dtype type, size_t rows, size_t cols, size_t ld, double sd, uint32_t substream) {
+    aoei_tensor t = test_poisoned_typed(type, rows, cols, ld);
+    float *row = malloc((cols + 1) * sizeof *row);
+    assert_non_null(row);
+    for (size_t r = 0; r < rows; r++) {
+        test_fill_normal(row, cols, sd, substream * 65536 + (uint32_t)r);
+        for (size_t c = 0; c < cols; c++)
+            set(t, r, c, row[c]);
+    }
+    free(row);
     return t;
 }
 
 aoei_tensor test_tensor(size_t rows, size_t cols, size_t ld, double sd, uint32_t substream) {
-    aoei_tensor t = test_tensor_poisoned(rows, cols, ld);
-    for (size_t r = 0; r < rows; r++)
-        test_fill_normal(t.data + r * t.ld, cols, sd, substream * 65536 + (uint32_t)r);
-    return t;
+    return test_tensor_typed(AOEI_F32, rows, cols, ld, sd, substream);
+}
+
+void test_round(aoei_tensor t) {
+    for (size_t r = 0; r < t.rows; r++)
+        for (size_t c = 0; c < t.cols; c++)
+            set(t, r, c, aoei_bf16_to_f32(aoei_bf16_from_f32(test_at(t, r, c))));
 }
 
 void test_tensor_free(aoei_tensor t) {
@@ -66,17 +97,17 @@ void test_tensor_free(aoei_tensor t) {
 void test_to_double(double *out, aoei_tensor t) {
     for (size_t r = 0; r < t.rows; r++)
         for (size_t c = 0; c < t.cols; c++)
-            out[r * t.cols + c] = (double)t.data[r * t.ld + c];
+            out[r * t.cols + c] = (double)test_at(t, r, c);
 }
 
 void test_same_bits(aoei_tensor a, aoei_tensor b) {
-    assert_true(a.rows == b.rows && a.cols == b.cols);
+    assert_true(a.rows == b.rows && a.cols == b.cols && a.type == b.type);
     for (size_t r = 0; r < a.rows; r++) {
-        assert_memory_equal(a.data + r * a.ld, b.data + r * b.ld, a.cols * sizeof(float));
+        assert_memory_equal(aoei_tensor_at(a, r, 0), aoei_tensor_at(b, r, 0), a.cols * aoei_dtype_size(a.type));
         for (size_t c = a.cols; c < a.ld; c++)
-            assert_true(isnan(a.data[r * a.ld + c]));
+            assert_true(isnan(test_at(a, r, c)));
         for (size_t c = b.cols; c < b.ld; c++)
-            assert_true(isnan(b.data[r * b.ld + c]));
+            assert_true(isnan(test_at(b, r, c)));
     }
 }
 
@@ -84,12 +115,22 @@ void test_close(aoei_tensor a, const double *b, double tolerance) {
     double difference = 0, norm = 0;
     for (size_t r = 0; r < a.rows; r++)
         for (size_t c = 0; c < a.cols; c++) {
-            const double want = b[r * a.cols + c], d = (double)a.data[r * a.ld + c] - want;
+            const double want = b[r * a.cols + c], d = (double)test_at(a, r, c) - want;
             difference += d * d;
             norm += want * want;
         }
     if (!(sqrt(difference) <= tolerance * sqrt(norm)))
         fail_msg("relative difference %g is above %g", sqrt(difference / norm), tolerance);
+}
+
+void test_within(aoei_tensor a, const double *want, const double *bound, const char *what) {
+    for (size_t r = 0; r < a.rows; r++)
+        for (size_t c = 0; c < a.cols; c++) {
+            const size_t i = r * a.cols + c;
+            const double got = (double)test_at(a, r, c);
+            if (!(fabs(got - want[i]) <= bound[i]))
+                fail_msg("%s [%zu, %zu]: %.9g instead of %.9g, bound %g", what, r, c, got, want[i], bound[i]);
+        }
 }
 
 aoei_batch test_batch(const size_t *lengths, size_t n_texts, size_t vocab) {

@@ -16,9 +16,12 @@
  * that do not conspire. */
 #define TEST_GRAD_TOLERANCE 2e-6
 
+/* Rounding to bf16, relative to the value: 8 bits of significand. */
+#define TEST_BF16_ROUNDOFF 0x1p-9
+
 /* A context of `tier` with `threads` threads, or NULL when this CPU does not have the tier. aoe_context_destroy. */
 aoe_context *test_context(aoei_tier tier, size_t threads);
-/* Runs fn with a context of each tier up to AVX-512 that this CPU has, with one thread. */
+/* Runs fn with a context of each tier that this CPU has, with one thread. */
 void test_each_tier(void (*fn)(const aoe_context *ctx));
 
 /* x[n] = normal numbers times sd; a pure function of (substream, n). */
@@ -27,13 +30,21 @@ void test_fill_normal(float *x, size_t n, double sd, uint32_t substream);
 aoei_tensor test_tensor(size_t rows, size_t cols, size_t ld, double sd, uint32_t substream);
 /* All NaN: an output that must be overwritten. */
 aoei_tensor test_tensor_poisoned(size_t rows, size_t cols, size_t ld);
+/* The same of a type: bf16 numbers are those of float32, rounded. */
+aoei_tensor test_tensor_typed(aoei_dtype type, size_t rows, size_t cols, size_t ld, double sd, uint32_t substream);
+aoei_tensor test_poisoned_typed(aoei_dtype type, size_t rows, size_t cols, size_t ld);
 void test_tensor_free(aoei_tensor t);
+/* Rounds every element to bf16; the type stays. */
+void test_round(aoei_tensor t);
+float test_at(aoei_tensor t, size_t row, size_t col);
 /* out[rows, cols] = t, contiguous. */
 void test_to_double(double *out, aoei_tensor t);
 /* The bytes of every row are equal, and what lies between rows is still NaN in both. */
 void test_same_bits(aoei_tensor a, aoei_tensor b);
 /* |a - b| <= tolerance * |b| in the Euclidean norm; NaN fails. */
 void test_close(aoei_tensor a, const double *b, double tolerance);
+/* Element by element |a - want| <= bound; NaN fails. */
+void test_within(aoei_tensor a, const double *want, const double *bound, const char *what);
 
 /* A packed batch of texts of these lengths with ids in [0, vocab), some of them equal; text_index is 5, 6, ... */
 aoei_batch test_batch(const size_t *lengths, size_t n_texts, size_t vocab);

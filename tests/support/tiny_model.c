@@ -37,6 +37,7 @@ void tiny_config(aoei_encoder_config *c, const tiny_model *o) {
                                .vocab = tiny_vocab(),
                                .positions = o->positions,
                                .token_types = o->types,
+                               .activation = o->tanh_gelu ? AOEI_GELU_TANH : AOEI_GELU,
                                .norm_eps = 1e-12,
                                .hidden_dropout = o->dropout,
                                .attention_dropout = o->dropout};
@@ -53,7 +54,7 @@ void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_
         host[i] = (float)((norm ? 1.0 : 0.0) + sd * aoei_rng_normal(&r));
 }
 
-void tiny_fill(const aoe_context *ctx, const aoei_params *p, const aoei_encoder_config *c, uint32_t seed) {
+void tiny_fill(const aoe_context *ctx, aoei_params *p, const aoei_encoder_config *c, uint32_t seed) {
     float *host = malloc(p->count * sizeof *host);
     assert_non_null(host);
     aoei_tensor_zero(ctx, p->value);
@@ -63,6 +64,7 @@ void tiny_fill(const aoe_context *ctx, const aoei_params *p, const aoei_encoder_
         tiny_weight(host, c, s, seed);
         aoei_tensor_write(ctx, p->values[s], host);
     }
+    aoei_params_pack(ctx, p);
     free(host);
 }
 
@@ -72,9 +74,10 @@ static void write_config(const char *dir, const tiny_model *o) {
         text, sizeof text,
         "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": %zu, \"num_attention_heads\": %zu, "
         "\"intermediate_size\": %zu, \"num_hidden_layers\": %zu, \"vocab_size\": %zu, \"max_position_embeddings\": %zu, "
-        "\"type_vocab_size\": %zu, \"layer_norm_eps\": 1e-12, \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": %g, "
+        "\"type_vocab_size\": %zu, \"layer_norm_eps\": 1e-12, \"hidden_act\": \"%s\", \"hidden_dropout_prob\": %g, "
         "\"attention_probs_dropout_prob\": %g}",
-        o->hidden, o->heads, o->intermediate, o->layers, tiny_vocab(), o->positions, o->types, o->dropout, o->dropout);
+        o->hidden, o->heads, o->intermediate, o->layers, tiny_vocab(), o->positions, o->types,
+        o->tanh_gelu ? "gelu_new" : "gelu", o->dropout, o->dropout);
     free(test_write_text(dir, "config.json", text));
 }
 

@@ -15,6 +15,7 @@
 
 typedef struct tiny_model {
     size_t hidden, layers, heads, intermediate, positions, types;
+    int tanh_gelu;      /* 1: the tanh form */
     double dropout;     /* hidden and attention, for config.json */
     const char *prefix; /* of the tensor names; NULL: none */
     int pooler;         /* two tensors besides, that the encoder has no use for */
@@ -29,8 +30,8 @@ size_t tiny_vocab(void); /* tokens in the vocabulary */
 void tiny_config(aoei_encoder_config *c, const tiny_model *o);
 /* host[rows * cols] = the weight of a slot. */
 void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed);
-/* Every weight into p->values; gradients and moments are left alone. */
-void tiny_fill(const aoe_context *ctx, const aoei_params *p, const aoei_encoder_config *c, uint32_t seed);
+/* Every weight into p->values and its packed copy; gradients and moments are left alone. */
+void tiny_fill(const aoe_context *ctx, aoei_params *p, const aoei_encoder_config *c, uint32_t seed);
 /* A model directory with tokenizer; dir is created. */
 void tiny_model_write(const char *dir, const tiny_model *o);
 

@@ -58,6 +58,7 @@ void train_run_create(train_run *r) {
     o->model = r->model;
     o->data = r->data;
     o->output = r->output;
+    o->model_options.dtype = AOE_DTYPE_F32; /* the figures are those of every machine */
     o->epochs = 2;
     o->batch_size = 4;
     o->lr = 1e-3;

@@ -29,7 +29,7 @@ typedef struct train_run {
 } train_run;
 
 /* The model's shape: tiny_defaults() with pooler and prefix. Two epochs, batches of 4, checkpoints every 3 steps, evaluation
- * every 4, learning rate 1e-3. */
+ * every 4, learning rate 1e-3, float32. */
 void train_run_create(train_run *r);
 void train_run_destroy(train_run *r);
 /* aoe_train with a context of its own. */

@@ -35,7 +35,7 @@ static void trace(const aoe_context *ctx) {
             const double d = (double)w.data[i] - goal, dd = wd[i] - goal;
             loss += curvature * d * d / 2;
             want += curvature * dd * dd / 2;
-            g.data[i] = (float)(curvature * d);
+            aoei_f32(g)[i] = (float)(curvature * d);
             const double gd = curvature * dd * o.grad_scale;
             md[i] = o.beta1 * md[i] + (1 - o.beta1) * gd;
             vd[i] = o.beta2 * vd[i] + (1 - o.beta2) * gd * gd;
@@ -76,7 +76,7 @@ static void test_ranges(void **state) {
                 aoei_tensor_zero(ctx, zero[i]);
             }
             for (size_t i = 0; i < P; i++)
-                w.data[i] = 1;
+                aoei_f32(w)[i] = 1;
             const aoei_adamw o = {.lr = 0.5,
                                   .beta1 = 0.9,
                                   .beta2 = 0.999,
@@ -91,7 +91,7 @@ static void test_ranges(void **state) {
                 int plain = 0;
                 for (size_t k = 0; k < used; k++)
                     plain |= i >= ranges[k][0] && i < ranges[k][1];
-                assert_true(w.data[i] == (plain ? 1.0f : 0.75f));
+                assert_true(aoei_f32(w)[i] == (plain ? 1.0f : 0.75f));
             }
             test_tensor_free(w);
             for (size_t i = 0; i < 3; i++)
@@ -130,7 +130,7 @@ static void range_across_blocks(const aoe_context *ctx) {
         parts[i] = test_tensor(1, P, 0, 1, i);
     }
     for (size_t i = 0; i < P; i++)
-        whole[3].data[i] = parts[3].data[i] = fabsf(parts[3].data[i]);
+        aoei_f32(whole[3])[i] = aoei_f32(parts[3])[i] = fabsf(aoei_f32(parts[3])[i]);
     aoei_adamw_step(ctx, whole[0], whole[1], whole[2], whole[3], &o);
     slice_step(ctx, parts, o, 0, FROM, 0);
     slice_step(ctx, parts, o, FROM, TO, 1);
@@ -161,7 +161,7 @@ static void test_threads(void **state) {
             aoei_tensor w = test_tensor(1, P, 0, 1, 1), g = test_tensor(1, P, 0, 1, 2), m = test_tensor(1, P, 0, 1, 3);
             aoei_tensor v = test_tensor(1, P, 0, 1, 4);
             for (size_t i = 0; i < P; i++)
-                v.data[i] = fabsf(v.data[i]);
+                aoei_f32(v)[i] = fabsf(aoei_f32(v)[i]);
             const aoei_adamw o = {.lr = 1e-3,
                                   .beta1 = 0.9,
                                   .beta2 = 0.999,
@@ -201,13 +201,13 @@ static void sum_of_squares(const aoe_context *ctx) {
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         aoei_tensor t = test_tensor_poisoned(1, sizes[k], 0);
         for (size_t i = 0; i < sizes[k]; i++)
-            t.data[i] = (float)(i % 3); /* 0, 1, 4: the sum is exact */
+            aoei_f32(t)[i] = (float)(i % 3); /* 0, 1, 4: the sum is exact */
         const size_t n = sizes[k];
         assert_true(aoei_sum_squares(ctx, t) == (double)(n / 3 * 5 + (n % 3 == 2)));
         if (n) {
-            t.data[n - 1] = INFINITY;
+            aoei_f32(t)[n - 1] = INFINITY;
             assert_true(isinf(aoei_sum_squares(ctx, t)));
-            t.data[n / 2] = NAN;
+            aoei_f32(t)[n / 2] = NAN;
             assert_true(isnan(aoei_sum_squares(ctx, t)));
         }
         test_tensor_free(t);

@@ -27,8 +27,8 @@ static void reference(aoei_tensor y, aoei_tensor x, aoei_tensor residual, const 
         for (size_t r = b->offsets[text]; r < b->offsets[text + 1]; r++)
             for (size_t c = 0; c < D; c++) {
                 const uint32_t index = b->text_index ? b->text_index[text] : (uint32_t)text;
-                const float v = kept(drop, index, r - b->offsets[text], c) ? x.data[r * x.ld + c] * scale : 0;
-                y.data[r * y.ld + c] = residual.data ? residual.data[r * residual.ld + c] + v : v;
+                const float v = kept(drop, index, r - b->offsets[text], c) ? aoei_f32(x)[r * x.ld + c] * scale : 0;
+                aoei_f32(y)[r * y.ld + c] = residual.data ? aoei_f32(residual)[r * residual.ld + c] + v : v;
             }
 }
 
@@ -94,7 +94,7 @@ static void off(const aoe_context *ctx) {
     aoei_tensor y = test_tensor_poisoned(N, D, 0), sum = test_tensor_poisoned(N, D, 0);
     for (size_t r = 0; r < N; r++)
         for (size_t c = 0; c < D; c++)
-            sum.data[r * D + c] = x.data[r * x.ld + c] + residual.data[r * D + c];
+            aoei_f32(sum)[r * D + c] = aoei_f32(x)[r * x.ld + c] + aoei_f32(residual)[r * D + c];
     aoei_dropout_add(ctx, y, x, residual, &b, &drop);
     test_same_bits(y, sum);
     aoei_dropout_add(ctx, y, x, none, &b, &drop);
@@ -105,10 +105,10 @@ static void off(const aoe_context *ctx) {
     test_same_bits(residual, sum);
     aoei_add(ctx, sum, sum, y);
     for (size_t i = 0; i < N * D; i++)
-        assert_true(sum.data[i] == residual.data[i] + y.data[i]);
+        assert_true(aoei_f32(sum)[i] == aoei_f32(residual)[i] + aoei_f32(y)[i]);
     aoei_scale(ctx, y, 0.1);
     for (size_t i = 0; i < N * D; i++)
-        assert_true(y.data[i] == x.data[i / D * x.ld + i % D] * 0.1f);
+        assert_true(aoei_f32(y)[i] == aoei_f32(x)[i / D * x.ld + i % D] * 0.1f);
     test_tensor_free(x);
     test_tensor_free(residual);
     test_tensor_free(y);
@@ -129,7 +129,7 @@ static void test_statistics(void **state) {
     aoe_context *ctx = test_context(aoei_cpu_detect() < AOEI_TIER_AVX512 ? aoei_cpu_detect() : AOEI_TIER_AVX512, 1);
     aoei_tensor x = test_tensor_poisoned(400, D, 0), y = test_tensor_poisoned(400, D, 0), none = {0};
     for (size_t i = 0; i < 400 * D; i++)
-        x.data[i] = 1;
+        aoei_f32(x)[i] = 1;
     const aoei_dropout drop = {.p = 0.1, .key = {3, 4}, .site = 1};
     aoei_dropout_add(ctx, y, x, none, &b, &drop);
     double sum = 0;

@@ -103,10 +103,10 @@ static void test_load(void **state) {
     uint32_t *owner = owners(&s);
     for (size_t i = 0; i < s.p.count; i++) {
         if (owner[i])
-            assert_memory_equal(&s.p.value.data[i], &source.p.value.data[i], sizeof(float));
+            assert_memory_equal(&aoei_f32(s.p.value)[i], &aoei_f32(source.p.value)[i], sizeof(float));
         else
-            assert_true(s.p.value.data[i] == 0);
-        assert_true(s.p.grad.data[i] == 0 && s.p.m.data[i] == 0 && s.p.v.data[i] == 0);
+            assert_true(aoei_f32(s.p.value)[i] == 0);
+        assert_true(aoei_f32(s.p.grad)[i] == 0 && aoei_f32(s.p.m)[i] == 0 && aoei_f32(s.p.v)[i] == 0);
     }
     free(owner);
     set_destroy(&s);
@@ -127,7 +127,7 @@ static void test_update(void **state) {
     uint32_t *owner = owners(&s);
     for (size_t i = 0; i < s.p.count; i++)
         if (owner[i])
-            s.p.value.data[i] = 2;
+            aoei_f32(s.p.value)[i] = 2;
     const aoei_adamw o = {.lr = 0.1,
                           .beta1 = 0.9,
                           .beta2 = 0.999,
@@ -143,7 +143,7 @@ static void test_update(void **state) {
         if (owner[i])
             aoei_slot_describe(&s.c, owner[i] - 1, &d);
         const double want = !owner[i] ? 0 : d.decay ? 2 - 0.1 * 0.5 * 2 : 2;
-        assert_true(fabs((double)s.p.value.data[i] - want) <= 3e-7);
+        assert_true(fabs((double)s.aoei_f32(p.value)[i] - want) <= 3e-7);
     }
     free(owner);
     set_destroy(&s);

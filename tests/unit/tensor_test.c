@@ -61,21 +61,21 @@ static void check_transfers(const aoe_context *ctx, size_t rows, size_t cols, si
     assert_memory_equal(host, other.data, n * sizeof *host);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < wide; c++)
-            assert_int_equal(isnan(all.data[r * wide + c]) != 0, c < left || c >= left + cols);
+            assert_int_equal(isnan(aoei_f32(all)[r * wide + c]) != 0, c < left || c >= left + cols);
     assert_int_equal(aoei_tensor_finite(ctx, t), 1);
     assert_int_equal(aoei_tensor_finite(ctx, all), wide == cols);
     for (size_t i = 0; i < 3; i++) {
         const size_t at = i == 0 ? 0 : i == 1 ? n / 2 : n - 1;
         static const float bad[] = {NAN, INFINITY, -INFINITY};
-        t.data[at / cols * wide + at % cols] = bad[i];
+        aoei_f32(t)[at / cols * wide + at % cols] = bad[i];
         assert_int_equal(aoei_tensor_finite(ctx, t), 0);
-        t.data[at / cols * wide + at % cols] = 3.4e38f;
+        aoei_f32(t)[at / cols * wide + at % cols] = 3.4e38f;
     }
     assert_int_equal(aoei_tensor_finite(ctx, t), 1);
     aoei_tensor_zero(ctx, t);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < wide; c++)
-            assert_true(c < left || c >= left + cols ? isnan(all.data[r * wide + c]) : all.data[r * wide + c] == 0);
+            assert_true(c < left || c >= left + cols ? isnan(aoei_f32(all)[r * wide + c]) : aoei_f32(all)[r * wide + c] == 0);
     free(host);
     free(back);
     test_tensor_free(all);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * float32 to bf16 and back, portable tier.
+ */
+#include "kernels/kernels.h"
+
+void aoei_to_bf16_c(aoei_bf16 *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = aoei_bf16_from_f32(x[i]);
+}
+
+void aoei_from_bf16_c(float *y, const aoei_bf16 *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = aoei_bf16_to_f32(x[i]);
+}

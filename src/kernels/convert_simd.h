@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * float32 to bf16 and back, vector body. Include simd_avx2.h or simd_avx512.h first. The same bits in every tier.
+ */
+#ifndef AOEI_KERNELS_CONVERT_SIMD_H
+#define AOEI_KERNELS_CONVERT_SIMD_H
+
+#include "kernels/kernels.h"
+
+void AOEI_SIMD(to_bf16)(aoei_bf16 *y, const float *x, size_t n) {
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store_bf16(y + i, vf_load(x + i));
+    if (i < n)
+        vf_store_bf16_part(y + i, n - i, vf_load_part(x + i, n - i));
+}
+
+void AOEI_SIMD(from_bf16)(float *y, const aoei_bf16 *x, size_t n) {
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store(y + i, vf_load_bf16(x + i));
+    if (i < n)
+        vf_store_part(y + i, n - i, vf_load_bf16_part(x + i, n - i));
+}
+
+#endif

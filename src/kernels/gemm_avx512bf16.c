@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Tier avx512bf16 of the bf16 product: gemm_simd.h on words of two bf16, whose products vdpbf16ps adds to a chain.
+ */
+#include "kernels/simd_avx512.h"
+#include "kernels/transpose_avx512.h"
+
+#define GEMM_ROWS 14
+
+/* chain + the products of the two bf16 of each lane */
+static inline vf dot_pairs(vf x, vf b, vf chain) {
+    return _mm512_dpbf16_ps(chain, (__m512bh)_mm512_castps_si512(x), (__m512bh)_mm512_castps_si512(b));
+}
+
+#define GEMM_STEP(x, b, chain) dot_pairs(x, b, chain)
+#define GEMM_SYMBOL2(op)       aoei_##op##_avx512bf16
+#define GEMM_SYMBOL(op)        GEMM_SYMBOL2(op)
+#define GEMM_EPILOGUE          aoei_gemm_epilogue_avx512
+#include "kernels/gemm_simd.h"
+
+#define GEMM_OP   gemm_bf16
+#define GEMM_TYPE AOEI_BF16
+#define GEMM_WORD 2
+#define GEMM_KIND WORD_PAIR
+#include "kernels/gemm_ops.h"

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * What happens to complete chains before the store (kernels.h, aoei_product), vector body. Include simd_avx2.h or
+ * simd_avx512.h first.
+ */
+#ifndef AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
+#define AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
+
+#include "kernels/gemm_block.h"
+#include "kernels/simd_math.h"
+
+static inline vf load_typed(const void *p, aoei_dtype type, size_t i, size_t n) {
+    return type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)p + i, n) : vf_load_part((const float *)p + i, n);
+}
+
+static inline void store_typed(void *p, aoei_dtype type, size_t i, size_t n, vf x) {
+    if (type == AOEI_BF16)
+        vf_store_bf16_part((aoei_bf16 *)p + i, n, x);
+    else
+        vf_store_part((float *)p + i, n, x);
+}
+
+static inline vf activate(aoei_activation activation, vf x) {
+    return activation == AOEI_GELU ? vf_gelu(x) : activation == AOEI_GELU_TANH ? vf_gelu_tanh(x) : x;
+}
+
+static inline vf activation_slope(aoei_activation activation, vf x) {
+    return activation == AOEI_GELU ? vf_gelu_slope(x) : activation == AOEI_GELU_TANH ? vf_gelu_tanh_slope(x) : vf_set1(1.0f);
+}
+
+/* n lanes from column j of row i on, of the element type given at compile time. */
+static inline void finish_part(const aoei_product *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
+    x = vf_mul(x, vf_set1(g->scale));
+    if (g->bias)
+        x = vf_add(x, vf_load_part(g->bias + j, n));
+    if (g->gate) {
+        x = vf_mul(x, activation_slope(g->activation, load_typed(g->gate, type, i * g->gate_row + j, n)));
+    } else if (g->activation != AOEI_IDENTITY) {
+        if (type == AOEI_BF16)
+            x = vf_round_bf16(x);
+        if (g->pre)
+            store_typed(g->pre, type, i * g->pre_row + j, n, x);
+        x = activate(g->activation, x);
+    }
+    if (g->residual)
+        x = vf_add(x, load_typed(g->residual, type, i * g->residual_row + j, n));
+    store_typed(g->c, type, i * g->c_row + j, n, x);
+}
+
+static inline void finish_rows(const aoei_product *g, aoei_dtype type, const float *tile, size_t tile_row, size_t m, size_t n,
+                               size_t rows, size_t columns) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j += VF_LANES) {
+            const size_t part = columns - j < VF_LANES ? columns - j : VF_LANES;
+            finish_part(g, type, vf_load_part(tile + i * tile_row + j, part), m + i, n + j, part);
+        }
+}
+
+void AOEI_SIMD(gemm_epilogue)(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
+                              size_t columns) {
+    if (g->c_type == AOEI_BF16)
+        finish_rows(g, AOEI_BF16, tile, tile_row, m, n, rows, columns);
+    else
+        finish_rows(g, AOEI_F32, tile, tile_row, m, n, rows, columns);
+}
+
+#endif

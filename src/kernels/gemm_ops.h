@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * The three kernels of one product op in a vector tier, from GEMM_OP, GEMM_TYPE, GEMM_WORD (k's of a word) and GEMM_KIND (a
+ * word's kind). Included once an op, after gemm_simd.h.
+ */
+#define GEMM_PASTE2(a, b) a##b
+#define GEMM_PASTE(a, b)  GEMM_PASTE2(a, b)
+#define GEMM_NAME(part)   GEMM_PASTE(GEMM_OP, part)
+
+static void GEMM_NAME(_lines_f32)(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
+    pack_lines(dst, stride, src, AOEI_F32, GEMM_TYPE == AOEI_BF16 && GEMM_KIND == WORD_F32 ? WORD_ROUNDED : GEMM_KIND, row, col,
+               lines, K);
+}
+
+static void GEMM_NAME(_lines_bf16)(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
+    pack_lines(dst, stride, src, AOEI_BF16, GEMM_KIND, row, col, lines, K);
+}
+
+static const aoei_gemm_tier GEMM_NAME(_tier) = {.rows = GEMM_ROWS,
+                                                .panel = PANEL,
+                                                .lanes = VF_LANES,
+                                                .word = GEMM_WORD,
+                                                .type = GEMM_TYPE,
+                                                .k_block = K_BLOCK * GEMM_WORD,
+                                                .m_block = M_BLOCK / GEMM_ROWS * GEMM_ROWS,
+                                                .tiles = tiles,
+                                                .pack_lines = {GEMM_NAME(_lines_f32), GEMM_NAME(_lines_bf16)},
+                                                .epilogue = GEMM_EPILOGUE};
+
+size_t GEMM_SYMBOL(GEMM_NAME(_packed_size))(size_t K, size_t N) {
+    return aoei_gemm_packed_bytes(&GEMM_NAME(_tier), K, N);
+}
+
+void GEMM_SYMBOL(GEMM_NAME(_pack))(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K,
+                                   size_t n0, size_t n1) {
+    aoei_gemm_pack_columns(&GEMM_NAME(_tier), packed, b, type, b_row, b_col, K, n0, n1);
+}
+
+void GEMM_SYMBOL(GEMM_OP)(const aoei_product *g, float *scratch) {
+    aoei_gemm_blocked(&GEMM_NAME(_tier), g, scratch);
+}
+
+#undef GEMM_NAME
+#undef GEMM_PASTE
+#undef GEMM_PASTE2
+#undef GEMM_OP
+#undef GEMM_TYPE
+#undef GEMM_WORD
+#undef GEMM_KIND

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * RMSNorm, vector body, for one type of x and y: the NORM macros as in layernorm_simd.h. Include simd_avx2.h or
+ * simd_avx512.h first, and this once a type. Row sums are in double, vectors in turn to two accumulators.
+ */
+#include <math.h>
+
+#include "kernels/kernels.h"
+
+void NORM(rmsnorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, size_t x_row, const float *gamma, float eps,
+                   size_t rows, size_t cols) {
+    for (size_t r = 0; r < rows; r++) {
+        const NORM_X *xr = x + r * x_row;
+        vd sum[2] = {vd_zero(), vd_zero()};
+        for (size_t i = 0, turn = 0; i < cols; i += VF_LANES, turn ^= 1) {
+            const vd v = vd_from(NORM_LOAD_PART(xr + i, cols - i < VF_LANES ? cols - i : VF_LANES));
+            sum[turn] = vd_fma(v, v, sum[turn]);
+        }
+        const float rstd = (float)(1.0 / sqrt(vd_hsum(vd_add(sum[0], sum[1])) / (double)cols + (double)eps));
+        const vf s = vf_set1(rstd);
+        for (size_t i = 0; i < cols; i += VF_LANES) {
+            const size_t n = cols - i < VF_LANES ? cols - i : VF_LANES;
+            NORM_STORE_PART(y + r * y_row + i, n, vf_mul(vf_mul(NORM_LOAD_PART(xr + i, n), s), vf_load_part(gamma + i, n)));
+        }
+        if (stats)
+            stats[r] = rstd;
+    }
+}
+
+/* dx = rstd (g - xhat mean(g xhat)) with g = dy gamma */
+void NORM(rmsnorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
+                        const float *stats, const float *gamma, size_t rows, size_t cols) {
+    for (size_t r = 0; r < rows; r++) {
+        const NORM_X *xr = x + r * x_row;
+        const float *dyr = dy + r * dy_row;
+        const vf s = vf_set1(stats[r]);
+        vd dot = vd_zero();
+        for (size_t i = 0; i < cols; i += VF_LANES) {
+            const size_t n = cols - i < VF_LANES ? cols - i : VF_LANES;
+            const vd g = vd_from(vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n)));
+            dot = vd_fma(g, vd_from(vf_mul(NORM_LOAD_PART(xr + i, n), s)), dot);
+        }
+        const vf mean = vf_set1((float)(vd_hsum(dot) / (double)cols));
+        for (size_t i = 0; i < cols; i += VF_LANES) {
+            const size_t n = cols - i < VF_LANES ? cols - i : VF_LANES;
+            const vf g = vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n));
+            const vf xhat = vf_mul(NORM_LOAD_PART(xr + i, n), s);
+            vf_store_part(dx + r * dx_row + i, n, vf_mul(vf_fnma(xhat, mean, g), s));
+        }
+    }
+}
+
+void NORM(rmsnorm_param_grad)(float *dgamma, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row, const float *stats,
+                              size_t rows, size_t cols) {
+    for (size_t c = 0; c < cols; c += VF_LANES) {
+        const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;
+        vf sum = vf_load_part(dgamma + c, n);
+        for (size_t r = 0; r < rows; r++)
+            sum = vf_fma(vf_load_part(dy + r * dy_row + c, n), vf_mul(NORM_LOAD_PART(x + r * x_row + c, n), vf_set1(stats[r])),
+                         sum);
+        vf_store_part(dgamma + c, n, sum);
+    }
+}
