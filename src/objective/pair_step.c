@@ -76,7 +76,7 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
                                    .grad_y = s->host_grad + D,
                                    .label = label,
                                    .group = group};
-    const int code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx->pool, result, err);
+    const int code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (code)
         return code;
     aoei_tensor_write(s->ctx, pooled, s->host_grad);
