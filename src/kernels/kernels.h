@@ -171,6 +171,36 @@ typedef void aoei_adamw_f32_fn(float *w, float *grad, float *m, float *v, const 
 /* Sum of x^2 in double, in an order that depends on n alone. */
 typedef double aoei_sum_squares_f32_fn(const float *x, size_t n);
 
+/* Float64 matrices in panels: panels of AOEI_PANEL_F64 columns one after the other, `panel` doubles apart, each [rows][24].
+ * Element (r, c) lies at (c / 24) * panel + r * 24 + c % 24. What lies beyond the last column has no meaning. */
+#define AOEI_PANEL_F64 ((size_t)24)
+/* C[M,N] = A B, or A^T B, all three in panels; whole panels of C are written. C overlaps no operand. */
+typedef struct aoei_gemm_f64 {
+    size_t M, N, K;
+    const double *a; /* [M,K], with transposed [K,M] */
+    size_t a_panel;
+    const double *b; /* [K,N] */
+    size_t b_panel;
+    double *c; /* [M,N] */
+    size_t c_panel;
+    int transposed;
+    int accumulate; /* 1: the chain starts from the stored C */
+} aoei_gemm_f64;
+typedef void aoei_gemm_f64_fn(const aoei_gemm_f64 *g);
+/* A block x[rows,cols] in panels, rows and cols at least 1, of the scores s = x * scale; -infinity is no candidate. */
+typedef struct aoei_scores_f64 {
+    double *x;
+    size_t panel, rows, cols;
+    double scale; /* above 0 */
+} aoei_scores_f64;
+/* max[rows] and sum[rows] of exp(s - max) over each row, which has a candidate; orders depend on cols alone. */
+typedef void aoei_row_sums_f64_fn(const aoei_scores_f64 *b, double *max, double *sum);
+/* The same over each column: max[cols], sum[cols], rows ascending. */
+typedef void aoei_column_sums_f64_fn(const aoei_scores_f64 *b, double *max, double *sum);
+/* x = row_weight[r] * exp(s - row_log[r]) + column_weight[c] * exp(s - column_log[c]). */
+typedef void aoei_score_weights_f64_fn(const aoei_scores_f64 *b, const double *row_weight, const double *row_log,
+                                       const double *column_weight, const double *column_log);
+
 /* One entry an op; filled by aoei_kernels_init. */
 typedef struct aoei_kernels {
     aoei_tier tier; /* highest tier in use */

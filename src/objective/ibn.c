@@ -1,178 +1,351 @@
 /* SPDX-License-Identifier: MIT
- * In-batch negatives in two passes over panels of four anchors: the first
- * finds each row's log of sums, the second its gradient. With the scores
- * S_uv = <z_u, z_v> / tau, p the softmax of row u without u itself, T the
- * targets (symmetric) and n_u = sum_v T_uv:
+ * In-batch negatives in two passes over the scores: the first finds each row's
+ * log of sums, the second its gradient. With the scores S_uv = <z_u, z_v> / tau,
+ * p the softmax of row u without u itself, T the targets (symmetric) and
+ * n_u = sum_v T_uv:
  *     N L   = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
  *     N dL/dz_u = sum_v (n_u p_uv + n_v p_vu - 2 T_uv) z_v / tau
- * so a row's gradient needs no other task's sums: panels run in parallel and
- * each adds its candidates in ascending order. Nothing depends on the threads.
+ * Scores and weights of z_v are symmetric, so only blocks (I, J) with J <= I
+ * exist: block J of columns holds rows from J on. As many columns as fit the
+ * storage make a strip; a strip's blocks are computed in parallel, then rows
+ * take what concerns them. A row X meets block (X, J) as its row and block
+ * (I, X) as its column. Each row goes through strips and blocks in one order,
+ * fixed by N alone: nothing depends on the threads.
  */
 #include "objective/ibn.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { P = AOEI_IBN_PANEL, TILE = P * P };
+#include "base/alloc.h"
+#include "objective/rank_loss.h"
 
-/* s[r * 4 + c] = <row r of panel a, row c of panel b>, each a chain in the order of k. Written out: compilers keep
- * sixteen named sums in registers, but not an array. */
-static void multiply_panels(const double *restrict a, const double *restrict b, size_t D, double s[TILE]) {
-    double s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;
-    double s20 = 0, s21 = 0, s22 = 0, s23 = 0, s30 = 0, s31 = 0, s32 = 0, s33 = 0;
-    for (size_t k = 0; k < D; k++, a += P, b += P) {
-        s00 += a[0] * b[0], s01 += a[0] * b[1], s02 += a[0] * b[2], s03 += a[0] * b[3];
-        s10 += a[1] * b[0], s11 += a[1] * b[1], s12 += a[1] * b[2], s13 += a[1] * b[3];
-        s20 += a[2] * b[0], s21 += a[2] * b[1], s22 += a[2] * b[2], s23 += a[2] * b[3];
-        s30 += a[3] * b[0], s31 += a[3] * b[1], s32 += a[3] * b[2], s33 += a[3] * b[3];
-    }
-    s[0] = s00, s[1] = s01, s[2] = s02, s[3] = s03, s[4] = s10, s[5] = s11, s[6] = s12, s[7] = s13;
-    s[8] = s20, s[9] = s21, s[10] = s22, s[11] = s23, s[12] = s30, s[13] = s31, s[14] = s32, s[15] = s33;
+enum {
+    P = AOEI_PANEL_F64,
+    BLOCK = 4 * P,    /* rows of a block; even, so that every block has two rows and a row on the diagonal a candidate */
+    GROUP = 8 * P,    /* columns of dz in a task */
+    STORAGE = 1 << 23 /* doubles of scores kept, 64 MB: the strip of a batch of up to about 2,000 pairs is all of them */
+};
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
 }
 
-/* out [D][4] += sum over rows c of panel b of w[c * 4 + r] * b [k][c], c ascending. */
-static void add_panel(double *restrict out, const double *restrict b, const double w[TILE], size_t D) {
-    for (size_t k = 0; k < D; k++, out += P, b += P) {
-        double o0 = out[0], o1 = out[1], o2 = out[2], o3 = out[3];
-        o0 += w[0] * b[0], o1 += w[1] * b[0], o2 += w[2] * b[0], o3 += w[3] * b[0];
-        o0 += w[4] * b[1], o1 += w[5] * b[1], o2 += w[6] * b[1], o3 += w[7] * b[1];
-        o0 += w[8] * b[2], o1 += w[9] * b[2], o2 += w[10] * b[2], o3 += w[11] * b[2];
-        o0 += w[12] * b[3], o1 += w[13] * b[3], o2 += w[14] * b[3], o3 += w[15] * b[3];
-        out[0] = o0, out[1] = o1, out[2] = o2, out[3] = o3;
-    }
+static size_t rows_of(const aoei_ibn *b, size_t block) {
+    return least(b->N - block * BLOCK, BLOCK);
 }
 
-/* T_uv for u != v: 1 for the partner of a positive pair, plus 1 for an equal text (so 2 for a positive pair of equals). */
-static double target(const aoei_ibn *b, size_t u, size_t v) {
-    int partner = (u ^ 1) == v && b->label[u / 2] >= b->threshold;
-    int same = b->group && b->group[u] == b->group[v];
-    return (double)(partner + same);
+/* Rows of block J of columns: those from the diagonal on. */
+static size_t height(const aoei_ibn *b, size_t J) {
+    return b->N - J * BLOCK;
 }
 
-static double *panel_of(double *rows, size_t D, size_t panel) {
-    return rows + panel * D * P;
+/* Doubles of the blocks of columns [from, to). */
+static size_t columns_size(const aoei_ibn *b, size_t from, size_t to) {
+    size_t n = to - from;
+    return BLOCK * (n * height(b, from) - BLOCK * (n * (n - 1) / 2));
 }
 
-/* A panel takes part as anchors when one of its rows has a target. */
-static int has_targets(const aoei_ibn *b, size_t panel) {
-    const double *n = b->targets + panel * P;
-    return n[0] > 0.0 || n[1] > 0.0 || n[2] > 0.0 || n[3] > 0.0;
+/* The scores of block (I, J), J <= I, in the strip at hand. */
+static aoei_scores_f64 block_at(const aoei_ibn *b, size_t I, size_t J) {
+    return (aoei_scores_f64){.x = b->score + columns_size(b, b->strip_from, J) + (I - J) * BLOCK * P,
+                             .panel = height(b, J) * P,
+                             .rows = rows_of(b, I),
+                             .cols = rows_of(b, J),
+                             .scale = 1.0 / b->tau};
 }
 
-/* Scores of panel pu against panel pv; -infinity where there is no candidate (the row itself, beyond N). */
-static void score_tile(const aoei_ibn *b, size_t pu, size_t pv, double s[TILE]) {
-    multiply_panels(panel_of(b->z, b->D, pu), panel_of(b->z, b->D, pv), b->D, s);
-    for (size_t i = 0; i < TILE; i++) {
-        size_t u = pu * P + i / P, v = pv * P + i % P;
-        s[i] = u == v || u >= b->N || v >= b->N ? -INFINITY : s[i] / b->tau;
-    }
+/* Where row r, column c of a block lies. */
+static double *cell(const aoei_scores_f64 *s, size_t r, size_t c) {
+    return s->x + c / P * s->panel + r * P + c % P;
 }
 
-static double *kept_tile(const aoei_ibn *b, size_t pu, size_t pv) {
-    return b->score + (pu * b->panels + pv) * TILE;
+static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
+    return b->anchors[I] || b->anchors[J];
 }
 
-static void count_targets(void *arg, size_t panel, size_t worker) {
-    aoei_ibn *b = arg;
-    (void)worker;
-    for (size_t u = panel * P; u < (panel + 1) * P; u++) {
-        double n = 0.0;
-        for (size_t v = 0; u < b->N && v < b->N; v++)
-            n += u == v ? 0.0 : target(b, u, v);
-        b->targets[u] = n;
-    }
+/* Whether u is of a positive pair. T_uv = 1 for u's partner then, plus 1 for an equal text (so 2 for a positive pair of
+ * equals). */
+static int has_partner(const aoei_ibn *b, size_t u) {
+    return b->label[u / 2] >= b->threshold;
 }
 
-/* First pass: log_sum and row_loss of the four rows of a panel. */
-static void sum_rows(void *arg, size_t pu, size_t worker) {
-    aoei_ibn *b = arg;
-    double max[P], sum[P] = {0}, hit[P] = {0}, local[TILE];
-    int anchors = has_targets(b, pu);
-    (void)worker;
-    for (size_t r = 0; r < P; r++)
-        max[r] = -INFINITY;
-    for (size_t pv = 0; pv < b->panels; pv++) {
-        if (!anchors && !(b->score && has_targets(b, pv)))
-            continue;
-        double *s = b->score ? kept_tile(b, pu, pv) : local;
-        score_tile(b, pu, pv, s);
-        for (size_t i = 0; anchors && i < TILE; i++) {
-            size_t r = i / P, u = pu * P + r, v = pv * P + i % P;
-            if (s[i] == -INFINITY || b->targets[u] == 0.0)
-                continue;
-            hit[r] += target(b, u, v) * s[i];
-            if (s[i] > max[r]) {
-                sum[r] = sum[r] * exp(max[r] - s[i]) + 1.0;
-                max[r] = s[i];
-            } else {
-                sum[r] += exp(s[i] - max[r]);
-            }
+/* Finds the rows of equal texts: groups as runs of `member`. */
+static void sort_groups(aoei_ibn *b) {
+    double *key = b->sum; /* free until the first pass */
+    for (size_t u = 0; u < b->N; u++)
+        key[u] = b->group[u];
+    aoei_argsort(key, b->N, b->member, b->begin);
+    for (size_t from = 0, to; from < b->N; from = to) {
+        for (to = from + 1; to < b->N && b->group[b->member[to]] == b->group[b->member[from]];)
+            to++;
+        for (size_t i = from; i < to; i++) {
+            b->begin[b->member[i]] = from;
+            b->end[b->member[i]] = to;
         }
     }
-    for (size_t r = 0; r < P; r++) {
-        size_t u = pu * P + r;
-        int anchor = b->targets[u] > 0.0;
-        b->log_sum[u] = anchor ? max[r] + log(sum[r]) : 0.0;
-        b->row_loss[u] = anchor ? b->targets[u] * b->log_sum[u] - hit[r] : 0.0;
+}
+
+static void count_targets(aoei_ibn *b) {
+    if (b->group)
+        sort_groups(b);
+    memset(b->anchors, 0, b->blocks);
+    for (size_t u = 0; u < b->N; u++) {
+        size_t same = b->group ? b->end[u] - b->begin[u] - 1 : 0;
+        b->targets[u] = (double)(same + (size_t)has_partner(b, u));
+        b->weight[u] = b->targets[u] / ((double)b->N * b->tau);
+        b->anchors[u / BLOCK] |= b->targets[u] > 0.0;
+        b->max[u] = -INFINITY;
+        b->sum[u] = b->row_loss[u] = 0.0;
     }
 }
 
-/* Second pass: dz of the four rows of a panel. */
-static void differentiate_rows(void *arg, size_t pu, size_t worker) {
-    aoei_ibn *b = arg;
-    double local[TILE], w[TILE], scale = 1.0 / ((double)b->N * b->tau);
-    double *out = panel_of(b->dz, b->D, pu);
+/* The first of u's equal texts, in `member`, that is not before row v. */
+static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
+    size_t low = b->begin[u], high = b->end[u];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (b->member[middle] < v)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Makes strip number `strip` the one at hand; 0 when there are not so many. */
+static int enter_strip(aoei_ibn *b, size_t strip) {
+    b->strip_to = 0;
+    for (size_t i = 0; i <= strip; i++) {
+        if (b->strip_to == b->blocks)
+            return 0;
+        b->strip_from = b->strip_to;
+        while (b->strip_to < b->blocks && columns_size(b, b->strip_from, b->strip_to + 1) <= b->score_size)
+            b->strip_to++;
+    }
+    return 1;
+}
+
+static size_t strip_blocks(const aoei_ibn *b) {
+    size_t n = 0;
+    for (size_t J = b->strip_from; J < b->strip_to; J++)
+        n += b->blocks - J;
+    return n;
+}
+
+/* Block (I, J) of the strip by its number, down the columns: neighbours share z_J. */
+static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
+    for (*J = b->strip_from; task >= b->blocks - *J; ++*J)
+        task -= b->blocks - *J;
+    *I = *J + task;
+}
+
+/* The cosines of block (I, J); -infinity for a row with itself. */
+static void compute_scores(const aoei_ibn *b, size_t I, size_t J) {
+    aoei_scores_f64 s = block_at(b, I, J);
+    aoei_panels_gemm(b->ctx, &(aoei_gemm_f64){.M = s.rows,
+                                              .N = s.cols,
+                                              .K = b->D,
+                                              .a = b->zt + I * BLOCK * b->D,
+                                              .a_panel = b->D * P,
+                                              .transposed = 1,
+                                              .b = b->zt + J * BLOCK * b->D,
+                                              .b_panel = b->D * P,
+                                              .c = s.x,
+                                              .c_panel = s.panel});
+    for (size_t r = 0; I == J && r < s.rows; r++)
+        *cell(&s, r, r) = -INFINITY;
+}
+
+static void score_task(void *arg, size_t task, size_t worker) {
+    const aoei_ibn *b = arg;
+    size_t I, J;
     (void)worker;
-    memset(out, 0, b->D * P * sizeof *out);
-    for (size_t pv = 0; pv < b->panels; pv++) {
-        if (!has_targets(b, pu) && !has_targets(b, pv))
-            continue;
-        double *s = b->score ? kept_tile(b, pu, pv) : local;
-        if (!b->score)
-            score_tile(b, pu, pv, s);
-        for (size_t i = 0; i < TILE; i++) {
-            size_t r = i / P, c = i % P, u = pu * P + r, v = pv * P + c;
-            double h = 0.0, n_u = b->targets[u], n_v = b->targets[v];
-            if (s[i] != -INFINITY) {
-                h += n_u > 0.0 ? n_u * exp(s[i] - b->log_sum[u]) : 0.0;
-                h += n_v > 0.0 ? n_v * exp(s[i] - b->log_sum[v]) : 0.0;
-                h -= 2.0 * target(b, u, v);
-            }
-            w[c * P + r] = h * scale;
+    find_block(b, task, &I, &J);
+    if (has_anchors(b, I, J))
+        compute_scores(b, I, J);
+}
+
+/* Adds s[i] = sum of exp(score - m[i]) to the sum of row u + i, for n rows. */
+static void add_sums(aoei_ibn *b, size_t u, size_t n, const double *m, const double *s) {
+    for (size_t i = 0; i < n; i++) {
+        double *max = b->max + u + i, *sum = b->sum + u + i;
+        if (m[i] > *max) {
+            *sum = *sum * exp(*max - m[i]) + s[i];
+            *max = m[i];
+        } else {
+            *sum += s[i] * exp(m[i] - *max);
         }
-        add_panel(out, panel_of(b->z, b->D, pv), w, b->D);
     }
 }
 
-void aoei_ibn_clear_tail(aoei_ibn *b) {
-    memset(panel_of(b->z, b->D, b->panels - 1), 0, b->D * P * sizeof *b->z);
+/* S_uv when its block is in the strip at hand, else 0. */
+static double score_of(const aoei_ibn *b, size_t u, size_t v) {
+    size_t row = u / BLOCK >= v / BLOCK ? u : v, column = row == u ? v : u, J = column / BLOCK;
+    if (J < b->strip_from || J >= b->strip_to)
+        return 0.0;
+    aoei_scores_f64 s = block_at(b, row / BLOCK, J);
+    return *cell(&s, row % BLOCK, column % BLOCK) * s.scale;
+}
+
+/* The sum of T_uv S_uv over the strip. */
+static double sum_targets(const aoei_ibn *b, size_t u) {
+    double hit = has_partner(b, u) ? score_of(b, u, u ^ 1) : 0.0;
+    for (size_t i = b->group ? b->begin[u] : 0; b->group && i < b->end[u]; i++)
+        hit += b->member[i] == u ? 0.0 : score_of(b, u, b->member[i]);
+    return hit;
+}
+
+/* First pass: what the strip adds to the sums of the rows of block X. */
+static void sum_task(void *arg, size_t task, size_t worker) {
+    aoei_ibn *b = arg;
+    size_t X = b->strip_from + task, u = X * BLOCK, n = rows_of(b, X);
+    double max[BLOCK], sum[BLOCK];
+    (void)worker;
+    if (!b->anchors[X])
+        return;
+    for (size_t J = b->strip_from; J <= X && J < b->strip_to; J++) {
+        aoei_scores_f64 s = block_at(b, X, J);
+        aoei_panels_row_sums(b->ctx, &s, max, sum);
+        add_sums(b, u, n, max, sum);
+    }
+    for (size_t I = X + 1; X < b->strip_to && I < b->blocks; I++) {
+        aoei_scores_f64 s = block_at(b, I, X);
+        aoei_panels_column_sums(b->ctx, &s, max, sum);
+        add_sums(b, u, n, max, sum);
+    }
+    for (size_t r = 0; r < n; r++)
+        b->row_loss[u + r] -= sum_targets(b, u + r);
+}
+
+/* Second pass: the scores of a block become the weights of z_v in N dL/dz_u. */
+static void weight_task(void *arg, size_t task, size_t worker) {
+    const aoei_ibn *b = arg;
+    size_t I, J;
+    (void)worker;
+    find_block(b, task, &I, &J);
+    if (!has_anchors(b, I, J))
+        return;
+    if (b->strip_from > 0) /* the first strip is what the first pass left */
+        compute_scores(b, I, J);
+    aoei_scores_f64 s = block_at(b, I, J);
+    size_t u0 = I * BLOCK, v0 = J * BLOCK;
+    double twice = 2.0 / ((double)b->N * b->tau);
+    aoei_panels_score_weights(b->ctx, &s, b->weight + u0, b->log_sum + u0, b->weight + v0, b->log_sum + v0);
+    for (size_t r = 0; r < s.rows; r++) {
+        size_t u = u0 + r;
+        if (I == J && has_partner(b, u))
+            *cell(&s, r, r ^ 1) -= twice;
+        for (size_t i = b->group ? first_member(b, u, v0) : 0; b->group && i < b->end[u]; i++) {
+            size_t v = b->member[i];
+            if (v >= v0 + s.cols)
+                break;
+            if (v != u)
+                *cell(&s, r, v - v0) -= twice;
+        }
+    }
+}
+
+/* Second pass: what the strip adds to dz of the rows of block X, in one group of columns. */
+static void gradient_task(void *arg, size_t task, size_t worker) {
+    const aoei_ibn *b = arg;
+    size_t groups = (b->D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
+    const double *z = b->z + d * b->N;
+    aoei_gemm_f64 g = {.M = rows_of(b, X), .N = least(b->D - d, GROUP), .b_panel = b->N * P, .c_panel = b->N * P};
+    (void)worker;
+    g.c = b->dz + d * b->N + X * BLOCK * P;
+    for (size_t j = 0; b->strip_from == 0 && j < g.N; j += P)
+        memset(g.c + j * b->N, 0, g.M * P * sizeof *g.c);
+    g.accumulate = 1;
+    for (size_t J = b->strip_from; J < X && J < b->strip_to; J++) {
+        aoei_scores_f64 s = block_at(b, X, J);
+        g.K = s.cols, g.a = s.x, g.a_panel = s.panel, g.b = z + J * BLOCK * P;
+        if (has_anchors(b, X, J))
+            aoei_panels_gemm(b->ctx, &g);
+    }
+    g.transposed = 1;
+    for (size_t I = X; X < b->strip_to && I < b->blocks; I++) {
+        aoei_scores_f64 s = block_at(b, I, X);
+        g.K = s.rows, g.a = s.x, g.a_panel = s.panel, g.b = z + I * BLOCK * P;
+        if (has_anchors(b, I, X))
+            aoei_panels_gemm(b->ctx, &g);
+    }
+}
+
+/* Doubles for the scores: all blocks, up to STORAGE, but at least the first block of columns. */
+static size_t storage(const aoei_ibn *b, aoei_arena *a) {
+    size_t first = 0;
+    if (aoei_mul_size(b->N, BLOCK, &first))
+        a->overflow = 1;
+    size_t most = first > STORAGE ? first : STORAGE;
+    return b->N / 2 >= STORAGE / b->N ? most : least(columns_size(b, 0, b->blocks), most);
+}
+
+void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D) {
+    size_t panels = (D + P - 1) / P * P, z = 0, zt = 0;
+    *b = (aoei_ibn){.N = N, .D = D, .blocks = (N + BLOCK - 1) / BLOCK};
+    if (panels < D || aoei_mul_size(panels, N, &z) || aoei_mul_size((N + P - 1) / P * P, D, &zt))
+        a->overflow = 1;
+    b->z = aoei_arena_take_array(a, z, sizeof(double));
+    b->dz = aoei_arena_take_array(a, z, sizeof(double));
+    b->zt = aoei_arena_take_array(a, zt, sizeof(double));
+    double **rows[] = {&b->inv_norm, &b->targets, &b->weight, &b->max, &b->sum, &b->log_sum, &b->row_loss};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i] = aoei_arena_take_array(a, N, sizeof(double));
+    b->member = aoei_arena_take_array(a, N, sizeof(size_t));
+    b->begin = aoei_arena_take_array(a, N, sizeof(size_t));
+    b->end = aoei_arena_take_array(a, N, sizeof(size_t));
+    b->anchors = aoei_arena_take(a, b->blocks);
+    b->score_size = storage(b, a);
+    b->score = aoei_arena_take_array(a, b->score_size, sizeof(double));
 }
 
 void aoei_ibn_set_row(aoei_ibn *b, size_t u, const double *v) {
-    double *z = panel_of(b->z, b->D, u / P) + u % P, square = 0.0;
+    double *z = b->z + u * P, *zt = b->zt + u / P * P * b->D + u % P, square = 0.0;
     for (size_t k = 0; k < b->D; k++)
         square += v[k] * v[k];
-    b->inv_norm[u] = square == 0.0 ? 0.0 : 1.0 / sqrt(square);
-    for (size_t k = 0; k < b->D; k++)
-        z[k * P] = v[k] * b->inv_norm[u];
+    double inverse = square == 0.0 ? 0.0 : 1.0 / sqrt(square);
+    b->inv_norm[u] = inverse;
+    for (size_t k = 0; k < b->D; k += P, z += b->N * P)
+        for (size_t j = 0; j < P && k + j < b->D; j++)
+            z[j] = zt[(k + j) * P] = v[k + j] * inverse;
 }
 
-double aoei_ibn_loss(aoei_ibn *b, int with_grad, aoei_pool *pool) {
-    aoei_parallel_for(pool, b->panels, count_targets, b);
-    aoei_parallel_for(pool, b->panels, sum_rows, b);
-    if (with_grad)
-        aoei_parallel_for(pool, b->panels, differentiate_rows, b);
+double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
+    size_t strips = 0, groups = (b->D + GROUP - 1) / GROUP;
+    count_targets(b);
+    while (enter_strip(b, strips))
+        strips++;
+    for (size_t i = strips; i-- > 0;) { /* ends with the first strip, where the second pass starts */
+        enter_strip(b, i);
+        aoei_parallel_for(b->ctx->pool, strip_blocks(b), score_task, b);
+        aoei_parallel_for(b->ctx->pool, b->blocks - b->strip_from, sum_task, b);
+    }
     double loss = 0.0;
-    for (size_t u = 0; u < b->N; u++)
-        loss += b->row_loss[u];
+    for (size_t u = 0; u < b->N; u++) {
+        b->log_sum[u] = INFINITY;
+        if (b->targets[u] > 0.0) {
+            b->log_sum[u] = b->max[u] + log(b->sum[u]);
+            loss += b->targets[u] * b->log_sum[u] + b->row_loss[u];
+        }
+    }
+    for (size_t i = 0; with_grad && i < strips; i++) {
+        enter_strip(b, i);
+        aoei_parallel_for(b->ctx->pool, strip_blocks(b), weight_task, b);
+        aoei_parallel_for(b->ctx->pool, (b->blocks - b->strip_from) * groups, gradient_task, b);
+    }
     return loss / (double)b->N;
 }
 
 void aoei_ibn_row_grad(const aoei_ibn *b, size_t u, double scale, double *g) {
-    const double *z = panel_of(b->z, b->D, u / P) + u % P, *dz = panel_of(b->dz, b->D, u / P) + u % P;
+    const double *z = b->z + u * P, *dz = b->dz + u * P;
     double along = 0.0, factor = scale * b->inv_norm[u];
-    for (size_t k = 0; k < b->D; k++)
-        along += dz[k * P] * z[k * P];
-    for (size_t k = 0; k < b->D; k++)
-        g[k] += factor * (dz[k * P] - along * z[k * P]);
+    for (size_t k = 0; k < b->D; k++) {
+        size_t at = k / P * b->N * P + k % P;
+        along += z[at] * dz[at];
+    }
+    for (size_t k = 0; k < b->D; k++) {
+        size_t at = k / P * b->N * P + k % P;
+        g[k] += factor * (dz[at] - along * z[at]);
+    }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The weighted sum of the objectives (equation 8): checks, the layout of the
- * workspace, and two sweeps over the pairs. The first reads the vectors and
- * fills the scores, then the losses are taken over the batch, the second turns
- * score gradients into vector gradients. Vectors are widened a pair at a time;
- * no sum is ever kept in float.
+ * workspace, and two sweeps over the pairs, in chunks that run in parallel. The
+ * first reads the vectors and fills the scores, then the losses are taken over
+ * the batch, the second turns score gradients into vector gradients. Vectors are
+ * widened a pair at a time; no sum is ever kept in float.
  */
 #include "objective/objective.h"
 
@@ -19,9 +19,15 @@
 #include "objective/pair_score.h"
 #include "objective/rank_loss.h"
 
+enum { CHUNKS = 32 /* at most, of pairs: tasks of a sweep */ };
+
 /* What one call works with; all memory from the workspace. */
 typedef struct plan {
-    double *x, *y, *gx, *gy;        /* [D] the pair at hand and its gradient */
+    const aoe_objective_options *o;
+    const aoei_pair_batch *batch;
+    size_t chunks;                  /* of pairs, each a task of a sweep */
+    double *x, *y, *gx, *gy;        /* [chunks, D] the pair at hand and its gradient */
+    size_t *bad;                    /* [chunks] the first pair whose vectors or gradients are not finite, else B */
     double *cosine, *angle;         /* [B] scores before the temperature, then over it */
     double *d_cosine, *d_angle;     /* [B] d loss / d score (over its temperature) */
     double *scratch;                /* [4B] of the ranking loss */
@@ -29,21 +35,17 @@ typedef struct plan {
     aoei_ibn ibn;
 } plan;
 
-static size_t round_to_panels(size_t rows) {
-    return (rows + AOEI_IBN_PANEL - 1) / AOEI_IBN_PANEL * AOEI_IBN_PANEL;
-}
-
 /* Takes everything in one fixed order, so that a measuring arena gives the size. B <= SIZE_MAX / 8 (checked by the callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
-    size_t rows = round_to_panels(2 * B), kept = rows < AOEI_IBN_KEEP_ROWS ? rows : AOEI_IBN_KEEP_ROWS;
     size_t cells = 0;
-    if (aoei_mul_size(rows, D, &cells))
+    *p = (plan){.chunks = B < CHUNKS ? B : CHUNKS};
+    if (aoei_mul_size(p->chunks, D, &cells))
         a->overflow = 1;
-    *p = (plan){0};
-    p->x = aoei_arena_take_array(a, D, sizeof *p->x);
-    p->y = aoei_arena_take_array(a, D, sizeof *p->y);
-    p->gx = aoei_arena_take_array(a, D, sizeof *p->gx);
-    p->gy = aoei_arena_take_array(a, D, sizeof *p->gy);
+    p->x = aoei_arena_take_array(a, cells, sizeof *p->x);
+    p->y = aoei_arena_take_array(a, cells, sizeof *p->y);
+    p->gx = aoei_arena_take_array(a, cells, sizeof *p->gx);
+    p->gy = aoei_arena_take_array(a, cells, sizeof *p->gy);
+    p->bad = aoei_arena_take_array(a, p->chunks, sizeof *p->bad);
     p->cosine = aoei_arena_take_array(a, B, sizeof *p->cosine);
     p->angle = aoei_arena_take_array(a, B, sizeof *p->angle);
     p->d_cosine = aoei_arena_take_array(a, B, sizeof *p->d_cosine);
@@ -52,14 +54,7 @@ static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
     p->order = aoei_arena_take_array(a, B, sizeof *p->order);
     p->start = aoei_arena_take_array(a, B + 1, sizeof *p->start);
     p->sorted = aoei_arena_take_array(a, B, sizeof *p->sorted);
-    p->ibn.z = aoei_arena_take_array(a, cells, sizeof(double));
-    p->ibn.dz = aoei_arena_take_array(a, cells, sizeof(double));
-    p->ibn.inv_norm = aoei_arena_take_array(a, rows, sizeof(double));
-    p->ibn.targets = aoei_arena_take_array(a, rows, sizeof(double));
-    p->ibn.log_sum = aoei_arena_take_array(a, rows, sizeof(double));
-    p->ibn.row_loss = aoei_arena_take_array(a, rows, sizeof(double));
-    /* taken for large batches too, which do not use it: the size must not shrink when B grows */
-    p->ibn.score = aoei_arena_take_array(a, kept * kept, sizeof(double));
+    aoei_ibn_lay_out(&p->ibn, a, 2 * B, D);
 }
 
 size_t aoei_objective_workspace(size_t B, size_t D) {
@@ -122,38 +117,67 @@ static int read_row(const float *narrow, const double *wide, size_t D, double *o
     return finite;
 }
 
-static int read_pair(const aoei_pair_batch *b, size_t i, double *x, double *y, aoe_error *err) {
+/* Returns whether both vectors are finite. */
+static int read_pair(const aoei_pair_batch *b, size_t i, double *x, double *y) {
     size_t at = i * b->stride;
     int x_ok = b->x64 ? read_row(NULL, b->x64 + at, b->D, x) : read_row(b->x + at, NULL, b->D, x);
     int y_ok = b->x64 ? read_row(NULL, b->y64 + at, b->D, y) : read_row(b->y + at, NULL, b->D, y);
-    if (x_ok && y_ok)
+    return x_ok & y_ok;
+}
+
+/* The first pair of a chunk; chunks may differ by one pair. */
+static size_t chunk_start(const plan *p, size_t chunk) {
+    size_t B = p->batch->B, small = B / p->chunks, larger = B % p->chunks;
+    return chunk * small + (chunk < larger ? chunk : larger);
+}
+
+/* The first pair that a sweep found wrong, B when there is none. */
+static size_t first_bad(const plan *p) {
+    for (size_t c = 0; c < p->chunks; c++)
+        if (p->bad[c] < p->batch->B)
+            return p->bad[c];
+    return p->batch->B;
+}
+
+/* First sweep: scores of every pair, unit vectors of every row. */
+static void score_chunk(void *arg, size_t chunk, size_t worker) {
+    plan *p = arg;
+    const aoe_objective_options *o = p->o;
+    size_t D = p->batch->D, end = chunk_start(p, chunk + 1);
+    double *x = p->x + chunk * D, *y = p->y + chunk * D;
+    (void)worker;
+    p->bad[chunk] = p->batch->B;
+    for (size_t i = chunk_start(p, chunk); i < end; i++) {
+        if (!read_pair(p->batch, i, x, y)) {
+            p->bad[chunk] = i;
+            return;
+        }
+        if (o->w_cosine > 0.0)
+            p->cosine[i] = aoei_cosine_score(x, y, D) / o->tau_cosine;
+        if (o->w_angle > 0.0)
+            p->angle[i] = aoei_angle_score(x, y, D, o->angle_form) / o->tau_angle;
+        if (o->w_ibn > 0.0) {
+            aoei_ibn_set_row(&p->ibn, 2 * i, x);
+            aoei_ibn_set_row(&p->ibn, 2 * i + 1, y);
+        }
+    }
+}
+
+static int score_pairs(plan *p, const aoe_context *ctx, aoe_error *err) {
+    const aoei_pair_batch *b = p->batch;
+    aoei_parallel_for(ctx->pool, p->chunks, score_chunk, p);
+    size_t i = first_bad(p);
+    if (i == b->B)
         return 0;
+    size_t at = i * b->stride;
+    int x_ok = b->x64 ? read_row(NULL, b->x64 + at, b->D, p->x) : read_row(b->x + at, NULL, b->D, p->x);
     return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
                      x_ok ? "y" : "x");
 }
 
-/* First sweep: scores of every pair, unit vectors of every row. */
-static int score_pairs(plan *p, const aoe_objective_options *o, const aoei_pair_batch *b, aoe_error *err) {
-    if (o->w_ibn > 0.0)
-        aoei_ibn_clear_tail(&p->ibn);
-    for (size_t i = 0; i < b->B; i++) {
-        int rc = read_pair(b, i, p->x, p->y, err);
-        if (rc)
-            return rc;
-        if (o->w_cosine > 0.0)
-            p->cosine[i] = aoei_cosine_score(p->x, p->y, b->D) / o->tau_cosine;
-        if (o->w_angle > 0.0)
-            p->angle[i] = aoei_angle_score(p->x, p->y, b->D, o->angle_form) / o->tau_angle;
-        if (o->w_ibn > 0.0) {
-            aoei_ibn_set_row(&p->ibn, 2 * i, p->x);
-            aoei_ibn_set_row(&p->ibn, 2 * i + 1, p->y);
-        }
-    }
-    return 0;
-}
-
-static void take_losses(plan *p, const aoe_objective_options *o, const aoei_pair_batch *b, int with_grad, aoei_pool *pool,
-                        aoe_objective_result *result) {
+static void take_losses(plan *p, int with_grad, aoe_objective_result *result) {
+    const aoe_objective_options *o = p->o;
+    const aoei_pair_batch *b = p->batch;
     aoei_ranking ranking;
     aoei_ranking_build(&ranking, b->label, b->B, p->order, p->start, p->sorted);
     *result = (aoe_objective_result){.ordered_pairs = aoei_ranking_pairs(&ranking)};
@@ -162,7 +186,7 @@ static void take_losses(plan *p, const aoe_objective_options *o, const aoei_pair
     if (o->w_cosine > 0.0)
         result->cosine = aoei_rank_loss(&ranking, p->cosine, with_grad ? p->d_cosine : NULL, p->scratch);
     if (o->w_ibn > 0.0)
-        result->ibn = aoei_ibn_loss(&p->ibn, with_grad, pool);
+        result->ibn = aoei_ibn_loss(&p->ibn, with_grad);
     if (o->w_angle > 0.0)
         result->angle = aoei_rank_loss(&ranking, p->angle, with_grad ? p->d_angle : NULL, p->scratch);
     result->total = o->w_cosine * result->cosine + o->w_ibn * result->ibn + o->w_angle * result->angle;
@@ -182,46 +206,59 @@ static int write_row(float *narrow, double *wide, const double *g, size_t D) {
 }
 
 /* Second sweep: the gradient of every vector. */
-static int write_gradients(plan *p, const aoe_objective_options *o, const aoei_pair_batch *b, aoe_error *err) {
-    for (size_t i = 0; i < b->B; i++) {
-        size_t at = i * b->stride, D = b->D;
-        int rc = read_pair(b, i, p->x, p->y, err);
-        if (rc)
-            return rc;
-        memset(p->gx, 0, D * sizeof *p->gx);
-        memset(p->gy, 0, D * sizeof *p->gy);
+static void write_chunk(void *arg, size_t chunk, size_t worker) {
+    plan *p = arg;
+    const aoe_objective_options *o = p->o;
+    const aoei_pair_batch *b = p->batch;
+    size_t D = b->D, end = chunk_start(p, chunk + 1);
+    double *x = p->x + chunk * D, *y = p->y + chunk * D, *gx = p->gx + chunk * D, *gy = p->gy + chunk * D;
+    (void)worker;
+    for (size_t i = chunk_start(p, chunk); i < end; i++) {
+        size_t at = i * b->stride;
+        read_pair(b, i, x, y);
+        memset(gx, 0, D * sizeof *gx);
+        memset(gy, 0, D * sizeof *gy);
         if (o->w_cosine > 0.0)
-            aoei_cosine_grad(p->x, p->y, D, o->w_cosine * p->d_cosine[i] / o->tau_cosine, p->gx, p->gy);
+            aoei_cosine_grad(x, y, D, o->w_cosine * p->d_cosine[i] / o->tau_cosine, gx, gy);
         if (o->w_ibn > 0.0) {
-            aoei_ibn_row_grad(&p->ibn, 2 * i, o->w_ibn, p->gx);
-            aoei_ibn_row_grad(&p->ibn, 2 * i + 1, o->w_ibn, p->gy);
+            aoei_ibn_row_grad(&p->ibn, 2 * i, o->w_ibn, gx);
+            aoei_ibn_row_grad(&p->ibn, 2 * i + 1, o->w_ibn, gy);
         }
         if (o->w_angle > 0.0)
-            aoei_angle_grad(p->x, p->y, D, o->angle_form, o->w_angle * p->d_angle[i] / o->tau_angle, p->gx, p->gy);
-        int ok = b->x64 ? write_row(NULL, b->grad_x64 + at, p->gx, D) & write_row(NULL, b->grad_y64 + at, p->gy, D)
-                        : write_row(b->grad_x + at, NULL, p->gx, D) & write_row(b->grad_y + at, NULL, p->gy, D);
-        if (!ok)
-            return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; its vectors are close to zero", i);
+            aoei_angle_grad(x, y, D, o->angle_form, o->w_angle * p->d_angle[i] / o->tau_angle, gx, gy);
+        int ok = b->x64 ? write_row(NULL, b->grad_x64 + at, gx, D) & write_row(NULL, b->grad_y64 + at, gy, D)
+                        : write_row(b->grad_x + at, NULL, gx, D) & write_row(b->grad_y + at, NULL, gy, D);
+        if (!ok) {
+            p->bad[chunk] = i;
+            return;
+        }
     }
-    return 0;
 }
 
-static void bind(plan *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes) {
+static int write_gradients(plan *p, const aoe_context *ctx, aoe_error *err) {
+    aoei_parallel_for(ctx->pool, p->chunks, write_chunk, p);
+    size_t i = first_bad(p);
+    if (i == p->batch->B)
+        return 0;
+    return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; its vectors are close to zero", i);
+}
+
+static void bind(plan *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes,
+                 const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D);
-    p->ibn.N = 2 * b->B;
-    p->ibn.panels = round_to_panels(p->ibn.N) / AOEI_IBN_PANEL;
-    p->ibn.D = b->D;
+    p->o = o;
+    p->batch = b;
+    p->ibn.ctx = ctx;
     p->ibn.tau = o->tau_ibn;
     p->ibn.label = b->label;
     p->ibn.threshold = o->ibn_threshold;
     p->ibn.group = o->isp ? b->group : NULL;
-    if (p->ibn.N > AOEI_IBN_KEEP_ROWS)
-        p->ibn.score = NULL;
 }
 
 int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
-                   aoei_pool *pool, aoe_objective_result *result, aoe_error *err) {
+                   const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    aoe_context serial;
     aoe_objective_options defaults;
     aoe_objective_result local;
     if (!o) {
@@ -239,16 +276,22 @@ int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch,
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of size %zu", workspace_bytes,
                          batch->B, batch->D);
 
+    if (!ctx) {
+        rc = aoei_context_serial(&serial, err);
+        if (rc)
+            return rc;
+        ctx = &serial;
+    }
     plan p;
-    bind(&p, o, batch, workspace, workspace_bytes);
+    bind(&p, o, batch, workspace, workspace_bytes, ctx);
     int with_grad = batch->x64 ? batch->grad_x64 != NULL : batch->grad_x != NULL;
-    rc = score_pairs(&p, o, batch, err);
+    rc = score_pairs(&p, ctx, err);
     if (rc)
         return rc;
-    take_losses(&p, o, batch, with_grad, pool, result);
+    take_losses(&p, with_grad, result);
     if (!isfinite(result->total))
         return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; a temperature is too small");
-    return with_grad ? write_gradients(&p, o, batch, err) : 0;
+    return with_grad ? write_gradients(&p, ctx, err) : 0;
 }
 
 void aoe_objective_options_defaults(aoe_objective_options *o) {

@@ -2,7 +2,7 @@
  * The training objectives of equations 1 to 8 for callers inside the library:
  * value and gradient over a batch of pairs of vectors, in memory the caller
  * has laid out. Nothing here allocates, and the result is a pure function of
- * the arguments: neither threads nor earlier calls can change a bit of it.
+ * the arguments and the CPU tier: neither threads nor earlier calls can change a bit of it.
  * docs/objectives.md has the formulas.
  */
 #ifndef AOEI_OBJECTIVE_OBJECTIVE_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
-#include "base/pool.h"
+#include "nn/context.h"
 
 /* B pairs (x_i, y_i). Exactly one of x and x64 is set, and y, grad_x, grad_y are of the same type. All borrowed. */
 typedef struct aoei_pair_batch {
@@ -29,9 +29,9 @@ typedef struct aoei_pair_batch {
 /* Bytes of workspace for batches of up to B pairs of size D; 0 when the size overflows. Grows with B and with D. */
 size_t aoei_objective_workspace(size_t B, size_t D);
 
-/* As aoe_objective, with memory from workspace (AOEI_ALIGN-aligned). pool NULL: serial.
+/* As aoe_objective, with memory from workspace (AOEI_ALIGN-aligned). ctx NULL: serial, on the kernels that AOE_CPU allows.
  * Errors: AOE_EARG (also a workspace that is too small), AOE_ENUMERIC with the index of the pair. */
 int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
-                   aoei_pool *pool, aoe_objective_result *result, aoe_error *err);
+                   const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
 
 #endif

@@ -121,7 +121,7 @@ static int objectives(aoei_pair_step *s, aoei_tensor pooled, const aoe_objective
                                    .grad_y = s->host_grad + D,
                                    .label = label,
                                    .group = group};
-    const int code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx->pool, result, err);
+    const int code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (code)
         return code;
     aoei_tensor_write(s->ctx, pooled, s->host_grad);

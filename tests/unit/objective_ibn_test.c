@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * In-batch negatives against their definition written out over all rows, with
- * and without identical texts, below and above the size where scores are kept.
+ * and without identical texts, below and above the size where all scores are
+ * kept. AOE_CPU chooses the kernels.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +13,6 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "base/pool.h"
 #include "base/random.h"
 #include "objective/objective.h"
 
@@ -110,7 +110,7 @@ static double naive(const problem *p, double *grad) {
     return loss;
 }
 
-static double solve(problem *p, aoei_pool *pool) {
+static double solve(problem *p, const aoe_context *ctx) {
     aoei_pair_batch b = {
         .B = p->B,
         .D = p->D,
@@ -128,7 +128,7 @@ static double solve(problem *p, aoei_pool *pool) {
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
     memset(workspace, 0xff, bytes); /* NaN everywhere: what is read must have been written */
-    if (aoei_objective(&p->o, &b, workspace, bytes, pool, &r, &err))
+    if (aoei_objective(&p->o, &b, workspace, bytes, ctx, &r, &err))
         fail_msg("%s", err.message);
     aoei_aligned_free(workspace);
     return r.ibn;
@@ -149,7 +149,8 @@ static void check(problem *p) {
 }
 
 static void matches_definition(void **state) {
-    static const size_t sizes[][2] = {{1, 2}, {2, 1}, {2, 8}, {3, 5}, {7, 64}, {33, 7}, {64, 16}};
+    static const size_t sizes[][2] = {{1, 2},  {2, 1},   {2, 8},    {3, 5},   {7, 64},  {33, 7},
+                                      {47, 9}, {48, 25}, {49, 200}, {64, 16}, {97, 11}, {150, 23}};
     problem p;
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -164,12 +165,16 @@ static void matches_definition(void **state) {
     }
 }
 
-/* 1040 rows: scores are computed twice instead of kept. */
+/* More scores than are kept at once: most are computed twice. */
 static void large_batch(void **state) {
     problem p;
     (void)state;
-    create(&p, 520, 3, 5);
-    assert_true(p.N > 1024);
+    create(&p, 2300, 3, 5);
+    assert_true(aoei_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
+    check(&p);
+    p.o.ibn_threshold = 5.5; /* no positive pair: targets are equal texts only, and blocks without them are left out */
+    for (size_t u = 0; u < p.N; u++)
+        p.group[u] = (uint32_t)(u == 4000 ? 10 : u);
     check(&p);
     destroy(&p);
 }
@@ -221,29 +226,44 @@ static void zero_vectors(void **state) {
 }
 
 static void threads_change_no_bit(void **state) {
-    static const size_t sizes[] = {37, 530};
+    static const size_t sizes[][2] = {{37, 10}, {530, 210}, {2200, 10}};
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         problem p;
-        create(&p, sizes[i], 10, i);
+        create(&p, sizes[i][0], sizes[i][1], i);
         double loss = solve(&p, NULL), *grad = test_malloc(2 * p.B * p.D * sizeof *grad);
         memcpy(grad, p.grad, 2 * p.B * p.D * sizeof *grad);
         for (size_t threads = 1; threads <= 3; threads++) {
-            aoei_pool *pool;
-            assert_int_equal(aoei_pool_create(&pool, threads, NULL), 0);
-            assert_true(solve(&p, pool) == loss);
+            aoe_context *ctx;
+            aoe_context_options o;
+            aoe_context_options_defaults(&o);
+            o.threads = threads;
+            assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
+            assert_true(solve(&p, ctx) == loss);
             assert_memory_equal(grad, p.grad, 2 * p.B * p.D * sizeof *grad);
-            aoei_pool_destroy(pool);
+            aoe_context_destroy(ctx);
         }
         test_free(grad);
         destroy(&p);
     }
 }
 
+/* Every text the same: all rows are each other's targets, and nothing pulls anywhere. */
+static void one_text(void **state) {
+    problem p;
+    (void)state;
+    create(&p, 60, 5, 4);
+    memset(p.group, 0, p.N * sizeof *p.group);
+    check(&p);
+    destroy(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_definition),        cmocka_unit_test(large_batch),  cmocka_unit_test(without_positives),
-        cmocka_unit_test(equal_pair_has_target_two), cmocka_unit_test(zero_vectors), cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(matches_definition), cmocka_unit_test(large_batch),
+        cmocka_unit_test(without_positives),  cmocka_unit_test(equal_pair_has_target_two),
+        cmocka_unit_test(zero_vectors),       cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(one_text),
     };
     return cmocka_run_group_tests_name("objective_ibn", tests, NULL, NULL);
 }

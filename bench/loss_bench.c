@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ * Speed of the training objectives: values and gradients of a batch of pairs of
+ * 768 numbers, each objective alone and the three together, on all threads.
+ * A third of the pairs is positive, no two texts are equal.
+ *
+ *     loss_bench [PAIRS...]     default: 32 256 1024 4096
+ *
+ * For each the fastest and the median of the runs; for in-batch negatives also
+ * GFLOP/s at the fastest, counted as the least work there is with N = 2 PAIRS:
+ * half of the symmetric scores once, N^2 768, and the gradient, 2 N^2 768. Past
+ * the storage scores are computed twice, so large batches do more than is counted.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "objective/objective.h"
+#include "support/series.h"
+
+enum { D = 768, MOST_RUNS = 25 };
+
+static const struct {
+    const char *name;
+    int cosine, ibn, angle;
+} terms[] = {{"cosine", 1, 0, 0}, {"in-batch negatives", 0, 1, 0}, {"angle", 0, 0, 1}, {"all three", 1, 1, 1}};
+
+typedef struct problem {
+    size_t B;
+    float *x, *grad; /* [B, 2, D] x and y in turn */
+    double *label;   /* [B] */
+    void *workspace;
+    size_t workspace_bytes;
+} problem;
+
+static void destroy(problem *p) {
+    aoei_free(p->x);
+    aoei_free(p->grad);
+    aoei_free(p->label);
+    aoei_aligned_free(p->workspace);
+}
+
+static int create(problem *p, size_t B) {
+    aoei_rng rng;
+    *p = (problem){.B = B, .workspace_bytes = aoei_objective_workspace(B, D)};
+    if (B == 0 || p->workspace_bytes == 0)
+        return -1;
+    p->x = aoei_malloc_array(B, 2 * D * sizeof(float));
+    p->grad = aoei_malloc_array(B, 2 * D * sizeof(float));
+    p->label = aoei_malloc_array(B, sizeof(double));
+    p->workspace = aoei_aligned(p->workspace_bytes);
+    if (!p->x || !p->grad || !p->label || !p->workspace)
+        return -1;
+    aoei_rng_init(&rng, 1, AOEI_STREAM_TEST, 0);
+    for (size_t i = 0; i < B * 2 * D; i++)
+        p->x[i] = (float)aoei_rng_normal(&rng);
+    for (size_t i = 0; i < B; i++)
+        p->label[i] = (double)(i % 3) / 2.0;
+    return 0;
+}
+
+static int measure(const aoe_context *ctx, const problem *p, size_t term) {
+    aoe_objective_options o;
+    aoe_error err;
+    aoe_objective_options_defaults(&o);
+    o.w_cosine = terms[term].cosine;
+    o.w_ibn = terms[term].ibn;
+    o.w_angle = terms[term].angle;
+    const aoei_pair_batch batch = {.B = p->B,
+                                   .D = D,
+                                   .stride = 2 * D,
+                                   .x = p->x,
+                                   .y = p->x + D,
+                                   .grad_x = p->grad,
+                                   .grad_y = p->grad + D,
+                                   .label = p->label};
+    bench_series times = {.n = 0};
+    double total = 0.0;
+    for (size_t run = 0; run <= MOST_RUNS && (run < 4 || total < 2.0); run++) {
+        const double start = aoei_now();
+        if (aoei_objective(&o, &batch, p->workspace, p->workspace_bytes, ctx, NULL, &err)) {
+            fprintf(stderr, "loss: %s\n", err.message);
+            return 1;
+        }
+        const double seconds = aoei_now() - start;
+        total += seconds;
+        if (run > 0) /* the first touches the memory */
+            bench_series_add(&times, seconds);
+    }
+    const double fastest = bench_fastest(&times), N = 2.0 * (double)p->B;
+    char rate[16] = "-";
+    if (terms[term].ibn && !terms[term].cosine)
+        snprintf(rate, sizeof rate, "%.1f", 3.0 * N * N * D / fastest / 1e9);
+    printf("%-18s %-10s %7zu %8zu %10.3f %10.3f %9s\n", terms[term].name, aoe_context_tier(ctx), aoe_context_threads(ctx), p->B,
+           1e3 * fastest, 1e3 * bench_median(&times), rate);
+    return 0;
+}
+
+static int bench(const aoe_context *ctx, size_t B) {
+    problem p;
+    int failed = create(&p, B);
+    if (failed)
+        fprintf(stderr, "loss: %zu pairs: none, or no memory for so many\n", B);
+    for (size_t i = 0; !failed && i < sizeof terms / sizeof *terms; i++)
+        failed = measure(ctx, &p, i);
+    destroy(&p);
+    return failed;
+}
+
+int main(int argc, char **argv) {
+    static const size_t sizes[] = {32, 256, 1024, 4096};
+    aoe_context *ctx;
+    aoe_error err;
+    if (aoe_context_create(&ctx, NULL, &err)) {
+        fprintf(stderr, "loss: %s\n", err.message);
+        return 1;
+    }
+    const size_t n = argc > 1 ? (size_t)(argc - 1) : sizeof sizes / sizeof *sizes;
+    int failed = 0;
+    printf("%-18s %-10s %7s %8s %10s %10s %9s\n", "objective", "tier", "threads", "pairs", "fastest ms", "median ms",
+           "GFLOP/s");
+    for (size_t i = 0; !failed && i < n; i++)
+        failed = bench(ctx, argc > 1 ? strtoul(argv[i + 1], NULL, 10) : sizes[i]);
+    aoe_context_destroy(ctx);
+    return failed;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ * The float64 product, vector body: tiles of up to GEMM_ROWS rows by three vectors
+ * of columns, written once for both widths. Include simd_f64_avx2.h or
+ * simd_f64_avx512.h and define GEMM_ROWS first. A tile of fewer rows runs the same
+ * instructions with fewer registers.
+ */
+#ifndef AOEI_KERNELS_GEMM_F64_SIMD_H
+#define AOEI_KERNELS_GEMM_F64_SIMD_H
+
+#include "kernels/gemm_block.h"
+#include "kernels/gemm_f64_block.h"
+
+enum { P = AOEI_PANEL_F64, LINE = 8 /* doubles in a cache line */ };
+
+#define ZERO(i) dv l##i = dv_zero(), m##i = dv_zero(), r##i = dv_zero();
+#define LOAD(i)                                                                                                                \
+    l##i = dv_load(t->c + i * P);                                                                                              \
+    m##i = dv_load(t->c + i * P + DV_LANES);                                                                                   \
+    r##i = dv_load(t->c + i * P + 2 * DV_LANES);
+#define STEP(i)                                                                                                                \
+    x = dv_set1(a[i * row]);                                                                                                   \
+    l##i = dv_fma(x, bl, l##i);                                                                                                \
+    m##i = dv_fma(x, bm, m##i);                                                                                                \
+    r##i = dv_fma(x, br, r##i);
+#define STORE(i)                                                                                                               \
+    dv_store(t->c + i * P, l##i);                                                                                              \
+    dv_store(t->c + i * P + DV_LANES, m##i);                                                                                   \
+    dv_store(t->c + i * P + 2 * DV_LANES, r##i);
+
+/* The tile kernel of R rows: chains of the column vectors l, m and r of each row, in groups of a panel of A. ROW and COL are
+ * the distances of neighbours in A's rows and in k. */
+#define TILE(R, NAME, ROW, COL)                                                                                                \
+    static void NAME##_##R(const aoei_tile_f64 *t) {                                                                           \
+        enum { row = ROW, col = COL };                                                                                         \
+        const double *group = t->a, *next = t->next, *b = t->b;                                                                \
+        dv x, bl, bm, br;                                                                                                      \
+        AOEI_ROWS_##R(ZERO);                                                                                                   \
+        if (!t->first) {                                                                                                       \
+            AOEI_ROWS_##R(LOAD);                                                                                               \
+        }                                                                                                                      \
+        for (size_t left = t->K; left > 0; group += t->a_panel, next += t->a_panel) {                                          \
+            const double *a = group, *fetch = next;                                                                            \
+            size_t k = left < P ? left : P;                                                                                    \
+            for (left -= k; k > 0; k--) {                                                                                      \
+                bl = dv_load(b);                                                                                               \
+                bm = dv_load(b + DV_LANES);                                                                                    \
+                br = dv_load(b + 2 * DV_LANES);                                                                                \
+                AOEI_ROWS_##R(STEP);                                                                                           \
+                AOEI_PREFETCH(fetch);                                                                                          \
+                fetch += col == 1 ? LINE : col;                                                                                \
+                a += col;                                                                                                      \
+                b += P;                                                                                                        \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        AOEI_ROWS_##R(STORE);                                                                                                  \
+    }
+#define TILES(R)                                                                                                               \
+    TILE(R, plain, P, 1)                                                                                                       \
+    TILE(R, transposed, 1, P)
+
+TILES(1)
+TILES(2)
+TILES(3)
+TILES(4)
+#if GEMM_ROWS > 4
+TILES(5)
+TILES(6)
+TILES(7)
+TILES(8)
+#endif
+
+static aoei_tile_f64_fn *const plain[GEMM_ROWS + 1] = {
+    NULL,    plain_1, plain_2, plain_3, plain_4,
+#if GEMM_ROWS > 4
+    plain_5, plain_6, plain_7, plain_8,
+#endif
+};
+static aoei_tile_f64_fn *const transposed[GEMM_ROWS + 1] = {
+    NULL,         transposed_1, transposed_2, transposed_3, transposed_4,
+#if GEMM_ROWS > 4
+    transposed_5, transposed_6, transposed_7, transposed_8,
+#endif
+};
+
+void AOEI_SIMD(gemm_f64)(const aoei_gemm_f64 *g) {
+    static const aoei_gemm_f64_tier tier = {.rows = GEMM_ROWS, .slice = 3 * DV_LANES, .plain = plain, .transposed = transposed};
+    aoei_gemm_f64_blocked(&tier, g);
+}
+
+#endif

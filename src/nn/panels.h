@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Float64 products and softmax sums of matrices in panels (kernels.h), for the
+ * objectives. Each call runs on the calling thread, which may be a task of a
+ * parallel loop: the caller splits the work, by shapes alone.
+ */
+#ifndef AOEI_NN_PANELS_H
+#define AOEI_NN_PANELS_H
+
+#include "nn/context.h"
+
+/* A context without threads or scratch on the kernels that AOE_CPU allows; owns nothing. Errors: those of aoei_cpu_tier. */
+int aoei_context_serial(aoe_context *ctx, aoe_error *err);
+
+/* The meaning of each is the kernel's of that name. */
+void aoei_panels_gemm(const aoe_context *ctx, const aoei_gemm_f64 *g);
+void aoei_panels_row_sums(const aoe_context *ctx, const aoei_scores_f64 *b, double *max, double *sum);
+void aoei_panels_column_sums(const aoe_context *ctx, const aoei_scores_f64 *b, double *max, double *sum);
+void aoei_panels_score_weights(const aoe_context *ctx, const aoei_scores_f64 *b, const double *row_weight,
+                               const double *row_log, const double *column_weight, const double *column_log);
+
+#endif
