@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { ROWS = 64, COLS = 768, N = ROWS * COLS, OUT = 512, RUNS = 11, TENSORS = 6 };
+enum { ROWS = 64, COLS = 768, N = ROWS * COLS, OUT = 512, RUNS = 11, TENSORS = 6, TEXTS = 192 };
 #define RUN_SECONDS 0.002 /* of one timed run: calls are repeated until they take as long */
 
 typedef struct work {
@@ -20,6 +20,7 @@ typedef struct work {
     float *stats;          /* [ROWS, 2] */
     float *scratch;        /* [AOEI_GEMM_SCRATCH] */
     void *packed;
+    double *d[3]; /* [TEXTS, COLS] and [TEXTS, TEXTS] in panels, the vectors of the objectives and their scores */
     volatile double sink;
 } work;
 
@@ -242,6 +243,48 @@ static amount call_sum_squares_f32(work *w) {
     return moved(1, 0);
 }
 
+/* Scores of TEXTS vectors with themselves: z^T stored as [COLS, TEXTS]. */
+static amount call_gemm_f64(work *w) {
+    const aoei_gemm_f64 g = {.M = TEXTS,
+                             .N = TEXTS,
+                             .K = COLS,
+                             .a = w->d[0],
+                             .a_panel = COLS * AOEI_PANEL_F64,
+                             .b = w->d[0],
+                             .b_panel = COLS * AOEI_PANEL_F64,
+                             .c = w->d[1],
+                             .c_panel = TEXTS * AOEI_PANEL_F64,
+                             .transposed = 1};
+    w->k->gemm_f64(&g);
+    return (amount){2.0 * TEXTS * TEXTS * COLS, 0};
+}
+
+static aoei_scores_f64 scores(const work *w) {
+    return (aoei_scores_f64){.x = w->d[1], .panel = TEXTS * AOEI_PANEL_F64, .rows = TEXTS, .cols = TEXTS, .scale = 1e-3};
+}
+
+static amount score_bytes(double passes) {
+    return (amount){0, passes * TEXTS * TEXTS * sizeof(double)};
+}
+
+static amount call_row_sums_f64(work *w) {
+    const aoei_scores_f64 s = scores(w);
+    w->k->row_sums_f64(&s, w->d[2], w->d[2] + TEXTS);
+    return score_bytes(1);
+}
+
+static amount call_column_sums_f64(work *w) {
+    const aoei_scores_f64 s = scores(w);
+    w->k->column_sums_f64(&s, w->d[2], w->d[2] + TEXTS);
+    return score_bytes(1);
+}
+
+static amount call_score_weights_f64(work *w) {
+    const aoei_scores_f64 s = scores(w);
+    w->k->score_weights_f64(&s, w->d[2], w->d[2] + TEXTS, w->d[2], w->d[2] + TEXTS);
+    return score_bytes(2);
+}
+
 static amount call_none(work *w) {
     (void)w;
     return (amount){0, 0};
@@ -289,6 +332,12 @@ static int create(work *w, const aoei_kernels *k) {
             w->h[i][j] = aoei_bf16_from_f32(w->f[i][j]);
         }
     }
+    for (size_t i = 0; i < 3; i++) {
+        w->d[i] = aoei_aligned((size_t)TEXTS * COLS * sizeof(double));
+        failed |= !w->d[i];
+        for (size_t j = 0; j < (size_t)TEXTS * COLS && !failed; j++)
+            w->d[i][j] = (double)((j * 5 + i) % 89) / 44 - 1;
+    }
     w->stats = aoei_aligned(2 * ROWS * sizeof(float));
     w->scratch = aoei_aligned(AOEI_GEMM_SCRATCH * sizeof(float));
     const size_t f32 = k->gemm_f32_packed_size(COLS, OUT), bf16 = k->gemm_bf16_packed_size(COLS, OUT);
@@ -308,6 +357,8 @@ static void destroy(work *w) {
         aoei_aligned_free(w->f[i]);
         aoei_aligned_free(w->h[i]);
     }
+    for (size_t i = 0; i < 3; i++)
+        aoei_aligned_free(w->d[i]);
     aoei_aligned_free(w->stats);
     aoei_aligned_free(w->scratch);
     aoei_aligned_free(w->packed);
