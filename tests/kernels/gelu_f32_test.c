@@ -61,6 +61,7 @@ static void lengths(const aoei_kernels *k) {
 static void test_lengths(void **state) {
     (void)state;
     kernel_each_tier("gelu_f32", lengths);
+    kernel_each_tier("gelu_grad_f32", lengths);
 }
 
 /* Every SWEEP_STEP-th float with |x| < 40. */

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ * The bf16 forms of row operations, in every tier. Each is promised to be the float32 operation of the same tier on
+ * widened operands, rounded once where it stores bf16: compared bit for bit. The float32 operations have tests of
+ * their own against double precision. Rounding itself is compared with base/bf16.h over every half of a float32.
+ *
+ * Arrays end at a page that may not be touched and have canaries before them.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../support/kernel_check.h"
+#include "../support/span.h"
+#include "../support/support.h"
+
+enum { LONGEST = 2 * 64 + 1, FRONT = 32 };
+#define CANARY ((aoei_bf16)0x7fca)
+
+/* n bf16 that end at a forbidden page. */
+typedef struct halves {
+    aoei_bf16 *data; /* [n] */
+    size_t n, bytes;
+    unsigned char *block; /* owned mapping */
+} halves;
+
+static halves halves_create(size_t n) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), used = (n + FRONT) * sizeof(aoei_bf16);
+    halves h = {.n = n, .bytes = (used + page - 1) / page * page + page};
+    h.block = mmap(NULL, h.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(h.block != MAP_FAILED);
+    assert_int_equal(mprotect(h.block + h.bytes - page, page, PROT_NONE), 0);
+    h.data = (aoei_bf16 *)(void *)(h.block + h.bytes - page - n * sizeof(aoei_bf16));
+    for (size_t i = 0; i < FRONT; i++)
+        h.data[(ptrdiff_t)i - FRONT] = CANARY;
+    return h;
+}
+
+/* The span's values, rounded, and the span becomes what they are as float32. */
+static halves halves_of(test_span *s) {
+    halves h = halves_create(s->n);
+    for (size_t i = 0; i < s->n; i++) {
+        h.data[i] = aoei_bf16_from_f32(s->data[i]);
+        s->data[i] = aoei_bf16_to_f32(h.data[i]);
+    }
+    return h;
+}
+
+static void halves_free(halves *h) {
+    for (size_t i = 0; i < FRONT; i++)
+        assert_int_equal(h->data[(ptrdiff_t)i - FRONT], CANARY);
+    munmap(h->block, h->bytes);
+}
+
+/* got is want rounded; a NaN is any NaN. */
+static void check_rounded(const aoei_bf16 *got, const float *want, size_t n) {
+    kernel_compared(0, 0);
+    for (size_t i = 0; i < n; i++) {
+        const aoei_bf16 w = aoei_bf16_from_f32(want[i]);
+        if (got[i] != w && !(isnan(want[i]) && isnan(aoei_bf16_to_f32(got[i]))))
+            fail_msg("[%zu] of %zu: %04x instead of %04x (%a)", i, n, got[i], w, (double)want[i]);
+    }
+}
+
+static test_span normals(size_t n, double sd, unsigned substream) {
+    test_span s = test_span_normal(n, 0, sd, substream);
+    for (size_t i = 0; i < n; i++)
+        if (i % 7 == 3)
+            s.data[i] = test_specials[(i / 7) % test_n_specials];
+    return s;
+}
+
+/* ---- conversions */
+
+static void conversions(const aoei_kernels *k) {
+    for (size_t n = 0; n <= LONGEST; n++) {
+        test_span x = normals(n, 3, 1), wide = test_span_create(n, 0);
+        halves h = halves_create(n);
+        k->to_bf16(h.data, x.data, n);
+        check_rounded(h.data, x.data, n);
+        k->from_bf16(wide.data, h.data, n);
+        for (size_t i = 0; i < n; i++)
+            x.data[i] = aoei_bf16_to_f32(h.data[i]);
+        test_same_floats(wide.data, x.data, n);
+        halves_free(&h);
+        test_span_free(&x);
+        test_span_free(&wide);
+    }
+}
+
+/* Every upper half with lower halves around the ties. */
+static void all_halves(const aoei_kernels *k) {
+    static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+    enum { N = 256 * 6 };
+    float x[N];
+    aoei_bf16 y[N];
+    for (uint32_t high = 0; high < 65536; high += 256) {
+        for (uint32_t i = 0; i < N; i++) {
+            const uint32_t bits = (high + i / 6) << 16 | low[i % 6];
+            memcpy(x + i, &bits, sizeof bits);
+        }
+        k->to_bf16(y, x, N);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(y[i], aoei_bf16_from_f32(x[i]));
+    }
+    kernel_compared(0, 0);
+}
+
+static void test_conversions(void **state) {
+    (void)state;
+    kernel_each_tier("to_bf16", conversions);
+    kernel_each_tier("from_bf16", conversions);
+    kernel_each_tier("to_bf16", all_halves);
+}
+
+/* ---- activations */
+
+typedef struct pair_of_ops {
+    void (*half)(aoei_bf16 *, const aoei_bf16 *, size_t);
+    void (*full)(float *, const float *, size_t);
+} pair_of_ops;
+
+static void check_activation(pair_of_ops o) {
+    for (size_t n = 0; n <= LONGEST; n++) {
+        test_span x = normals(n, 3, 2), y = test_span_create(n, 0);
+        halves h = halves_of(&x), out = halves_create(n);
+        o.half(out.data, h.data, n);
+        o.full(y.data, x.data, n);
+        check_rounded(out.data, y.data, n);
+        o.half(h.data, h.data, n); /* in place */
+        check_rounded(h.data, y.data, n);
+        halves_free(&h);
+        halves_free(&out);
+        test_span_free(&x);
+        test_span_free(&y);
+    }
+}
+
+static void gelu(const aoei_kernels *k) {
+    check_activation((pair_of_ops){k->gelu_bf16, k->gelu_f32});
+}
+
+static void gelu_tanh(const aoei_kernels *k) {
+    check_activation((pair_of_ops){k->gelu_tanh_bf16, k->gelu_tanh_f32});
+}
+
+static void test_activations(void **state) {
+    (void)state;
+    kernel_each_tier("gelu_bf16", gelu);
+    kernel_each_tier("gelu_tanh_bf16", gelu_tanh);
+}
+
+/* ---- dropout */
+
+static void dropout(const aoei_kernels *k) {
+    const aoei_dropout_row d = {.key = {5, 6}, .counter = {0, 7, 8, 9}, .threshold = 0x40000000, .scale = 4.0f / 3};
+    for (size_t n = 0; n <= LONGEST; n++) {
+        test_span x = normals(n, 2, 3), r = normals(n, 2, 4), y = test_span_create(n, 0), plain = normals(n, 2, 5);
+        halves out = halves_create(n);
+        k->dropout_to_bf16(out.data, plain.data, &d, n);
+        k->dropout_f32(y.data, plain.data, NULL, &d, n);
+        check_rounded(out.data, y.data, n);
+        halves hx = halves_of(&x), hr = halves_of(&r);
+        k->dropout_bf16(out.data, hx.data, NULL, &d, n);
+        k->dropout_f32(y.data, x.data, NULL, &d, n);
+        check_rounded(out.data, y.data, n);
+        k->dropout_f32(y.data, x.data, r.data, &d, n);
+        k->dropout_bf16(out.data, hx.data, hr.data, &d, n);
+        check_rounded(out.data, y.data, n);
+        k->dropout_bf16(hx.data, hx.data, hr.data, &d, n); /* in place of x */
+        check_rounded(hx.data, y.data, n);
+        halves *all[] = {&out, &hx, &hr};
+        for (size_t i = 0; i < 3; i++)
+            halves_free(all[i]);
+        test_span *spans[] = {&x, &r, &y, &plain};
+        for (size_t i = 0; i < 4; i++)
+            test_span_free(spans[i]);
+    }
+}
+
+static void test_dropout(void **state) {
+    (void)state;
+    kernel_each_tier("dropout_bf16", dropout);
+    kernel_each_tier("dropout_to_bf16", dropout);
+}
+
+/* ---- norms and sums over rows [rows, cols], strides a few elements longer */
+
+typedef struct rows_trial {
+    size_t rows, cols, ld;
+    test_span x, dy, gamma, beta, stats;
+    halves hx;
+} rows_trial;
+
+static rows_trial rows_create(size_t rows, size_t cols, unsigned seed) {
+    rows_trial t = {.rows = rows, .cols = cols, .ld = cols + seed % 3};
+    const size_t n = (rows - 1) * t.ld + cols;
+    t.x = test_span_normal(n, 0, 2, seed);
+    t.dy = test_span_normal(n, 0, 1, seed + 1);
+    t.gamma = test_span_normal(cols, 0, 1, seed + 2);
+    t.beta = test_span_normal(cols, 0, 1, seed + 3);
+    t.stats = test_span_create(2 * rows, 0);
+    t.hx = halves_of(&t.x);
+    return t;
+}
+
+static void rows_free(rows_trial *t) {
+    test_span *spans[] = {&t->x, &t->dy, &t->gamma, &t->beta, &t->stats};
+    for (size_t i = 0; i < 5; i++)
+        test_span_free(spans[i]);
+    halves_free(&t->hx);
+}
+
+static void each_rows(const aoei_kernels *k, void (*fn)(const aoei_kernels *k, rows_trial *t)) {
+    for (size_t cols = 1; cols <= LONGEST; cols++) {
+        rows_trial t = rows_create(1 + cols % 5, cols, (unsigned)(10 * cols));
+        fn(k, &t);
+        rows_free(&t);
+    }
+    rows_trial t = rows_create(3, 768, 5000);
+    fn(k, &t);
+    rows_free(&t);
+}
+
+static void check_rows_rounded(const rows_trial *t, const halves *got, const test_span *want) {
+    for (size_t r = 0; r < t->rows; r++)
+        check_rounded(got->data + r * t->ld, want->data + r * t->ld, t->cols);
+}
+
+static void check_rows_same(const rows_trial *t, const test_span *got, const test_span *want) {
+    for (size_t r = 0; r < t->rows; r++)
+        test_same_floats(got->data + r * t->ld, want->data + r * t->ld, t->cols);
+}
+
+static void layernorm_rows(const aoei_kernels *k, rows_trial *t) {
+    test_span y = test_span_create(t->x.n, 0), stats = test_span_create(2 * t->rows, 0);
+    test_span dx = test_span_create(t->x.n, 0), want = test_span_create(t->x.n, 0);
+    halves hy = halves_create(t->x.n);
+    k->layernorm_f32(y.data, t->ld, t->stats.data, t->x.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
+    k->layernorm_bf16(hy.data, t->ld, stats.data, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
+    check_rows_rounded(t, &hy, &y);
+    test_same_floats(stats.data, t->stats.data, 2 * t->rows);
+    k->layernorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    k->layernorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    check_rows_same(t, &dx, &want);
+    test_span g0 = test_span_normal(t->cols, 0, 1, 1), b0 = test_span_normal(t->cols, 0, 1, 2);
+    test_span g1 = test_span_normal(t->cols, 0, 1, 1), b1 = test_span_normal(t->cols, 0, 1, 2);
+    k->layernorm_param_grad_f32(g0.data, b0.data, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->rows, t->cols);
+    k->layernorm_param_grad_bf16(g1.data, b1.data, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->rows, t->cols);
+    test_same_floats(g1.data, g0.data, t->cols);
+    test_same_floats(b1.data, b0.data, t->cols);
+    k->layernorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
+    check_rows_rounded(t, &t->hx, &y); /* in place, statistics not kept */
+    test_span *spans[] = {&y, &stats, &dx, &want, &g0, &b0, &g1, &b1};
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+        test_span_free(spans[i]);
+    halves_free(&hy);
+}
+
+static void layernorm(const aoei_kernels *k) {
+    each_rows(k, layernorm_rows);
+}
+
+static void test_layernorm(void **state) {
+    (void)state;
+    kernel_each_tier("layernorm_bf16", layernorm);
+    kernel_each_tier("layernorm_grad_bf16", layernorm);
+    kernel_each_tier("layernorm_param_grad_bf16", layernorm);
+}
+
+static void rmsnorm_rows(const aoei_kernels *k, rows_trial *t) {
+    test_span y = test_span_create(t->x.n, 0), stats = test_span_create(t->rows, 0);
+    test_span dx = test_span_create(t->x.n, 0), want = test_span_create(t->x.n, 0);
+    halves hy = halves_create(t->x.n);
+    k->rmsnorm_f32(y.data, t->ld, t->stats.data, t->x.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
+    k->rmsnorm_bf16(hy.data, t->ld, stats.data, t->hx.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
+    check_rows_rounded(t, &hy, &y);
+    test_same_floats(stats.data, t->stats.data, t->rows);
+    k->rmsnorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    k->rmsnorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    check_rows_same(t, &dx, &want);
+    test_span g0 = test_span_normal(t->cols, 0, 1, 1), g1 = test_span_normal(t->cols, 0, 1, 1);
+    k->rmsnorm_param_grad_f32(g0.data, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->rows, t->cols);
+    k->rmsnorm_param_grad_bf16(g1.data, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->rows, t->cols);
+    test_same_floats(g1.data, g0.data, t->cols);
+    test_span *spans[] = {&y, &stats, &dx, &want, &g0, &g1};
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+        test_span_free(spans[i]);
+    halves_free(&hy);
+}
+
+static void rmsnorm(const aoei_kernels *k) {
+    each_rows(k, rmsnorm_rows);
+}
+
+static void test_rmsnorm(void **state) {
+    (void)state;
+    kernel_each_tier("rmsnorm_bf16", rmsnorm);
+    kernel_each_tier("rmsnorm_grad_bf16", rmsnorm);
+    kernel_each_tier("rmsnorm_param_grad_bf16", rmsnorm);
+}
+
+static void sum_rows(const aoei_kernels *k, rows_trial *t) {
+    test_span got = test_span_normal(t->cols, 0, 1, 6), want = test_span_normal(t->cols, 0, 1, 6);
+    k->column_sum_f32(want.data, t->x.data, t->ld, t->rows, t->cols);
+    k->column_sum_bf16(got.data, t->hx.data, t->ld, t->rows, t->cols);
+    test_same_floats(got.data, want.data, t->cols);
+    test_span_free(&got);
+    test_span_free(&want);
+}
+
+static void column_sum(const aoei_kernels *k) {
+    each_rows(k, sum_rows);
+}
+
+static void test_column_sum(void **state) {
+    (void)state;
+    kernel_each_tier("column_sum_bf16", column_sum);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conversions), cmocka_unit_test(test_activations),
+                                       cmocka_unit_test(test_dropout),     cmocka_unit_test(test_layernorm),
+                                       cmocka_unit_test(test_rmsnorm),     cmocka_unit_test(test_column_sum)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
