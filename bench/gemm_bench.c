@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Speed of the float32 products at the shapes of BERT base: a batch of 2,048
+ * Speed of the products at the shapes of encoders: batches of 512 to 2,048
  * tokens forward, backward and in weight gradients, and single short texts.
  *
- *     gemm [THREADS [TIER]]     threads 0: all; tier: one only
+ *     gemm_bench [THREADS [TIER [f32|bf16]]]     threads 0: all; tier and type: one only
  *
  * For each product the fastest and the median of the runs, GFLOP/s at the
- * fastest, and its share of the fused multiply-adds the same threads make from
- * registers, measured just before.
+ * fastest, and its share of what the same threads multiply and add from registers, measured
+ * just before: float32 vectors, bf16 pairs or tiles, whichever the tier multiplies the type with.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,80 +18,118 @@
 #include "support/peak.h"
 #include "support/series.h"
 
-enum { RUNS = 9, RUNS_C = 5 };
+enum { RUNS = 15, RUNS_C = 3 };
 
 typedef enum form {
     NT,        /* x w^T */
     NT_PACKED, /* the same with w packed before */
+    NT_GELU,   /* packed, bias and GELU, the value before it kept */
     NN,        /* dy w */
-    TN         /* dw += dy^T x */
+    TN         /* dw += dy^T x, in float32 */
 } form;
 
+static const char *const names[] = {"x w^T", "x w^T packed", "gelu(x w^T + b)", "dy w", "dw += dy^T x"};
+
 static const struct {
-    const char *name;
     form form;
     size_t M, N, K;
 } products[] = {
-    {"x w^T", NT, 2048, 768, 768},
-    {"x w^T", NT, 2048, 3072, 768},
-    {"x w^T", NT, 2048, 768, 3072},
-    {"x w^T packed", NT_PACKED, 2048, 768, 768},
-    {"x w^T packed", NT_PACKED, 2048, 3072, 768},
-    {"x w^T packed", NT_PACKED, 2048, 768, 3072},
-    {"dy w", NN, 2048, 768, 768},
-    {"dy w", NN, 2048, 768, 3072},
-    {"dy w", NN, 2048, 3072, 768},
-    {"dw += dy^T x", TN, 768, 768, 2048},
-    {"dw += dy^T x", TN, 3072, 768, 2048},
-    {"dw += dy^T x", TN, 768, 3072, 2048},
-    {"x w^T", NT, 8, 768, 768},
-    {"x w^T", NT, 32, 768, 768},
-    {"x w^T packed", NT_PACKED, 1, 768, 768},
-    {"x w^T packed", NT_PACKED, 8, 768, 768},
-    {"x w^T packed", NT_PACKED, 32, 768, 768},
-    {"x w^T packed", NT_PACKED, 32, 3072, 768},
+    {NT_PACKED, 512, 768, 768},   {NT_PACKED, 2048, 768, 768},  {NT_PACKED, 2048, 3072, 768}, {NT_PACKED, 2048, 768, 3072},
+    {NT_PACKED, 768, 3072, 2048}, {NT_PACKED, 1024, 1536, 384}, {NT_GELU, 2048, 3072, 768},   {NT, 2048, 768, 768},
+    {NT, 2048, 768, 3072},        {NN, 2048, 768, 768},         {NN, 2048, 768, 3072},        {NN, 2048, 3072, 768},
+    {TN, 768, 768, 2048},         {TN, 3072, 768, 2048},        {TN, 768, 3072, 2048},        {NT_PACKED, 1, 384, 384},
+    {NT_PACKED, 1, 768, 768},     {NT_PACKED, 1, 3072, 768},    {NT_PACKED, 1, 768, 3072},    {NT_PACKED, 2, 768, 768},
+    {NT_PACKED, 4, 768, 768},     {NT_PACKED, 8, 768, 768},     {NT_PACKED, 16, 384, 384},    {NT_PACKED, 16, 1536, 384},
+    {NT_PACKED, 16, 384, 1536},   {NT_PACKED, 16, 768, 768},    {NT_PACKED, 32, 768, 768},    {NT_PACKED, 32, 3072, 768},
 };
 
-#define LARGEST ((size_t)2048 * 3072) /* floats in an operand */
+#define LARGEST ((size_t)2048 * 3072) /* elements in an operand */
 
 typedef struct memory {
-    float *a, *b, *c, *packed; /* [LARGEST] each */
+    void *a, *b, *c, *pre, *packed; /* [LARGEST] float32 or bf16 each */
+    float *bias;                    /* [LARGEST] */
 } memory;
 
-static void measure(const aoe_context *ctx, const memory *m, size_t which, double peak) {
+static void fill(void *p, aoei_dtype type, size_t period) {
+    for (size_t i = 0; i < LARGEST; i++) {
+        const float x = (float)(i % period) / 64 - 0.45f;
+        if (type == AOEI_BF16)
+            ((aoei_bf16 *)p)[i] = aoei_bf16_from_f32(x);
+        else
+            ((float *)p)[i] = x;
+    }
+}
+
+static aoei_product make_product(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which) {
     const form f = products[which].form;
     const size_t M = products[which].M, N = products[which].N, K = products[which].K;
-    aoei_gemm_f32 g = {.M = M, .N = N, .K = K, .a = m->a, .b = m->b, .c = m->c, .c_row = N, .scale = 1, .accumulate = f == TN};
-    g.a_row = f == TN ? 1 : K;
-    g.a_col = f == TN ? M : 1;
-    g.b_row = f == NT || f == NT_PACKED ? 1 : N;
-    g.b_col = f == NT || f == NT_PACKED ? K : 1;
-    if (f == NT_PACKED) {
-        ctx->kernels.gemm_f32_pack(m->packed, m->b, g.b_row, g.b_col, K, 0, N);
+    const int nt = f == NT || f == NT_PACKED || f == NT_GELU;
+    aoei_product g = {.M = M,
+                      .N = N,
+                      .K = K,
+                      .a = m->a,
+                      .a_row = f == TN ? 1 : K,
+                      .a_col = f == TN ? M : 1,
+                      .b = m->b,
+                      .b_row = nt ? 1 : N,
+                      .b_col = nt ? K : 1,
+                      .c = m->c,
+                      .c_row = N,
+                      .c_type = f == TN ? AOEI_F32 : type,
+                      .accumulate = f == TN,
+                      .scale = 1};
+    if (f == NT_PACKED || f == NT_GELU) {
+        aoei_gemm_pack(ctx, type, m->packed, m->b, type, g.b_row, g.b_col, K, N);
         g.packed = m->packed;
     }
-    memset(m->c, 0, M * N * sizeof(float));
-    const double flops = 2.0 * (double)M * (double)N * (double)K;
-    const size_t repeat = flops < 1e9 ? 50 : 1; /* short products: several in one measurement */
+    if (f == NT_GELU) {
+        g.bias = m->bias;
+        g.activation = AOEI_GELU;
+        g.pre = m->pre;
+        g.pre_row = N;
+    }
+    memset(m->c, 0, M * N * aoei_dtype_size(g.c_type));
+    return g;
+}
+
+static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which, double peak) {
+    const aoei_product g = make_product(ctx, m, type, which);
+    const double flops = 2.0 * (double)g.M * (double)g.N * (double)g.K;
+    const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1; /* short products: several in one measurement */
     const size_t runs = ctx->kernels.tier == AOEI_TIER_C ? RUNS_C : RUNS;
     bench_series times = {.n = 0};
-    aoei_gemm(ctx, &g);
+    aoei_gemm(ctx, type, &g);
     for (size_t run = 0; run < runs; run++) {
         const double start = aoei_now();
         for (size_t i = 0; i < repeat; i++)
-            aoei_gemm(ctx, &g);
+            aoei_gemm(ctx, type, &g);
         bench_series_add(&times, (aoei_now() - start) / (double)repeat);
     }
     const double fastest = bench_fastest(&times);
     char shape[64], share[16] = "-";
-    snprintf(shape, sizeof shape, "%zux%zux%zu", M, N, K);
+    snprintf(shape, sizeof shape, "%zux%zux%zu", g.M, g.N, g.K);
     if (peak > 0)
         snprintf(share, sizeof share, "%.1f%%", 100 * flops / fastest / peak);
-    printf("%-14s %-7s %7zu %-14s %10.4f %10.4f %9.1f %7s\n", products[which].name, aoe_context_tier(ctx),
-           aoe_context_threads(ctx), shape, 1e3 * fastest, 1e3 * bench_median(&times), flops / fastest / 1e9, share);
+    printf("%-15s %-4s %-10s %7zu %-14s %10.4f %10.4f %9.1f %7s\n", names[products[which].form],
+           type == AOEI_BF16 ? "bf16" : "f32", aoe_context_tier(ctx), aoe_context_threads(ctx), shape, 1e3 * fastest,
+           1e3 * bench_median(&times), flops / fastest / 1e9, share);
 }
 
-static int bench_tier(const memory *m, size_t threads, aoei_tier tier) {
+static void bench_type(const aoe_context *ctx, memory *m, aoei_dtype type) {
+    double peak = bench_peak(ctx, aoei_public_dtype(type));
+    if (!(peak > 0)) /* bf16 emulated on float32 vectors */
+        peak = bench_peak(ctx, AOE_DTYPE_F32);
+    if (peak > 0)
+        printf("%-15s %-4s %-10s %7zu %-14s %10s %10s %9.1f %7s\n", "registers", type == AOEI_BF16 ? "bf16" : "f32",
+               aoe_context_tier(ctx), aoe_context_threads(ctx), "-", "-", "-", peak / 1e9, "100.0%");
+    fill(m->a, type, 61);
+    fill(m->b, type, 53);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        measure(ctx, m, type, i, peak);
+}
+
+/* Benches `only` or both types. */
+static int bench_tier(memory *m, size_t threads, aoei_tier tier, const char *only) {
     aoe_context *ctx;
     aoe_error err;
     aoe_context_options o;
@@ -99,15 +137,14 @@ static int bench_tier(const memory *m, size_t threads, aoei_tier tier) {
     o.threads = threads;
     setenv("AOE_CPU", aoei_tier_name(tier), 1);
     if (aoe_context_create(&ctx, &o, &err)) {
-        fprintf(stderr, "gemm: %s\n", err.message);
+        fprintf(stderr, "gemm_bench: %s\n", err.message);
         return 1;
     }
-    const double peak = bench_peak(ctx, AOE_DTYPE_F32);
-    if (peak > 0)
-        printf("%-14s %-7s %7zu %-14s %10s %10s %9.1f %7s\n", "registers", aoe_context_tier(ctx), aoe_context_threads(ctx), "-",
-               "-", "-", peak / 1e9, "100.0%");
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        measure(ctx, m, i, peak);
+    /* tiers above avx512 have bf16 products of their own, and avx512's float32 */
+    if (tier <= AOEI_TIER_AVX512 && (!only || !strcmp(only, "f32")))
+        bench_type(ctx, m, AOEI_F32);
+    if (!only || !strcmp(only, "bf16"))
+        bench_type(ctx, m, AOEI_BF16);
     aoe_context_destroy(ctx);
     return 0;
 }
@@ -115,23 +152,24 @@ static int bench_tier(const memory *m, size_t threads, aoei_tier tier) {
 int main(int argc, char **argv) {
     const size_t threads = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     const size_t bytes = LARGEST * sizeof(float);
-    memory m = {aoei_aligned(bytes), aoei_aligned(bytes), aoei_aligned(bytes), aoei_aligned(bytes)};
-    int failed = !m.a || !m.b || !m.c || !m.packed;
+    memory m = {aoei_aligned(bytes), aoei_aligned(bytes), aoei_aligned(bytes),
+                aoei_aligned(bytes), aoei_aligned(bytes), aoei_aligned(bytes)};
+    int failed = !m.a || !m.b || !m.c || !m.pre || !m.packed || !m.bias;
     if (failed)
-        fprintf(stderr, "gemm: no memory for four matrices of %zu bytes\n", bytes);
-    for (size_t i = 0; !failed && i < LARGEST; i++) {
-        m.a[i] = (float)(i % 61) / 64 - 0.5f;
-        m.b[i] = (float)(i % 53) / 64 - 0.4f;
+        fprintf(stderr, "gemm_bench: no memory for six matrices of %zu bytes\n", bytes);
+    if (!failed) {
+        fill(m.bias, AOEI_F32, 37);
+        printf("%-15s %-4s %-10s %7s %-14s %10s %10s %9s %7s\n", "product", "type", "tier", "threads", "MxNxK", "fastest ms",
+               "median ms", "GFLOP/s", "of peak");
     }
-    if (!failed)
-        printf("%-14s %-7s %7s %-14s %10s %10s %9s %7s\n", "product", "tier", "threads", "MxNxK", "fastest ms", "median ms",
-               "GFLOP/s", "of peak");
-    for (aoei_tier tier = AOEI_TIER_C; !failed && tier <= AOEI_TIER_AVX512 && tier <= aoei_cpu_detect(); tier++)
+    for (aoei_tier tier = AOEI_TIER_C; !failed && tier <= aoei_cpu_detect(); tier++)
         if (argc < 3 || !strcmp(argv[2], aoei_tier_name(tier)))
-            failed = bench_tier(&m, threads, tier);
+            failed = bench_tier(&m, threads, tier, argc > 3 ? argv[3] : NULL);
     aoei_aligned_free(m.a);
     aoei_aligned_free(m.b);
     aoei_aligned_free(m.c);
+    aoei_aligned_free(m.pre);
     aoei_aligned_free(m.packed);
+    aoei_aligned_free(m.bias);
     return failed;
 }

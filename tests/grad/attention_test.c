@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Attention forward against double precision, backward against finite differences (causal,
- * grouped heads, dropout with its mask fixed by the key), the same bits for any number of
+ * grouped heads, dropout with its mask fixed by the key); in bf16 both against double
+ * precision with the bound that the roundings give, element by element; the same bits for any number of
  * threads and for a text alone and in a batch.
  */
 #include <math.h>
@@ -89,11 +90,11 @@ typedef struct run {
     aoei_tensor q, k, v, dq, dk, dv;
 } run;
 
-static run run_create(size_t N, const aoei_attention *a) {
+static run run_create(aoei_dtype type, size_t N, const aoei_attention *a) {
     const size_t Q = a->heads * a->head_dim, K = a->kv_heads * a->head_dim;
-    run r = {.in = test_tensor(N, Q + 2 * K, 0, 1, 1), .grad = test_tensor_poisoned(N, Q + 2 * K, 0)};
-    r.out = test_tensor_poisoned(N, Q, Q + 3);
-    r.dout = test_tensor(N, Q, Q + 5, 1, 2);
+    run r = {.in = test_tensor_typed(type, N, Q + 2 * K, 0, 1, 1), .grad = test_poisoned_typed(type, N, Q + 2 * K, 0)};
+    r.out = test_poisoned_typed(type, N, Q, Q + 3);
+    r.dout = test_tensor_typed(type, N, Q, Q + 5, 1, 2);
     r.q = aoei_tensor_cols(r.in, 0, Q);
     r.k = aoei_tensor_cols(r.in, Q, K);
     r.v = aoei_tensor_cols(r.in, Q + K, K);
@@ -113,7 +114,8 @@ static void run_free(run r) {
 /* Both directions of rows [first, first + batch->n_tokens) of r, with a scratch full of NaN. */
 static void execute(const aoe_context *ctx, const run *r, size_t first, const aoei_batch *batch, const aoei_attention *a) {
     const size_t n = batch->n_tokens;
-    aoei_tensor scratch = test_tensor_poisoned(1, aoei_attention_scratch(ctx, a, batch->longest), 0);
+    const size_t bytes = aoei_attention_scratch(ctx, a, r->in.type, batch->longest);
+    aoei_tensor scratch = test_tensor_poisoned(1, (bytes + sizeof(float) - 1) / sizeof(float), 0);
 #define PART(t) aoei_tensor_rows(r->t, first, n)
     aoei_attention_forward(ctx, PART(out), PART(q), PART(k), PART(v), batch, a, scratch);
     for (size_t i = 0; i < scratch.cols; i++)
@@ -135,7 +137,7 @@ static aoei_attention options(size_t heads, size_t kv_heads, size_t head_dim, in
 static void check(const aoe_context *ctx, const size_t *lengths, size_t n_texts, aoei_attention a) {
     aoei_batch batch = test_batch(lengths, n_texts, 10);
     const size_t N = batch.n_tokens, Q = a.heads * a.head_dim, K = a.kv_heads * a.head_dim;
-    run r = run_create(N, &a);
+    run r = run_create(AOEI_F32, N, &a);
     execute(ctx, &r, 0, &batch, &a);
 
     const size_t total = N * (Q + 2 * K);
@@ -185,19 +187,17 @@ static void long_text(int causal) {
     aoei_batch batch = test_batch(lengths, 2, 10);
     const aoei_attention a = options(2, 1, 8, causal, 0.1);
     const size_t N = batch.n_tokens, Q = a.heads * a.head_dim, K = a.kv_heads * a.head_dim;
-    run r = run_create(N, &a);
+    run r = run_create(AOEI_F32, N, &a);
     double *in = malloc(N * (Q + 2 * K) * sizeof *in), *want = malloc(N * Q * sizeof *want);
     test_to_double(in, r.q);
     test_to_double(in + N * Q, r.k);
     test_to_double(in + N * Q + N * K, r.v);
     problem p = problem_create(&batch, a, NULL);
     reference(want, in, &p);
-    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
-        aoe_context *ctx = test_context(tier, 1);
-        if (ctx) {
-            execute(ctx, &r, 0, &batch, &a);
-            test_close(r.out, want, 2e-6); /* sums of 520 terms */
-        }
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        aoe_context *ctx = test_context((aoei_tier)tier, 1);
+        execute(ctx, &r, 0, &batch, &a);
+        test_close(r.out, want, 2e-6); /* sums of 520 terms */
         aoe_context_destroy(ctx);
     }
     free(p.kept);
@@ -222,16 +222,16 @@ static void test_threads(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 70, 520, 9, 64};
     aoei_batch batch = test_batch(lengths, 5, 10);
-    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
+    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+        const aoei_tier tier = (aoei_tier)(k / 2);
+        const aoei_dtype type = k % 2 ? AOEI_BF16 : AOEI_F32;
         const aoei_attention a = options(2, 1, 16, tier == AOEI_TIER_AVX512, 0.1);
         aoe_context *one = test_context(tier, 1);
-        if (!one)
-            break;
-        run want = run_create(batch.n_tokens, &a);
+        run want = run_create(type, batch.n_tokens, &a);
         execute(one, &want, 0, &batch, &a);
         for (size_t threads = 2; threads <= 3; threads++) {
             aoe_context *ctx = test_context(tier, threads);
-            run got = run_create(batch.n_tokens, &a);
+            run got = run_create(type, batch.n_tokens, &a);
             execute(ctx, &got, 0, &batch, &a);
             same(&want, &got);
             run_free(got);
@@ -246,9 +246,10 @@ static void test_threads(void **state) {
 static void alone(const aoe_context *ctx) {
     static const size_t lengths[] = {31, 1, 130, 64, 2};
     aoei_batch batch = test_batch(lengths, 5, 10);
-    for (int causal = 0; causal <= 1; causal++) {
-        const aoei_attention a = options(2, 1, 24, causal, 0.2);
-        run together = run_create(batch.n_tokens, &a), apart = run_create(batch.n_tokens, &a);
+    for (int k = 0; k < 4; k++) {
+        const aoei_attention a = options(2, 1, 24, k & 1, 0.2);
+        const aoei_dtype type = k & 2 ? AOEI_BF16 : AOEI_F32;
+        run together = run_create(type, batch.n_tokens, &a), apart = run_create(type, batch.n_tokens, &a);
         execute(ctx, &together, 0, &batch, &a);
         for (size_t text = 0; text < batch.n_texts; text++) {
             aoei_batch single = test_batch_text(&batch, text);
@@ -268,27 +269,32 @@ static void test_alone(void **state) {
 }
 
 /* Scores far apart and masks that drop a whole row give finite, exact results. */
-static void extremes(const aoe_context *ctx) {
+static void extreme(const aoe_context *ctx, aoei_dtype type) {
     static const size_t lengths[] = {2};
     aoei_batch batch = test_batch(lengths, 1, 10);
     aoei_attention a = options(1, 1, 2, 0, 0);
-    run r = run_create(2, &a);
+    run r = run_create(type, 2, &a);
     const float rows[2][6] = {{1e4f, 0, 1e4f, 0, 1, 2}, {-1e4f, 0, -1e4f, 0, 3, 4}};
-    memcpy(r.in.data, rows, sizeof rows);
+    aoei_tensor_write(ctx, r.in, rows[0]);
     execute(ctx, &r, 0, &batch, &a);
     for (size_t i = 0; i < 2; i++) { /* each token sees itself alone */
-        assert_float_equal(aoei_f32(r.out)[i * r.out.ld], rows[i][4], 0);
-        assert_float_equal(aoei_f32(r.out)[i * r.out.ld + 1], rows[i][5], 0);
+        assert_float_equal(test_at(r.out, i, 0), rows[i][4], 0);
+        assert_float_equal(test_at(r.out, i, 1), rows[i][5], 0);
     }
     a.drop.p = 0.999999; /* nothing is kept */
     execute(ctx, &r, 0, &batch, &a);
     for (size_t i = 0; i < 2; i++)
         for (size_t c = 0; c < 2; c++)
-            assert_float_equal(aoei_f32(r.out)[i * r.out.ld + c], 0, 0);
+            assert_float_equal(test_at(r.out, i, c), 0, 0);
     for (size_t i = 0; i < 12; i++)
-        assert_float_equal(aoei_f32(r.grad)[i], 0, 0);
+        assert_float_equal(test_at(r.grad, i / 6, i % 6), 0, 0);
     run_free(r);
     test_batch_free(batch, 0);
+}
+
+static void extremes(const aoe_context *ctx) {
+    extreme(ctx, AOEI_F32);
+    extreme(ctx, AOEI_BF16);
 }
 
 static void test_extremes(void **state) {
@@ -296,10 +302,178 @@ static void test_extremes(void **state) {
     test_each_tier(extremes);
 }
 
+/* ---- bf16. A value x with the error e that it may have. */
+typedef struct value {
+    double x, e;
+} value;
+
+#define ROUNDOFF32 0x1p-23 /* of a float32 operation in either way of rounding a multiply-add */
+
+/* Rounded to bf16. */
+static value rounded(value v) {
+    return (value){v.x, v.e + TEST_BF16_ROUNDOFF * (fabs(v.x) + v.e)};
+}
+
+/* One (text, head) in double, with bounds; q, k, v, dout of T rows of d numbers. */
+typedef struct head_reference {
+    const problem *p;
+    size_t text, head, T, d;
+    double *q, *k, *v, *dout; /* [T, d] */
+    value *kept, *ds;         /* [T, T] probabilities after dropout and the gradient of the scores, as operands */
+    value *used;              /* [T] probabilities of a row */
+} head_reference;
+
+static void read_head(double *out, aoei_tensor t, const aoei_batch *b, size_t text, size_t col, size_t d) {
+    const size_t first = b->offsets[text], T = b->offsets[text + 1] - first;
+    test_to_double(out, aoei_tensor_cols(aoei_tensor_rows(t, first, T), col, d));
+}
+
+static double dot(const double *a, const double *b, size_t n, double *size) {
+    double sum = 0;
+    *size = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += a[i] * b[i];
+        *size += fabs(a[i] * b[i]);
+    }
+    return sum;
+}
+
+/* Row i of the probabilities and of the gradient of the scores. */
+static void reference_row(head_reference *h, size_t i) {
+    const aoei_attention *a = &h->p->a;
+    const size_t T = h->T, n = a->causal ? i + 1 : T;
+    double total = 0, largest = 0, size, share = 1 / (1 - a->drop.p);
+    for (size_t j = 0; j < n; j++) {
+        const double s = a->scale * dot(h->q + i * h->d, h->k + j * h->d, h->d, &size);
+        h->used[j].x = exp(s);
+        total += h->used[j].x;
+        largest = fmax(largest, a->scale * size);
+    }
+    /* an error of the scores is a relative one of the probabilities, twice for numerator and sum; the sum has n roundings */
+    const double relative = ROUNDOFF32 * (2 * (double)(h->d + 2) * largest + (double)n + 16);
+    value mean = {0, 0};
+    for (size_t j = 0; j < n; j++) {
+        const int kept = h->p->kept[mask_index(h->p, h->text, h->head, i, j)];
+        value *p = &h->used[j];
+        p->x /= total;
+        p->e = p->x * relative;
+        h->kept[i * T + j] = kept ? rounded((value){p->x * share, p->e * share * 1.01}) : (value){0, 0};
+        const double g = kept ? share * dot(h->dout + i * h->d, h->v + j * h->d, h->d, &size) : 0;
+        h->ds[i * T + j] = (value){g, kept ? share * size * (double)(h->d + 2) * ROUNDOFF32 : 0};
+        mean.x += p->x * g;
+        mean.e += p->x * h->ds[i * T + j].e + fabs(g) * p->e + (double)(n + 2) * ROUNDOFF32 * p->x * fabs(g);
+    }
+    for (size_t j = 0; j < n; j++) {
+        value *ds = &h->ds[i * T + j];
+        const double p = h->used[j].x, difference = ds->x - mean.x;
+        const double e = p * (ds->e + mean.e) + fabs(difference) * (h->used[j].e + 4 * ROUNDOFF32 * p);
+        *ds = rounded((value){p * difference * a->scale, 1.01 * e * a->scale});
+    }
+    for (size_t j = n; j < T; j++)
+        h->kept[i * T + j] = h->ds[i * T + j] = (value){0, 0};
+}
+
+/* sum[T, d] += m[T, T] x[T, d], or its transpose's product; terms: how many additions each sum has in all. */
+static void add_product(value *sum, const value *m, int transposed, const double *x, size_t T, size_t d, size_t terms) {
+    for (size_t i = 0; i < T; i++)
+        for (size_t j = 0; j < T; j++)
+            for (size_t c = 0; c < d; c++) {
+                const value w = transposed ? m[j * T + i] : m[i * T + j];
+                sum[i * d + c].x += w.x * x[j * d + c];
+                sum[i * d + c].e += (w.e + (double)(terms + 2) * ROUNDOFF32 * (fabs(w.x) + w.e)) * fabs(x[j * d + c]);
+            }
+}
+
+/* The tensor's rows of the text and columns of the head are the sums, rounded. */
+static void check_sums(aoei_tensor t, const value *sum, const aoei_batch *b, size_t text, size_t col, size_t d, const char *what) {
+    const size_t first = b->offsets[text], T = b->offsets[text + 1] - first;
+    double *want = malloc(2 * T * d * sizeof *want), *bound = want + T * d;
+    assert_non_null(want);
+    for (size_t i = 0; i < T * d; i++) {
+        const value r = rounded(sum[i]);
+        want[i] = r.x;
+        bound[i] = 1.01 * r.e + 1e-30; /* subnormal sums may be flushed */
+    }
+    test_within(aoei_tensor_cols(aoei_tensor_rows(t, first, T), col, d), want, bound, what);
+    free(want);
+}
+
+static void check_kv_head(const run *r, const problem *p, size_t text, size_t kv_head) {
+    const aoei_attention *a = &p->a;
+    const aoei_batch *b = p->batch;
+    const size_t T = b->offsets[text + 1] - b->offsets[text], d = a->head_dim, group = a->heads / a->kv_heads;
+    double *numbers = malloc(4 * T * d * sizeof *numbers);
+    value *matrices = calloc(2 * T * T + T, sizeof *matrices), *sums = calloc(4 * T * d, sizeof *sums);
+    assert_true(numbers && matrices && sums);
+    head_reference h = {.p = p,
+                        .text = text,
+                        .T = T,
+                        .d = d,
+                        .q = numbers,
+                        .k = numbers + T * d,
+                        .v = numbers + 2 * T * d,
+                        .dout = numbers + 3 * T * d,
+                        .kept = matrices,
+                        .ds = matrices + T * T,
+                        .used = matrices + 2 * T * T};
+    value *out = sums, *dq = sums + T * d, *dk = sums + 2 * T * d, *dv = sums + 3 * T * d;
+    read_head(h.k, r->k, b, text, kv_head * d, d);
+    read_head(h.v, r->v, b, text, kv_head * d, d);
+    for (h.head = kv_head * group; h.head < (kv_head + 1) * group; h.head++) {
+        read_head(h.q, r->q, b, text, h.head * d, d);
+        read_head(h.dout, r->dout, b, text, h.head * d, d);
+        for (size_t i = 0; i < T; i++)
+            reference_row(&h, i);
+        memset(out, 0, 2 * T * d * sizeof *out);
+        add_product(out, h.kept, 0, h.v, T, d, T);
+        add_product(dq, h.ds, 0, h.k, T, d, T);
+        add_product(dk, h.ds, 1, h.q, T, d, group * T);
+        add_product(dv, h.kept, 1, h.dout, T, d, group * T);
+        check_sums(r->out, out, b, text, h.head * d, d, "out");
+        check_sums(r->dq, dq, b, text, h.head * d, d, "dq");
+    }
+    check_sums(r->dk, dk, b, text, kv_head * d, d, "dk");
+    check_sums(r->dv, dv, b, text, kv_head * d, d, "dv");
+    free(numbers);
+    free(matrices);
+    free(sums);
+}
+
+static void check_bf16(const aoe_context *ctx, const size_t *lengths, size_t n_texts, aoei_attention a) {
+    aoei_batch batch = test_batch(lengths, n_texts, 10);
+    run r = run_create(AOEI_BF16, batch.n_tokens, &a);
+    problem p = problem_create(&batch, a, NULL);
+    execute(ctx, &r, 0, &batch, &a);
+    for (size_t text = 0; text < n_texts; text++)
+        for (size_t head = 0; head < a.kv_heads; head++)
+            check_kv_head(&r, &p, text, head);
+    free(p.kept);
+    run_free(r);
+    test_batch_free(batch, 0);
+}
+
+static void bf16(const aoe_context *ctx) {
+    static const size_t single[] = {1}, few[] = {5, 1, 3}, several[] = {1, 33, 65}, longer[] = {200};
+    check_bf16(ctx, single, 1, options(1, 1, 2, 0, 0));
+    for (int causal = 0; causal <= 1; causal++)
+        for (int dropped = 0; dropped <= 1; dropped++) {
+            const double p = dropped ? 0.3 : 0;
+            check_bf16(ctx, few, 3, options(2, 2, 4, causal, p));
+            check_bf16(ctx, few, 3, options(4, 2, 3, causal, p));
+            check_bf16(ctx, several, 3, options(2, 1, 32, causal, p));
+            check_bf16(ctx, longer, 1, options(1, 1, 64, causal, p));
+        }
+}
+
+static void test_bf16(void **state) {
+    (void)state;
+    test_each_tier(bf16);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_long_text), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_alone),     cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_alone),     cmocka_unit_test(test_extremes),  cmocka_unit_test(test_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

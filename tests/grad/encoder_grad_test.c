@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The gradient of the whole training step (encoder, pooling, objective) against
  * finite differences of a double-precision model: every pooling, every objective,
- * both angle forms, with dropout (masks fixed by the key) and without, for every weight
+ * both angle forms, both forms of GELU, with dropout (masks fixed by the key) and without, for every weight
  * tensor along its own gradient and along a random direction.
  */
 #include <math.h>
@@ -69,12 +69,14 @@ static void fill_batch(aoei_pair_step *step) {
     assert_int_equal(step->buffer.batch.n_tokens, TOKENS);
 }
 
-static void problem_create(problem *p, aoei_tier tier, int with_dropout) {
+static void problem_create(problem *p, aoei_tier tier, int tanh_gelu, int with_dropout) {
     memset(p, 0, sizeof *p);
     p->ctx = test_context(tier, 1);
     tiny_model shape = tiny_defaults();
+    shape.tanh_gelu = tanh_gelu;
     tiny_config(&p->config, &shape);
-    assert_int_equal(aoei_pair_step_create(&p->step, p->ctx, &p->config, PAIRS, TOKENS, LONGEST, NULL), 0);
+    const aoei_pair_step_options o = {.pairs = PAIRS, .tokens = TOKENS, .longest = LONGEST, .type = AOEI_F32};
+    assert_int_equal(aoei_pair_step_create(&p->step, p->ctx, &p->config, &o, NULL), 0);
     tiny_fill(p->ctx, &p->step.params, &p->config, 1);
     aoei_tensor_zero(p->ctx, p->step.params.grad);
     fill_batch(&p->step);
@@ -190,7 +192,7 @@ static void test_best_tier(void **state) {
     (void)state;
     for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
         problem p;
-        problem_create(&p, aoei_cpu_detect(), with_dropout);
+        problem_create(&p, aoei_cpu_detect(), 0, with_dropout);
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
             for (size_t k = 0; k < OBJECTIVES; k++)
                 check(&p, (aoe_pooling)pooling, &objectives[k], with_dropout);
@@ -202,8 +204,18 @@ static void test_other_tiers(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier < (int)aoei_cpu_detect(); tier++) {
         problem p;
-        problem_create(&p, (aoei_tier)tier, 1);
+        problem_create(&p, (aoei_tier)tier, 0, 1);
         check(&p, AOE_POOLING_FIRST_LAST_AVG, &objectives[OBJECTIVES - 1], 1);
+        problem_destroy(&p);
+    }
+}
+
+static void test_tanh_gelu(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        problem p;
+        problem_create(&p, (aoei_tier)tier, 1, tier % 2);
+        check(&p, AOE_POOLING_CLS_LAST_AVG, &objectives[OBJECTIVES - 1], tier % 2);
         problem_destroy(&p);
     }
 }
@@ -212,7 +224,7 @@ static void test_other_tiers(void **state) {
 static void test_scale_and_sum(void **state) {
     (void)state;
     problem p;
-    problem_create(&p, aoei_cpu_detect(), 0);
+    problem_create(&p, aoei_cpu_detect(), 0, 0);
     const size_t n = p.step.params.count;
     float *once = malloc(n * sizeof *once), *twice = malloc(n * sizeof *twice);
     aoe_objective_result result;
@@ -247,8 +259,8 @@ static void test_update(void **state) {
     (void)state;
     static const double bounds[] = {0, 1e9, 0.5};
     problem p;
-    problem_create(&p, aoei_cpu_detect(), 0);
-    const aoei_params *params = &p.step.params;
+    problem_create(&p, aoei_cpu_detect(), 0, 0);
+    aoei_params *params = &p.step.params;
     const aoei_adamw o = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
     aoe_objective_result result;
     aoe_objective_options_defaults(&p.objective);
@@ -273,7 +285,7 @@ static void test_update(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers), cmocka_unit_test(test_tanh_gelu),
                                        cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The gradient of GELU against finite differences in every tier, in place, and the same
+ * GELU in both forms: values in both types against double precision, in place; its
+ * gradient (the gate of a linear layer's backward) against finite differences in every tier, and the same
  * bits for any number of threads.
  */
 #include <math.h>
@@ -12,42 +13,59 @@
 typedef struct weights {
     const double *weight; /* [n] of the loss: sum of weight * gelu(x) */
     size_t n;
+    aoei_activation form;
 } weights;
+
+static double gelu(double x, aoei_activation form) {
+    if (form == AOEI_GELU_TANH)
+        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    return x * 0.5 * erfc(-x * sqrt(0.5));
+}
 
 static double loss(void *arg, const double *x) {
     const weights *w = arg;
     double sum = 0;
     for (size_t i = 0; i < w->n; i++)
-        sum += w->weight[i] * x[i] * 0.5 * erfc(-x[i] * sqrt(0.5));
+        sum += w->weight[i] * gelu(x[i], w->form);
     return sum;
 }
 
-static void check(const aoe_context *ctx, size_t rows, size_t cols, double sd) {
+/* dx = (dy w) * gelu'(x) of a layer with one output: row, scale of the row. */
+static void backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor w, aoei_tensor x,
+                     aoei_activation form) {
+    const aoei_linear_grads g = {.dx = dx, .activation = form, .gate = x};
+    aoei_linear_backward(ctx, &g, dy, x, w);
+}
+
+static void check(const aoe_context *ctx, size_t rows, size_t cols, double sd, aoei_activation form) {
     const size_t n = rows * cols;
-    aoei_tensor x = test_tensor(rows, cols, 0, sd, 1), dy = test_tensor(rows, cols, 0, 1, 2);
+    aoei_tensor x = test_tensor(rows, cols, 0, sd, 1), dy = test_tensor(rows, 1, 0, 1, 2), w = test_tensor(1, cols, 0, 1, 3);
     aoei_tensor dx = test_tensor_poisoned(rows, cols, 0);
     double *in = malloc(n * sizeof *in), *weight = malloc(n * sizeof *weight), *grad = malloc(n * sizeof *grad);
+    assert_true(in && weight && grad);
     test_to_double(in, x);
-    test_to_double(weight, dy);
-    aoei_gelu_backward(ctx, dx, dy, x);
+    for (size_t i = 0; i < n; i++)
+        weight[i] = (double)(aoei_f32(dy)[i / cols] * aoei_f32(w)[i % cols]);
+    backward(ctx, dx, dy, w, x, form);
     test_to_double(grad, dx);
-    weights w = {weight, n};
-    test_gradient(loss, &w, in, grad, n, TEST_GRAD_TOLERANCE);
-    aoei_gelu_backward(ctx, dy, dy, x);
-    test_same_bits(dx, dy);
+    weights loss_of = {weight, n, form};
+    test_gradient(loss, &loss_of, in, grad, n, TEST_GRAD_TOLERANCE);
     free(in);
     free(weight);
     free(grad);
     test_tensor_free(x);
     test_tensor_free(dy);
+    test_tensor_free(w);
     test_tensor_free(dx);
 }
 
 static void gradients(const aoe_context *ctx) {
-    check(ctx, 1, 1, 1);
-    check(ctx, 3, 13, 1);
-    check(ctx, 2, 100, 4);
-    check(ctx, 11, 3072, 2);
+    for (int form = AOEI_GELU; form <= AOEI_GELU_TANH; form++) {
+        check(ctx, 1, 1, 1, (aoei_activation)form);
+        check(ctx, 3, 13, 1, (aoei_activation)form);
+        check(ctx, 2, 100, 4, (aoei_activation)form);
+        check(ctx, 11, 3072, 2, (aoei_activation)form);
+    }
 }
 
 static void test_gradients(void **state) {
@@ -55,27 +73,72 @@ static void test_gradients(void **state) {
     test_each_tier(gradients);
 }
 
+static void check_values(const aoe_context *ctx, aoei_dtype type, aoei_activation form) {
+    enum { ROWS = 13, COLS = 2731 }; /* more than two tasks */
+    aoei_tensor x = test_tensor_typed(type, ROWS, COLS, 0, 3, 1), y = test_poisoned_typed(type, ROWS, COLS, 0);
+    double *want = malloc(2 * ROWS * COLS * sizeof *want), *bound = want + ROWS * COLS;
+    assert_non_null(want);
+    for (size_t i = 0; i < ROWS * COLS; i++) {
+        const double v = (double)test_at(x, i / COLS, i % COLS);
+        want[i] = gelu(v, form);
+        /* x Phi(x): a few roundings of either factor, whose product is small far left; then that of the type */
+        bound[i] = 8 * 0x1p-24 * fabs(want[i]) + 4 * 0x1p-24 * fabs(v) * 0.5 * (v < 0 ? 1 : 0);
+        bound[i] += type == AOEI_BF16 ? TEST_BF16_ROUNDOFF * fabs(want[i]) : 0;
+    }
+    aoei_activation_forward(ctx, y, x, form);
+    test_within(y, want, bound, form == AOEI_GELU ? "gelu" : "gelu (tanh)");
+    aoei_activation_forward(ctx, x, x, form);
+    test_same_bits(x, y);
+    free(want);
+    test_tensor_free(x);
+    test_tensor_free(y);
+}
+
+static void values(const aoe_context *ctx) {
+    for (int form = AOEI_GELU; form <= AOEI_GELU_TANH; form++) {
+        check_values(ctx, AOEI_F32, (aoei_activation)form);
+        check_values(ctx, AOEI_BF16, (aoei_activation)form);
+    }
+}
+
+static void test_values(void **state) {
+    (void)state;
+    test_each_tier(values);
+}
+
 static void test_threads(void **state) {
     (void)state;
-    aoei_tensor x = test_tensor(70, 777, 0, 1, 1), dy = test_tensor(70, 777, 0, 1, 2);
-    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
-        aoei_tensor dx[3];
-        for (size_t k = 0; k < 3; k++) {
-            dx[k] = test_tensor_poisoned(70, 777, 0);
-            aoe_context *ctx = test_context(tier, k + 1);
-            if (ctx)
-                aoei_gelu_backward(ctx, dx[k], dy, x);
+    enum { ROWS = 70, COLS = 777 };
+    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+        const aoei_dtype type = k % 2 ? AOEI_BF16 : AOEI_F32;
+        aoei_tensor x = test_tensor_typed(type, ROWS, COLS, 0, 1, 1), dy = test_tensor_typed(type, ROWS, 1, 0, 1, 2);
+        aoei_tensor w = test_tensor(1, COLS, 0, 1, 3), y[3], dx[3];
+        for (size_t threads = 1; threads <= 3; threads++) {
+            aoe_context *ctx = test_context((aoei_tier)(k / 2), threads);
+            aoei_tensor room = test_tensor_poisoned(1, aoei_linear_room(ctx, type, ROWS, 1, COLS) / sizeof(float) + 1, 0);
+            const size_t i = threads - 1;
+            y[i] = test_poisoned_typed(type, ROWS, COLS, 0);
+            dx[i] = test_poisoned_typed(type, ROWS, COLS, 0);
+            const aoei_linear_grads g = {.dx = dx[i], .activation = AOEI_GELU, .gate = x, .room = room};
+            aoei_activation_forward(ctx, y[i], x, AOEI_GELU);
+            aoei_linear_backward(ctx, &g, dy, x, w);
+            test_same_bits(y[0], y[i]);
+            test_same_bits(dx[0], dx[i]);
+            test_tensor_free(room);
             aoe_context_destroy(ctx);
-            test_same_bits(dx[0], dx[k]);
         }
-        for (size_t k = 0; k < 3; k++)
-            test_tensor_free(dx[k]);
+        for (size_t i = 0; i < 3; i++) {
+            test_tensor_free(y[i]);
+            test_tensor_free(dx[i]);
+        }
+        test_tensor_free(x);
+        test_tensor_free(dy);
+        test_tensor_free(w);
     }
-    test_tensor_free(x);
-    test_tensor_free(dy);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

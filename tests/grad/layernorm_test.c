@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm forward against double precision, backward against finite differences, the
+ * LayerNorm of both types: forward against double precision, backward against finite differences, the
  * same bits for any number of threads, and gradients that add to what is stored.
  */
 #include <math.h>
@@ -42,10 +42,10 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-static void check(const aoe_context *ctx, size_t rows, size_t cols, size_t ld, double eps) {
-    aoei_tensor x = test_tensor(rows, cols, ld, 1.5, 1), gamma = test_tensor(1, cols, 0, 1, 2),
+static void check(const aoe_context *ctx, aoei_dtype type, size_t rows, size_t cols, size_t ld, double eps) {
+    aoei_tensor x = test_tensor_typed(type, rows, cols, ld, 1.5, 1), gamma = test_tensor(1, cols, 0, 1, 2),
                 beta = test_tensor(1, cols, 0, 1, 3);
-    aoei_tensor dy = test_tensor(rows, cols, ld, 1, 4), y = test_tensor_poisoned(rows, cols, ld);
+    aoei_tensor dy = test_tensor(rows, cols, ld, 1, 4), y = test_poisoned_typed(type, rows, cols, ld);
     aoei_tensor stats = test_tensor_poisoned(rows, 2, 0), dx = test_tensor_poisoned(rows, cols, ld);
     aoei_tensor dgamma = test_tensor_poisoned(1, cols, 0), dbeta = test_tensor_poisoned(1, cols, 0);
     const size_t n = rows * cols, total = n + 2 * cols;
@@ -59,7 +59,7 @@ static void check(const aoe_context *ctx, size_t rows, size_t cols, size_t ld, d
 
     aoei_layernorm_forward(ctx, y, stats, x, gamma, beta, eps);
     reference(want, in, in + n, in + n + cols, &s);
-    test_close(y, want, 3e-7);
+    test_close(y, want, 3e-7 + (type == AOEI_BF16 ? TEST_BF16_ROUNDOFF : 0));
 
     aoei_tensor_zero(ctx, dgamma);
     aoei_tensor_zero(ctx, dbeta);
@@ -79,11 +79,13 @@ static void check(const aoe_context *ctx, size_t rows, size_t cols, size_t ld, d
 }
 
 static void gradients(const aoe_context *ctx) {
-    check(ctx, 1, 2, 0, EPS);
-    check(ctx, 3, 7, 9, 1e-5);
-    check(ctx, 5, 33, 0, EPS);
-    check(ctx, 7, 128, 384, 1e-5);
-    check(ctx, 2, 768, 0, EPS);
+    for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
+        check(ctx, (aoei_dtype)type, 1, 2, 0, EPS);
+        check(ctx, (aoei_dtype)type, 3, 7, 9, 1e-5);
+        check(ctx, (aoei_dtype)type, 5, 33, 0, EPS);
+        check(ctx, (aoei_dtype)type, 7, 128, 384, 1e-5);
+        check(ctx, (aoei_dtype)type, 2, 768, 0, EPS);
+    }
 }
 
 static void test_gradients(void **state) {
@@ -97,7 +99,7 @@ typedef struct result {
 } result;
 
 static result run(const aoe_context *ctx, aoei_tensor x, aoei_tensor dy, aoei_tensor gamma, aoei_tensor beta) {
-    result r = {test_tensor_poisoned(x.rows, x.cols, x.ld), test_tensor_poisoned(x.rows, 2, 0),
+    result r = {test_poisoned_typed(x.type, x.rows, x.cols, x.ld), test_tensor_poisoned(x.rows, 2, 0),
                 test_tensor_poisoned(x.rows, x.cols, x.ld), test_tensor(1, x.cols, 0, 1, 5), test_tensor(1, x.cols, 0, 1, 6)};
     aoei_layernorm_forward(ctx, r.y, r.stats, x, gamma, beta, EPS);
     aoei_layernorm_backward(ctx, r.dx, r.dgamma, r.dbeta, dy, x, r.stats, gamma);
@@ -122,21 +124,20 @@ static void same(result a, result b) {
 
 static void test_threads(void **state) {
     (void)state;
-    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
-        aoei_tensor x = test_tensor(150, 200, 0, 1, 1), dy = test_tensor(150, 200, 0, 1, 2);
+    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+        aoei_tensor x = test_tensor_typed(k % 2 ? AOEI_BF16 : AOEI_F32, 150, 200, 0, 1, 1);
+        aoei_tensor dy = test_tensor(150, 200, 0, 1, 2);
         aoei_tensor gamma = test_tensor(1, 200, 0, 1, 3), beta = test_tensor(1, 200, 0, 1, 4);
-        aoe_context *one = test_context(tier, 1);
-        if (one) {
-            result want = run(one, x, dy, gamma, beta);
-            for (size_t threads = 2; threads <= 3; threads++) {
-                aoe_context *ctx = test_context(tier, threads);
-                result got = run(ctx, x, dy, gamma, beta);
-                same(want, got);
-                run_free(got);
-                aoe_context_destroy(ctx);
-            }
-            run_free(want);
+        aoe_context *one = test_context((aoei_tier)(k / 2), 1);
+        result want = run(one, x, dy, gamma, beta);
+        for (size_t threads = 2; threads <= 3; threads++) {
+            aoe_context *ctx = test_context((aoei_tier)(k / 2), threads);
+            result got = run(ctx, x, dy, gamma, beta);
+            same(want, got);
+            run_free(got);
+            aoe_context_destroy(ctx);
         }
+        run_free(want);
         aoe_context_destroy(one);
         test_tensor_free(x);
         test_tensor_free(dy);
@@ -146,8 +147,8 @@ static void test_threads(void **state) {
 }
 
 /* Rows in two calls give the bits of one call, and the forms that share memory those of the forms that do not. */
-static void parts_and_aliases(const aoe_context *ctx) {
-    aoei_tensor x = test_tensor(20, 75, 0, 1, 1), dy = test_tensor(20, 75, 0, 1, 2);
+static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
+    aoei_tensor x = test_tensor_typed(type, 20, 75, 0, 1, 1), dy = test_tensor(20, 75, 0, 1, 2);
     aoei_tensor gamma = test_tensor(1, 75, 0, 1, 3), beta = test_tensor(1, 75, 0, 1, 4);
     result whole = run(ctx, x, dy, gamma, beta), parts = run(ctx, x, dy, gamma, beta);
     test_fill_normal(parts.dgamma.data, 75, 1, 5 * 65536);
@@ -161,7 +162,7 @@ static void parts_and_aliases(const aoe_context *ctx) {
     same(whole, parts);
 
     aoei_tensor none = {0};
-    memcpy(parts.y.data, x.data, 20 * 75 * sizeof(float));
+    memcpy(parts.y.data, x.data, 20 * 75 * aoei_dtype_size(type));
     aoei_layernorm_forward(ctx, parts.y, none, parts.y, gamma, beta, EPS);
     test_same_bits(whole.y, parts.y);
     memcpy(parts.dx.data, dy.data, 20 * 75 * sizeof(float));
@@ -174,6 +175,11 @@ static void parts_and_aliases(const aoe_context *ctx) {
     test_tensor_free(dy);
     test_tensor_free(gamma);
     test_tensor_free(beta);
+}
+
+static void parts_and_aliases(const aoe_context *ctx) {
+    parts_of_type(ctx, AOEI_F32);
+    parts_of_type(ctx, AOEI_BF16);
 }
 
 static void test_parts_and_aliases(void **state) {

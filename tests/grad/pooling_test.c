@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The six poolings: forward against double precision (one rounding), backward against
- * finite differences, ties and NaN in the maximum, texts of one token, threads, unit length.
+ * finite differences, ties and NaN in the maximum, texts of one token, threads, unit length;
+ * of bf16 states what they give of the same numbers in float32.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
     for (size_t text = 0; text < TEXTS; text++)
         for (size_t c = 0; c < D; c++) { /* half an ulp, and what double loses */
             const double w = want[text * D + c];
-            assert_true(fabs((double)out.data[text * out.ld + c] - w) <= 0x1p-24 * fabs(w) + 1e-14);
+            assert_true(fabs((double)aoei_f32(out)[text * out.ld + c] - w) <= 0x1p-24 * fabs(w) + 1e-14);
         }
 
     aoei_pool_backward(ctx, dfirst, dlast, pooling, dout, last, &b);
@@ -141,6 +142,43 @@ static void test_ties(void **state) {
     aoe_context_destroy(ctx);
 }
 
+/* Both directions over states of a type; all results are float32. */
+static void pool(const aoe_context *ctx, aoei_dtype type, aoe_pooling pooling, size_t D, aoei_tensor results[3]) {
+    aoei_batch b = test_batch(lengths, TEXTS, 10);
+    aoei_tensor first = test_tensor_typed(type, N, D, D + 1, 1, 1), last = test_tensor_typed(type, N, D, D + 2, 1, 2);
+    aoei_tensor dout = test_tensor(TEXTS, D, D + 4, 1, 3);
+    test_round(first);
+    test_round(last);
+    results[0] = test_tensor_poisoned(TEXTS, D, D + 3);
+    results[1] = test_tensor_poisoned(N, D, 0);
+    results[2] = test_tensor_poisoned(N, D, 0);
+    aoei_pool_forward(ctx, results[0], pooling, first, last, &b);
+    aoei_pool_backward(ctx, results[1], results[2], pooling, dout, last, &b);
+    test_tensor_free(first);
+    test_tensor_free(last);
+    test_tensor_free(dout);
+    test_batch_free(b, 0);
+}
+
+static void test_bf16(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        aoe_context *ctx = test_context((aoei_tier)tier, 2);
+        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_COUNT; pooling++)
+            for (size_t D = 4; D <= 131; D += 127) {
+                aoei_tensor wide[3], narrow[3];
+                pool(ctx, AOEI_F32, (aoe_pooling)pooling, D, wide);
+                pool(ctx, AOEI_BF16, (aoe_pooling)pooling, D, narrow);
+                for (size_t i = 0; i < 3; i++) {
+                    test_same_bits(wide[i], narrow[i]);
+                    test_tensor_free(wide[i]);
+                    test_tensor_free(narrow[i]);
+                }
+            }
+        aoe_context_destroy(ctx);
+    }
+}
+
 static void test_unit_length(void **state) {
     (void)state;
     aoe_context *ctx = test_context(AOEI_TIER_C, 2);
@@ -154,15 +192,15 @@ static void test_unit_length(void **state) {
     for (size_t r = 0; r < 5; r++) {
         double norm = 0;
         for (size_t c = 0; c < 33; c++)
-            norm += (double)original.data[r * t.ld + c] * (double)original.data[r * t.ld + c];
+            norm += (double)aoei_f32(original)[r * t.ld + c] * (double)aoei_f32(original)[r * t.ld + c];
         for (size_t c = 0; c < 33; c++) {
-            double want = (double)original.data[r * t.ld + c] / sqrt(norm);
+            double want = (double)aoei_f32(original)[r * t.ld + c] / sqrt(norm);
             if (r == 1)
                 want = 0;
             if (r == 2)
                 want = (double)(aoei_f32(original)[r * t.ld + c] * 1e-30f) / 1e-12;
             /* scaling by 1e30 rounds each element by up to half an ulp */
-            assert_true(fabs((double)t.data[r * t.ld + c] - want) <= 0x1p-22 * fabs(want));
+            assert_true(fabs((double)aoei_f32(t)[r * t.ld + c] - want) <= 0x1p-22 * fabs(want));
         }
         for (size_t c = 33; c < t.ld; c++)
             assert_true(isnan(aoei_f32(t)[r * t.ld + c]));
@@ -176,6 +214,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poolings),
         cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_unit_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,8 @@
  * that do not conspire. */
 #define TEST_GRAD_TOLERANCE 2e-6
 
-/* Rounding to bf16, relative to the value: 8 bits of significand. */
-#define TEST_BF16_ROUNDOFF 0x1p-9
+/* Rounding to bf16, relative to the value: half a unit of the last of 8 bits. */
+#define TEST_BF16_ROUNDOFF 0x1p-8
 
 /* A context of `tier` with `threads` threads, or NULL when this CPU does not have the tier. aoe_context_destroy. */
 aoe_context *test_context(aoei_tier tier, size_t threads);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * AdamW over flat tensors: a trace against double precision, ranges without weight decay,
- * the same bits for any number of threads; the sum of squares.
+ * AdamW over flat tensors: a trace against double precision, segments with and without weight decay,
+ * packed copies that follow the values, the same bits for any number of threads and any cut; gradients that are zero afterwards;
+ * the sum of squares.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +10,18 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "base/alloc.h"
+
+/* One step over tensors t = value, grad, m, v; plans the segments. The gradient is zero afterwards. */
+static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_adamw o, aoei_adamw_segment *segments, size_t n) {
+    o.segments = segments;
+    o.n_segments = n;
+    o.n_tasks = aoei_adamw_plan(segments, n);
+    aoei_adamw_step(ctx, t[0], t[1], t[2], t[3], &o);
+    for (size_t i = 0; i < t[1].cols; i++)
+        assert_true(aoei_f32(t[1])[i] == 0);
+}
+
 /* Minimises sum of c_i (w_i - target_i)^2 / 2 for ten steps in float32 and in double; losses agree to 1e-6. */
 static void trace(const aoe_context *ctx) {
     enum { P = 1000, STEPS = 10 };
@@ -16,23 +29,20 @@ static void trace(const aoe_context *ctx) {
     aoei_tensor m = test_tensor_poisoned(1, P, 0), v = test_tensor_poisoned(1, P, 0), g = test_tensor_poisoned(1, P, 0);
     aoei_tensor_zero(ctx, m);
     aoei_tensor_zero(ctx, v);
-    static const size_t no_decay[][2] = {{0, 10}, {500, 700}};
-    aoei_adamw o = {.lr = 0.01,
-                    .beta1 = 0.9,
-                    .beta2 = 0.999,
-                    .eps = 1e-8,
-                    .weight_decay = 0.1,
-                    .grad_scale = 0.5,
-                    .no_decay = no_decay[0],
-                    .n_no_decay = 2};
+    aoei_adamw_segment segments[] = {{.begin = 0, .end = 10},
+                                     {.begin = 10, .end = 500, .decay = 1},
+                                     {.begin = 500, .end = 700},
+                                     {.begin = 700, .end = P, .decay = 1}};
+    aoei_adamw o = {
+        .lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .grad_scale = 0.5};
     double wd[P], md[P] = {0}, vd[P] = {0};
     test_to_double(wd, w);
     for (o.step = 1; o.step <= STEPS; o.step++) {
         double loss = 0, want = 0;
         const double bias1 = 1 - pow(o.beta1, (double)o.step), bias2 = 1 - pow(o.beta2, (double)o.step);
         for (size_t i = 0; i < P; i++) {
-            const double curvature = fabs((double)c.data[i]), goal = (double)target.data[i];
-            const double d = (double)w.data[i] - goal, dd = wd[i] - goal;
+            const double curvature = fabs((double)aoei_f32(c)[i]), goal = (double)aoei_f32(target)[i];
+            const double d = (double)aoei_f32(w)[i] - goal, dd = wd[i] - goal;
             loss += curvature * d * d / 2;
             want += curvature * dd * dd / 2;
             aoei_f32(g)[i] = (float)(curvature * d);
@@ -44,7 +54,7 @@ static void trace(const aoe_context *ctx) {
             wd[i] -= o.lr * (md[i] / bias1) / (sqrt(vd[i] / bias2) + o.eps);
         }
         assert_true(fabs(loss - want) <= 1e-6 * want);
-        aoei_adamw_step(ctx, w, g, m, v, &o);
+        step(ctx, (const aoei_tensor[4]){w, g, m, v}, o, segments, 4);
     }
     test_close(w, wd, 1e-6);
     test_tensor_free(w);
@@ -60,86 +70,75 @@ static void test_trace(void **state) {
     test_each_tier(trace);
 }
 
-/* Which elements decay: with no gradient and no moments, a step multiplies by 1 - lr * decay or leaves alone. Ranges begin,
- * end and lie across the blocks that threads share. */
+/* Which elements decay: with no gradient and no moments, a step multiplies by 1 - lr * decay or leaves alone. Segments begin,
+ * end and lie across the blocks that threads share; some are empty. */
 static void test_ranges(void **state) {
     (void)state;
     enum { P = 50000 };
-    static const size_t ranges[][2] = {{0, 1}, {5, 5}, {100, 16384}, {16384, 16390}, {32000, 49152}, {49999, 50000}};
-    const size_t n = sizeof ranges / sizeof *ranges;
+    static const size_t bounds[] = {0, 0, 1, 5, 5, 100, 16384, 16390, 32000, 49152, 49999, 50000, 50000};
+    enum { SEGMENTS = sizeof bounds / sizeof *bounds - 1 };
     for (size_t threads = 1; threads <= 3; threads++)
-        for (size_t used = 0; used <= n; used++) {
+        for (unsigned pattern = 0; pattern < 4; pattern++) {
             aoe_context *ctx = test_context(AOEI_TIER_C, threads);
-            aoei_tensor w = test_tensor_poisoned(1, P, 0), zero[3];
-            for (size_t i = 0; i < 3; i++) {
-                zero[i] = test_tensor_poisoned(1, P, 0);
-                aoei_tensor_zero(ctx, zero[i]);
+            aoei_tensor t[4];
+            aoei_adamw_segment segments[SEGMENTS];
+            for (size_t i = 0; i < 4; i++) {
+                t[i] = test_tensor_poisoned(1, P, 0);
+                aoei_tensor_zero(ctx, t[i]);
             }
             for (size_t i = 0; i < P; i++)
-                aoei_f32(w)[i] = 1;
-            const aoei_adamw o = {.lr = 0.5,
-                                  .beta1 = 0.9,
-                                  .beta2 = 0.999,
-                                  .eps = 1e-8,
-                                  .weight_decay = 0.5,
-                                  .grad_scale = 1,
-                                  .step = 1,
-                                  .no_decay = ranges[0],
-                                  .n_no_decay = used};
-            aoei_adamw_step(ctx, w, zero[0], zero[1], zero[2], &o);
-            for (size_t i = 0; i < P; i++) {
-                int plain = 0;
-                for (size_t k = 0; k < used; k++)
-                    plain |= i >= ranges[k][0] && i < ranges[k][1];
-                assert_true(aoei_f32(w)[i] == (plain ? 1.0f : 0.75f));
-            }
-            test_tensor_free(w);
-            for (size_t i = 0; i < 3; i++)
-                test_tensor_free(zero[i]);
+                aoei_f32(t[0])[i] = 1;
+            for (size_t k = 0; k < SEGMENTS; k++)
+                segments[k] = (aoei_adamw_segment){
+                    .begin = bounds[k], .end = bounds[k + 1], .decay = pattern == 3 ? k % 3 == 0 : pattern == 2 ? k % 2 == 1 : pattern == 1};
+            const aoei_adamw o = {
+                .lr = 0.5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5, .grad_scale = 1, .step = 1};
+            step(ctx, t, o, segments, SEGMENTS);
+            for (size_t k = 0; k < SEGMENTS; k++)
+                for (size_t i = bounds[k]; i < bounds[k + 1]; i++)
+                    assert_true(aoei_f32(t[0])[i] == (segments[k].decay ? 0.75f : 1.0f));
+            for (size_t i = 0; i < 4; i++)
+                test_tensor_free(t[i]);
             aoe_context_destroy(ctx);
         }
 }
 
-/* One step over elements [from, to) with their own idea of what decays. */
-static void slice_step(const aoe_context *ctx, const aoei_tensor t[4], aoei_adamw o, size_t from, size_t to, int plain) {
-    const size_t all[2] = {0, to - from};
-    aoei_tensor s[4];
-    for (size_t i = 0; i < 4; i++)
-        s[i] = aoei_tensor_slice(t[i], from, 1, to - from);
-    o.no_decay = all;
-    o.n_no_decay = plain ? 1 : 0;
-    aoei_adamw_step(ctx, s[0], s[1], s[2], s[3], &o);
+/* t[4] = normal numbers, the second moment not negative. */
+static void fill(aoei_tensor t[4], size_t n) {
+    for (uint32_t i = 0; i < 4; i++)
+        t[i] = test_tensor(1, n, 0, 1, i + 1);
+    for (size_t i = 0; i < n; i++)
+        aoei_f32(t[3])[i] = fabsf(aoei_f32(t[3])[i]);
 }
 
-/* A range that begins in one block and ends in another is the same as three steps, one for each side and the inside. */
-static void range_across_blocks(const aoe_context *ctx) {
-    enum { P = 50001, FROM = 3, TO = 40000 };
-    static const size_t no_decay[2] = {FROM, TO};
-    const aoei_adamw o = {.lr = 0.1,
-                          .beta1 = 0.9,
-                          .beta2 = 0.999,
-                          .eps = 1e-8,
-                          .weight_decay = 0.5,
-                          .grad_scale = 1,
-                          .step = 3,
-                          .no_decay = no_decay,
-                          .n_no_decay = 1};
-    aoei_tensor whole[4], parts[4];
-    for (uint32_t i = 0; i < 4; i++) {
-        whole[i] = test_tensor(1, P, 0, 1, i);
-        parts[i] = test_tensor(1, P, 0, 1, i);
-    }
-    for (size_t i = 0; i < P; i++)
-        aoei_f32(whole[3])[i] = aoei_f32(parts[3])[i] = fabsf(aoei_f32(parts[3])[i]);
-    aoei_adamw_step(ctx, whole[0], whole[1], whole[2], whole[3], &o);
-    slice_step(ctx, parts, o, 0, FROM, 0);
-    slice_step(ctx, parts, o, FROM, TO, 1);
-    slice_step(ctx, parts, o, TO, P, 0);
+static void same_and_free(const aoei_tensor a[4], const aoei_tensor b[4]) {
     for (size_t i = 0; i < 4; i++) {
-        test_same_bits(whole[i], parts[i]);
-        test_tensor_free(whole[i]);
-        test_tensor_free(parts[i]);
+        test_same_bits(a[i], b[i]);
+        test_tensor_free(a[i]);
+        test_tensor_free(b[i]);
     }
+}
+
+/* Segments that begin in one block and end in another are the same as steps of their own. */
+static void range_across_blocks(const aoe_context *ctx) {
+    enum { P = 50001 };
+    static const size_t cuts[] = {0, 3, 40000, P};
+    const aoei_adamw o = {
+        .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5, .grad_scale = 1, .step = 3};
+    aoei_adamw_segment segments[3];
+    aoei_tensor whole[4], parts[4];
+    fill(whole, P);
+    fill(parts, P);
+    for (size_t k = 0; k < 3; k++) {
+        segments[k] = (aoei_adamw_segment){.begin = cuts[k], .end = cuts[k + 1], .decay = k != 1};
+        aoei_adamw_segment own = {.begin = 0, .end = cuts[k + 1] - cuts[k], .decay = k != 1};
+        aoei_tensor slice[4];
+        for (size_t i = 0; i < 4; i++)
+            slice[i] = aoei_tensor_slice(parts[i], cuts[k], 1, own.end);
+        step(ctx, slice, o, &own, 1);
+    }
+    step(ctx, whole, o, segments, 3);
+    same_and_free(whole, parts);
 }
 
 static void test_range_across_blocks(void **state) {
@@ -147,10 +146,81 @@ static void test_range_across_blocks(void **state) {
     test_each_tier(range_across_blocks);
 }
 
+/* Weights of several shapes (rows that fill panels and rows that do not), each in a segment with padding behind it. */
+typedef struct weights {
+    aoei_tensor view[5];
+    aoei_adamw_segment segments[6];
+    size_t count;
+} weights;
+
+static const size_t shapes[5][2] = {{1, 1}, {32, 7}, {33, 40}, {150, 37}, {64, 130}};
+
+static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype type, int packed) {
+    weights w;
+    memset(&w, 0, sizeof w);
+    for (size_t k = 0; k < 5; k++) {
+        const size_t n = shapes[k][0] * shapes[k][1], at = w.count;
+        w.count += (n + 15) / 16 * 16;
+        w.segments[k] = (aoei_adamw_segment){.begin = at, .end = w.count, .decay = k % 2 == 0};
+        if (!value.data)
+            continue;
+        w.view[k] = aoei_tensor_slice(value, at, shapes[k][0], shapes[k][1]);
+        if (packed) {
+            const size_t bytes = aoei_weight_packed_size(ctx, type, shapes[k][0], shapes[k][1]);
+            w.view[k].packed = aoei_aligned(bytes + 1);
+            assert_non_null(w.view[k].packed);
+            memset(w.view[k].packed, 0xff, bytes);
+            w.view[k].packed_type = type;
+        }
+    }
+    w.segments[5] = (aoei_adamw_segment){.begin = w.count, .end = w.count + 20000};
+    w.count += 20000;
+    return w;
+}
+
+/* Packed copies are those of the updated values, byte for byte; the values are those of a step without them. */
+static void repacked(const aoe_context *ctx, aoei_dtype type) {
+    const aoei_tensor none = {0};
+    const aoei_adamw o = {
+        .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5, .grad_scale = 0.7, .step = 2};
+    aoei_tensor t[4], plain[4];
+    const size_t n = weights_of(ctx, none, type, 0).count;
+    fill(t, n);
+    fill(plain, n);
+    weights w = weights_of(ctx, t[0], type, 1), p = weights_of(ctx, plain[0], type, 0);
+    for (size_t k = 0; k < 5; k++)
+        w.segments[k].weight = &w.view[k];
+    step(ctx, t, o, w.segments, 6);
+    step(ctx, plain, o, p.segments, 6);
+    for (size_t k = 0; k < 5; k++) {
+        const size_t bytes = aoei_weight_packed_size(ctx, type, shapes[k][0], shapes[k][1]);
+        unsigned char *fresh = aoei_aligned(bytes + 1);
+        assert_non_null(fresh);
+        memset(fresh, 0xff, bytes);
+        aoei_weight_pack(ctx, type, &p.view[k], fresh);
+        assert_memory_equal(fresh, w.view[k].packed, bytes);
+        aoei_aligned_free(fresh);
+        aoei_aligned_free(w.view[k].packed);
+    }
+    same_and_free(t, plain);
+}
+
+static void test_repacked(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+        for (size_t threads = 1; threads <= 3; threads += 2) {
+            aoe_context *ctx = test_context((aoei_tier)tier, threads);
+            repacked(ctx, AOEI_BF16);
+            repacked(ctx, AOEI_F32);
+            aoe_context_destroy(ctx);
+        }
+}
+
 static void test_threads(void **state) {
     (void)state;
     enum { P = 70001 };
-    static const size_t no_decay[][2] = {{3, 20000}};
+    aoei_adamw_segment segments[] = {
+        {.begin = 0, .end = 3, .decay = 1}, {.begin = 3, .end = 20000}, {.begin = 20000, .end = P, .decay = 1}};
     for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
         aoei_tensor first[3] = {{0}};
         double squares = 0;
@@ -162,16 +232,9 @@ static void test_threads(void **state) {
             aoei_tensor v = test_tensor(1, P, 0, 1, 4);
             for (size_t i = 0; i < P; i++)
                 aoei_f32(v)[i] = fabsf(aoei_f32(v)[i]);
-            const aoei_adamw o = {.lr = 1e-3,
-                                  .beta1 = 0.9,
-                                  .beta2 = 0.999,
-                                  .eps = 1e-8,
-                                  .weight_decay = 0.01,
-                                  .grad_scale = 0.3,
-                                  .step = 7,
-                                  .no_decay = no_decay[0],
-                                  .n_no_decay = 1};
-            aoei_adamw_step(ctx, w, g, m, v, &o);
+            const aoei_adamw o = {
+                .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .grad_scale = 0.3, .step = 7};
+            step(ctx, (const aoei_tensor[4]){w, g, m, v}, o, segments, 3);
             const double sum = aoei_sum_squares(ctx, w);
             if (threads == 1) {
                 first[0] = w;
@@ -222,7 +285,7 @@ static void test_sum_of_squares(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trace),   cmocka_unit_test(test_ranges),         cmocka_unit_test(test_range_across_blocks),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_sum_of_squares),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_repacked),       cmocka_unit_test(test_sum_of_squares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

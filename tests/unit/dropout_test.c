@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Dropout of token rows: masks belong to (key, site, text, token, column), so neither
- * threads nor batches nor tiers change them; off, it is an addition or a copy.
+ * threads nor batches nor tiers change them, nor the type; off, it is an addition or a copy.
  */
 #include <math.h>
 #include <string.h>
@@ -59,6 +59,57 @@ static void test_masks(void **state) {
     test_tensor_free(want);
     test_tensor_free(y);
     test_batch_free(b, 0);
+}
+
+/* In bf16 the same masks: the float32 result rounded once, exactly. x bf16, or float32 without a residual. */
+static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
+    aoei_batch b = test_batch(lengths, 5, 10);
+    const size_t n = b.n_tokens;
+    const aoei_tensor none = {0};
+    aoei_tensor x = test_tensor_typed(x_type, n, D, D + 4, 1, 1), wide = test_tensor_poisoned(n, D, 0);
+    aoei_tensor residual = test_tensor_typed(AOEI_BF16, n, D, D + 1, 1, 2), wide_residual = test_tensor_poisoned(n, D, 0);
+    aoei_tensor sum = test_tensor_poisoned(n, D, 0), want = test_poisoned_typed(AOEI_BF16, n, D, 0);
+    aoei_tensor y = test_poisoned_typed(AOEI_BF16, n, D, D + 2);
+    aoei_dropout drop = {.p = 0.1, .site = 7};
+    aoei_dropout_key(drop.key, 42, 3);
+    aoei_tensor_copy(ctx, wide, x);
+    aoei_tensor_copy(ctx, wide_residual, residual);
+    reference(sum, wide, summed ? wide_residual : none, &b, &drop);
+    aoei_tensor_copy(ctx, want, sum);
+    aoei_dropout_add(ctx, y, x, summed ? residual : none, &b, &drop);
+    test_same_bits(y, want);
+    if (x_type == AOEI_BF16) { /* in place */
+        if (summed) {
+            aoei_dropout_add(ctx, residual, x, residual, &b, &drop);
+            test_same_bits(residual, want);
+            aoei_tensor_copy(ctx, residual, wide_residual);
+        }
+        aoei_dropout_add(ctx, x, x, summed ? residual : none, &b, &drop);
+        test_same_bits(x, want);
+    }
+    const aoei_dropout off = {.p = 0};
+    if (!summed) { /* off: a copy, rounded where it has to be */
+        aoei_tensor_copy(ctx, x, wide);
+        aoei_tensor_copy(ctx, want, wide);
+        aoei_dropout_add(ctx, y, x, none, &b, &off);
+        test_same_bits(y, want);
+    }
+    const aoei_tensor all[] = {x, wide, residual, wide_residual, sum, want, y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        test_tensor_free(all[i]);
+    test_batch_free(b, 0);
+}
+
+static void test_bf16(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+        for (size_t threads = 1; threads <= 3; threads++) {
+            aoe_context *ctx = test_context((aoei_tier)tier, threads);
+            check_bf16(ctx, AOEI_BF16, 0);
+            check_bf16(ctx, AOEI_BF16, 1);
+            check_bf16(ctx, AOEI_F32, 0);
+            aoe_context_destroy(ctx);
+        }
 }
 
 /* A text alone has the mask it has in the batch. */
@@ -134,7 +185,7 @@ static void test_statistics(void **state) {
     aoei_dropout_add(ctx, y, x, none, &b, &drop);
     double sum = 0;
     for (size_t i = 0; i < 400 * D; i++)
-        sum += (double)y.data[i];
+        sum += (double)aoei_f32(y)[i];
     /* 120,000 draws: standard deviation of the mean 0.00096; five of them */
     assert_true(fabs(sum / (400 * D) - 1) < 0.005);
     test_tensor_free(x);
@@ -146,6 +197,7 @@ static void test_statistics(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_statistics),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The encoder's promises about bits: training and inference agree, with packed
+ * The encoder's promises about bits, in both types: training and inference agree, with packed
  * weights and without; neither neighbours nor threads change a text; gradients of two
- * half batches are those of the whole one. And its values, on shapes that are not
+ * half batches are those of the whole one; recomputation changes nothing. And its values, on shapes that are not
  * multiples of any block, against double precision.
  */
 #include <math.h>
@@ -16,41 +16,50 @@
 #include "model/encode.h"
 #include "model/encoder.h"
 
-/* Float32 against double, relative to the norm: that of the golden cases. */
-#define TOLERANCE 2e-6
+/* Against double, relative to the norm: those of the golden cases. */
+static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2};
 
-enum { TEXTS = 13 };
-static const size_t lengths[TEXTS] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33, 64, 70};
+/* The gradient in bf16 against float32, as a whole: that of the golden cases. */
+#define BF16_GRADIENT 5e-2
+
+/* The first 8 texts are 32 tokens, the first 12 are 96, the first 13 are 160. */
+enum { TEXTS = 14 };
+static const size_t lengths[TEXTS] = {1, 2, 3, 4, 5, 6, 7, 4, 9, 17, 33, 5, 64, 70};
 
 static const tiny_model shapes[] = {
     {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 80, .types = 2},
     {.hidden = 40, .layers = 1, .heads = 5, .intermediate = 72, .positions = 70, .types = 0},
-    {.hidden = 33, .layers = 3, .heads = 3, .intermediate = 50, .positions = 70, .types = 1},
+    {.hidden = 33, .layers = 3, .heads = 3, .intermediate = 50, .positions = 70, .types = 1, .tanh_gelu = 1},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Weights, their packed copies, a batch, and activations of both modes. */
+/* Weights, their packed copies, a batch, and activations of every mode. */
 typedef struct setup {
     aoe_context *ctx;
+    aoei_dtype type;
     aoei_encoder_config c;
     aoei_arena arena;
     aoei_params params;
     aoei_tensor *packed; /* [slots] the values, linear weights with packed copies */
-    float **copies;      /* [slots] */
-    aoei_encoder_state training, inference;
+    void **copies;       /* [slots] */
+    aoei_encoder_state training, recompute, inference;
     aoei_tensor dpooled; /* [TEXTS, D] */
     aoei_batch batch;
 } setup;
 
+static int layout_state(setup *s, aoei_encoder_state *state, aoei_arena *arena, int training, int recompute) {
+    const aoei_encoder_mode mode = {.type = s->type, .training = training, .recompute = recompute};
+    return aoei_encoder_layout(state, s->ctx, &s->c, arena, s->batch.n_tokens, TEXTS, s->batch.longest, mode, NULL);
+}
+
 static int layout(setup *s, aoei_arena *arena) {
-    aoe_error err;
-    int code = aoei_params_layout(&s->params, &s->c, arena, &err);
+    int code = aoei_params_layout(&s->params, s->ctx, &s->c, s->type, arena, NULL);
     s->dpooled = aoei_tensor_take(arena, TEXTS, s->c.hidden);
     if (!code)
-        code = aoei_encoder_layout(&s->training, s->ctx, &s->c, arena, s->batch.n_tokens, TEXTS, s->batch.longest, 1, &err);
+        code = layout_state(s, &s->training, arena, 1, 0);
     if (!code)
-        code = aoei_encoder_layout(&s->inference, s->ctx, &s->c, arena, s->batch.n_tokens, TEXTS, s->batch.longest, 0, &err);
-    return code;
+        code = layout_state(s, &s->recompute, arena, 1, 1);
+    return code ? code : layout_state(s, &s->inference, arena, 0, 0);
 }
 
 static void pack(setup *s) {
@@ -61,17 +70,18 @@ static void pack(setup *s) {
     for (size_t i = AOEI_W_LAYERS; i < s->params.n_slots; i++) {
         aoei_slot d;
         aoei_slot_describe(&s->c, i, &d);
-        if (d.vector)
+        if (!d.linear)
             continue;
-        s->copies[i] = aoei_aligned((aoei_weight_packed_size(s->ctx, d.rows, d.cols) + 1) * sizeof(float));
+        s->copies[i] = aoei_aligned(aoei_weight_packed_size(s->ctx, s->type, d.rows, d.cols) + 1);
         assert_non_null(s->copies[i]);
-        aoei_weight_pack(s->ctx, &s->packed[i], s->copies[i]);
+        aoei_weight_pack(s->ctx, s->type, &s->packed[i], s->copies[i]);
     }
 }
 
 /* The arena's memory is NaN at first: whatever is read must have been written. */
-static void setup_create(setup *s, aoei_tier tier, size_t threads, const tiny_model *shape) {
+static void setup_create(setup *s, aoei_dtype type, aoei_tier tier, size_t threads, const tiny_model *shape) {
     memset(s, 0, sizeof *s);
+    s->type = type;
     s->ctx = test_context(tier, threads);
     tiny_config(&s->c, shape);
     s->batch = test_batch(lengths, TEXTS, s->c.vocab);
@@ -104,20 +114,19 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Runs check with every tier, 1 to 3 threads, and every shape. */
+/* Runs check with both types, every tier, 1 to 3 threads, and every shape. */
 static void everywhere(void (*check)(setup *s, float **kept)) {
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
-        for (size_t k = 0; k < SHAPES; k++) {
-            float *kept[2] = {NULL, NULL}; /* what the first thread count gave */
-            for (size_t threads = 1; threads <= 3; threads++) {
-                setup s;
-                setup_create(&s, (aoei_tier)tier, threads, &shapes[k]);
-                check(&s, kept);
-                setup_destroy(&s);
-            }
-            free(kept[0]);
-            free(kept[1]);
+    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1) * SHAPES; k++) {
+        float *kept[2] = {NULL, NULL}; /* what the first thread count gave */
+        for (size_t threads = 1; threads <= 3; threads++) {
+            setup s;
+            setup_create(&s, k % 2 ? AOEI_BF16 : AOEI_F32, (aoei_tier)(k / 2 / SHAPES), threads, &shapes[k / 2 % SHAPES]);
+            check(&s, kept);
+            setup_destroy(&s);
         }
+        free(kept[0]);
+        free(kept[1]);
+    }
 }
 
 /* Equal to what fewer threads gave; takes host. */
@@ -135,8 +144,8 @@ static void check_values(const setup *s, const float *first, const float *last) 
     const size_t n = s->batch.n_tokens * s->c.hidden;
     bert_reference_create(&r, s->ctx, &s->c, s->params.values, &s->batch, NULL);
     bert_reference_forward(&r);
-    test_close(aoei_tensor_wrap(first, s->batch.n_tokens, s->c.hidden), r.first, TOLERANCE);
-    test_close(aoei_tensor_wrap(last, s->batch.n_tokens, s->c.hidden), r.last, TOLERANCE);
+    test_close(aoei_tensor_wrap(first, s->batch.n_tokens, s->c.hidden), r.first, tolerance[s->type]);
+    test_close(aoei_tensor_wrap(last, s->batch.n_tokens, s->c.hidden), r.last, tolerance[s->type]);
     assert_true(n > 0);
     bert_reference_destroy(&r);
 }
@@ -147,7 +156,7 @@ static void forward(setup *s, float **kept) {
     float *first = copy_of(s, aoei_encoder_hidden(&s->training, &s->c, 0, N));
     float *end = copy_of(s, aoei_encoder_hidden(&s->training, &s->c, s->c.layers, N));
     assert_memory_equal(train, end, bytes);
-    for (int packed = 0; packed < 2; packed++) {
+    for (int packed = s->type == AOEI_BF16; packed < 2; packed++) { /* in bf16 inference wants packed weights */
         const aoei_tensor *w = packed ? s->packed : s->params.values;
         float *infer = copy_of(s, aoei_encoder_forward(s->ctx, &s->c, w, &s->batch, &s->inference, NULL));
         float *infer_first = copy_of(s, aoei_encoder_hidden(&s->inference, &s->c, 0, N));
@@ -206,33 +215,36 @@ static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
 }
 
 /* Adds the gradient of texts [first, end) for the fixed pooled gradient. */
-static void add_gradient(setup *s, aoe_pooling pooling, size_t first, size_t end, const aoei_encoder_dropout *drop) {
+static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
+                         const aoei_encoder_dropout *drop) {
     const aoei_batch b = part(&s->batch, first, end);
-    const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->c, s->params.values, &b, &s->training, drop);
-    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(&s->training, b.n_tokens),
-                       aoei_encoder_grad_last(&s->training, b.n_tokens), pooling,
+    const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->c, s->params.values, &b, state, drop);
+    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(state, b.n_tokens), aoei_encoder_grad_last(state, b.n_tokens), pooling,
                        aoei_tensor_rows(s->dpooled, first, end - first), last, &b);
-    aoei_encoder_backward(s->ctx, &s->c, s->params.values, s->params.grads, &b, &s->training, drop,
+    aoei_encoder_backward(s->ctx, &s->c, s->params.values, s->params.grads, &b, state, drop,
                           pooling == AOE_POOLING_FIRST_LAST_AVG);
     free((void *)(uintptr_t)b.offsets);
 }
 
+/* Accumulation continues the chains, in bf16 where parts end at multiples of 32 tokens. */
 static void halves(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_LAST_MAX, AOE_POOLING_FIRST_LAST_AVG};
+    static const size_t cuts[2][2][4] = {[AOEI_F32] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}},
+                                         [AOEI_BF16] = {{0, 8, TEXTS, TEXTS}, {0, 12, 13, TEXTS}}};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     for (int k = 0; k < 2; k++) {
         const aoei_encoder_dropout *d = k ? &drop : NULL;
         aoei_tensor_zero(s->ctx, s->params.grad);
-        add_gradient(s, poolings[k], 0, TEXTS, d);
+        add_gradient(s, &s->training, poolings[k], 0, TEXTS, d);
         float *whole = copy_of(s, s->params.grad);
         for (size_t i = 0; i < s->params.count; i++)
             assert_true(isfinite(whole[i]));
-        static const size_t cuts[][4] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}};
         for (int c = 0; c < 2; c++) {
+            const size_t *cut = cuts[s->type][c];
             aoei_tensor_zero(s->ctx, s->params.grad);
             for (int i = 0; i < 3; i++)
-                if (cuts[c][i] < cuts[c][i + 1])
-                    add_gradient(s, poolings[k], cuts[c][i], cuts[c][i + 1], d);
+                if (cut[i] < cut[i + 1])
+                    add_gradient(s, &s->training, poolings[k], cut[i], cut[i + 1], d);
             float *sum = copy_of(s, s->params.grad);
             assert_memory_equal(whole, sum, s->params.count * sizeof *sum);
             free(sum);
@@ -246,46 +258,122 @@ static void test_halves(void **state) {
     everywhere(halves);
 }
 
+/* Recomputation: the same outputs and gradients, also of a batch that is smaller than the layout and of a second one on the
+ * same memory. */
+static void recompute(setup *s, float **kept) {
+    static const size_t ends[3] = {TEXTS, 11, TEXTS};
+    const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
+    (void)kept;
+    assert_true(s->recompute.kept_bytes < s->training.kept_bytes || s->c.layers == 1);
+    for (int k = 0; k < 3; k++) {
+        const aoei_encoder_dropout *d = k == 1 ? NULL : &drop;
+        const size_t n = s->batch.offsets[ends[k]];
+        float *grads[2], *hidden[2];
+        for (int again = 0; again < 2; again++) {
+            aoei_encoder_state *state = again ? &s->recompute : &s->training;
+            aoei_tensor_zero(s->ctx, s->params.grad);
+            add_gradient(s, state, AOE_POOLING_FIRST_LAST_AVG, 0, ends[k], d);
+            grads[again] = copy_of(s, s->params.grad);
+            hidden[again] = malloc((s->c.layers + 1) * n * s->c.hidden * sizeof(float));
+            assert_non_null(hidden[again]);
+            for (size_t l = 0; l <= s->c.layers; l++)
+                aoei_tensor_read(s->ctx, hidden[again] + l * n * s->c.hidden, aoei_encoder_hidden(state, &s->c, l, n));
+        }
+        assert_memory_equal(grads[0], grads[1], s->params.count * sizeof(float));
+        assert_memory_equal(hidden[0], hidden[1], (s->c.layers + 1) * n * s->c.hidden * sizeof(float));
+        for (int again = 0; again < 2; again++) {
+            free(grads[again]);
+            free(hidden[again]);
+        }
+    }
+}
+
+static void test_recompute(void **state) {
+    (void)state;
+    everywhere(recompute);
+}
+
+/* bf16 gradients are those of float32, up to the roundings of both passes. */
+static void test_bf16_gradient(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+        for (size_t k = 0; k < SHAPES; k++) {
+            const aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1, .key = {5, 6}};
+            float *grads[2];
+            size_t n = 0;
+            for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
+                setup s;
+                setup_create(&s, (aoei_dtype)type, (aoei_tier)tier, 2, &shapes[k]);
+                aoei_tensor_zero(s.ctx, s.params.grad);
+                add_gradient(&s, &s.training, AOE_POOLING_CLS_LAST_AVG, 0, TEXTS, &drop);
+                grads[type] = copy_of(&s, s.params.grad);
+                n = s.params.count;
+                setup_destroy(&s);
+            }
+            double difference = 0, norm = 0;
+            for (size_t i = 0; i < n; i++) {
+                difference += pow((double)grads[1][i] - (double)grads[0][i], 2);
+                norm += pow((double)grads[0][i], 2);
+            }
+            if (!(sqrt(difference) <= BF16_GRADIENT * sqrt(norm)))
+                fail_msg("tier %d, shape %zu: relative difference %g", tier, k, sqrt(difference / norm));
+            free(grads[0]);
+            free(grads[1]);
+        }
+}
+
 /* Dropout with probability 0 is no dropout. */
 static void test_no_dropout(void **state) {
     (void)state;
-    setup s;
-    setup_create(&s, aoei_cpu_detect(), 1, &shapes[0]);
     const aoei_encoder_dropout off = {.hidden = 0, .attention = 0, .key = {1, 2}};
-    float *a = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, NULL));
-    float *b = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, &off));
-    assert_memory_equal(a, b, s.batch.n_tokens * s.c.hidden * sizeof *a);
-    free(a);
-    free(b);
-    setup_destroy(&s);
+    for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
+        setup s;
+        setup_create(&s, (aoei_dtype)type, aoei_cpu_detect(), 1, &shapes[0]);
+        float *a = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, NULL));
+        float *b = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, &off));
+        assert_memory_equal(a, b, s.batch.n_tokens * s.c.hidden * sizeof *a);
+        free(a);
+        free(b);
+        setup_destroy(&s);
+    }
 }
 
 /* The plan is pure and grows with every bound; one that does not fit is an error, not a wrapped size. */
 static void test_plan(void **state) {
     (void)state;
+    static const aoei_encoder_mode modes[] = {{.type = AOEI_BF16},
+                                              {.type = AOEI_F32},
+                                              {.type = AOEI_BF16, .training = 1, .recompute = 1},
+                                              {.type = AOEI_F32, .training = 1, .recompute = 1},
+                                              {.type = AOEI_F32, .training = 1}};
     aoe_context *ctx = tiny_context(2);
     aoei_encoder_config c;
     aoei_encoder_state s;
     aoei_arena a;
-    size_t last = 0;
     tiny_config(&c, &shapes[0]);
-    for (size_t n = 1; n <= 1000; n *= 10)
-        for (int training = 0; training < 2; training++) {
+    size_t before[sizeof modes / sizeof *modes] = {0};
+    for (size_t n = 1; n <= 1000; n *= 10) {
+        size_t last = 0;
+        for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* each takes more than the one before */
             aoei_arena_measure(&a);
-            assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, n, n, 80, training, NULL), 0);
-            assert_true(a.used > last);
-            last = a.used;
+            assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, n, n, 80, modes[k], NULL), 0);
+            assert_true(a.used > before[k] && (n < 100 || a.used > last));
+            assert_true(s.kept_bytes > 0 && s.kept_bytes < a.used);
+            before[k] = last = a.used;
         }
+    }
     aoe_error err = {0};
     aoei_arena_measure(&a);
-    assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, SIZE_MAX / 8, 1, 80, 1, &err), AOE_ENOMEM);
+    const aoei_encoder_mode training = {.training = 1};
+    assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, SIZE_MAX / 8, 1, 80, training, &err), AOE_ENOMEM);
     assert_non_null(strstr(err.message, "--batch-tokens"));
     aoe_context_destroy(ctx);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_forward), cmocka_unit_test(test_alone),
-                                       cmocka_unit_test(test_halves), cmocka_unit_test(test_no_dropout),
+                                       cmocka_unit_test(test_halves), cmocka_unit_test(test_recompute),
+                                       cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_no_dropout),
                                        cmocka_unit_test(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

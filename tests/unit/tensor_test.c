@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tensors: the arena they come from, views, filling and reading through strides,
- * finiteness, packed weights; and making and closing contexts.
+ * finiteness, packed weights, both types; and making and closing contexts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -96,24 +96,113 @@ static void test_transfers(void **state) {
     aoe_context_destroy(ctx);
 }
 
+/* bf16 tensors: what goes in and out is float32, rounded once and widened; copies convert in both directions. */
+static void check_bf16_transfers(const aoe_context *ctx, size_t rows, size_t cols, size_t left, size_t right) {
+    const size_t wide = left + cols + right, n = rows * cols;
+    aoei_tensor all = test_poisoned_typed(AOEI_BF16, rows, wide, 0), t = aoei_tensor_cols(all, left, cols);
+    aoei_tensor narrow = test_poisoned_typed(AOEI_BF16, rows, cols, cols + 1), floats = test_tensor_poisoned(rows, cols, 0);
+    float *host = malloc(n * sizeof *host), *back = malloc(n * sizeof *back);
+    assert_true(host && back && t.type == AOEI_BF16);
+    test_fill_normal(host, n, 1, 1);
+    aoei_tensor_write(ctx, t, host);
+    aoei_tensor_read(ctx, back, t);
+    for (size_t i = 0; i < n; i++)
+        assert_true(back[i] == aoei_bf16_to_f32(aoei_bf16_from_f32(host[i])));
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < wide; c++)
+            assert_int_equal(isnan(test_at(all, r, c)) != 0, c < left || c >= left + cols);
+    aoei_tensor_copy(ctx, floats, t);
+    assert_memory_equal(floats.data, back, n * sizeof *back);
+    aoei_tensor_copy(ctx, narrow, floats);
+    test_same_bits(narrow, aoei_tensor_cols(narrow, 0, cols));
+    aoei_tensor_read(ctx, host, narrow);
+    assert_memory_equal(host, back, n * sizeof *back);
+    aoei_tensor_zero(ctx, t);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < wide; c++)
+            assert_true(c < left || c >= left + cols ? isnan(test_at(all, r, c)) : test_at(all, r, c) == 0);
+    free(host);
+    free(back);
+    test_tensor_free(all);
+    test_tensor_free(narrow);
+    test_tensor_free(floats);
+}
+
+static void bf16_transfers(const aoe_context *ctx) {
+    static const size_t shapes[][4] = {{1, 1, 0, 0}, {5, 3, 2, 1}, {400, 401, 0, 0}, {40, 401, 3, 0}, {3, 140000, 0, 7}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        check_bf16_transfers(ctx, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3]);
+}
+
+static void test_bf16_transfers(void **state) {
+    (void)state;
+    test_each_tier(bf16_transfers);
+}
+
+/* Views of a bf16 tensor count its elements; half the bytes are taken. */
+static void test_bf16_views(void **state) {
+    (void)state;
+    aoei_arena a;
+    aoei_arena_measure(&a);
+    aoei_tensor t = aoei_tensor_take_typed(&a, AOEI_BF16, 64, 33);
+    assert_null(t.data);
+    assert_true(a.used == 64 * 33 * 2 && t.type == AOEI_BF16 && t.ld == 33);
+    assert_null(aoei_tensor_rows(t, 1, 2).data);
+    aoei_arena_destroy(&a);
+    t = test_tensor_typed(AOEI_BF16, 6, 8, 0, 1, 1);
+    aoei_bf16 *x = aoei_b16(t);
+    aoei_tensor v = aoei_tensor_cols(aoei_tensor_rows(t, 2, 3), 5, 3);
+    assert_true(aoei_b16(v) == x + 2 * 8 + 5 && v.rows == 3 && v.cols == 3 && v.ld == 8 && v.type == AOEI_BF16);
+    v = aoei_tensor_slice(t, 9, 13, 3);
+    assert_true(aoei_b16(v) == x + 9 && v.rows == 13 && v.cols == 3 && v.ld == 3 && v.type == AOEI_BF16);
+    test_tensor_free(t);
+}
+
 /* Packing on three threads makes what one call of the kernel makes. */
+static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
+    enum { OUT = 150, IN = 37 };
+    const aoei_kernels *k = &ctx->kernels;
+    aoei_tensor w = test_tensor(OUT, IN, 0, 1, 1);
+    const size_t n = aoei_weight_packed_size(ctx, type, OUT, IN);
+    const size_t bytes = type == AOEI_BF16 ? k->gemm_bf16_packed_size(IN, OUT) : k->gemm_f32_packed_size(IN, OUT);
+    assert_true(n % 64 == 0 && n >= bytes && n - bytes < 64);
+    unsigned char *got = aoei_aligned(n), *want = aoei_aligned(n);
+    assert_true(got && want);
+    memset(got, 0xff, n);
+    memset(want, 0xff, n);
+    (type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(want, w.data, AOEI_F32, 1, IN, IN, 0, OUT);
+    aoei_weight_pack(ctx, type, &w, got);
+    assert_ptr_equal(w.packed, got);
+    assert_int_equal(w.packed_type, type);
+    assert_memory_equal(got, want, n);
+    for (size_t i = 0; i + 1 < bytes; i += 2) /* no NaN of the fill is left, in either type's reading */
+        assert_false(got[i] == 0xff && got[i + 1] == 0xff);
+    test_tensor_free(w);
+    aoei_aligned_free(got);
+    aoei_aligned_free(want);
+}
+
 static void test_weight_pack(void **state) {
     (void)state;
-    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512 && tier <= aoei_cpu_detect(); tier++) {
-        aoe_context *ctx = test_context(tier, 3);
-        enum { OUT = 150, IN = 37 };
-        aoei_tensor w = test_tensor(OUT, IN, 0, 1, 1);
-        const size_t n = aoei_weight_packed_size(ctx, OUT, IN);
-        assert_int_equal(n, ctx->kernels.gemm_f32_packed_size(IN, OUT));
-        aoei_tensor got = test_tensor_poisoned(1, n, 0), want = test_tensor_poisoned(1, n, 0);
-        ctx->kernels.gemm_f32_pack(want.data, w.data, 1, IN, IN, 0, OUT);
-        aoei_weight_pack(ctx, &w, got.data);
-        assert_ptr_equal(w.packed, got.data);
-        assert_int_equal(aoei_tensor_finite(ctx, got), 1);
-        test_same_bits(got, want);
-        test_tensor_free(w);
-        test_tensor_free(got);
-        test_tensor_free(want);
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        aoe_context *ctx = test_context((aoei_tier)tier, 3);
+        check_weight_pack(ctx, AOEI_F32);
+        check_weight_pack(ctx, AOEI_BF16);
+        aoe_context_destroy(ctx);
+    }
+}
+
+/* AUTO is bf16 where the tier multiplies it natively; what is asked for is what is got in every tier. */
+static void test_type(void **state) {
+    (void)state;
+    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+        aoe_context *ctx = test_context((aoei_tier)tier, 1);
+        assert_int_equal(aoei_context_type(ctx, AOE_DTYPE_F32), AOEI_F32);
+        assert_int_equal(aoei_context_type(ctx, AOE_DTYPE_BF16), AOEI_BF16);
+        assert_int_equal(aoei_context_type(ctx, AOE_DTYPE_AUTO),
+                         strcmp(aoe_context_tier(ctx), "avx512bf16") == 0 || strcmp(aoe_context_tier(ctx), "amx") == 0
+                             ? AOEI_BF16
+                             : AOEI_F32);
         aoe_context_destroy(ctx);
     }
 }
@@ -163,7 +252,9 @@ static void test_context_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_take),           cmocka_unit_test(test_views),
-                                       cmocka_unit_test(test_transfers),      cmocka_unit_test(test_weight_pack),
+                                       cmocka_unit_test(test_transfers),      cmocka_unit_test(test_bf16_transfers),
+                                       cmocka_unit_test(test_bf16_views),     cmocka_unit_test(test_weight_pack),
+                                       cmocka_unit_test(test_type),
                                        cmocka_unit_test(test_context_memory), cmocka_unit_test(test_context_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
