@@ -3,14 +3,16 @@
  * windows of lines, so memory does not grow with the input.
  */
 #include "common.h"
+#include "float_text.h"
 #include "text_input.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 1024 };    /* texts read, embedded and written together */
-enum { NPY_HEADER = 128 }; /* bytes, the count padded to its longest */
+enum { WINDOW = 4096 };          /* texts read, embedded and written together: sorted by length they make many full batches */
+enum { WINDOW_BYTES = 4 << 20 }; /* of their text, after which fewer are taken: lines may be long */
+enum { NPY_HEADER = 128 };       /* bytes, the count padded to its longest */
 
 typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV } format;
 
@@ -31,6 +33,7 @@ typedef struct job {
     FILE *to;            /* vectors go here: out.file or spool */
     float *vectors;      /* [WINDOW, model dims] */
     aoe_text_info *info; /* [WINDOW] */
+    char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] a vector as text */
     size_t model_dims, dims;
     int normalize;
     format format;
@@ -100,6 +103,16 @@ static void write_floats(FILE *f, const float *v, size_t n) {
     }
 }
 
+/* The components as text, a separator between them. */
+static void write_text(job *j, const float *v, char separator) {
+    char *to = j->line;
+    for (size_t k = 0; k < j->dims; k++) {
+        to += cli_format_float(to, v[k]);
+        *to++ = separator;
+    }
+    fwrite(j->line, 1, (size_t)(to - 1 - j->line), j->to);
+}
+
 static int write_jsonl(job *j, size_t i, const float *v) {
     json_t *text = cli_json_text(j->window.text[i].data, j->window.text[i].len);
     fputs("{\"text\":", j->to);
@@ -108,8 +121,7 @@ static int write_jsonl(job *j, size_t i, const float *v) {
     if (failed)
         return cli_fail("out of memory for a line of JSON; free some memory");
     fputs(",\"embedding\":[", j->to);
-    for (size_t k = 0; k < j->dims; k++)
-        fprintf(j->to, k ? ",%.9g" : "%.9g", (double)v[k]);
+    write_text(j, v, ',');
     fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s}\n", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
     return 0;
 }
@@ -136,8 +148,7 @@ static int write_window(job *j) {
         } else if (j->format == FORMAT_NPY) {
             write_floats(j->to, v, j->dims);
         } else {
-            for (size_t k = 0; k < j->dims; k++)
-                fprintf(j->to, k ? "\t%.9g" : "%.9g", (double)v[k]);
+            write_text(j, v, '\t');
             putc('\n', j->to);
         }
         j->truncated += j->info[i].truncated;
@@ -237,9 +248,10 @@ static int run_job(job *j, const options *o, const cli_args *args) {
                         info.dims);
     if (begin_output(j, o->output))
         return 1;
-    cli_window_create(&j->window, WINDOW);
+    cli_window_create(&j->window, WINDOW, WINDOW_BYTES);
     j->vectors = cli_realloc(NULL, WINDOW * j->model_dims * sizeof *j->vectors);
     j->info = cli_realloc(NULL, WINDOW * sizeof *j->info);
+    j->line = cli_realloc(NULL, j->dims * (CLI_FLOAT_MAX + 1));
     if (embed_all(j) || (j->format == FORMAT_NPY && finish_npy(j)) || cli_file_commit(&j->out))
         return 1;
     report_counts(j);
@@ -281,6 +293,7 @@ int cli_embed(int argc, char **argv) {
             fclose(j.spool);
         free(j.vectors);
         free(j.info);
+        free(j.line);
     }
     cli_args_free(&args);
     return code;

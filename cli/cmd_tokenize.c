@@ -21,6 +21,8 @@ typedef struct job {
     cli_lines lines;
     aoe_ids ids;
     const options *o;
+    char *line; /* [line_room], owned: being printed */
+    size_t line_room;
     size_t texts, empty;
 } job;
 
@@ -69,6 +71,31 @@ static json_t *ids_json(const job *j) {
     return ids;
 }
 
+/* The ids as cli_print_json would print ids_json: making JSON values would take longer than tokenizing. */
+static void print_ids(job *j) {
+    const size_t most = sizeof "-2147483648,";
+    if (j->ids.n >= j->line_room / most) {
+        j->line_room = 2 * (j->ids.n + 1) * most;
+        j->line = cli_realloc(j->line, j->line_room);
+    }
+    char *to = j->line;
+    for (size_t i = 0; i < j->ids.n; i++) {
+        char digits[16];
+        size_t n = 0;
+        uint32_t id = (uint32_t)j->ids.id[i]; /* not negative */
+        do
+            digits[n++] = (char)('0' + id % 10);
+        while ((id /= 10) != 0);
+        *to++ = i ? ',' : '[';
+        while (n)
+            *to++ = digits[--n];
+    }
+    *to++ = ']';
+    *to++ = '\n';
+    fwrite(j->line, 1, (size_t)(to - j->line), stdout);
+    cli_flush_stdout();
+}
+
 static json_t *tokens_json(const job *j) {
     json_t *tokens = json_array();
     for (size_t i = 0; i < j->ids.n; i++) {
@@ -91,7 +118,10 @@ static int print_text(job *j, aoe_text text) {
     j->texts++;
     j->empty += text.len == 0;
     if (!j->o->general.json) {
-        cli_print_json(j->o->tokens ? tokens_json(j) : ids_json(j));
+        if (j->o->tokens)
+            cli_print_json(tokens_json(j));
+        else
+            print_ids(j);
         return 0;
     }
     json_t *o = json_pack("{s:o,s:b}", "ids", ids_json(j), "truncated", j->ids.truncated);
@@ -163,6 +193,7 @@ int cli_tokenize(int argc, char **argv) {
         code = run_tokenize(&j, &args);
         cli_lines_close(&j.lines);
         aoe_ids_free(&j.ids);
+        free(j.line);
         aoe_tokenizer_close(j.tokenizer);
     }
     cli_args_free(&args);

@@ -95,8 +95,12 @@ static void fill_standard_descriptors(void) {
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is reported like any other lost output */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe ends the work in good order first */
     int code = run(argc, argv);
     int lost = cli_check_stdout();
+    if (cli_stdout_closed()) { /* and the program as it ends any other */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
     return code ? code : lost;
 }

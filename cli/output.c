@@ -87,10 +87,14 @@ void cli_flush_stdout(void) {
 int cli_check_stdout(void) {
     static int reported;
     cli_flush_stdout();
-    if (stdout_error && !reported)
+    if (stdout_error && stdout_error != EPIPE && !reported)
         cli_fail("cannot write to standard output: %s; what was written is incomplete", strerror(stdout_error));
     reported = stdout_error != 0;
     return reported;
+}
+
+int cli_stdout_closed(void) {
+    return stdout_error == EPIPE;
 }
 
 void cli_print_json(json_t *value) {

@@ -149,9 +149,10 @@ void cli_lines_close(cli_lines *l) {
     memset(l, 0, sizeof *l);
 }
 
-void cli_window_create(cli_window *w, size_t capacity) {
+void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes) {
     memset(w, 0, sizeof *w);
     w->capacity = capacity;
+    w->max_bytes = max_bytes;
     w->offset = cli_realloc(NULL, (capacity + 1) * sizeof *w->offset);
     w->text = cli_realloc(NULL, capacity * sizeof *w->text);
     w->name = cli_realloc(NULL, capacity * sizeof *w->name);
@@ -162,7 +163,7 @@ int cli_window_read(cli_window *w, cli_lines *l) {
     aoe_text line;
     int more = 1;
     w->n = w->used = w->empty = 0;
-    while (w->n < w->capacity && (more = cli_lines_next(l, &line)) > 0) {
+    while (w->n < w->capacity && w->used < w->max_bytes && (more = cli_lines_next(l, &line)) > 0) {
         if (w->room - w->used < line.len || !w->bytes) {
             w->room = 2 * (w->used + line.len) + 4096;
             w->bytes = cli_realloc(w->bytes, w->room);

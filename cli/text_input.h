@@ -39,11 +39,13 @@ typedef struct cli_window {
     const char **name; /* [n] owned array: file */
     size_t *number;    /* [n] owned: line in it */
     size_t n, capacity;
+    size_t max_bytes;
     size_t empty; /* texts of no bytes among them */
 } cli_window;
 
-void cli_window_create(cli_window *w, size_t capacity);
-/* Reads up to `capacity` lines; 1: there are some; 0: the end; -1 after reporting an error. */
+void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes);
+/* Reads up to `capacity` lines, fewer once they are max_bytes or more together (one line may be longer); 1: there are some; 0:
+ * the end; -1 after reporting an error. */
 int cli_window_read(cli_window *w, cli_lines *l);
 void cli_window_destroy(cli_window *w); /* accepts a zeroed one */
 

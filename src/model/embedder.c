@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The inference session: tokenizes a list of texts, batches them by length under
  * a token budget, runs the encoder, pools, and puts the vectors back in order.
- * One arena, laid out at creation for the largest batch; aoe_embed allocates only
- * the token lists. It does not train and does not read files.
+ * One arena, made at creation for the largest batch and laid out for each batch
+ * as tight as it can be; aoe_embed allocates only the token lists. It does not
+ * train and does not read files.
  */
 #include "base/alloc.h"
 #include "base/error.h"
@@ -18,8 +19,8 @@ struct aoe_embedder {
     size_t batch_tokens; /* tokens of a batch; a longer text is a batch of its own */
     size_t failed;       /* text of the last failure, or (size_t)-1 */
     aoei_arena arena;
-    aoei_encoder_state state; /* in the arena */
-    aoei_tensor pooled;       /* [batch_tokens, D], in the arena */
+    aoei_encoder_state state; /* in the arena, of the batch in flight */
+    aoei_tensor pooled;       /* [texts, D], likewise */
     aoei_batch_buffer buffer; /* host arrays of the batch in flight */
 };
 
@@ -28,13 +29,14 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     o->batch_tokens = 4096;
 }
 
-static int layout(aoe_embedder *e, aoei_arena *arena, aoe_error *err) {
+/* For a batch of n tokens in n_texts texts of at most `longest` tokens. Room grows with each of them. A small batch stays
+ * in few pages and in the caches. */
+static int layout(aoe_embedder *e, aoei_arena *arena, size_t n, size_t n_texts, size_t longest, aoe_error *err) {
     const aoe_model *m = e->model;
-    const size_t longest = m->settings.max_length;
-    const size_t tokens = e->batch_tokens > longest ? e->batch_tokens : longest;
-    e->pooled = aoei_tensor_take(arena, tokens, m->config.hidden);
+    aoei_arena_reset(arena, 0);
+    e->pooled = aoei_tensor_take(arena, n_texts, m->config.hidden);
     const aoei_encoder_mode mode = {.type = m->type};
-    return aoei_encoder_layout(&e->state, m->ctx, &m->config, arena, tokens, tokens, longest, mode, err);
+    return aoei_encoder_layout(&e->state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
 int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_options *options, aoe_error *err) {
@@ -51,15 +53,14 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
     e->model = m;
     e->batch_tokens = o.batch_tokens;
     e->failed = (size_t)-1;
+    const size_t longest = m->settings.max_length, most = o.batch_tokens > longest ? o.batch_tokens : longest;
     aoei_arena plan;
     aoei_arena_measure(&plan);
-    int code = layout(e, &plan, err);
+    int code = layout(e, &plan, most, most, longest, err);
     if (!code)
         code = aoei_arena_create(&e->arena, plan.used, err);
     if (!code)
-        code = layout(e, &e->arena, err);
-    if (!code)
-        code = aoei_batch_buffer_create(&e->buffer, e->state.n_tokens, e->state.n_tokens, err);
+        code = aoei_batch_buffer_create(&e->buffer, most, most, err);
     if (code) {
         aoe_embedder_destroy(e);
         return code;
@@ -101,8 +102,11 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
     const size_t D = m->config.hidden;
+    const int code = layout(e, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
+    if (code)
+        return code;
     const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
-    const aoei_tensor pooled = aoei_tensor_rows(e->pooled, 0, b->n_texts);
+    const aoei_tensor pooled = e->pooled;
     aoei_pool_forward(m->ctx, pooled, m->settings.pooling, aoei_encoder_hidden(&e->state, &m->config, 0, b->n_tokens), last, b);
     if (m->settings.normalize)
         aoei_l2_normalize(m->ctx, pooled);

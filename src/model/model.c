@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "model/settings.h"
+#include "model/weights_check.h"
 #include "nn/context.h"
 #include "text/tokenizer.h"
 
@@ -172,6 +173,44 @@ static int fail_not_finite(const aoei_safetensors *f, const aoei_st_tensor *t, a
                      aoei_safetensors_path(f, t), t->name, isnan(v) ? "NaN" : "infinity", i);
 }
 
+static int load_tokenizer(aoe_model *m, aoe_error *err) {
+    int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->dir, err);
+    if (rc || !m->tokenizer)
+        return rc;
+    size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
+    if (n > m->config.vocab)
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the tokenizer has ids up to %zu, the model embeds %zu (vocab_size of config.json): they do not belong together",
+            m->dir, n - 1, m->config.vocab);
+    return 0;
+}
+
+typedef struct tokenizer_job {
+    aoe_model *model;
+    int rc;
+    aoe_error error;
+} tokenizer_job;
+
+static void tokenizer_task(void *arg, size_t task, size_t worker) {
+    (void)task, (void)worker;
+    tokenizer_job *j = arg;
+    j->rc = load_tokenizer(j->model, &j->error);
+}
+
+/* Whether the weights are finite, and the tokenizer: the slow parts of opening a model, one beside the other. */
+static int check_values(aoe_model *m, const aoei_st_tensor **found, size_t n, aoe_error *err) {
+    tokenizer_job j = {.model = m};
+    size_t bad;
+    int rc = aoei_weights_check(&bad, m->ctx->pool, found, n, tokenizer_task, &j, err);
+    if (!rc && bad < n)
+        rc = fail_not_finite(m->file, found[bad], err);
+    if (!rc && j.rc)
+        rc = aoei_fail(err, j.rc, "%s", j.error.message);
+    return rc;
+}
+
+/* The weights, and the tokenizer beside their check. */
 static int load_weights(aoe_model *m, aoe_error *err) {
     size_t n = aoei_slot_count(&m->config);
     const aoei_st_tensor **found = aoei_calloc(n, sizeof *found);
@@ -189,9 +228,8 @@ static int load_weights(aoe_model *m, aoe_error *err) {
     }
     if (!rc)
         rc = place_weights(m, found, err);
-    for (size_t i = 0; i < n && !rc; i++)
-        if (found[i] && !aoei_tensor_finite(m->ctx, m->weights[i]))
-            rc = fail_not_finite(m->file, found[i], err);
+    if (!rc)
+        rc = check_values(m, found, n, err);
     if (!rc)
         m->storage = storage_name(found, n);
     aoei_free(found);
@@ -249,19 +287,6 @@ static int load_config(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
-static int load_tokenizer(aoe_model *m, aoe_error *err) {
-    int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->dir, err);
-    if (rc || !m->tokenizer)
-        return rc;
-    size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
-    if (n > m->config.vocab)
-        return aoei_fail(
-            err, AOE_EFORMAT,
-            "%s: the tokenizer has ids up to %zu, the model embeds %zu (vocab_size of config.json): they do not belong together",
-            m->dir, n - 1, m->config.vocab);
-    return 0;
-}
-
 /* config.json and the weights' file. Where they are missing, an interrupted save may be why. */
 static int load_files(aoe_model *m, aoe_error *err) {
     char *stranded = NULL;
@@ -300,7 +325,7 @@ static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const 
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
-    if (rc || (rc = load_files(m, err)) || (rc = load_weights(m, err)) || (rc = load_tokenizer(m, err)) ||
+    if (rc || (rc = load_files(m, err)) || (rc = load_weights(m, err)) ||
         (rc = aoei_settings_read(&m->settings, &m->record, dir, &m->config, o, err)) ||
         (packed && (rc = pack_weights(m, err)))) {
         aoe_model_close(m);

@@ -54,15 +54,11 @@ static size_t strip_right(const char *s, size_t len, size_t i) {
 static const aoei_added_token *longest(const aoei_matches *m, size_t at, size_t *len) {
     const aoei_added_token *found = NULL;
     uint32_t node = AOEI_TRIE_ROOT;
-    for (size_t i = at; i < m->len; i++) {
-        const aoei_trie_edge *e = aoei_trie_step(&m->patterns->trie, node, (unsigned char)m->s[i]);
-        if (!e)
-            break;
-        if (e->value >= 0) {
-            found = &m->tokens->token[e->value];
+    for (size_t i = at; i < m->len && (node = aoei_trie_step(&m->patterns->trie, node, (unsigned char)m->s[i])) != 0; i++) {
+        if (node & AOEI_TRIE_END) {
+            found = &m->tokens->token[aoei_trie_value(&m->patterns->trie, node)];
             *len = i + 1 - at;
         }
-        node = e->node;
     }
     return found;
 }
@@ -131,7 +127,7 @@ int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char 
     char *copy = aoei_strndup(content, len);
     if (!copy)
         return aoei_fail_nomem(err, len);
-    int rc = aoei_trie_add(&a->by_content, content, len, (int32_t)a->n, 0, err);
+    int rc = aoei_trie_add(&a->by_content, content, len, (int32_t)a->n, 0, NULL, err);
     if (rc) {
         aoei_free(copy);
         return rc;
@@ -190,7 +186,7 @@ static int add_pattern(aoei_patterns *p, const char *s, size_t len, size_t token
     p->n_starts += !p->starts[first];
     p->starts[first] = 1;
     p->only_start = first;
-    return aoei_trie_add(&p->trie, s, len, (int32_t)token, 1, err);
+    return aoei_trie_add(&p->trie, s, len, (int32_t)token, 1, NULL, err);
 }
 
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err) {

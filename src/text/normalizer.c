@@ -184,10 +184,7 @@ static int bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_n
     return p.failed ? aoei_fail_nomem(err, out->capacity) : 0;
 }
 
-int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
-    out->len = 0;
-    if (n->type == AOEI_NORMALIZER_BERT)
-        return bert(&n->bert, s, len, out, err);
+static int copy(const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     if (reserve(out, len))
         return aoei_fail_nomem(err, len);
     if (len)
@@ -199,6 +196,16 @@ int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_nor
     }
     out->len = len;
     return 0;
+}
+
+int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
+    out->len = 0;
+    int rc = n->type == AOEI_NORMALIZER_BERT ? bert(&n->bert, s, len, out, err) : copy(s, len, out, err);
+    if (!rc && reserve(out, AOEI_NORMALIZED_SLACK))
+        rc = aoei_fail_nomem(err, out->len);
+    if (!rc)
+        memset(out->data + out->len, 0, AOEI_NORMALIZED_SLACK);
+    return rc;
 }
 
 void aoei_normalized_free(aoei_normalized *out) {

@@ -25,9 +25,11 @@ typedef struct aoei_normalizer {
     aoei_bert_normalizer bert;
 } aoei_normalizer;
 
+#define AOEI_NORMALIZED_SLACK 16 /* zero bytes behind normalised text, for readers that take several at once */
+
 /* Output, reused from piece to piece. */
 typedef struct aoei_normalized {
-    char *data;      /* [len], owned */
+    char *data;      /* [len + AOEI_NORMALIZED_SLACK], owned */
     size_t *origin;  /* [len], owned, when track is set: byte offset in the input of the character a byte comes from */
     size_t len;      /* bytes */
     size_t capacity; /* of data, and of origin when track is set */

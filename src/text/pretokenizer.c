@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * BertPreTokenizer as an iterator, so that encoding can stop early and nothing
- * is allocated. A table answers for ASCII, which is most of most texts.
+ * BertPreTokenizer as an iterator over batches of words, so that encoding can
+ * stop early and nothing is allocated. A table answers for ASCII, which is most of most texts;
+ * starts and ends are written without asking, and counted when they are ones:
+ * where a word ends cannot be predicted, and a branch on it would cost more than all else.
  */
 #include "text/pretokenizer.h"
 
@@ -35,27 +37,36 @@ static int class_at(const char *s, size_t len, size_t *bytes) {
     return aoei_unicode_is_space(cp) ? SPACE : aoei_unicode_is_punctuation(cp) ? PUNCTUATION : WORD;
 }
 
-static int next_bert(const char *s, size_t len, size_t *pos, size_t *start, size_t *end) {
-    size_t i = *pos, bytes = 0;
-    int class = SPACE;
-    while (i < len && (class = class_at(s + i, len - i, &bytes)) == SPACE)
-        i += bytes;
-    *start = i;
-    if (i < len) {
-        i += bytes;
-        while (class == WORD && i < len && class_at(s + i, len - i, &bytes) == WORD)
-            i += bytes;
+static size_t next_bert(const char *s, size_t len, size_t *pos, aoei_words *words) {
+    /* by the classes before and at a place: a word starts here, a word ends here */
+    static const unsigned char starts[3][3] = {[WORD] = {0, 0, 1}, [SPACE] = {1, 0, 1}, [PUNCTUATION] = {1, 0, 1}};
+    static const unsigned char ends[3][3] = {[WORD] = {0, 1, 1}, [PUNCTUATION] = {1, 1, 1}};
+    size_t i = *pos, bytes = 1, n_starts = 0, n_ends = 0;
+    int before = SPACE;
+    for (; i < len && n_starts <= AOEI_WORDS; i += bytes) {
+        const int class = class_at(s + i, len - i, &bytes);
+        words->start[n_starts] = words->end[n_ends] = i;
+        n_starts += starts[before][class];
+        n_ends += ends[before][class];
+        before = class;
     }
-    *pos = *end = i;
-    return i > *start;
+    if (n_starts > AOEI_WORDS) { /* one too many has begun: the next call finds it again */
+        n_starts--;
+        i = words->start[n_starts];
+    } else if (n_ends < n_starts) {
+        words->end[n_ends] = len;
+    }
+    *pos = i;
+    return words->n = n_starts;
 }
 
-int aoei_pretokenizer_next(const aoei_pretokenizer *p, const char *s, size_t len, size_t *pos, size_t *start, size_t *end) {
+size_t aoei_pretokenizer_next(const aoei_pretokenizer *p, const char *s, size_t len, size_t *pos, aoei_words *words) {
     if (p->type == AOEI_PRETOKENIZER_BERT)
-        return next_bert(s, len, pos, start, end);
-    *start = *pos;
-    *pos = *end = len;
-    return *start < len;
+        return next_bert(s, len, pos, words);
+    words->start[0] = *pos;
+    words->end[0] = len;
+    *pos = len;
+    return words->n = words->start[0] < len;
 }
 
 int aoei_pretokenizer_read(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err) {

@@ -19,7 +19,15 @@ typedef struct aoei_pretokenizer {
 
 /* The "pre_tokenizer" section of tokenizer.json, NULL or null for none. AOE_EUNSUPPORTED names the type. */
 int aoei_pretokenizer_read(aoei_pretokenizer *p, const json_t *section, const char *file, aoe_error *err);
-/* Finds the next word at or after *pos in s, valid UTF-8: 1 and s[*start, *end), with *pos moved on; 0: no more. */
-int aoei_pretokenizer_next(const aoei_pretokenizer *p, const char *s, size_t len, size_t *pos, size_t *start, size_t *end);
+/* The words found in one go, as bytes of the text. */
+enum { AOEI_WORDS = 64 };
+typedef struct aoei_words {
+    size_t n;
+    size_t start[AOEI_WORDS + 1], end[AOEI_WORDS + 1]; /* [n], end excluded; the spare one is scratch */
+} aoei_words;
+
+/* Finds the next words, up to AOEI_WORDS of them, at or after *pos in s, valid UTF-8, and moves *pos behind them.
+ * Returns their number; 0: no more. */
+size_t aoei_pretokenizer_next(const aoei_pretokenizer *p, const char *s, size_t len, size_t *pos, aoei_words *words);
 
 #endif

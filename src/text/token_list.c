@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-int aoei_token_list_reserve(aoei_token_list *l, size_t more, aoe_error *err) {
+int aoei_token_list_grow(aoei_token_list *l, size_t more, aoe_error *err) {
     aoe_ids *ids = l->ids;
     size_t need;
     if (aoei_add_size(ids->n, more, &need))

@@ -21,9 +21,13 @@ typedef struct aoei_token_list {
     size_t span_capacity; /* of span */
 } aoei_token_list;
 
-/* Room for `more` tokens; after it aoei_token_push cannot fail. AOE_ENOMEM. */
-int aoei_token_list_reserve(aoei_token_list *l, size_t more, aoe_error *err);
+int aoei_token_list_grow(aoei_token_list *l, size_t more, aoe_error *err);
 void aoei_token_list_free(aoei_token_list *l); /* the spans, not the ids */
+
+/* Room for `more` tokens; after it aoei_token_push cannot fail. AOE_ENOMEM. */
+static inline int aoei_token_list_reserve(aoei_token_list *l, size_t more, aoe_error *err) {
+    return l->ids->capacity - l->ids->n >= more && !l->track ? 0 : aoei_token_list_grow(l, more, err);
+}
 
 static inline void aoei_token_push(aoei_token_list *l, int32_t id, size_t start, size_t end) {
     if (l->track)

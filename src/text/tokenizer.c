@@ -54,11 +54,10 @@ static int push_added(encoder *e, const aoei_match *match) {
 /* The words of normalised text between added tokens. */
 static int encode_words(encoder *e, size_t start, size_t end) {
     const aoe_tokenizer *t = e->t;
-    const char *s = e->normalized.data + start;
-    size_t pos = 0, from, to;
+    aoei_words words;
     int rc = 0;
-    while (!rc && !enough(e) && aoei_pretokenizer_next(&t->pretokenizer, s, end - start, &pos, &from, &to))
-        rc = aoei_wordpiece_encode(&t->model.wordpiece, e->normalized.data, start + from, start + to, &e->tokens, e->err);
+    while (!rc && !enough(e) && aoei_pretokenizer_next(&t->pretokenizer, e->normalized.data, end, &start, &words))
+        rc = aoei_wordpiece_encode(&t->model.wordpiece, e->normalized.data, &words, e->stop, &e->tokens, e->err);
     return rc;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * tokenizer.json of Hugging Face tokenizers, version 1.0. The decoder does not
  * matter for encoding; "truncation" and "padding" are ignored: the caller says
- * how long a text may be, and nothing is ever padded.
+ * how long a text may be, and nothing is ever padded. The vocabulary, most of
+ * the file, is read beside the JSON parser where it can be.
  */
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "text/json_type.h"
 #include "text/tokenizer_parts.h"
+#include "text/vocab_scan.h"
 
 static int read_model(aoei_subword *m, const json_t *section, const char *path, aoe_error *err) {
     const char *type = "WordPiece";
@@ -42,9 +45,32 @@ static int read_root(aoe_tokenizer *t, const json_t *root, const char *path, aoe
     return aoei_added_tokens_finish(&t->added, &t->normalizer, path, err);
 }
 
+/* The file without its vocabulary, which is data[begin, end). *root NULL and no error: it is left to the reader of the whole
+ * file, whose messages count lines and bytes as they are there. */
+static int parse_rest(json_t **root, const char *data, size_t len, size_t begin, size_t end, const char *path, aoe_error *err) {
+    aoei_buffer rest = {0};
+    int rc = AOE_ENOMEM;
+    *root = NULL;
+    aoei_buffer_append(&rest, data, begin);
+    aoei_buffer_append(&rest, "{}", 2);
+    aoei_buffer_append(&rest, data + end, len - end);
+    if (rest.failed)
+        aoei_fail_nomem(err, len - (end - begin));
+    else
+        rc = aoei_json_parse(root, rest.data, rest.len, path, err);
+    aoei_buffer_free(&rest);
+    return rc == AOE_ENOMEM ? rc : 0;
+}
+
 int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err) {
-    json_t *root;
-    int rc = aoei_json_parse(&root, data, len, path, err);
+    aoei_vocab *v = &t->model.wordpiece.vocab;
+    json_t *root = NULL;
+    size_t begin, end;
+    int rc = aoei_vocab_scan(v, &begin, &end, data, len, err);
+    if (rc == 1 && !(rc = parse_rest(&root, data, len, begin, end, path, err)) && !root)
+        aoei_vocab_free(v);
+    if (!rc && !root)
+        rc = aoei_json_parse(&root, data, len, path, err);
     if (rc)
         return rc;
     rc = read_root(t, root, path, err);

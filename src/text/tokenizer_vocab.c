@@ -134,8 +134,7 @@ static int read_lines(const reader *r, aoe_text text) {
         start = next;
     }
     const special *unk = &r->special[UNK];
-    aoei_wordpiece_finish(&r->t->model.wordpiece, unk->content, unk->len, "##", 2, 100);
-    return 0;
+    return aoei_wordpiece_finish(&r->t->model.wordpiece, unk->content, unk->len, "##", 2, 100, r->err);
 }
 
 static int add(const reader *r, const char *content, size_t len, aoei_added_flags flags, const char *path) {

@@ -45,8 +45,8 @@ int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe
         v->has_empty = 1;
         return 0;
     }
-    int32_t before = aoei_trie_find(&v->trie, token, len);
-    if ((rc = aoei_trie_add(&v->trie, token, len, (int32_t)id, 0, err)))
+    int32_t before;
+    if ((rc = aoei_trie_add(&v->trie, token, len, (int32_t)id, 0, &before, err)))
         return rc;
     size_t offset = v->text.len;
     if (aoei_buffer_append(&v->text, token, len))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * WordPiece over the vocabulary's byte trie. The pieces of a vocabulary and the
- * words are valid UTF-8, so a match in bytes always ends between characters.
+ * WordPiece: the table of short words first, which answers for most of them,
+ * then the vocabulary's byte trie. The pieces of a vocabulary and the words are
+ * valid UTF-8, so a match in bytes always ends between characters.
  */
 #include "text/wordpiece.h"
 
@@ -24,34 +25,30 @@ static int pieces(const aoei_wordpiece *w, const char *s, size_t start, size_t e
     size_t n_before = out->ids->n;
     uint32_t root = AOEI_TRIE_ROOT;
     for (size_t from = start; from < end;) {
-        int32_t best = -1;
+        uint32_t best = 0, node = root;
         size_t best_end = from;
-        uint32_t node = root;
-        for (size_t i = from; i < end; i++) {
-            const aoei_trie_edge *e = aoei_trie_step(trie, node, (unsigned char)s[i]);
-            if (!e)
-                break;
-            node = e->node;
-            if (e->value >= 0) {
-                best = e->value;
+        for (size_t i = from; i < end && (node = aoei_trie_step(trie, node, (unsigned char)s[i])) != 0; i++) {
+            if (node & AOEI_TRIE_END) {
+                best = node;
                 best_end = i + 1;
             }
         }
-        if (best < 0 || (best_end < end && w->no_continuation)) {
+        if (best == 0 || (best_end < end && w->no_continuation)) {
             out->ids->n = n_before;
             return 0;
         }
-        aoei_token_push(out, best, from, best_end);
+        aoei_token_push(out, aoei_trie_value(trie, best), from, best_end);
         from = best_end;
         root = w->continuation;
     }
     return 1;
 }
 
-int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out,
-                          aoe_error *err) {
-    int unknown = too_long(w, s + start, end - start) || !w->vocab.trie.edge;
-    int rc = aoei_token_list_reserve(out, unknown ? 1 : end - start, err);
+/* A word that the table does not hold: pieces, or unknown. */
+static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, size_t end, aoei_token_list *out, aoe_error *err) {
+    const size_t len = end - start;
+    const int unknown = !w->vocab.trie.edge || too_long(w, s + start, len);
+    int rc = aoei_token_list_reserve(out, unknown ? 1 : len, err);
     if (rc)
         return rc;
     if (!unknown && pieces(w, s, start, end, out))
@@ -59,17 +56,34 @@ int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, size_t start, 
     if (w->unk < 0)
         return aoei_fail(err, AOE_EFORMAT,
                          "word \"%.*s\" is not in the vocabulary, which has no unknown token either; add [UNK] to it",
-                         (int)(end - start < 80 ? end - start : 80), s + start);
+                         (int)(len < 80 ? len : 80), s + start);
     aoei_token_push(out, w->unk, start, end);
     return 0;
 }
 
-void aoei_wordpiece_finish(aoei_wordpiece *w, const char *unk, size_t unk_len, const char *prefix, size_t prefix_len,
-                           size_t max_chars) {
+int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop, aoei_token_list *out,
+                          aoe_error *err) {
+    aoei_word_place place[AOEI_WORDS];
+    int rc = 0;
+    for (size_t i = 0; i < words->n; i++) /* apart from the look-up: neither waits for the other's wrong guesses */
+        place[i] = aoei_word_table_place(&w->words, s + words->start[i], words->end[i] - words->start[i]);
+    for (size_t i = 0; i < words->n && !rc && out->ids->n < stop; i++) {
+        const int32_t id = aoei_word_table_at(place[i]);
+        if (id < 0)
+            rc = encode_rare(w, s, words->start[i], words->end[i], out, err);
+        else if (!(rc = aoei_token_list_reserve(out, 1, err)))
+            aoei_token_push(out, id, words->start[i], words->end[i]);
+    }
+    return rc;
+}
+
+int aoei_wordpiece_finish(aoei_wordpiece *w, const char *unk, size_t unk_len, const char *prefix, size_t prefix_len,
+                          size_t max_chars, aoe_error *err) {
     w->unk = aoei_vocab_id(&w->vocab, unk, unk_len);
     w->continuation = aoei_trie_node(&w->vocab.trie, prefix, prefix_len);
     w->no_continuation = prefix_len > 0 && w->continuation == AOEI_TRIE_ROOT;
     w->max_chars = max_chars;
+    return aoei_word_table_build(&w->words, &w->vocab, max_chars, (aoe_text){prefix, prefix_len}, err);
 }
 
 int aoei_wordpiece_read(aoei_wordpiece *w, const json_t *section, const char *file, aoe_error *err) {
@@ -81,11 +95,11 @@ int aoei_wordpiece_read(aoei_wordpiece *w, const json_t *section, const char *fi
         (rc = aoei_json_size(section, "max_input_chars_per_word", &max_chars, file, err)) ||
         (rc = aoei_vocab_read(&w->vocab, json_object_get(section, "vocab"), file, err)))
         return rc;
-    aoei_wordpiece_finish(w, unk, unk_len, prefix, prefix_len, max_chars);
-    return 0;
+    return aoei_wordpiece_finish(w, unk, unk_len, prefix, prefix_len, max_chars, err);
 }
 
 void aoei_wordpiece_free(aoei_wordpiece *w) {
+    aoei_word_table_free(&w->words);
     aoei_vocab_free(&w->vocab);
     memset(w, 0, sizeof *w);
 }

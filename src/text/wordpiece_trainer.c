@@ -67,17 +67,22 @@ static size_t count_chars(const char *s, size_t len) {
 }
 
 int aoei_wordpiece_trainer_add(aoei_wordpiece_trainer *tr, const char *data, size_t len, aoe_error *err) {
-    size_t bad = len ? aoei_utf8_valid(data, len) : 0, pos = 0, start, end;
+    size_t bad = len ? aoei_utf8_valid(data, len) : 0, pos = 0;
+    aoei_words words;
     if (bad < len)
         return aoei_fail(err, AOE_EFORMAT, "invalid UTF-8 at byte %zu of the text; convert it to UTF-8", bad);
     int rc = len ? aoei_normalize(&tr->normalizer, data, len, &tr->normalized, err) : 0;
     if (rc || len == 0)
         return rc;
     const char *s = tr->normalized.data;
-    while (!rc && aoei_pretokenizer_next(&tr->pretokenizer, s, tr->normalized.len, &pos, &start, &end))
-        if (end - start <= MAX_WORD_CHARS ||
-            (end - start <= (size_t)MAX_WORD_CHARS * 4 && count_chars(s + start, end - start) <= MAX_WORD_CHARS))
-            rc = aoei_word_counts_add(&tr->words, s + start, end - start, err);
+    while (!rc && aoei_pretokenizer_next(&tr->pretokenizer, s, tr->normalized.len, &pos, &words)) {
+        for (size_t i = 0; i < words.n && !rc; i++) {
+            const char *word = s + words.start[i];
+            const size_t bytes = words.end[i] - words.start[i];
+            if (bytes <= MAX_WORD_CHARS || (bytes <= (size_t)MAX_WORD_CHARS * 4 && count_chars(word, bytes) <= MAX_WORD_CHARS))
+                rc = aoei_word_counts_add(&tr->words, word, bytes, err);
+        }
+    }
     return rc;
 }
 

@@ -1,17 +1,34 @@
 # SPDX-License-Identifier: MIT
-# More lines than a window: order is kept, a text's vector is the same alone, among others and for any number of threads.
+# More lines than a window, and more bytes: order is kept, a text's vector is the same alone, among others and for any
+# number of threads; errors name the line.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
-awk 'BEGIN { for (i = 1; i <= 2500; i++) { printf "line %d", i; for (j = 0; j < i % 17; j++) printf " word%d", j; print "" } }' >lines.txt
+awk 'BEGIN { for (i = 1; i <= 9000; i++) { printf "line %d", i; for (j = 0; j < i % 17; j++) printf " word%d", j; print "" } }' >lines.txt
 "$AOE" embed -q -m model --format tsv -t 1 lines.txt >one.tsv
 "$AOE" embed -q -m model --format tsv -t 2 lines.txt >two.tsv
 "$AOE" embed -q -m model --format tsv -t 3 --batch-tokens 100 <lines.txt >three.tsv
 cmp one.tsv two.tsv
 cmp one.tsv three.tsv
 wc -l <one.tsv
-for n in 1 1024 1025 2048 2049 2500; do
+for n in 1 4096 4097 8192 8193 9000; do
     sed -n ${n}p lines.txt | "$AOE" embed -q -m model --format tsv >alone.tsv
     sed -n ${n}p one.tsv | cmp - alone.tsv
 done
 sort -r lines.txt >reversed.txt
 "$AOE" embed -q -m model reversed.txt | sed 's/{"text":"\([^"]*\)".*/\1/' | cmp - reversed.txt
+
+# lines of 300,000 bytes, of which a few fill a window
+awk 'BEGIN { for (i = 1; i <= 50; i++) { printf "line %d", i; for (j = 0; j < 50000; j++) printf " words"; print "" } }' >long.txt
+"$AOE" embed -q -m model --format tsv long.txt >long.tsv 2>warnings
+cat warnings
+wc -l <long.tsv
+for n in 1 14 15 28 29 50; do
+    sed -n ${n}p long.txt | "$AOE" embed -q -m model --format tsv >alone.tsv 2>warnings
+    sed -n ${n}p long.tsv | cmp - alone.tsv
+done
+
+# an error behind the first window, in a file and in a pipe
+{ head -n 5999 lines.txt; printf 'not \377 UTF-8\n'; } >bad.txt
+fails "$AOE" embed -q -m model --format tsv -o bad.tsv bad.txt
+cat bad.txt | fails "$AOE" embed -q -m model --format tsv -o bad.tsv
+is_absent bad.tsv

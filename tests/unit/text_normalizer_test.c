@@ -17,6 +17,8 @@ static void check(const char *switches, const char *text, size_t len, const char
     assert_int_equal(aoei_normalize(&n, text, len, &out, NULL), 0);
     if (out.len != strlen(want) || memcmp(out.data, want, out.len) != 0)
         fail_msg("%s: \"%s\" became \"%.*s\", not \"%s\"", switches, text, (int)out.len, out.data, want);
+    for (size_t i = 0; i < AOEI_NORMALIZED_SLACK; i++)
+        assert_int_equal(out.data[out.len + i], 0);
     assert_int_equal(aoei_normalize(&n, text, len, &tracked, NULL), 0);
     assert_int_equal(tracked.len, out.len);
     assert_memory_equal(tracked.data, out.data, out.len);

@@ -58,7 +58,7 @@ static void test_long_words(void **state) {
 }
 
 typedef struct word_list {
-    char token[64][16];
+    char token[64][24];
     size_t n;
 } word_list;
 
@@ -92,6 +92,37 @@ static size_t slow(const word_list *l, const char *word, int32_t *out) {
     return n;
 }
 
+/* A batch of random words, whole and cut after every number of tokens. */
+static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r) {
+    enum { MOST = 6, LONGEST = 24 };
+    char text[MOST * LONGEST + AOEI_WORD_TABLE_READ] = "";
+    int32_t want[MOST * LONGEST];
+    size_t n_want = 0, upto[MOST] = {0}, at = 0;
+    aoei_words words = {.n = 1 + aoei_rng_below(r, MOST)};
+    for (size_t i = 0; i < words.n; i++) {
+        char word[LONGEST + 1] = "";
+        size_t n = 1 + aoei_rng_below(r, LONGEST), letters = 1 + aoei_rng_below(r, 3);
+        for (size_t c = 0; c < n; c++)
+            word[c] = (char)('a' + aoei_rng_below(r, (uint32_t)letters));
+        memcpy(text + at, word, n);
+        words.start[i] = at;
+        words.end[i] = at += n;
+        upto[i] = n_want += slow(l, word, want + n_want);
+    }
+    for (size_t stop = 0; stop <= n_want; stop++) {
+        aoe_ids ids = {0};
+        aoei_token_list list = {.ids = &ids};
+        size_t i = 0;
+        assert_int_equal(aoei_wordpiece_encode(w, text, &words, stop, &list, NULL), 0);
+        while (stop > upto[i])
+            i++;
+        assert_int_equal(ids.n, stop ? upto[i] : 0); /* whole words, as many as are needed */
+        if (ids.n)
+            assert_memory_equal(ids.id, want, ids.n * sizeof *want);
+        aoe_ids_free(&ids);
+    }
+}
+
 static void test_against_definition(void **state) {
     (void)state;
     aoei_rng r;
@@ -100,31 +131,19 @@ static void test_against_definition(void **state) {
         word_list l = {.token = {"[UNK]"}, .n = 1};
         aoei_wordpiece w = {0};
         for (size_t i = 1; i < 40; i++) {
-            char token[16] = "";
-            size_t n = 1 + aoei_rng_below(&r, 4), at = aoei_rng_below(&r, 2) * 2;
+            char token[24] = "";
+            size_t n = 1 + aoei_rng_below(&r, i % 4 ? 4 : 20), at = aoei_rng_below(&r, 2) * 2;
             memcpy(token, "##", at);
             for (size_t c = 0; c < n; c++)
-                token[at + c] = (char)('a' + aoei_rng_below(&r, 3));
+                token[at + c] = (char)('a' + aoei_rng_below(&r, i % 4 ? 3 : 1));
             if (find(&l, token, strlen(token)) < 0)
                 strcpy(l.token[l.n++], token);
         }
         for (size_t i = 0; i < l.n; i++)
             assert_int_equal(aoei_vocab_add(&w.vocab, l.token[i], strlen(l.token[i]), (int64_t)i, NULL), 0);
-        aoei_wordpiece_finish(&w, "[UNK]", 5, "##", 2, 100);
-        for (int k = 0; k < 200; k++) {
-            char word[32] = "";
-            int32_t want[32];
-            size_t n = 1 + aoei_rng_below(&r, 12);
-            for (size_t c = 0; c < n; c++)
-                word[c] = (char)('a' + aoei_rng_below(&r, 3));
-            aoe_ids ids = {0};
-            aoei_token_list list = {.ids = &ids};
-            assert_int_equal(aoei_wordpiece_encode(&w, word, 0, n, &list, NULL), 0);
-            size_t n_want = slow(&l, word, want);
-            assert_int_equal(ids.n, n_want);
-            assert_memory_equal(ids.id, want, n_want * sizeof *want);
-            aoe_ids_free(&ids);
-        }
+        assert_int_equal(aoei_wordpiece_finish(&w, "[UNK]", 5, "##", 2, 100, NULL), 0);
+        for (int k = 0; k < 50; k++)
+            check_batch(&l, &w, &r);
         aoei_wordpiece_free(&w);
     }
 }
@@ -161,7 +180,9 @@ static void test_trie(void **state) {
         size_t n = 1 + aoei_rng_below(&r, 10);
         for (size_t c = 0; c < n; c++)
             key[i][c] = (char)(1 + aoei_rng_below(&r, 255));
-        assert_int_equal(aoei_trie_add(&t, key[i], n, i, 1, NULL), 0);
+        int32_t known = aoei_trie_find(&t, key[i], n), before = -2;
+        assert_int_equal(aoei_trie_add(&t, key[i], n, i, 1, &before, NULL), 0);
+        assert_int_equal(before, known);
     }
     for (int i = 0; i < N; i++) {
         int32_t found = aoei_trie_find(&t, key[i], strlen(key[i]));

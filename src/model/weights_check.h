@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Are all weights of a model finite? The whole file has to be read for it, so
+ * it is one parallel loop over all tensors.
+ */
+#ifndef AOEI_MODEL_WEIGHTS_CHECK_H
+#define AOEI_MODEL_WEIGHTS_CHECK_H
+
+#include "base/pool.h"
+#include "model/safetensors.h"
+
+/* tensors: [n] of F32, F16 or BF16 as stored, NULL where absent. *bad is the first that holds NaN or infinity, or n.
+ * beside(arg, 0, worker) runs in the same loop, first: work that does not split. AOE_ENOMEM: nothing was run. */
+int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoei_task_fn beside,
+                       void *arg, aoe_error *err);
+
+#endif
