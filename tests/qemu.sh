@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # qemu.sh: the program on emulated CPUs without AVX-512, and without AVX at all: an instruction that leaked out of
-# its tier ends in SIGILL. Vectors of the two CPUs are compared too. Needs qemu-user; SKIP without it.
+# its tier ends in SIGILL. Vectors of the two CPUs are compared too, and kernels of the tiers they have are checked
+# (aoe-check). Needs qemu-user; SKIP without it.
 set -eu
 build=${BUILD:-build}
 command -v qemu-x86_64 >/dev/null || { echo "SKIP: qemu-x86_64 (package qemu-user) is not installed"; exit 0; }
@@ -19,6 +20,12 @@ for cpu in Nehalem Haswell; do
     printf 'a plain sentence\nanother one, 42 words shorter\n' | run embed -m "$dir/$cpu-model" --format tsv --quiet >"$dir/$cpu.tsv"
     run eval sts -m "$dir/$cpu-model" "$dir/data.tsv" --quiet
     wc -l <"$dir/$cpu.tsv" | grep -qx 2
+    if [ -x "$build/aoe-check" ]; then
+        # the ops whose tests are quick enough for an emulated CPU; which tiers ran, the output says
+        qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed add_f32 to_bf16 from_bf16 column_sum_bf16 layernorm_bf16 rmsnorm_f32 \
+            dropout_bf16 >"$dir/check" || { cat "$dir/check"; exit 1; }
+        ! grep -E 'avx512|amx' "$dir/check"
+    fi
 done
 cmp "$dir/Nehalem-start/model.safetensors" "$dir/Haswell-start/model.safetensors"
 # The tiers round differently (fused or not), so trained vectors agree to a few digits, not to the bit.
