@@ -21,9 +21,10 @@ for cpu in Nehalem Haswell; do
     run eval sts -m "$dir/$cpu-model" "$dir/data.tsv" --quiet
     wc -l <"$dir/$cpu.tsv" | grep -qx 2
     if [ -x "$build/aoe-check" ]; then
-        # the ops whose tests are quick enough for an emulated CPU; which tiers ran, the output says
-        qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed add_f32 to_bf16 from_bf16 column_sum_bf16 layernorm_bf16 rmsnorm_f32 \
-            dropout_bf16 >"$dir/check" || { cat "$dir/check"; exit 1; }
+        # everything but the products' long sweeps and GELU's; emulated masked accesses touch lanes that are masked off
+        ops=$("$build/aoe-check" --list | grep -v -e gemm -e gelu)
+        # shellcheck disable=SC2086
+        AOE_TEST_GUARDS=0 qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed $ops >"$dir/check" 2>&1 || { cat "$dir/check"; exit 1; }
         ! grep -E 'avx512|amx' "$dir/check"
     fi
 done

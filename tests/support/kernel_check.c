@@ -99,6 +99,11 @@ double kernel_tolerance(const char *op) {
     return 0;
 }
 
+int kernel_guards(void) {
+    const char *text = getenv("AOE_TEST_GUARDS");
+    return !text || strcmp(text, "0") != 0;
+}
+
 uint64_t kernel_seed(void) {
     const char *text = getenv("AOE_TEST_SEED");
     return text ? strtoull(text, NULL, 10) : 1;

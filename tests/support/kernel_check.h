@@ -39,6 +39,8 @@ double kernel_tolerance(const char *op);
 /* Only these ops from now on; kernel_each_tier passes over the others. */
 void kernel_only(const char *const *ops, size_t n);
 
+/* 0 with AOE_TEST_GUARDS=0: pages behind arrays stay open, for emulators whose masked accesses touch lanes that are masked off. */
+int kernel_guards(void);
 uint64_t kernel_seed(void); /* AOE_TEST_SEED, else 1 */
 /* Random numbers for one test; prints the seed. */
 aoei_rng kernel_rng(const char *test);
