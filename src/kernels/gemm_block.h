@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT
- * What the vector tiers of the products share: the walk over blocks, panels and
- * tiles. A tier brings the tile kernels (a few rows by one panel of columns,
- * kept in registers while the chain runs over a block of K), the packing and the epilogue.
+ * What the tiers of the products share: the walk over blocks, panels and tiles. A tier brings
+ * the tile kernels (a few rows by one panel of columns, kept in registers while their chains run
+ * over a block of K), the packing and the epilogue.
  *
- * Operands are packed as 32-bit words: a float32, or two bf16 that are neighbours in k
- * where the tier multiplies them natively. Blocks of K spill the chain to a float32 C,
- * exactly, so block sizes never show in bits; a bf16 C is made from whole chains.
+ * Operands are packed as 32-bit words: a float32, or two bf16 that are neighbours in k where the
+ * tier multiplies those natively. Between blocks of K a chain waits as float32, exactly, so block
+ * sizes never show in bits.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
 
 #include "kernels/kernels.h"
 
-/* One tile of C and one block of its chain. */
+/* One tile and one block of its chains. */
 typedef struct aoei_gemm_tile {
     const float *a; /* [K][rows] words, packed */
-    const float *b; /* [K] rows of words of a whole panel of columns, b_row apart */
+    const float *b; /* [K] rows of a panel's words, b_row apart */
     size_t b_row;
-    size_t K; /* words */
-    float *c; /* [rows][columns] */
-    size_t c_row;
-    size_t rows;       /* 1 to the tier's */
-    size_t columns;    /* 1 to the tier's panel */
-    int first;         /* the chain starts from 0, not from C */
-    int last;          /* the chain is complete after this block, and only scale and bias are due */
-    float scale;       /* as in aoei_product */
-    const float *bias; /* [columns] or NULL */
+    size_t b_panel; /* words from a panel to the next; wide tiles only */
+    size_t K;       /* words */
+    float *chains;  /* [rows][columns], the float32 sums so far */
+    size_t chains_row;
+    size_t rows;    /* 1 to the tier's */
+    size_t columns; /* 1 to the tier's panel; wide tiles: AOEI_GEMM_WIDE whole panels */
+    int first;      /* the chains start from 0, not from what is stored */
 } aoei_gemm_tile;
+
+/* Panels that the wide tile of a single row takes at once, so that enough chains are in flight. */
+#define AOEI_GEMM_WIDE ((size_t)4)
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
 /* dst[w * stride + i] = word w of line i, element k of which is src[i * row + k * col], for i < lines, lines <= lanes, k < K;
@@ -35,19 +36,19 @@ typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
 typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
 /* C's rows [m, m + rows) and columns [n, n + columns) from their complete chains, tile[i * tile_row + j]: everything that
- * aoei_product says happens before the store. tile may be C. */
+ * aoei_product says happens before the store. tile may be C where C is float32 and neither gate nor residual. */
 typedef void aoei_gemm_epilogue_fn(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                    size_t columns);
 
 typedef struct aoei_gemm_tier {
+    aoei_dtype type;                        /* of A and B */
+    size_t word;                            /* k's of a word */
     size_t rows;                            /* of a full tile */
     size_t panel;                           /* columns of a tile; a multiple of lanes, divides AOEI_GEMM_PANEL */
     size_t lanes;                           /* lines that pack_lines transposes at once, at least rows */
-    size_t word;                            /* k's of a word */
-    aoei_dtype type;                        /* of A and B */
-    size_t k_block;                         /* a panel of B is k_block / word * panel words; a multiple of 32 */
-    size_t m_block;                         /* packed A is m_block * k_block / word words: in L2 */
-    aoei_gemm_tile_fn *const *tiles;        /* [rows + 1], by the rows of a tile */
+    size_t k_block;                         /* words of a block of K: a panel of B is k_block * panel words */
+    size_t m_block;                         /* rows of a block: packed A is m_block * k_block words, in L2 */
+    aoei_gemm_tile_fn *const *tiles;        /* [rows + 1], by the rows of a tile; [0]: the wide tile, or NULL */
     aoei_gemm_pack_lines_fn *pack_lines[2]; /* by the type of the source */
     aoei_gemm_epilogue_fn *epilogue;
 } aoei_gemm_tier;

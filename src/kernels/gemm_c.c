@@ -25,15 +25,13 @@ static void row_chains(float chain[PANEL], const aoei_gemm_tile *t, size_t row) 
 
 static void tile(const aoei_gemm_tile *t) {
     for (size_t i = 0; i < t->rows; i++) {
-        float *c = t->c + i * t->c_row;
+        float *chains = t->chains + i * t->chains_row;
         float chain[PANEL] = {0};
         for (size_t j = 0; j < t->columns && !t->first; j++)
-            chain[j] = c[j];
+            chain[j] = chains[j];
         row_chains(chain, t, i);
-        for (size_t j = 0; j < t->columns; j++) {
-            float v = t->last ? chain[j] * t->scale : chain[j];
-            c[j] = t->last && t->bias ? v + t->bias[j] : v;
-        }
+        for (size_t j = 0; j < t->columns; j++)
+            chains[j] = chain[j];
     }
 }
 

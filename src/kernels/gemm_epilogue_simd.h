@@ -8,13 +8,25 @@
 #include "kernels/gemm_block.h"
 #include "kernels/simd_math.h"
 
+/* n lanes; a compile-time VF_LANES makes them plain loads and stores. */
+static inline vf load_f32(const float *p, size_t n) {
+    return n == VF_LANES ? vf_load(p) : vf_load_part(p, n);
+}
+
 static inline vf load_typed(const void *p, aoei_dtype type, size_t i, size_t n) {
-    return type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)p + i, n) : vf_load_part((const float *)p + i, n);
+    if (type == AOEI_F32)
+        return load_f32((const float *)p + i, n);
+    const aoei_bf16 *x = (const aoei_bf16 *)p + i;
+    return n == VF_LANES ? vf_load_bf16(x) : vf_load_bf16_part(x, n);
 }
 
 static inline void store_typed(void *p, aoei_dtype type, size_t i, size_t n, vf x) {
-    if (type == AOEI_BF16)
+    if (type == AOEI_BF16 && n == VF_LANES)
+        vf_store_bf16((aoei_bf16 *)p + i, x);
+    else if (type == AOEI_BF16)
         vf_store_bf16_part((aoei_bf16 *)p + i, n, x);
+    else if (n == VF_LANES)
+        vf_store((float *)p + i, x);
     else
         vf_store_part((float *)p + i, n, x);
 }
@@ -31,7 +43,7 @@ static inline vf activation_slope(aoei_activation activation, vf x) {
 static inline void finish_part(const aoei_product *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
     x = vf_mul(x, vf_set1(g->scale));
     if (g->bias)
-        x = vf_add(x, vf_load_part(g->bias + j, n));
+        x = vf_add(x, load_f32(g->bias + j, n));
     if (g->gate) {
         x = vf_mul(x, activation_slope(g->activation, load_typed(g->gate, type, i * g->gate_row + j, n)));
     } else if (g->activation != AOEI_IDENTITY) {
@@ -48,11 +60,14 @@ static inline void finish_part(const aoei_product *g, aoei_dtype type, vf x, siz
 
 static inline void finish_rows(const aoei_product *g, aoei_dtype type, const float *tile, size_t tile_row, size_t m, size_t n,
                                size_t rows, size_t columns) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j += VF_LANES) {
-            const size_t part = columns - j < VF_LANES ? columns - j : VF_LANES;
-            finish_part(g, type, vf_load_part(tile + i * tile_row + j, part), m + i, n + j, part);
-        }
+    for (size_t i = 0; i < rows; i++) {
+        const float *chains = tile + i * tile_row;
+        size_t j = 0;
+        for (; j + VF_LANES <= columns; j += VF_LANES)
+            finish_part(g, type, vf_load(chains + j), m + i, n + j, VF_LANES);
+        if (j < columns)
+            finish_part(g, type, vf_load_part(chains + j, columns - j), m + i, n + j, columns - j);
+    }
 }
 
 void AOEI_SIMD(gemm_epilogue)(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,

@@ -15,24 +15,18 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 252, K_BLOCK = 384 };
 
 #define ZERO(i) vf l##i = vf_zero(), r##i = vf_zero();
 #define LOAD(i)                                                                                                                \
-    l##i = vf_load_part(t->c + i * t->c_row, left);                                                                            \
-    r##i = vf_load_part(t->c + i * t->c_row + left, right);
+    l##i = vf_load_part(t->chains + i * t->chains_row, left);                                                                  \
+    r##i = vf_load_part(t->chains + i * t->chains_row + left, right);
 #define STEP(i)                                                                                                                \
     x = vf_set1(a[i]);                                                                                                         \
     l##i = GEMM_STEP(x, bl, l##i);                                                                                             \
     r##i = GEMM_STEP(x, br, r##i);
-#define SCALE(i)                                                                                                               \
-    l##i = vf_mul(l##i, x);                                                                                                    \
-    r##i = vf_mul(r##i, x);
-#define BIAS(i)                                                                                                                \
-    l##i = vf_add(l##i, bl);                                                                                                   \
-    r##i = vf_add(r##i, br);
 #define STORE(i)                                                                                                               \
-    vf_store(t->c + i * t->c_row, l##i);                                                                                       \
-    vf_store(t->c + i * t->c_row + VF_LANES, r##i);
+    vf_store(t->chains + i * t->chains_row, l##i);                                                                             \
+    vf_store(t->chains + i * t->chains_row + VF_LANES, r##i);
 #define STORE_PART(i)                                                                                                          \
-    vf_store_part(t->c + i * t->c_row, left, l##i);                                                                            \
-    vf_store_part(t->c + i * t->c_row + left, right, r##i);
+    vf_store_part(t->chains + i * t->chains_row, left, l##i);                                                                  \
+    vf_store_part(t->chains + i * t->chains_row + left, right, r##i);
 
 /* The tile kernel of R rows: the chains of column vectors l and r of each row. */
 #define TILE(R)                                                                                                                \
@@ -40,26 +34,16 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 252, K_BLOCK = 384 };
         const size_t left = t->columns < VF_LANES ? t->columns : VF_LANES, right = t->columns - left;                          \
         const float *a = t->a, *b = t->b;                                                                                      \
         const size_t b_row = t->b_row;                                                                                         \
-        vf x, bl, br;                                                                                                          \
         AOEI_ROWS_##R(ZERO);                                                                                                   \
         if (!t->first) {                                                                                                       \
             AOEI_ROWS_##R(LOAD);                                                                                               \
         }                                                                                                                      \
         for (size_t k = t->K; k > 0; k--) {                                                                                    \
-            bl = vf_load(b);                                                                                                   \
-            br = vf_load(b + VF_LANES);                                                                                        \
+            const vf bl = vf_load(b), br = vf_load(b + VF_LANES);                                                              \
+            vf x;                                                                                                              \
             AOEI_ROWS_##R(STEP);                                                                                               \
             a += R;                                                                                                            \
             b += b_row;                                                                                                        \
-        }                                                                                                                      \
-        if (t->last) {                                                                                                         \
-            x = vf_set1(t->scale);                                                                                             \
-            AOEI_ROWS_##R(SCALE);                                                                                              \
-        }                                                                                                                      \
-        if (t->last && t->bias) {                                                                                              \
-            bl = vf_load_part(t->bias, left);                                                                                  \
-            br = vf_load_part(t->bias + left, right);                                                                          \
-            AOEI_ROWS_##R(BIAS);                                                                                               \
         }                                                                                                                      \
         if (t->columns == PANEL) {                                                                                             \
             AOEI_ROWS_##R(STORE);                                                                                              \
@@ -85,10 +69,36 @@ TILE(13)
 TILE(14)
 #endif
 
+#define LOAD_WIDE(p)                                                                                                           \
+    l##p = vf_load(t->chains + p * PANEL);                                                                                     \
+    r##p = vf_load(t->chains + p * PANEL + VF_LANES);
+#define STEP_WIDE(p)                                                                                                           \
+    l##p = GEMM_STEP(x, vf_load(b + p * b_panel), l##p);                                                                       \
+    r##p = GEMM_STEP(x, vf_load(b + p * b_panel + VF_LANES), r##p);
+#define STORE_WIDE(p)                                                                                                          \
+    vf_store(t->chains + p * PANEL, l##p);                                                                                     \
+    vf_store(t->chains + p * PANEL + VF_LANES, r##p);
+
+/* A single row, AOEI_GEMM_WIDE whole panels. */
+static void tile_wide(const aoei_gemm_tile *t) {
+    const float *b = t->b;
+    const size_t b_row = t->b_row, b_panel = t->b_panel;
+    AOEI_ROWS_4(ZERO);
+    if (!t->first) {
+        AOEI_ROWS_4(LOAD_WIDE);
+    }
+    for (size_t k = 0; k < t->K; k++) {
+        const vf x = vf_set1(t->a[k]);
+        AOEI_ROWS_4(STEP_WIDE);
+        b += b_row;
+    }
+    AOEI_ROWS_4(STORE_WIDE);
+}
+
 static aoei_gemm_tile_fn *const tiles[GEMM_ROWS + 1] = {
-    NULL,   tile_1, tile_2, tile_3,  tile_4,  tile_5,  tile_6,
+    tile_wide, tile_1, tile_2, tile_3,  tile_4,  tile_5,  tile_6,
 #if GEMM_ROWS > 6
-    tile_7, tile_8, tile_9, tile_10, tile_11, tile_12, tile_13, tile_14,
+    tile_7,    tile_8, tile_9, tile_10, tile_11, tile_12, tile_13, tile_14,
 #endif
 };
 

@@ -5,6 +5,9 @@
 keys() { sed 's/"\([a-z_]*\)":[^,}]*/\1/g'; }
 "$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --json | keys
 "$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --mode train --dtype f32 --json | sed 's/.*\("mode":"train"\).*\("texts":4,"tokens":32\).*/\1 \2/'
+for type in f32 bf16; do
+    "$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --dtype $type --json | sed 's/.*\("dtype":"[^"]*"\).*/\1/'
+done
 printf '3\n9\n5\n7\n' >lengths
 "$AOE" bench --shape bert-tiny --lengths lengths --runs 5 --json | sed 's/.*\("texts":[0-9]*,"tokens":[0-9]*\).*/\1/'
 printf '3\nfour\n' >lengths

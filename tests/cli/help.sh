@@ -14,5 +14,5 @@ for command in init train eval embed similarity tokenize info verify bench; do
     awk -v c="$command" 'length > 100 { print c ": a line of " length " columns" }' one
     grep -q -- '--threads N' one || echo "$command has no --threads"
 done
-"$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed) [NX]' | sed 's/  */ /g'
+"$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'

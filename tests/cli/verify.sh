@@ -11,6 +11,11 @@ grep -c ' pass$' good
 grep -v ' pass$' good
 "$AOE" verify "$cases" --dtype f32 -q --json >json
 head -n 1 json | sed 's/"error":[^,]*/"error":E/'
+# bf16 has tolerances of its own; auto is one of the two
+"$AOE" verify "$cases" --dtype bf16 -q >good
+grep -c ' pass$' good
+"$AOE" verify "$cases" --dtype bf16 -q --json | sed -n 's/.*hidden.3".*\("tolerance":[^,]*\).*/\1/p'
+"$AOE" verify "$cases" -q | grep -c ' pass$'
 mkdir changed
 cp "$cases"/* changed
 chmod u+w changed/*
@@ -25,6 +30,6 @@ header=$(header_bytes changed/expected.safetensors)
 poke changed/expected.safetensors $((8 + header)) '\000\000\300\177'
 fails "$AOE" verify changed --dtype f32 >bad 2>err
 grep -q ' fail$' bad
-fails "$AOE" verify . >bad
+fails "$AOE" verify . --dtype f32 >bad
 sed "s/ [0-9.]*e-[0-9]* /        E /" bad # figures differ from tier to tier
 fails "$AOE" verify nowhere

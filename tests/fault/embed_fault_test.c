@@ -39,6 +39,8 @@ static int embed(aoe_embedder *e, const float *want, aoe_error *err) {
     return code;
 }
 
+static aoe_dtype dtype; /* of whole */
+
 static int whole(void *arg) {
     aoe_context_options c;
     aoe_context *ctx;
@@ -48,6 +50,7 @@ static int whole(void *arg) {
     aoe_model_options o;
     aoe_model_options_defaults(&o);
     o.prompt = arg;
+    o.dtype = dtype;
     o.max_length = 8;
     aoe_context_options_defaults(&c);
     c.threads = 2;
@@ -72,7 +75,9 @@ static int whole(void *arg) {
 
 static void test_open_and_embed(void **state) {
     (void)state;
-    assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+    for (dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
+        assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+    dtype = AOE_DTYPE_AUTO;
 }
 
 static void test_prompt(void **state) {

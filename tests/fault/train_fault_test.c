@@ -27,7 +27,7 @@ typedef struct work {
     uint64_t n; /* what fails */
 } work;
 
-static void work_create(work *w) {
+static void work_create(work *w, aoe_dtype dtype) {
     memset(w, 0, sizeof *w);
     train_run *r = &w->run;
     train_run_create(r);
@@ -36,6 +36,8 @@ static void work_create(work *w) {
     shape.intermediate = 16;
     shape.pooler = 1;
     tiny_model_write(r->model, &shape);
+    r->o.model_options.dtype = dtype;
+    r->o.cache_chunk = dtype == AOE_DTYPE_BF16 ? 2 : 0;
     r->o.max_steps = 2;
     r->o.save_every = r->o.eval_every = 1;
     train_run_output(r, "whole");
@@ -138,7 +140,7 @@ static void test_memory(void **state) {
     (void)state;
     work w;
     size_t spared = 0;
-    work_create(&w);
+    work_create(&w, AOE_DTYPE_BF16); /* which has more to allocate */
     train_run_output(&w.run, "out");
     for (w.n = 1;; w.n += w.n < DENSE ? 1 : 7) {
         aoe_error err = {0};
@@ -203,7 +205,7 @@ static void fail_disk(work *w, const char *output, int errnum, int code, uint64_
 static void test_disk(void **state) {
     (void)state;
     work w;
-    work_create(&w);
+    work_create(&w, AOE_DTYPE_F32);
     fail_disk(&w, "full", ENOSPC, AOE_ENOSPC, 1);
     fail_disk(&w, "broken", EIO, AOE_EIO, 5);
     work_destroy(&w);
@@ -213,7 +215,7 @@ static void test_disk(void **state) {
 static void test_disk_over_model(void **state) {
     (void)state;
     work w;
-    work_create(&w);
+    work_create(&w, AOE_DTYPE_F32);
     train_run_output(&w.run, "earlier");
     w.earlier = strdup("");
     assert_non_null(w.earlier);

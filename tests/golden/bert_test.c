@@ -19,8 +19,9 @@
 
 #define GOLDEN "tests/golden/data/bert"
 
-#define TOLERANCE        2e-6 /* relative: of float32 */
 #define DOUBLE_TOLERANCE 1e-7 /* of the model in double: the expected values are stored as float32 */
+
+static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* relative */
 
 /* The cases and a model opened for inference. */
 typedef struct golden {
@@ -54,15 +55,17 @@ static void read_texts(golden *g) {
 static int layout(golden *g, aoei_arena *arena) {
     const aoei_batch *b = &g->buffer.batch;
     g->pooled = aoei_tensor_take(arena, b->n_texts, g->model->config.hidden);
-    return aoei_encoder_layout(&g->state, g->ctx, &g->model->config, arena, b->n_tokens, b->n_texts, b->longest, 0, NULL);
+    return aoei_encoder_layout(&g->state, g->ctx, &g->model->config, arena, b->n_tokens, b->n_texts, b->longest,
+                               (aoei_encoder_mode){.type = g->model->type}, NULL);
 }
 
-static void golden_open(golden *g, aoei_tier tier, size_t threads) {
+static void golden_open(golden *g, aoei_tier tier, size_t threads, aoe_dtype dtype) {
     aoe_error err = {0};
+    const aoe_model_options o = {.dtype = dtype, .normalize = -1};
     aoei_arena plan;
     memset(g, 0, sizeof *g);
     g->ctx = test_context(tier, threads);
-    if (aoe_model_open(&g->model, g->ctx, GOLDEN, NULL, &err) ||
+    if (aoe_model_open(&g->model, g->ctx, GOLDEN, &o, &err) ||
         aoei_safetensors_open(&g->expected, GOLDEN "/expected.safetensors", &err))
         fail_msg("%s", err.message);
     read_texts(g);
@@ -101,23 +104,23 @@ static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t 
     char name[64];
     snprintf(name, sizeof name, "hidden.%zu.%zu", index, g->model->config.layers);
     double *want = expected(g, name, n * D);
-    test_close(aoei_tensor_rows(last, b->offsets[row], n), want, TOLERANCE);
+    test_close(aoei_tensor_rows(last, b->offsets[row], n), want, tolerance[g->model->type]);
     free(want);
     for (int p = AOE_POOLING_CLS; p < AOE_POOLING_COUNT; p++) {
         aoei_pool_forward(g->ctx, aoei_tensor_rows(g->pooled, 0, b->n_texts), (aoe_pooling)p,
                           aoei_tensor_rows(g->state.first, 0, b->n_tokens), last, b);
         snprintf(name, sizeof name, "pooled.%zu.%s", index, aoe_pooling_name((aoe_pooling)p));
         want = expected(g, name, D);
-        test_close(aoei_tensor_rows(g->pooled, row, 1), want, TOLERANCE);
+        test_close(aoei_tensor_rows(g->pooled, row, 1), want, tolerance[g->model->type]);
         free(want);
     }
 }
 
 static void test_inference(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++) {
         golden g;
-        golden_open(&g, (aoei_tier)tier, 2);
+        golden_open(&g, (aoei_tier)(tier / 2), 2, tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32);
         const aoei_batch *b = &g.buffer.batch;
         const aoei_tensor last = aoei_encoder_forward(g.ctx, &g.model->config, g.model->weights, b, &g.state, NULL);
         for (size_t i = 0; i < b->n_texts; i++)
@@ -135,7 +138,7 @@ static void test_reference(void **state) {
     (void)state;
     golden g;
     bert_reference r;
-    golden_open(&g, aoei_cpu_detect(), 1);
+    golden_open(&g, aoei_cpu_detect(), 1, AOE_DTYPE_F32);
     const aoei_batch *b = &g.buffer.batch;
     const size_t D = g.model->config.hidden;
     bert_reference_create(&r, g.ctx, &g.model->config, g.model->weights, b, NULL);
@@ -179,11 +182,11 @@ static void on_result(void *user, const aoe_verify_result *result) {
 
 static void test_verify(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++) {
         report r = {0};
         aoe_error err = {0};
-        aoe_context *ctx = test_context((aoei_tier)tier, 2);
-        if (aoe_verify(ctx, GOLDEN, AOE_DTYPE_F32, on_result, &r, &err))
+        aoe_context *ctx = test_context((aoei_tier)(tier / 2), 2);
+        if (aoe_verify(ctx, GOLDEN, tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, on_result, &r, &err))
             fail_msg("tier %s: %s", aoe_context_tier(ctx), err.message);
         /* 4 layers of hidden states, 6 poolings, loss and gradient of 4 objectives, loss and norm of the trace */
         assert_int_equal(r.lines, 4 + 6 + 4 * 2 + 2);

@@ -385,7 +385,8 @@ static void add_product(value *sum, const value *m, int transposed, const double
 }
 
 /* The tensor's rows of the text and columns of the head are the sums, rounded. */
-static void check_sums(aoei_tensor t, const value *sum, const aoei_batch *b, size_t text, size_t col, size_t d, const char *what) {
+static void check_sums(aoei_tensor t, const value *sum, const aoei_batch *b, size_t text, size_t col, size_t d,
+                       const char *what) {
     const size_t first = b->offsets[text], T = b->offsets[text + 1] - first;
     double *want = malloc(2 * T * d * sizeof *want), *bound = want + T * d;
     assert_non_null(want);

@@ -285,7 +285,8 @@ static void test_update(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers), cmocka_unit_test(test_tanh_gelu),
-                                       cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers),
+                                       cmocka_unit_test(test_tanh_gelu), cmocka_unit_test(test_scale_and_sum),
+                                       cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

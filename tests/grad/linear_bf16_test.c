@@ -144,8 +144,8 @@ static void forward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t
     layer_free(&l);
 }
 
-static const size_t shapes[][4] = {{1, 1, 1, 0}, {7, 5, 3, 0}, {9, 4, 6, 5}, {1, 96, 64, 0}, {33, 40, 70, 0}, {70, 33, 17, 3},
-                                   {66, 130, 97, 1}};
+static const size_t shapes[][4] = {{1, 1, 1, 0},    {7, 5, 3, 0},    {9, 4, 6, 5},    {1, 96, 64, 0},
+                                   {33, 40, 70, 0}, {70, 33, 17, 3}, {66, 130, 97, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static void forwards(const aoe_context *ctx) {

@@ -101,8 +101,7 @@ static void run(const aoe_context *ctx, layer *l, aoei_activation activation) {
     aoei_linear_backward(ctx, &grads, l->dpre, l->x, l->w);
 }
 
-static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap,
-                           aoei_activation activation) {
+static void check_gradient(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap, aoei_activation activation) {
     layer l = layer_create(N, I, O, gap);
     const size_t total = N * I + O * I + O;
     double *in = malloc(total * sizeof *in), *grad = malloc(total * sizeof *grad), *weight = malloc(N * O * sizeof *weight);
@@ -266,7 +265,8 @@ static void test_absent(void **state) {
 /* What is fused into the store has the bits of passes of its own. */
 static void fused_forward(const aoe_context *ctx, size_t n, aoei_activation activation) {
     layer l = layer_create(n, I, O, 0);
-    aoei_tensor residual = test_tensor(n, O, 0, 1, 5), want = test_tensor_poisoned(n, O, 0), pre = test_tensor_poisoned(n, O, 0);
+    aoei_tensor residual = test_tensor(n, O, 0, 1, 5), want = test_tensor_poisoned(n, O, 0),
+                pre = test_tensor_poisoned(n, O, 0);
     aoei_linear_forward(ctx, pre, l.x, l.w, l.b, NULL);
     aoei_tensor_copy(ctx, want, pre);
     if (activation != AOEI_IDENTITY)
@@ -361,9 +361,9 @@ static void test_with_room(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_threads),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),  cmocka_unit_test(test_threads),
                                        cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_parts),
-                                       cmocka_unit_test(test_absent),    cmocka_unit_test(test_fused),
+                                       cmocka_unit_test(test_absent),     cmocka_unit_test(test_fused),
                                        cmocka_unit_test(test_with_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * AdamW over flat tensors: a trace against double precision, segments with and without weight decay,
- * packed copies that follow the values, the same bits for any number of threads and any cut; gradients that are zero afterwards;
- * the sum of squares.
+ * packed copies that follow the values, the same bits for any number of threads and any cut; gradients that are zero
+ * afterwards; the sum of squares.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,8 +33,7 @@ static void trace(const aoe_context *ctx) {
                                      {.begin = 10, .end = 500, .decay = 1},
                                      {.begin = 500, .end = 700},
                                      {.begin = 700, .end = P, .decay = 1}};
-    aoei_adamw o = {
-        .lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .grad_scale = 0.5};
+    aoei_adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .grad_scale = 0.5};
     double wd[P], md[P] = {0}, vd[P] = {0};
     test_to_double(wd, w);
     for (o.step = 1; o.step <= STEPS; o.step++) {
@@ -89,8 +88,11 @@ static void test_ranges(void **state) {
             for (size_t i = 0; i < P; i++)
                 aoei_f32(t[0])[i] = 1;
             for (size_t k = 0; k < SEGMENTS; k++)
-                segments[k] = (aoei_adamw_segment){
-                    .begin = bounds[k], .end = bounds[k + 1], .decay = pattern == 3 ? k % 3 == 0 : pattern == 2 ? k % 2 == 1 : pattern == 1};
+                segments[k] = (aoei_adamw_segment){.begin = bounds[k],
+                                                   .end = bounds[k + 1],
+                                                   .decay = pattern == 3   ? k % 3 == 0
+                                                            : pattern == 2 ? k % 2 == 1
+                                                                           : pattern == 1};
             const aoei_adamw o = {
                 .lr = 0.5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5, .grad_scale = 1, .step = 1};
             step(ctx, t, o, segments, SEGMENTS);
@@ -284,8 +286,8 @@ static void test_sum_of_squares(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trace),   cmocka_unit_test(test_ranges),         cmocka_unit_test(test_range_across_blocks),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_repacked),       cmocka_unit_test(test_sum_of_squares),
+        cmocka_unit_test(test_trace),   cmocka_unit_test(test_ranges),   cmocka_unit_test(test_range_across_blocks),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_repacked), cmocka_unit_test(test_sum_of_squares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

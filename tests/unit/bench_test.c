@@ -6,6 +6,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "nn/context.h"
 
 static void refused(const aoe_bench_options *o, int code, const char *part) {
     aoe_context *ctx = tiny_context(1);
@@ -44,7 +45,6 @@ static void test_options(void **state) {
     BAD(length, 513, AOE_EARG, "513 tokens");
     BAD(lengths, lengths, AOE_EARG, "text 1 has 0 tokens");
     BAD(lengths, longer, AOE_EARG, "text 3 has 513 tokens");
-    BAD(dtype, AOE_DTYPE_BF16, AOE_EUNSUPPORTED, "bf16");
     BAD(shape.hidden, 0, AOE_EARG, "hidden_size");
     BAD(shape.hidden, (size_t)1 << 40, AOE_EARG, "hidden_size");
     BAD(shape.layers, 0, AOE_EARG, "num_hidden_layers");
@@ -72,12 +72,13 @@ static double operations(const aoe_shape *s, const size_t *lengths, size_t texts
     return sum * (double)s->layers;
 }
 
-static void check(int train, const size_t *lengths, size_t tokens) {
+static void check(aoe_dtype dtype, int train, const size_t *lengths, size_t tokens) {
     aoe_bench_options o = tiny_options();
     static const size_t equal[] = {8, 8, 8, 8};
     aoe_context *ctx = tiny_context(2);
     aoe_bench_result r;
     aoe_error err = {0};
+    o.dtype = dtype;
     o.train = train;
     o.lengths = lengths;
     if (aoe_bench(ctx, &o, &r, &err))
@@ -89,22 +90,26 @@ static void check(int train, const size_t *lengths, size_t tokens) {
     assert_true(fabs(r.tflops * 1e12 * r.ms / 1e3 / work - 1) < 1e-9);
     assert_true(r.tflops < 100);
     assert_true(r.peak_rss_mb > 1 && r.peak_rss_mb < 4096);
-    assert_int_equal(r.dtype, AOE_DTYPE_F32);
+    assert_int_equal(r.dtype, aoei_public_dtype(aoei_context_type(ctx, dtype)));
     aoe_context_destroy(ctx);
 }
 
 static void test_inference(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 40, 3, 9};
-    check(0, NULL, 32);
-    check(0, lengths, 53);
+    for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
+        check((aoe_dtype)dtype, 0, NULL, 32);
+        check((aoe_dtype)dtype, 0, lengths, 53);
+    }
 }
 
 static void test_training(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 40, 3, 9};
-    check(1, NULL, 32);
-    check(1, lengths, 53);
+    for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
+        check((aoe_dtype)dtype, 1, NULL, 32);
+        check((aoe_dtype)dtype, 1, lengths, 53);
+    }
 }
 
 static void test_defaults(void **state) {

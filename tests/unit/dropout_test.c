@@ -196,11 +196,8 @@ static void test_statistics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_bf16),
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_off),
-        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_masks), cmocka_unit_test(test_bf16),       cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_off),   cmocka_unit_test(test_statistics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The embedder's promises: the bits of a vector depend on its text alone (and the CPU
- * tier); its value is that of a double-precision model; options, truncation, empty
- * texts, and what cannot be embedded.
+ * The embedder's promises, in both types: the bits of a vector depend on its text alone (and the CPU
+ * tier); its value is that of a double-precision model; a view of a trainer's weights embeds as they do; options, truncation,
+ * empty texts, and what cannot be embedded.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,10 @@
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
 #include "model/encode.h"
+#include "model/params.h"
 
-#define TOLERANCE 2e-6 /* float32 against double, relative to the norm, as in the golden cases */
+/* Against double, relative to the norm, as in the golden cases. */
+static const double tolerance[] = {[AOE_DTYPE_F32] = 2e-6, [AOE_DTYPE_BF16] = 1e-2};
 
 enum { TEXTS = 40, D = 16 };
 
@@ -107,11 +109,12 @@ static void check_orders(const session *s, const float *want) {
 static void test_same_bits_everywhere(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++) {
+        const aoe_model_options o = {.dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
         float want[TEXTS * D];
         for (size_t threads = 1; threads <= 3; threads++)
             for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++) {
-                session s = session_create(test_context((aoei_tier)tier, threads), model_dir, NULL, batch_tokens[k]);
+                session s = session_create(test_context((aoei_tier)(tier / 2), threads), model_dir, &o, batch_tokens[k]);
                 if (threads == 1 && k == 0)
                     embed(&s, texts, TEXTS, want, NULL);
                 check_orders(&s, want);
@@ -146,19 +149,56 @@ static void reference(const session *s, const aoe_text *t, size_t n, double *vec
 
 static void test_values(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++)
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
             for (int normalize = 0; normalize < 2; normalize++) {
-                const aoe_model_options o = {.pooling = (aoe_pooling)pooling, .normalize = normalize};
-                session s = session_create(test_context((aoei_tier)tier, 2), model_dir, &o, 64);
+                const aoe_dtype dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+                const aoe_model_options o = {.dtype = dtype, .pooling = (aoe_pooling)pooling, .normalize = normalize};
+                session s = session_create(test_context((aoei_tier)(tier / 2), 2), model_dir, &o, 64);
                 float got[TEXTS * D];
                 double want[TEXTS * D];
                 embed(&s, texts, TEXTS, got, NULL);
                 reference(&s, texts, TEXTS, want);
                 for (size_t i = 0; i < TEXTS; i++)
-                    test_close(aoei_tensor_wrap(got + i * D, 1, D), want + i * D, TOLERANCE);
+                    test_close(aoei_tensor_wrap(got + i * D, 1, D), want + i * D, tolerance[dtype]);
                 session_destroy(s);
             }
+}
+
+/* A view over other weights, packed or not as a trainer has them, embeds as a model with those weights does. */
+static void test_view(void **state) {
+    (void)state;
+    char *path = test_path(dir, "other");
+    tiny_model shape = tiny_defaults();
+    shape.seed = 8;
+    tiny_model_write(path, &shape);
+    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+        const aoe_model_options o = {.dtype = k % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
+        aoe_context *ctx = test_context((aoei_tier)(k / 2), 2);
+        session s = session_create(ctx, path, &o, 0);
+        float want[TEXTS * D], got[TEXTS * D];
+        embed(&s, texts, TEXTS, want, NULL);
+        aoe_model *base, *view;
+        aoei_arena plan, arena;
+        aoei_params params;
+        assert_int_equal(aoei_model_open_plain(&base, ctx, model_dir, &o, NULL), 0);
+        aoei_arena_measure(&plan);
+        assert_int_equal(aoei_params_layout(&params, ctx, &base->config, base->type, &plan, NULL), 0);
+        assert_int_equal(aoei_arena_create(&arena, plan.used, NULL), 0);
+        assert_int_equal(aoei_params_layout(&params, ctx, &base->config, base->type, &arena, NULL), 0);
+        aoei_params_load(ctx, &params, s.model->weights);
+        assert_int_equal(aoei_model_view(&view, base, params.values, NULL), 0);
+        session v = {.ctx = ctx, .model = view};
+        assert_int_equal(aoe_embedder_create(&v.embedder, view, NULL, NULL), 0);
+        embed(&v, texts, TEXTS, got, NULL);
+        assert_memory_equal(got, want, sizeof got);
+        aoe_embedder_destroy(v.embedder);
+        aoe_model_close(view);
+        aoe_model_close(base);
+        aoei_arena_destroy(&arena);
+        session_destroy(s);
+    }
+    free(path);
 }
 
 static void test_truncation(void **state) {
@@ -289,6 +329,7 @@ static void test_options(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits_everywhere),
                                        cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_view),
                                        cmocka_unit_test(test_truncation),
                                        cmocka_unit_test(test_prompt),
                                        cmocka_unit_test(test_no_texts),

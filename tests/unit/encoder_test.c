@@ -229,8 +229,8 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
 /* Accumulation continues the chains, in bf16 where parts end at multiples of 32 tokens. */
 static void halves(setup *s, float **kept) {
     static const aoe_pooling poolings[2] = {AOE_POOLING_LAST_MAX, AOE_POOLING_FIRST_LAST_AVG};
-    static const size_t cuts[2][2][4] = {[AOEI_F32] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}},
-                                         [AOEI_BF16] = {{0, 8, TEXTS, TEXTS}, {0, 12, 13, TEXTS}}};
+    static const size_t cuts[2][2][4] = {
+        [AOEI_F32] = {{0, 6, TEXTS, TEXTS}, {0, 1, 12, TEXTS}}, [AOEI_BF16] = {{0, 8, TEXTS, TEXTS}, {0, 12, 13, TEXTS}}};
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     for (int k = 0; k < 2; k++) {
         const aoei_encoder_dropout *d = k ? &drop : NULL;
@@ -371,8 +371,8 @@ static void test_plan(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forward), cmocka_unit_test(test_alone),
-                                       cmocka_unit_test(test_halves), cmocka_unit_test(test_recompute),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forward),       cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_halves),        cmocka_unit_test(test_recompute),
                                        cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_no_dropout),
                                        cmocka_unit_test(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);

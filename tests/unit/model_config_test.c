@@ -70,6 +70,27 @@ static void fills_in_what_older_files_lack(void **state) {
     assert_int_equal(c.token_types, 2);
 }
 
+/* Both forms of GELU, by all their names, and back into a config.json. */
+static void knows_the_activations(void **state) {
+    (void)state;
+    static const struct {
+        const char *value, *written;
+        aoei_activation activation;
+    } cases[] = {{NULL, "gelu", AOEI_GELU},
+                 {"\"gelu\"", "gelu", AOEI_GELU},
+                 {"\"gelu_new\"", "gelu_new", AOEI_GELU_TANH},
+                 {"\"gelu_pytorch_tanh\"", "gelu_new", AOEI_GELU_TANH}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_encoder_config c;
+        assert_int_equal(read_with(&c, "hidden_act", cases[i].value, NULL), 0);
+        assert_int_equal(c.activation, cases[i].activation);
+        json_t *written = json_object();
+        assert_int_equal(c.arch->write(&c, written), 0);
+        assert_string_equal(json_string_value(json_object_get(written, "hidden_act")), cases[i].written);
+        json_decref(written);
+    }
+}
+
 static void refuses_by_name(void **state) {
     (void)state;
     static const struct {
@@ -79,7 +100,8 @@ static void refuses_by_name(void **state) {
         {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert)", AOE_EFORMAT},
         {"model_type", "\"t5\"", "architecture 't5' is not supported (supported: bert)", AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
-        {"hidden_act", "\"relu\"", "hidden_act \"relu\" is not supported (supported: gelu)", AOE_EUNSUPPORTED},
+        {"hidden_act", "\"relu\"", "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)",
+         AOE_EUNSUPPORTED},
         {"position_embedding_type", "\"relative_key\"", "position_embedding_type \"relative_key\" is not supported",
          AOE_EUNSUPPORTED},
         {"is_decoder", "true", "is_decoder is true", AOE_EUNSUPPORTED},
@@ -198,6 +220,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_bert),
         cmocka_unit_test(fills_in_what_older_files_lack),
+        cmocka_unit_test(knows_the_activations),
         cmocka_unit_test(refuses_by_name),
         cmocka_unit_test(lists_the_weights),
         cmocka_unit_test(counts_the_parameters),

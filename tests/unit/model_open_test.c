@@ -10,6 +10,8 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "model/model.h"
+#include "nn/context.h"
+#include "objective/pair_step.h"
 
 static void check_weights(const aoe_model *m) {
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
@@ -58,16 +60,31 @@ static void packs_for_inference_only(void **state) {
     char *dir = test_dir_create();
     aoe_model *m;
     test_model_write(dir, NULL);
-    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
-    assert_int_equal(m->packed_bytes, aoei_model_packed_floats(m) * sizeof(float));
-    if (m->packed_bytes)
-        assert_non_null(m->weights[aoei_layer_slot(1, AOEI_LW_DOWN)].packed);
-    assert_null(m->weights[AOEI_W_WORD].packed);
-    aoe_model_close(m);
-    assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, NULL, NULL), 0);
-    assert_null(m->packed);
-    check_weights(m);
-    aoe_model_close(m);
+    for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
+        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1};
+        const aoei_dtype type = aoei_context_type(test_model_context, o.dtype);
+        assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
+        assert_int_equal(m->type, type);
+        size_t bytes = 0;
+        for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+            const aoei_tensor w = m->weights[i];
+            aoei_slot d;
+            aoei_slot_describe(&m->config, i, &d);
+            assert_int_equal(w.packed != NULL, d.linear);
+            if (!d.linear)
+                continue;
+            assert_int_equal(w.packed_type, type);
+            assert_int_equal((uintptr_t)w.packed % 64, 0);
+            bytes += aoei_weight_packed_size(test_model_context, type, d.rows, d.cols);
+        }
+        assert_int_equal(aoei_model_packed_bytes(m), bytes);
+        aoe_model_close(m);
+        assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, &o, NULL), 0);
+        assert_null(m->packed);
+        assert_int_equal(aoei_model_packed_bytes(m), bytes);
+        check_weights(m);
+        aoe_model_close(m);
+    }
     test_dir_remove(dir);
 }
 
@@ -93,12 +110,19 @@ static void tells_what_it_is(void **state) {
     assert_string_equal(info.max_length_from, "default");
     assert_string_equal(info.prompt, "");
     assert_int_equal(info.normalize, 0);
-    assert_int_equal(info.dtype, AOE_DTYPE_F32);
+    assert_int_equal(info.dtype, aoei_public_dtype(aoei_context_type(test_model_context, AOE_DTYPE_AUTO)));
     assert_string_equal(info.storage, "F32");
     assert_string_equal(info.tokenizer, "WordPiece");
     assert_true(info.dropout == 0.25);
     assert_int_equal(aoe_model_dims(m), 8);
     aoe_model_close(m);
+    for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
+        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1};
+        assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
+        aoe_model_get_info(m, &info);
+        assert_int_equal(info.dtype, dtype);
+        aoe_model_close(m);
+    }
     test_dir_remove(dir);
 }
 
@@ -217,7 +241,6 @@ static void checks_the_options(void **state) {
         int code;
         const char *fragment;
     } cases[] = {
-        {{.dtype = AOE_DTYPE_BF16, .normalize = -1}, AOE_EUNSUPPORTED, "dtype bf16 is not in the engine yet; f32 is available"},
         {{.dtype = (aoe_dtype)9, .normalize = -1}, AOE_EARG, "dtype 9 is unknown"},
         {{.pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 7 is unknown"},
         {{.max_length = 11, .normalize = -1}, AOE_EARG, "max length 11 is more than the model's 10 positions"},
@@ -265,19 +288,81 @@ static void views_share_all_but_the_weights(void **state) {
     test_dir_remove(dir);
 }
 
+/* Bytes that the trainer's memory takes for a batch, as it is laid out, and what of it forward keeps. */
+static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, int recompute, size_t *kept) {
+    aoei_pair_step step;
+    const aoei_pair_step_options o = {
+        .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
+    assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
+    /* less what the plan does not count: pooled vectors, and the arrays of views and segments */
+    const size_t pooled = (n_texts * m->config.hidden * sizeof(float) + 63) / 64 * 64;
+    const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
+                 segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, bytes = step.arena.used;
+    *kept = step.state.kept_bytes;
+    assert_int_equal(step.arena.used, step.arena.size);
+    aoei_pair_step_destroy(&step);
+    return bytes - pooled - views - segments;
+}
+
+/* The plan is what is allocated, to the byte. */
+static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
+    aoe_memory_plan p;
+    size_t kept, kept_recompute, parameters = 0;
+    assert_int_equal(aoe_model_plan(m, n_texts, length, &p, NULL), 0);
+    assert_int_equal(p.dtype, aoei_public_dtype(m->type));
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        aoei_slot d;
+        aoei_slot_describe(&m->config, i, &d);
+        parameters += (d.rows * d.cols + 15) / 16 * 16;
+    }
+    assert_int_equal(p.weights, aoei_parameter_count(&m->config) * 2); /* F16 */
+    assert_int_equal(p.packed, m->converted_bytes + aoei_model_packed_bytes(m));
+    assert_true(m->converted_bytes >= aoei_parameter_count(&m->config) * 4);
+    assert_int_equal(p.parameters, parameters * sizeof(float));
+    assert_int_equal(p.gradients, p.parameters);
+    assert_int_equal(p.moments, 2 * p.parameters);
+    assert_int_equal(p.training_packed, m->type == AOEI_BF16 ? aoei_model_packed_bytes(m) : 0);
+    assert_int_equal(p.training, p.parameters + p.gradients + p.moments + p.training_packed + p.kept + p.working);
+    assert_int_equal(training_bytes(m, n_texts, length, 0, &kept), p.training);
+    training_bytes(m, n_texts, length, 1, &kept_recompute);
+    assert_int_equal(kept, p.kept);
+    assert_int_equal(kept_recompute, p.kept_recompute);
+    assert_true(p.kept_recompute < p.kept);
+
+    aoei_arena arena;
+    aoei_encoder_state state;
+    const aoei_encoder_mode mode = {.type = m->type};
+    assert_int_equal(aoei_arena_create(&arena, p.activations, NULL), 0);
+    assert_int_equal(
+        aoei_encoder_layout(&state, test_model_context, &m->config, &arena, n_texts * length, n_texts, length, mode, NULL), 0);
+    assert_true(!arena.overflow && arena.used == p.activations);
+    aoei_arena_destroy(&arena);
+}
+
 static void plans_memory(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoe_model *m;
     aoe_error err;
-    aoe_memory_plan p, larger;
+    aoe_memory_plan p, larger, plans[3];
     test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_F16});
+    for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
+        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1};
+        assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
+        check_plan(m, 2, 1);
+        check_plan(m, 4, 10);
+        check_plan(m, 64, 9);
+        assert_int_equal(aoe_model_plan(m, 64, 10, &plans[dtype], NULL), 0);
+        aoe_model_close(m);
+    }
+    assert_true(plans[AOE_DTYPE_BF16].activations < plans[AOE_DTYPE_F32].activations);
+    assert_true(plans[AOE_DTYPE_BF16].kept < plans[AOE_DTYPE_F32].kept);
+    assert_int_equal(plans[AOE_DTYPE_BF16].moments, plans[AOE_DTYPE_F32].moments);
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
     size_t parameters = aoei_parameter_count(&m->config);
     assert_int_equal(aoe_model_plan(m, 4, 10, &p, NULL), 0);
-    assert_int_equal(p.weights, parameters * 2);
     assert_true(p.packed >= parameters * 4);
-    assert_true(p.activations > 40 * TEST_HIDDEN * 4);
+    assert_true(p.activations > 40 * TEST_HIDDEN * aoei_dtype_size(m->type));
     assert_true(p.training >= p.activations + 4 * 4 * parameters);
     assert_int_equal(aoe_model_plan(m, 8, 10, &larger, NULL), 0);
     assert_true(larger.activations > p.activations && larger.training > p.training);

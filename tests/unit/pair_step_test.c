@@ -14,9 +14,8 @@
 #include "base/random.h"
 #include "objective/pair_step.h"
 
-/* Three pairs are 48 tokens; every pair of the first two batches of lengths is 16. */
 enum { PAIRS = 7, TEXTS = 2 * PAIRS, LONGEST = 15, TOKENS = 16 * PAIRS };
-static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14};   /* 16 a pair */
+static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14};  /* 16 a pair */
 static const size_t uneven[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6, 15, 15, 14, 13}; /* as it comes */
 
 /* bf16 against bf16 with other sums over tokens: float32 roundings, of operands that are then rounded no more. */
@@ -183,7 +182,8 @@ static void test_bf16_close(void **state) {
                 }
                 if (!(sqrt(difference) <= CLOSE * sqrt(norm)))
                     fail_msg("tier %d, chunks of %zu: relative difference %g", tier, chunk, sqrt(difference / norm));
-                assert_memory_equal(got.result, plain.result, sizeof got.result); /* vectors have no sums over tokens of others */
+                assert_memory_equal(got.result, plain.result,
+                                    sizeof got.result); /* vectors have no sums over tokens of others */
                 free(plain.grad);
                 free(got.grad);
             }

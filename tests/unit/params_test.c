@@ -242,6 +242,7 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_layout), cmocka_unit_test(test_load),
-                                       cmocka_unit_test(test_update), cmocka_unit_test(test_packed), cmocka_unit_test(test_no_memory)};
+                                       cmocka_unit_test(test_update), cmocka_unit_test(test_packed),
+                                       cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,10 +251,9 @@ static void test_context_options(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_take),           cmocka_unit_test(test_views),
-                                       cmocka_unit_test(test_transfers),      cmocka_unit_test(test_bf16_transfers),
-                                       cmocka_unit_test(test_bf16_views),     cmocka_unit_test(test_weight_pack),
-                                       cmocka_unit_test(test_type),
-                                       cmocka_unit_test(test_context_memory), cmocka_unit_test(test_context_options)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_take),           cmocka_unit_test(test_views),          cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_bf16_transfers), cmocka_unit_test(test_bf16_views),     cmocka_unit_test(test_weight_pack),
+        cmocka_unit_test(test_type),           cmocka_unit_test(test_context_memory), cmocka_unit_test(test_context_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

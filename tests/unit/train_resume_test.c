@@ -154,6 +154,25 @@ static void test_cancel_always(void **state) {
     train_run_destroy(&r);
 }
 
+/* In bf16: what is packed for the products follows the weights that a checkpoint brings back. Recomputation may be switched on
+ * the way, it changes nothing. */
+static void test_cancel_bf16(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.o.model_options.dtype = AOE_DTYPE_BF16;
+    r.o.cache_chunk = 3;
+    const expected e = run_whole(&r);
+    for (size_t step = 1; step < 12; step += 3) {
+        r.o.recompute = step % 2;
+        stop_and_go(&r, &e, AOE_TRAIN_STEP, step);
+    }
+    stop_and_go(&r, &e, AOE_TRAIN_EVAL, 4);
+    stop_and_go(&r, &e, AOE_TRAIN_CHECKPOINT, 9);
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
 /* The end of a run can be repeated. */
 static void test_resume_finished(void **state) {
     (void)state;
@@ -243,11 +262,14 @@ static void test_changed_options(void **state) {
     CHANGED(model_options.prompt, "the {text}", "prompt");
     CHANGED(model_options.max_length, 12, "max_length");
     CHANGED(model_options.normalize, 1, "normalize");
+    CHANGED(model_options.dtype, AOE_DTYPE_BF16, "dtype");
+    CHANGED(cache_chunk, 2, "cache_chunk");
 #undef CHANGED
     r.o = good; /* what does not decide the result may change */
     r.o.save_every = 2;
     r.o.keep_checkpoints = 3;
     r.o.batch_tokens = 50;
+    r.o.recompute = 1;
     train_run_ok(&r, 3);
     train_run_destroy(&r);
 }
@@ -370,12 +392,9 @@ static void test_kill(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kill), /* first: fork wants no other threads */
-                                       cmocka_unit_test(test_cancel),
-                                       cmocka_unit_test(test_cancel_always),
-                                       cmocka_unit_test(test_resume_finished),
-                                       cmocka_unit_test(test_patience),
-                                       cmocka_unit_test(test_changed_options),
-                                       cmocka_unit_test(test_changed_data),
-                                       cmocka_unit_test(test_nothing_to_resume)};
+                                       cmocka_unit_test(test_cancel),       cmocka_unit_test(test_cancel_always),
+                                       cmocka_unit_test(test_cancel_bf16),  cmocka_unit_test(test_resume_finished),
+                                       cmocka_unit_test(test_patience),     cmocka_unit_test(test_changed_options),
+                                       cmocka_unit_test(test_changed_data), cmocka_unit_test(test_nothing_to_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

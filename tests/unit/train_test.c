@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Training from start to end: the same bits for any number of threads, what events
+ * Training from start to end: the same bits for any number of threads, in chunks and with recomputation, what events
  * say, schedules, accumulation, what lands in the output directory. Mistakes and their messages are
  * in train_input_test.c, stopping and going on in train_resume_test.c.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../support/support.h"
 #include "../support/train_run.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "model/model.h"
@@ -37,6 +39,109 @@ static void test_threads(void **state) {
     char *other = train_run_read(&r, "model.safetensors", NULL);
     assert_true(memcmp(weights, other, size) != 0);
     free(other);
+    free(weights);
+    free(settings);
+    train_run_destroy(&r);
+}
+
+static void check_recorded(const train_run *r, const char *dtype) {
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    assert_int_equal(aoe_model_open(&m, ctx, r->output, NULL, NULL), 0);
+    assert_string_equal(json_string_value(json_object_get(m->record, "dtype")), dtype);
+    assert_int_equal(json_integer_value(json_object_get(m->record, "cache_chunk")), r->o.cache_chunk);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
+/* In both types and every tier: any number of threads and recomputation give the same files; AUTO is one of the two. */
+static void test_types(void **state) {
+    (void)state;
+    static const char *const names[] = {"auto", "f32", "bf16"};
+    train_run r;
+    train_run_create(&r);
+    r.o.max_steps = 6;
+    const aoei_tier best = aoei_cpu_detect();
+    for (int tier = AOEI_TIER_C; tier <= (int)best; tier++) {
+        char *weights[3], *settings[3];
+        size_t size = 0;
+        setenv("AOE_CPU", aoei_tier_name((aoei_tier)tier), 1);
+        for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
+            r.o.model_options.dtype = (aoe_dtype)dtype;
+            for (size_t k = 0; k < 4; k++) {
+                char name[64];
+                snprintf(name, sizeof name, "%s-%d-%zu", names[dtype], tier, k);
+                train_run_output(&r, name);
+                r.o.recompute = k == 3;
+                r.evaluations = 0;
+                train_run_ok(&r, k < 3 ? 1 + k : 2);
+                if (k == 0) {
+                    weights[dtype] = train_run_read(&r, "model.safetensors", &size);
+                    settings[dtype] = train_run_read(&r, "aoe.json", NULL);
+                    check_recorded(&r, names[dtype]);
+                }
+                train_run_same(&r, weights[dtype], size, settings[dtype]);
+            }
+        }
+        assert_true(memcmp(weights[AOE_DTYPE_F32], weights[AOE_DTYPE_BF16], size) != 0);
+        const aoe_dtype automatic = tier >= AOEI_TIER_AVX512BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+        char name[64];
+        snprintf(name, sizeof name, "auto-%d", tier);
+        train_run_output(&r, name);
+        r.o.recompute = 0;
+        r.o.model_options.dtype = AOE_DTYPE_AUTO;
+        train_run_ok(&r, 2);
+        train_run_same(&r, weights[automatic], size, settings[automatic]);
+        for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
+            free(weights[dtype]);
+            free(settings[dtype]);
+        }
+    }
+    unsetenv("AOE_CPU");
+    train_run_destroy(&r);
+}
+
+/* Chunks give the weights of the plain run in float32, with dropout and accumulation too; in bf16 any number of threads does.
+ */
+static void test_chunks(void **state) {
+    (void)state;
+    static const size_t chunks[] = {1, 3, 4, 100};
+    train_run r;
+    train_run_create(&r);
+    r.o.batch_size = 6;
+    r.o.accumulate = 2;
+    train_run_ok(&r, 1);
+    size_t size;
+    char *want = train_run_read(&r, "model.safetensors", &size);
+    for (size_t k = 0; k < 4; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "chunk-%zu", chunks[k]);
+        train_run_output(&r, name);
+        r.o.cache_chunk = chunks[k];
+        r.o.recompute = k == 1;
+        r.evaluations = 0;
+        train_run_ok(&r, 1 + k % 3);
+        char *got = train_run_read(&r, "model.safetensors", NULL);
+        assert_memory_equal(got, want, size);
+        check_recorded(&r, "f32");
+        free(got);
+    }
+    free(want);
+    r.o.cache_chunk = 2;
+    r.o.model_options.dtype = AOE_DTYPE_BF16;
+    char *weights = NULL, *settings = NULL;
+    for (size_t threads = 1; threads <= 3; threads++) {
+        char name[32];
+        snprintf(name, sizeof name, "bf16-%zu", threads);
+        train_run_output(&r, name);
+        r.evaluations = 0;
+        train_run_ok(&r, threads);
+        if (threads == 1) {
+            weights = train_run_read(&r, "model.safetensors", &size);
+            settings = train_run_read(&r, "aoe.json", NULL);
+        }
+        train_run_same(&r, weights, size, settings);
+    }
     free(weights);
     free(settings);
     train_run_destroy(&r);
@@ -251,10 +356,10 @@ static void test_rate_zero(void **state) {
     train_run_destroy(&r);
 }
 
-static void test_learns(void **state) {
-    (void)state;
+static void learns(aoe_dtype dtype) {
     train_run r;
     train_run_create(&r);
+    r.o.model_options.dtype = dtype;
     r.o.evaluate = NULL;
     r.o.epochs = 15;
     r.o.dropout = 0;
@@ -272,6 +377,12 @@ static void test_learns(void **state) {
     assert_int_equal(step, 90);
     assert_true(last < 0.6 * first);
     train_run_destroy(&r);
+}
+
+static void test_learns(void **state) {
+    (void)state;
+    learns(AOE_DTYPE_F32);
+    learns(AOE_DTYPE_BF16);
 }
 
 static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size) {
@@ -371,7 +482,7 @@ static void test_best_model(void **state) {
         aoe_embedder *e;
         float v[TRAIN_DIMS];
         const aoe_text text = aoe_text_of("the old cat");
-        assert_int_equal(aoe_model_open(&m, ctx, r.output, NULL, NULL), 0);
+        assert_int_equal(aoe_model_open(&m, ctx, r.output, &r.o.model_options, NULL), 0);
         assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
         assert_int_equal(aoe_embed(e, &text, 1, v, NULL, NULL), 0);
         assert_memory_equal(v, r.probe[best[k]], sizeof v);
@@ -424,10 +535,10 @@ static void test_in_place(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),          cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_step_counts),      cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),
-        cmocka_unit_test(test_order_and_masks),  cmocka_unit_test(test_learns),           cmocka_unit_test(test_clipping),
-        cmocka_unit_test(test_output_directory), cmocka_unit_test(test_best_model),       cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_in_place)};
+        cmocka_unit_test(test_threads),          cmocka_unit_test(test_types),     cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),  cmocka_unit_test(test_step_counts),
+        cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero), cmocka_unit_test(test_order_and_masks),
+        cmocka_unit_test(test_learns),           cmocka_unit_test(test_clipping),  cmocka_unit_test(test_output_directory),
+        cmocka_unit_test(test_best_model),       cmocka_unit_test(test_patience),  cmocka_unit_test(test_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,11 +64,11 @@ static void verify(const char *name, int code, const char *part) {
     aoe_error err = {0};
     char *path = test_path(dir, name);
     lines = failures = 0;
-    const int got = aoe_verify(ctx, path, AOE_DTYPE_AUTO, on_result, NULL, &err);
+    const int got = aoe_verify(ctx, path, AOE_DTYPE_F32, on_result, NULL, &err);
     if (got != code || !strstr(err.message, part))
         fail_msg("%s: code %d, not %d, with \"%s\": %s", name, got, code, part, err.message);
     if (code && code != AOE_EMISMATCH)
-        assert_int_equal(aoe_verify(ctx, path, AOE_DTYPE_AUTO, NULL, NULL, NULL), code);
+        assert_int_equal(aoe_verify(ctx, path, AOE_DTYPE_F32, NULL, NULL, NULL), code);
     free(path);
 }
 
@@ -251,14 +251,11 @@ static void test_objectives(void **state) {
 
 static void test_nothing_to_check(void **state) {
     (void)state;
-    aoe_error err = {0};
     char *empty = test_path(dir, "bert/empty");
     assert_int_equal(aoei_make_dir(empty, NULL), 0);
     verify("bert/empty", AOE_ENOENT, "no golden cases");
     verify("nowhere", AOE_ENOENT, "nowhere");
     verify("bert/cases.json", AOE_ENOENT, "not a directory");
-    assert_int_equal(aoe_verify(ctx, GOLDEN, AOE_DTYPE_BF16, NULL, NULL, &err), AOE_EUNSUPPORTED);
-    assert_int_equal(aoe_verify(ctx, "tests/golden/data", AOE_DTYPE_BF16, NULL, NULL, &err), AOE_EUNSUPPORTED);
     free(empty);
 }
 
@@ -285,6 +282,69 @@ static void test_unknown_architecture(void **state) {
     aoe_context_destroy(logged);
     assert_int_equal(aoei_remove_tree(other, NULL), 0);
     free(other);
+}
+
+/* bf16 has tolerances of its own, which a NaN and a wrong weight do not pass either. */
+static void test_bf16(void **state) {
+    (void)state;
+    lines = failures = 0;
+    assert_int_equal(aoe_verify(ctx, GOLDEN, AOE_DTYPE_BF16, on_result, NULL, NULL), 0);
+    assert_int_equal(lines, 20);
+    assert_int_equal(failures, 0);
+    char *path = test_path(dir, "bert/expected.safetensors"), *bert = test_path(dir, "bert");
+    static const char *const tensors[] = {"hidden.3.1", "grad.angle.encoder.layer.1.output.dense.weight",
+                                          "grad.ibn.encoder.layer.2.attention.self.key.bias"};
+    size_t size;
+    char *data = test_read(path, &size);
+    for (size_t k = 0; k < 3; k++) {
+        const float nan = NAN;
+        const size_t at = tensor_at(data, size, tensors[k]) + 4 * 5;
+        char kept[4];
+        memcpy(kept, data + at, 4);
+        memcpy(data + at, &nan, 4);
+        free(test_write(dir, "bert/expected.safetensors", data, size));
+        lines = failures = 0;
+        assert_int_equal(aoe_verify(ctx, bert, AOE_DTYPE_BF16, on_result, NULL, NULL), AOE_EMISMATCH);
+        assert_int_equal(lines, 20);
+        assert_int_equal(failures, 1);
+        memcpy(data + at, kept, 4);
+    }
+    free(test_write(dir, "bert/expected.safetensors", data, size));
+    free(data);
+    /* a norm's weight halved */
+    char *model = test_path(dir, "bert/model.safetensors");
+    data = test_read(model, &size);
+    const size_t at = tensor_at(data, size, "encoder.layer.0.attention.output.LayerNorm.weight");
+    for (size_t i = 0; i < 16; i++) {
+        float v;
+        memcpy(&v, data + at + 4 * i, 4);
+        v *= 0.5f;
+        memcpy(data + at + 4 * i, &v, 4);
+    }
+    free(test_write(dir, "bert/model.safetensors", data, size));
+    assert_int_equal(aoe_verify(ctx, bert, AOE_DTYPE_BF16, NULL, NULL, NULL), AOE_EMISMATCH);
+    copy(bert, "model.safetensors");
+    free(data);
+    free(model);
+    free(bert);
+    free(path);
+}
+
+/* What counts as one tensor: the error of all so far, and a NaN stays. */
+static void test_joined(void **state) {
+    (void)state;
+    aoei_check c;
+    const double nan = (double)NAN, large[2] = {30, 40}, small[2] = {1e-3, 0}, off[2] = {2e-3, 0}, bad[2] = {0, nan};
+    aoei_check_begin(&c, "group", "name", 1e-3);
+    c.joined = 1;
+    aoei_check_values(&c, off, small, 2);
+    assert_true(fabs(c.worst - 1) < 1e-12);
+    aoei_check_values(&c, large, large, 2); /* the small one's error is little of the whole */
+    assert_true(fabs(c.worst - 1e-3 / 50) < 1e-9 && c.compared == 2);
+    aoei_check_values(&c, bad, small, 2);
+    assert_true(isnan(c.worst));
+    aoei_check_values(&c, large, large, 2);
+    assert_true(isnan(c.worst));
 }
 
 /* The arithmetic of errors. */
@@ -317,9 +377,15 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_flipped_bit),          cmocka_unit_test(test_not_a_number),
-                                       cmocka_unit_test(test_missing_tensor),       cmocka_unit_test(test_bad_cases),
-                                       cmocka_unit_test(test_objectives),           cmocka_unit_test(test_nothing_to_check),
-                                       cmocka_unit_test(test_unknown_architecture), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_flipped_bit),
+                                       cmocka_unit_test(test_not_a_number),
+                                       cmocka_unit_test(test_missing_tensor),
+                                       cmocka_unit_test(test_bad_cases),
+                                       cmocka_unit_test(test_objectives),
+                                       cmocka_unit_test(test_nothing_to_check),
+                                       cmocka_unit_test(test_unknown_architecture),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_bf16),
+                                       cmocka_unit_test(test_joined)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

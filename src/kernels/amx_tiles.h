@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * The tile instructions a kernel needs, by names that a test can give other meanings (AOEI_TILES_EMULATED, see
+ * tests/support/amx_emulation.h). Tile numbers are literals 0 to 7; strides are bytes from a row to the next.
+ * All tiles have the largest shape: 16 rows of 64 bytes.
+ *
+ * Compilers do not know that a tile load reads memory (gcc's is an asm statement without a clobber):
+ * tile_fence() goes between ordinary stores and the loads of what they wrote.
+ */
+#ifndef AOEI_KERNELS_AMX_TILES_H
+#define AOEI_KERNELS_AMX_TILES_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TILE_ROWS      16
+#define TILE_ROW_BYTES 64
+#define TILES          8
+
+/* The operand of LDTILECFG. */
+typedef struct tile_shapes {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16]; /* by tile */
+    uint8_t rows[16];       /* by tile */
+} tile_shapes;
+
+#ifndef AOEI_TILES_EMULATED
+#include <immintrin.h>
+#define tile_configure(shapes)           _tile_loadconfig(shapes)
+#define tile_release()                   _tile_release()
+#define tile_zero(tile)                  _tile_zero(tile)
+#define tile_load(tile, from, stride)    _tile_loadd(tile, from, stride)
+#define tile_store(tile, to, stride)     _tile_stored(tile, to, stride)
+#define tile_dot_bf16(sums, left, right) _tile_dpbf16ps(sums, left, right)
+#endif
+
+/* The compiler moves no memory access across it. */
+static inline void tile_fence(void) {
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+#endif

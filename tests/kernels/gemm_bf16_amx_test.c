@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: MIT
+ * The bf16 product of tier amx, its whole code on emulated tiles (emulated_gemm.h). Every element is compared bit for
+ * bit with what the tile instruction's definition makes of its row and column, written down a second time here, in 32s
+ * of K; those chains themselves with the exact sum in double, within (K + 4) u (sum |a||b| + |c|) times the tolerance of
+ * kernels.def. Outputs are compared as whole buffers, so a store beside C fails, too; inputs end where memory does.
+ * On a CPU with AMX the real instructions are compared with the exact sum as well; gemm_test.c does the rest there.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/emulated_gemm.h"
+#include "../support/kernel_check.h"
+#include "../support/span.h"
+#include "../support/support.h"
+#include "kernels/gemm_block.h"
+
+#if AOEI_X86_64
+#include "../support/amx_emulation.h"
+
+typedef enum layout { LAYOUT_ROWS, LAYOUT_COLUMNS, LAYOUT_BOTH_STRIDED, LAYOUT_COUNT } layout;
+
+/* Where B comes from. */
+typedef enum b_form { B_PLAIN, B_PACKED, B_PACKED_FROM_F32, B_FORMS } b_form;
+
+typedef struct product {
+    size_t M, N, K;
+    layout a_layout, b_layout;
+    b_form b_form;
+    aoei_dtype c_type;
+    int accumulate, bias, scale, pre, gate, residual;
+    int in_place; /* C is the gate or, without one, the residual */
+    aoei_activation activation;
+} product;
+
+/* A matrix of bf16 values: both types, each ending at a page that may not be touched; NaN between its elements. */
+typedef struct operand {
+    test_span half_span, full_span;
+    aoei_bf16 *half;
+    float *full;
+    size_t row, col; /* strides */
+} operand;
+
+/* A matrix in a buffer that is all canaries elsewhere. */
+typedef struct output {
+    unsigned char *buffer; /* owned */
+    size_t bytes;
+    unsigned char *data; /* in it */
+    size_t row;          /* stride in elements */
+} output;
+
+enum { CANARY = 0x7f, MARGIN = 96 /* bytes */ };
+
+static test_span scratch_span;
+static float *scratch; /* [AOEI_GEMM_SCRATCH], in it, poisoned */
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static float random_value(aoei_rng *r) {
+    return (float)(2 * aoei_rng_uniform(r) - 1);
+}
+
+static operand make_operand(aoei_rng *r, size_t rows, size_t cols, layout l) {
+    operand o = {0};
+    const size_t pad = aoei_rng_below(r, 2) ? aoei_rng_below(r, 40) : 0;
+    o.row = l == LAYOUT_ROWS ? cols + pad : l == LAYOUT_COLUMNS ? 1 : 3 * cols + pad;
+    o.col = l == LAYOUT_ROWS ? 1 : l == LAYOUT_COLUMNS ? rows + pad : 3;
+    const size_t n = rows && cols ? (rows - 1) * o.row + (cols - 1) * o.col + 1 : 0;
+    o.half_span = test_span_create((n + 1) / 2, 0);
+    o.full_span = test_span_create(n, 0);
+    o.half = (aoei_bf16 *)(void *)(o.half_span.data + o.half_span.n) - n;
+    o.full = o.full_span.data;
+    for (size_t i = 0; i < n; i++)
+        o.half[i] = 0x7fc0;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++) {
+            const size_t at = i * o.row + j * o.col;
+            o.full[at] = random_value(r);
+            o.half[at] = aoei_bf16_from_f32(o.full[at]);
+        }
+    return o;
+}
+
+static void free_operand(operand *o) {
+    test_span_free(&o->half_span);
+    test_span_free(&o->full_span);
+}
+
+static float element(const operand *o, size_t i, size_t j) {
+    return aoei_bf16_to_f32(o->half[i * o->row + j * o->col]);
+}
+
+static output make_output(aoei_rng *r, aoei_dtype type, size_t rows, size_t cols) {
+    const size_t size = aoei_dtype_size(type);
+    output o = {.row = cols + (aoei_rng_below(r, 2) ? aoei_rng_below(r, 40) : 0)};
+    const size_t before = MARGIN + size * aoei_rng_below(r, 32);
+    o.bytes = before + rows * o.row * size + MARGIN;
+    o.buffer = malloc(o.bytes);
+    assert_non_null(o.buffer);
+    memset(o.buffer, CANARY, o.bytes);
+    o.data = o.buffer + before;
+    return o;
+}
+
+static void fill_output(output *o, aoei_rng *r, aoei_dtype type, size_t rows, size_t cols) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++) {
+            const float x = random_value(r);
+            if (type == AOEI_BF16)
+                ((aoei_bf16 *)(void *)o->data)[i * o->row + j] = aoei_bf16_from_f32(x);
+            else
+                ((float *)(void *)o->data)[i * o->row + j] = x;
+        }
+}
+
+static output copy_output(const output *from) {
+    output o = *from;
+    o.buffer = malloc(o.bytes);
+    assert_non_null(o.buffer);
+    memcpy(o.buffer, from->buffer, o.bytes);
+    o.data = o.buffer + (from->data - from->buffer);
+    return o;
+}
+
+static float flushed(float x) {
+    return fabsf(x) < FLT_MIN ? copysignf(0.0f, x) : x;
+}
+
+/* The chain that the tile instruction makes of row m and column n. */
+static float tile_chain(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start) {
+    float chain = start;
+    for (size_t k = 0; k < K; k += 32) {
+        float sums[2] = {0, 0};
+        for (size_t i = k; i < least(K, k + 32); i++)
+            sums[i % 2] = flushed(fmaf(flushed(element(a, m, i)), flushed(element(b, i, n)), sums[i % 2]));
+        chain = flushed(flushed(chain) + flushed(sums[0] + sums[1]));
+    }
+    return chain;
+}
+
+/* `chain` against the exact sum. */
+static void check_chain(const operand *a, const operand *b, size_t m, size_t n, size_t K, float start, float chain) {
+    double exact = (double)start, size = fabs((double)start);
+    for (size_t k = 0; k < K; k++) {
+        const double v = (double)element(a, m, k) * (double)element(b, k, n);
+        exact += v;
+        size += fabs(v);
+    }
+    /* each flush of a subnormal loses at most FLT_MIN */
+    const double bound = kernel_tolerance("gemm_bf16") * ((double)K + 4) * (KERNEL_ROUNDOFF * size + (double)FLT_MIN);
+    kernel_check_value(chain, exact, bound, "chain", m, n);
+}
+
+/* Everything of one product. */
+typedef struct trial {
+    const product *p;
+    aoei_product g;
+    operand a, b;
+    output c, pre, gate, residual;
+    float *bias;                /* [N] */
+    float *chains;              /* [M,N], as they have to be */
+    test_span packed;           /* with room to be aligned */
+    amx_counts counts;
+} trial;
+
+static void choose_b(trial *t) {
+    const product *p = t->p;
+    const size_t bytes = emulated_gemm_bf16_packed_size(p->K, p->N);
+    t->packed = test_span_create(bytes / sizeof(float), 16); /* 64-byte aligned, and off the page's start */
+    if (p->b_form == B_PLAIN) {
+        t->g.b = t->b.half;
+        t->g.b_row = t->b.row;
+        t->g.b_col = t->b.col;
+        return;
+    }
+    for (size_t n = 0; n < p->N; n += AOEI_GEMM_PANEL) {
+        const size_t end = least(n + AOEI_GEMM_PANEL, p->N);
+        if (p->b_form == B_PACKED)
+            emulated_gemm_bf16_pack(t->packed.data, t->b.half, AOEI_BF16, t->b.row, t->b.col, p->K, n, end);
+        else
+            emulated_gemm_bf16_pack(t->packed.data, t->b.full, AOEI_F32, t->b.row, t->b.col, p->K, n, end);
+    }
+    t->g.packed = t->packed.data;
+}
+
+static void create_trial(trial *t, aoei_rng *r, const product *p) {
+    *t = (trial){.p = p};
+    t->a = make_operand(r, p->M, p->K, p->a_layout);
+    t->b = make_operand(r, p->K, p->N, p->b_layout);
+    t->c = make_output(r, p->c_type, p->M, p->N);
+    t->pre = make_output(r, p->c_type, p->M, p->N);
+    t->gate = make_output(r, p->c_type, p->M, p->N);
+    t->residual = make_output(r, p->c_type, p->M, p->N);
+    fill_output(&t->gate, r, p->c_type, p->M, p->N);
+    fill_output(&t->residual, r, p->c_type, p->M, p->N);
+    if (p->accumulate || p->in_place)
+        fill_output(&t->c, r, p->c_type, p->M, p->N);
+    t->bias = malloc((p->N + 1) * sizeof(float));
+    t->chains = malloc((p->M * p->N + 1) * sizeof(float));
+    assert_true(t->bias && t->chains);
+    for (size_t n = 0; n < p->N; n++)
+        t->bias[n] = random_value(r);
+    t->g = (aoei_product){.M = p->M,
+                          .N = p->N,
+                          .K = p->K,
+                          .a = t->a.half,
+                          .a_row = t->a.row,
+                          .a_col = t->a.col,
+                          .c = t->c.data,
+                          .c_row = t->c.row,
+                          .c_type = p->c_type,
+                          .accumulate = p->accumulate,
+                          .scale = p->scale ? 0.37f : 1,
+                          .bias = p->bias ? t->bias : NULL,
+                          .activation = p->activation,
+                          .pre = p->pre ? t->pre.data : NULL,
+                          .pre_row = t->pre.row};
+    if (p->gate) {
+        t->g.gate = p->in_place ? t->c.data : t->gate.data;
+        t->g.gate_row = p->in_place ? t->c.row : t->gate.row;
+    }
+    if (p->residual) {
+        t->g.residual = p->in_place && !p->gate ? t->c.data : t->residual.data;
+        t->g.residual_row = p->in_place && !p->gate ? t->c.row : t->residual.row;
+    }
+    choose_b(t);
+}
+
+static void free_trial(trial *t) {
+    output *outputs[] = {&t->c, &t->pre, &t->gate, &t->residual};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        free(outputs[i]->buffer);
+    free_operand(&t->a);
+    free_operand(&t->b);
+    test_span_free(&t->packed);
+    free(t->bias);
+    free(t->chains);
+}
+
+static void make_chains(trial *t) {
+    const product *p = t->p;
+    for (size_t m = 0; m < p->M; m++)
+        for (size_t n = 0; n < p->N; n++) {
+            const float start = p->accumulate ? ((const float *)(const void *)t->c.data)[m * t->c.row + n] : 0;
+            t->chains[m * p->N + n] = tile_chain(&t->a, &t->b, m, n, p->K, start);
+            check_chain(&t->a, &t->b, m, n, p->K, start, t->chains[m * p->N + n]);
+        }
+}
+
+static void emulate(const aoei_product *g, size_t packed_bytes, amx_counts *counts) {
+    const amx_region regions[] = {{scratch, AOEI_GEMM_SCRATCH * sizeof *scratch}, {g->packed, packed_bytes}};
+    amx_emulation_begin(regions, g->packed ? 2 : 1);
+    emulated_gemm_bf16(g, scratch);
+    *counts = amx_emulation_end();
+    test_span_check(&scratch_span);
+}
+
+static void check_buffer(const output *got, const output *want, aoei_dtype type, size_t cols, const char *what) {
+    if (memcmp(got->buffer, want->buffer, got->bytes) == 0)
+        return;
+    size_t i = 0;
+    while (got->buffer[i] == want->buffer[i])
+        i++;
+    const ptrdiff_t at = ((got->buffer + i) - got->data) / (ptrdiff_t)aoei_dtype_size(type), row = (ptrdiff_t)got->row;
+    fail_msg("%s: element %td (row %td, column %td of %zu) differs", what, at, at / row, at % row, cols);
+}
+
+/* The product against its chains, put through the epilogue at once. Returns the emulation's counts. */
+static amx_counts check_product(aoei_rng *r, const product *p) {
+    trial t;
+    create_trial(&t, r, p);
+    make_chains(&t);
+    output c = copy_output(&t.c), pre = copy_output(&t.pre);
+    aoei_product want = t.g;
+    want.c = c.data;
+    want.pre = want.pre ? pre.data : NULL;
+    want.gate = want.gate == t.c.data ? c.data : want.gate;
+    want.residual = want.residual == t.c.data ? c.data : want.residual;
+    aoei_gemm_epilogue_avx512(&want, t.chains, p->N, 0, 0, p->M, p->N);
+    emulate(&t.g, emulated_gemm_bf16_packed_size(p->K, p->N), &t.counts);
+    check_buffer(&t.c, &c, p->c_type, p->N, "C");
+    check_buffer(&t.pre, &pre, p->c_type, p->N, "value before the activation");
+    free(c.buffer);
+    free(pre.buffer);
+    free_trial(&t);
+    return t.counts;
+}
+
+static int coin(aoei_rng *r) {
+    return (int)aoei_rng_below(r, 2);
+}
+
+/* Random layouts and options that go together. */
+static product random_product(aoei_rng *r, size_t M, size_t N, size_t K) {
+    product p = {.M = M,
+                 .N = N,
+                 .K = K,
+                 .a_layout = (layout)aoei_rng_below(r, LAYOUT_COUNT),
+                 .b_layout = (layout)aoei_rng_below(r, LAYOUT_COUNT),
+                 .b_form = (b_form)aoei_rng_below(r, B_FORMS)};
+    p.c_type = coin(r) ? AOEI_BF16 : AOEI_F32;
+    p.accumulate = p.c_type == AOEI_F32 && coin(r);
+    if (p.accumulate)
+        return p;
+    p.bias = coin(r);
+    p.scale = coin(r);
+    p.activation = coin(r) ? AOEI_IDENTITY : coin(r) ? AOEI_GELU : AOEI_GELU_TANH;
+    p.gate = p.activation != AOEI_IDENTITY && coin(r);
+    p.pre = p.activation != AOEI_IDENTITY && !p.gate && coin(r);
+    p.residual = coin(r);
+    p.in_place = (p.gate || p.residual) && coin(r);
+    return p;
+}
+
+/* 1 where the emulated tier can run; says so where not. */
+static int can_emulate(void) {
+    aoei_tier tier = AOEI_TIER_C;
+    assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
+    if (tier >= AOEI_TIER_AVX512BF16)
+        return 1;
+    print_message("SKIP: tier amx emulated: this CPU has no AVX512-BF16\n");
+    return 0;
+}
+
+/* ---- the emulation itself */
+
+typedef struct tile_words {
+    uint16_t data[16][32];
+} tile_words;
+
+/* One dot of a whole tile: element [m][n] of the sums, from row m of a and the pairs of column n of b. */
+static float one_dot(const tile_words *a, const tile_words *b, float start, size_t m, size_t n) {
+    static const tile_shapes shapes = {.palette = 1, .row_bytes = {64, 64, 64}, .rows = {16, 16, 16}};
+    float sums[16][16] = {{0}};
+    sums[m][n] = start;
+    const amx_region regions[] = {{a, sizeof *a}, {b, sizeof *b}, {sums, sizeof sums}};
+    amx_emulation_begin(regions, 3);
+    amx_emulate_configure(&shapes);
+    amx_emulate_load(0, sums, 64);
+    amx_emulate_load(1, a, 64);
+    amx_emulate_load(2, b, 64);
+    amx_emulate_dot_bf16(0, 1, 2);
+    amx_emulate_store(0, sums, 64);
+    amx_emulate_release();
+    const amx_counts counts = amx_emulation_end();
+    assert_true(counts.loads == 3 && counts.stores == 1 && counts.dots == 1 && counts.load_lines >= 48);
+    return sums[m][n];
+}
+
+/* a0 b0 + a1 b1 + ... for k's from 0 on, in row 3 and column 5. */
+static float dot_of(const float *a, const float *b, size_t n, float start) {
+    static tile_words left, right;
+    memset(&left, 0, sizeof left);
+    memset(&right, 0, sizeof right);
+    for (size_t k = 0; k < n; k++) {
+        left.data[3][k] = aoei_bf16_from_f32(a[k]);
+        right.data[k / 2][2 * 5 + k % 2] = aoei_bf16_from_f32(b[k]);
+    }
+    return one_dot(&left, &right, start, 3, 5);
+}
+
+static void test_instruction(void **state) {
+    (void)state;
+    const float one[] = {1, 1, 1, 1}, tiny[] = {0x1p-130f}, small[] = {0x1p-70f}, big[] = {0x1p127f, 0x1p127f};
+    assert_true(dot_of((const float[]){3, 5}, (const float[]){7, -2}, 2, 0.5f) == 11.5f);
+    /* Even and odd k's have sums of their own: 2^24 and the 1 after it do not meet before both are complete. */
+    assert_true(dot_of((const float[]){0x1p24f, 1, 1, 1}, one, 4, 0) == 0x1p24f + 2);
+    assert_true(dot_of((const float[]){0x1p24f, 1, -0x1p24f, 1}, one, 4, 0) == 2);
+    /* The sums start from 0, not from the accumulator. */
+    assert_true(dot_of((const float[]){1, 1}, one, 2, 0x1p24f) == 0x1p24f + 2);
+    /* Subnormals: of an operand, a product, the accumulator, the result. */
+    assert_true(dot_of(tiny, (const float[]){0x1p20f}, 1, 0) == 0);
+    assert_true(dot_of(small, small, 1, 0) == 0);
+    assert_true(dot_of(one, (const float[]){0}, 1, 0x1p-130f) == 0);
+    assert_true(dot_of((const float[]){0x1.8p-126f}, one, 1, -0x1p-126f) == 0);
+    assert_true(dot_of((const float[]){0x1p-126f}, one, 1, 0) == 0x1p-126f);
+    assert_true(isinf(dot_of(big, one, 2, 0)));
+    assert_true(isnan(dot_of((const float[]){INFINITY, -INFINITY}, one, 2, 0)));
+    assert_true(isnan(dot_of((const float[]){NAN}, (const float[]){0}, 1, 1)));
+}
+
+/* ---- the product */
+
+static void check_random(aoei_rng *r, size_t M, size_t N, size_t K) {
+    const product p = random_product(r, M, N, K);
+    check_product(r, &p);
+}
+
+/* Blocks are of 32 rows and columns, chunks of 384 k's, M-blocks of 512 rows. */
+static void test_shapes(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    aoei_rng r = kernel_rng("shapes");
+    for (size_t M = 1; M <= 2 * 512 + 1; M += M < 70 || (M > 508 && M < 516) || M >= 1020 ? 1 : 17)
+        check_random(&r, M, kernel_size(&r, 1, 40), kernel_size(&r, 1, 40));
+    for (size_t N = 1; N <= 2 * 32 + 1; N++)
+        check_random(&r, kernel_size(&r, 1, 40), N, kernel_size(&r, 1, 80));
+    for (size_t K = 0; K <= 2 * 384 + 1; K++)
+        check_random(&r, kernel_size(&r, 1, 16), kernel_size(&r, 1, 10), K);
+    for (size_t K = 352; K <= 1200; K += 31)
+        check_random(&r, kernel_size(&r, 30, 70), kernel_size(&r, 30, 40), K);
+    for (int i = 0; i < 60; i++)
+        check_random(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
+}
+
+/* Every layout of both operands in every form of B, on tiles that are full and on tiles that are not. */
+static void test_options(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    aoei_rng r = kernel_rng("options");
+    for (unsigned i = 0; i < LAYOUT_COUNT * LAYOUT_COUNT * B_FORMS * 20; i++) {
+        product p = random_product(&r, kernel_size(&r, 1, 70), kernel_size(&r, 1, 70), kernel_size(&r, 1, 130));
+        p.a_layout = (layout)(i % LAYOUT_COUNT);
+        p.b_layout = (layout)(i / LAYOUT_COUNT % LAYOUT_COUNT);
+        p.b_form = (b_form)(i / LAYOUT_COUNT / LAYOUT_COUNT % B_FORMS);
+        check_product(&r, &p);
+    }
+}
+
+/* Chains of several chunks for one block and for many; K beyond what a piece of A holds, in every way it is dealt with. */
+static void test_long_chains(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    aoei_rng r = kernel_rng("long chains");
+    static const struct {
+        size_t M, N, K;
+        aoei_dtype c_type;
+        int accumulate, residual;
+        b_form b_form;
+    } cases[] = {{20, 37, 2500, AOEI_BF16, 0, 1, B_PLAIN},  {70, 35, 1601, AOEI_BF16, 0, 0, B_PACKED},
+                 {33, 35, 8192, AOEI_BF16, 0, 0, B_PLAIN},  {33, 3, 12321, AOEI_BF16, 0, 1, B_PACKED_FROM_F32},
+                 {65, 17, 12289, AOEI_F32, 0, 1, B_PLAIN},  {16, 33, 12800, AOEI_F32, 0, 1, B_PLAIN},
+                 {7, 5, 24700, AOEI_BF16, 0, 0, B_PACKED},  {65, 40, 8225, AOEI_F32, 0, 0, B_PLAIN},
+                 {100, 35, 7000, AOEI_F32, 1, 0, B_PACKED}, {100, 35, 7000, AOEI_F32, 1, 0, B_PLAIN}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const product p = {.M = cases[i].M,
+                           .N = cases[i].N,
+                           .K = cases[i].K,
+                           .a_layout = i % 2 ? LAYOUT_ROWS : LAYOUT_COLUMNS,
+                           .b_layout = i / 2 % 2 ? LAYOUT_ROWS : LAYOUT_COLUMNS,
+                           .b_form = cases[i].b_form,
+                           .c_type = cases[i].c_type,
+                           .accumulate = cases[i].accumulate,
+                           .residual = cases[i].residual,
+                           .in_place = cases[i].residual};
+        check_product(&r, &p);
+    }
+}
+
+/* Rows [m0, m1), columns [n0, n1) and K [k0, k1) of x w^T in one call, over a float32 C. n0 and k0 multiples of 32. */
+typedef struct part {
+    size_t m0, m1, n0, n1, k0, k1;
+    int accumulate;
+} part;
+
+static void multiply_part(const operand *x, const operand *w, const void *packed, size_t K, float *c, size_t c_row, part t) {
+    amx_counts counts;
+    const aoei_product g = {
+        .M = t.m1 - t.m0,
+        .N = t.n1 - t.n0,
+        .K = t.k1 - t.k0,
+        .a = x->half + t.m0 * x->row + t.k0,
+        .a_row = x->row,
+        .a_col = 1,
+        .b = packed ? NULL : w->half + t.n0 * w->row + t.k0,
+        .b_row = 1,
+        .b_col = w->row,
+        .packed = packed ? (const char *)packed + emulated_gemm_bf16_packed_size(K, t.n0) : NULL,
+        .c = c + t.m0 * c_row + t.n0,
+        .c_row = c_row,
+        .c_type = AOEI_F32,
+        .accumulate = t.accumulate,
+        .scale = 1};
+    emulate(&g, emulated_gemm_bf16_packed_size(g.K, g.N), &counts);
+}
+
+/* One product against itself in pieces: rows, columns, and two parts of K that meet at a multiple of 32. */
+static void test_pieces(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    enum { M = 75, N = 75, K = 1000 };
+    aoei_rng r = kernel_rng("pieces");
+    operand x = make_operand(&r, M, K, LAYOUT_ROWS), w = make_operand(&r, N, K, LAYOUT_ROWS);
+    test_span packed = test_span_create(emulated_gemm_bf16_packed_size(K, N) / sizeof(float), 16);
+    emulated_gemm_bf16_pack(packed.data, w.half, AOEI_BF16, 1, w.row, K, 0, N);
+    float *whole = malloc(sizeof(float[M][N])), *c = malloc(sizeof(float[M][N]));
+    assert_true(whole && c);
+    multiply_part(&x, &w, NULL, K, whole, N, (part){.m1 = M, .n1 = N, .k1 = K});
+    static const size_t rows[] = {M, 1, 17, 32, 50}, columns[] = {N, 32, 64};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t j = 0; j < 2 * sizeof columns / sizeof *columns; j++) {
+            memset(c, 0xff, sizeof(float[M][N]));
+            const size_t step = columns[j / 2];
+            for (size_t m = 0; m < M; m += rows[i])
+                for (size_t n = 0; n < N; n += step)
+                    multiply_part(&x, &w, j % 2 ? packed.data : NULL, K, c, N,
+                                  (part){m, least(m + rows[i], M), n, least(n + step, N), 0, K, 0});
+            test_same_floats(c, whole, (size_t)M * N);
+            assert_memory_equal(c, whole, sizeof(float[M][N]));
+        }
+    for (size_t k = 0; k <= K; k += 32) {
+        memset(c, 0xff, sizeof(float[M][N]));
+        multiply_part(&x, &w, NULL, K, c, N, (part){.m1 = M, .n1 = N, .k1 = k});
+        multiply_part(&x, &w, NULL, K, c, N, (part){.m1 = M, .n1 = N, .k0 = k, .k1 = K, .accumulate = 1});
+        assert_memory_equal(c, whole, sizeof(float[M][N]));
+    }
+    free(whole);
+    free(c);
+    test_span_free(&packed);
+    free_operand(&x);
+    free_operand(&w);
+}
+
+/* The packed form: panels in place, the first columns a form of their own, the same from both types and all layouts. */
+static void test_packed_form(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    aoei_rng r = kernel_rng("packed form");
+    assert_int_equal(emulated_gemm_bf16_packed_size(0, 5), 0);
+    assert_int_equal(emulated_gemm_bf16_packed_size(33, 33), 2 * 2 * 2048);
+    for (int i = 0; i < 40; i++) {
+        const size_t K = kernel_size(&r, 1, 150), N = kernel_size(&r, 1, 100);
+        operand b = make_operand(&r, K, N, (layout)(i % LAYOUT_COUNT));
+        const size_t bytes = emulated_gemm_bf16_packed_size(K, N);
+        unsigned char *got = malloc(bytes), *want = calloc(1, bytes);
+        assert_true(got && want);
+        for (size_t k = 0; k < K; k++)
+            for (size_t n = 0; n < N; n++) {
+                const size_t tile = emulated_gemm_bf16_packed_size(K, n / 32 * 32) + k / 32 * 2048 + n % 32 / 16 * 1024;
+                memcpy(want + tile + k % 32 / 2 * 64 + n % 16 * 4 + k % 2 * 2, b.half + k * b.row + n * b.col, 2);
+            }
+        for (int f32 = 0; f32 < 2; f32++) {
+            memset(got, CANARY, bytes);
+            const void *from = f32 ? (const void *)b.full : b.half;
+            const size_t cut = least(N, 32 * kernel_size(&r, 0, 3));
+            emulated_gemm_bf16_pack(got, from, f32 ? AOEI_F32 : AOEI_BF16, b.row, b.col, K, 0, cut);
+            if (cut < N)
+                emulated_gemm_bf16_pack(got, from, f32 ? AOEI_F32 : AOEI_BF16, b.row, b.col, K, cut, N);
+            assert_memory_equal(got, want, bytes);
+        }
+        free(got);
+        free(want);
+        free_operand(&b);
+    }
+}
+
+/* float32 values are rounded as base/bf16.h says, whatever they are. */
+static void test_packed_rounding(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    enum { K = 32, N = 32 };
+    aoei_rng r = kernel_rng("rounding");
+    static float b[K][N];
+    aoei_bf16 *packed = aligned_alloc(64, 2048);
+    assert_non_null(packed);
+    for (int i = 0; i < 200; i++) {
+        for (size_t k = 0; k < K; k++)
+            for (size_t n = 0; n < N; n++) {
+                const uint32_t bits = aoei_rng_below(&r, UINT32_MAX) & (coin(&r) ? 0xffffffffu : 0xffff8000u);
+                memcpy(&b[k][n], &bits, sizeof bits);
+                if (coin(&r) && coin(&r))
+                    b[k][n] = test_specials[aoei_rng_below(&r, (uint32_t)test_n_specials)];
+            }
+        const int transposed = i % 2;
+        emulated_gemm_bf16_pack(packed, b, AOEI_F32, transposed ? 1 : N, transposed ? N : 1, K, 0, N);
+        for (size_t k = 0; k < K; k++)
+            for (size_t n = 0; n < N; n++)
+                assert_int_equal(packed[n / 16 * 512 + k / 2 * 32 + n % 16 * 2 + k % 2],
+                                 aoei_bf16_from_f32(transposed ? b[n][k] : b[k][n]));
+    }
+    free(packed);
+}
+
+/* A NaN or an infinity reaches its own row or column only; NaN in C is read only when it is accumulated onto. */
+static void test_specials_stay(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    enum { M = 37, N = 75, K = 420 };
+    aoei_rng r = kernel_rng("specials");
+    operand x = make_operand(&r, M, K, LAYOUT_ROWS), w = make_operand(&r, N, K, LAYOUT_ROWS);
+    float *c = malloc(sizeof(float[M][N]));
+    assert_non_null(c);
+    memset(c, 0xff, sizeof(float[M][N]));
+    x.half[5 * x.row + 419] = 0x7fc0;
+    w.half[70 * w.row + 19] = 0x7f80;
+    multiply_part(&x, &w, NULL, K, c, N, (part){.m1 = M, .n1 = N, .k1 = K});
+    for (size_t m = 0; m < M; m++)
+        for (size_t n = 0; n < N; n++) {
+            assert_int_equal(isnan(c[m * N + n]) != 0, m == 5);
+            assert_int_equal(isinf(c[m * N + n]) != 0, m != 5 && n == 70);
+        }
+    free(c);
+    free_operand(&x);
+    free_operand(&w);
+}
+
+/* Nothing is touched when there is nothing to do, and empty chains are zeros or what is stored. */
+static void test_empty(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    amx_counts counts;
+    float c[3] = {1, -0.0f, 1e-45f};
+    const float same[3] = {1, -0.0f, 1e-45f}, bias[3] = {1, 2, 3};
+    aoei_product g = {.M = 1, .N = 3, .c = c, .c_row = 3, .c_type = AOEI_F32, .accumulate = 1, .scale = 1};
+    emulate(&g, 0, &counts);
+    assert_memory_equal(c, same, sizeof c);
+    g.M = 0;
+    g.K = 9;
+    emulate(&g, 0, &counts);
+    g.M = 1;
+    g.N = 0;
+    emulate(&g, 0, &counts);
+    assert_memory_equal(c, same, sizeof c);
+    g = (aoei_product){.M = 1, .N = 3, .c = c, .c_row = 3, .c_type = AOEI_F32, .scale = 1, .bias = bias};
+    emulate(&g, 0, &counts);
+    assert_memory_equal(c, bias, sizeof c);
+}
+
+/* ---- what a product costs */
+
+/* Tile instructions of M x N x K, all multiples of 32, M at most an M-block: a load for each dot, beside them a load, a
+ * store and a start for each block and chunk. */
+static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
+    const size_t blocks = M / 32 * (N / 32), steps = K / 32, chunks = M > 32 ? (steps + 11) / 12 : 1;
+    print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores, %zu zeros; reuse after %zu dots, alias after %zu\n", M, N,
+                  K, c->dots, c->loads, c->stores, c->zeros, c->least_reuse, c->least_alias);
+    assert_int_equal(c->configures, 1);
+    assert_int_equal(c->releases, 1);
+    assert_int_equal(c->dots, 4 * blocks * steps);
+    assert_int_equal(c->zeros, 4 * blocks);
+    assert_int_equal(c->loads, 4 * blocks * steps + 4 * blocks * (chunks - 1));
+    assert_int_equal(c->stores, 4 * blocks * chunks);
+    assert_int_equal(c->load_lines, 16 * c->loads); /* no row crosses a cache line */
+}
+
+/* Runs M x N x K with B packed at the start of a page, A row-major and a bf16 C. */
+static amx_counts count(size_t M, size_t N, size_t K) {
+    const size_t bytes = emulated_gemm_bf16_packed_size(K, N);
+    aoei_bf16 *a = calloc(M * K, sizeof *a), *c = calloc(M * N, sizeof *c);
+    void *packed = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    amx_counts counts;
+    assert_true(a && c && packed);
+    memset(packed, 0, bytes);
+    const aoei_product g = {.M = M, .N = N, .K = K, .a = a, .a_row = K, .a_col = 1, .packed = packed, .c = c, .c_row = N,
+                            .c_type = AOEI_BF16, .scale = 1};
+    emulate(&g, bytes, &counts);
+    free(a);
+    free(c);
+    free(packed);
+    return counts;
+}
+
+static void test_counts(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    static const size_t shapes[][3] = {{512, 96, 768}, {256, 64, 3072}, {384, 64, 2048}, {512, 64, 384}, {32, 64, 768}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const size_t M = shapes[i][0], N = shapes[i][1], K = shapes[i][2];
+        const amx_counts c = count(M, N, K);
+        check_counts(&c, M, N, K);
+        /* Sums are read back a chunk of the other blocks later, and the places of pending stores are not loaded from. */
+        assert_true(c.least_reuse >= 40);
+        assert_true(c.least_alias >= 3);
+    }
+    /* One row of tiles, one column of tiles: half of the dots, and no tile is loaded for nothing. */
+    amx_counts c = count(16, 32, 96);
+    assert_true(c.dots == 2 * 3 && c.loads == 3 * 3 && c.stores == 2);
+    c = count(32, 16, 96);
+    assert_true(c.dots == 2 * 3 && c.loads == 3 * 3 && c.stores == 2);
+    c = count(5, 7, 96);
+    assert_true(c.dots == 3 && c.loads == 2 * 3 && c.stores == 1);
+}
+
+/* ---- the real instructions */
+
+static void test_native(void **state) {
+    (void)state;
+    aoei_tier tier = AOEI_TIER_C;
+    assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
+    if (tier < AOEI_TIER_AMX) {
+        print_message("SKIP: tier amx on the real instructions: this CPU does not have it\n");
+        return;
+    }
+    aoei_kernels k;
+    aoei_kernels_init(&k, AOEI_TIER_AMX);
+    aoei_rng r = kernel_rng("native");
+    for (int i = 0; i < 60; i++) {
+        product p = random_product(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 900));
+        p = (product){.M = p.M, .N = p.N, .K = p.K, .a_layout = p.a_layout, .b_layout = p.b_layout, .b_form = p.b_form};
+        trial t;
+        create_trial(&t, &r, &p);
+        k.gemm_bf16(&t.g, scratch);
+        for (size_t m = 0; m < p.M; m++)
+            for (size_t n = 0; n < p.N; n++)
+                check_chain(&t.a, &t.b, m, n, p.K, 0, ((const float *)(const void *)t.c.data)[m * t.c.row + n]);
+        free_trial(&t);
+    }
+}
+
+static int setup(void **state) {
+    (void)state;
+    scratch_span = test_span_create(AOEI_GEMM_SCRATCH, 48); /* NaN; 64-byte aligned, and off the page's start */
+    scratch = scratch_span.data;
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    test_span_free(&scratch_span);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_instruction),   cmocka_unit_test(test_shapes),          cmocka_unit_test(test_options),
+        cmocka_unit_test(test_long_chains),   cmocka_unit_test(test_pieces),          cmocka_unit_test(test_packed_form),
+        cmocka_unit_test(test_packed_rounding), cmocka_unit_test(test_specials_stay), cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_counts),        cmocka_unit_test(test_native)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
+
+#else
+
+int main(void) {
+    print_message("SKIP: tier amx: x86-64 only\n");
+    return 0;
+}
+
+#endif
