@@ -13,14 +13,16 @@
 #define GEMM_EPILOGUE          aoei_gemm_epilogue_avx512
 #include "kernels/gemm_simd.h"
 
-#define GEMM_OP   gemm_f32
-#define GEMM_TYPE AOEI_F32
-#define GEMM_WORD 1
-#define GEMM_KIND WORD_F32
+#define GEMM_OP          gemm_f32
+#define GEMM_TYPE        AOEI_F32
+#define GEMM_WORD        1
+#define GEMM_KIND        WORD_F32
+#define GEMM_KIND_OF_F32 WORD_F32
 #include "kernels/gemm_ops.h"
 
-#define GEMM_OP   gemm_bf16
-#define GEMM_TYPE AOEI_BF16
-#define GEMM_WORD 1
-#define GEMM_KIND WORD_F32
+#define GEMM_OP          gemm_bf16
+#define GEMM_TYPE        AOEI_BF16
+#define GEMM_WORD        1
+#define GEMM_KIND        WORD_F32
+#define GEMM_KIND_OF_F32 WORD_ROUNDED
 #include "kernels/gemm_ops.h"

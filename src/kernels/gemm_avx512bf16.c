@@ -17,8 +17,9 @@ static inline vf dot_pairs(vf x, vf b, vf chain) {
 #define GEMM_EPILOGUE          aoei_gemm_epilogue_avx512
 #include "kernels/gemm_simd.h"
 
-#define GEMM_OP   gemm_bf16
-#define GEMM_TYPE AOEI_BF16
-#define GEMM_WORD 2
-#define GEMM_KIND WORD_PAIR
+#define GEMM_OP          gemm_bf16
+#define GEMM_TYPE        AOEI_BF16
+#define GEMM_WORD        2
+#define GEMM_KIND        WORD_PAIR
+#define GEMM_KIND_OF_F32 WORD_PAIR
 #include "kernels/gemm_ops.h"

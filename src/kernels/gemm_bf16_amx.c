@@ -24,25 +24,25 @@
 
 /* Sizes that the tiles give. */
 enum {
-    HALF = 16,                      /* lines of a tile */
-    BLOCK = 32,                     /* lines of a block */
-    STEP = 32,                      /* k's of a step */
-    TILE_WORDS = 256,               /* floats, or pairs of bf16, in a tile */
-    STEP_WORDS = 2 * TILE_WORDS,    /* of one operand */
-    BLOCK_WORDS = 4 * TILE_WORDS,   /* sums of a block */
+    HALF = 16,                    /* lines of a tile */
+    BLOCK = 32,                   /* lines of a block */
+    STEP = 32,                    /* k's of a step */
+    TILE_WORDS = 256,             /* floats, or pairs of bf16, in a tile */
+    STEP_WORDS = 2 * TILE_WORDS,  /* of one operand */
+    BLOCK_WORDS = 4 * TILE_WORDS, /* sums of a block */
     BLOCK_ROW_BYTES = 2 * TILE_ROW_BYTES
 };
 
 /* Tuning. */
 enum {
-    CHUNK_STEPS = 12,     /* a chunk of B is 24 KB: half of L1, the largest that stays while A streams past it. Even */
-    M_BLOCKS = 16,        /* blocks of an M-block at most: more uses of a chunk of B than 16 repay little */
-    A_STEPS = 768,        /* steps of all blocks of an M-block: 1.5 MB of A in a 2 MB L2 */
-    LEAST_BLOCKS = 2,     /* a longer K packs A again for each panel */
-    SPILL_STEPS = 64,     /* K's that A_STEPS does not hold whole are cut here where chains may wait in C */
-    EPILOGUE_FIRST = 2,   /* step of the next block from which on a block's sums are read: not just after their store */
-    EPILOGUE_ROWS = 4,    /* rows a step, so that a chunk of 10 steps has room for all; divides HALF */
-    FETCH_BLOCKS = 8,     /* smaller M-blocks do not ask for the next chunk of B: too many requests a step */
+    CHUNK_STEPS = 12,   /* a chunk of B is 24 KB: half of L1, the largest that stays while A streams past it. Even */
+    M_BLOCKS = 16,      /* blocks of an M-block at most: more uses of a chunk of B than 16 repay little */
+    A_STEPS = 768,      /* steps of all blocks of an M-block: 1.5 MB of A in a 2 MB L2 */
+    LEAST_BLOCKS = 2,   /* a longer K packs A again for each panel */
+    SPILL_STEPS = 64,   /* K's that A_STEPS does not hold whole are cut here where chains may wait in C */
+    EPILOGUE_FIRST = 2, /* step of the next block from which on a block's sums are read: not just after their store */
+    EPILOGUE_ROWS = 4,  /* rows a step, so that a chunk of 10 steps has room for all; divides HALF */
+    FETCH_BLOCKS = 8,   /* smaller M-blocks do not ask for the next chunk of B: too many requests a step */
     STEP_LINES = STEP_WORDS * 4 / 64
 };
 
@@ -106,9 +106,9 @@ typedef struct walk {
     size_t ahead, ready; /* the pass whose chunk of B is being packed, and its steps that are */
     const float *fetch;  /* packed B still to be asked for, up to fetch_end */
     const float *fetch_end;
-    block held;          /* its chains are in the accumulators */
-    block staged;        /* its chains are complete in staging, */
-    size_t done;         /* and these of its rows are finished */
+    block held;   /* its chains are in the accumulators */
+    block staged; /* its chains are complete in staging, */
+    size_t done;  /* and these of its rows are finished */
 } walk;
 
 static size_t least(size_t a, size_t b) {

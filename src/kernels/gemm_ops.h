@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The three kernels of one product op in a vector tier, from GEMM_OP, GEMM_TYPE, GEMM_WORD (k's of a word) and GEMM_KIND (a
- * word's kind). Included once an op, after gemm_simd.h.
+ * The three kernels of one product op in a vector tier, from GEMM_OP, GEMM_TYPE, GEMM_WORD (k's of a word), GEMM_KIND (a
+ * word's kind) and GEMM_KIND_OF_F32 (the same made of a float32). Included once an op, after gemm_simd.h.
  */
 #define GEMM_PASTE2(a, b) a##b
 #define GEMM_PASTE(a, b)  GEMM_PASTE2(a, b)
 #define GEMM_NAME(part)   GEMM_PASTE(GEMM_OP, part)
 
 static void GEMM_NAME(_lines_f32)(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
-    pack_lines(dst, stride, src, AOEI_F32, GEMM_TYPE == AOEI_BF16 && GEMM_KIND == WORD_F32 ? WORD_ROUNDED : GEMM_KIND, row, col,
-               lines, K);
+    pack_lines(dst, stride, src, AOEI_F32, GEMM_KIND_OF_F32, row, col, lines, K);
 }
 
 static void GEMM_NAME(_lines_bf16)(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
@@ -46,3 +45,4 @@ void GEMM_SYMBOL(GEMM_OP)(const aoei_product *g, float *scratch) {
 #undef GEMM_TYPE
 #undef GEMM_WORD
 #undef GEMM_KIND
+#undef GEMM_KIND_OF_F32

@@ -51,10 +51,10 @@ typedef struct aoei_product {
     const void *packed; /* B packed for this op and tier, or NULL */
     void *c;            /* C[m][n] = c[m * c_row + n] */
     size_t c_row;
-    aoei_dtype c_type;  /* gemm_f32: AOEI_F32 */
-    int accumulate;     /* 1: the chain starts from the stored C, which is float32 */
-    float scale;        /* 1 for none */
-    const float *bias;  /* [N] or NULL */
+    aoei_dtype c_type; /* gemm_f32: AOEI_F32 */
+    int accumulate;    /* 1: the chain starts from the stored C, which is float32 */
+    float scale;       /* 1 for none */
+    const float *bias; /* [N] or NULL */
     aoei_activation activation;
     void *pre; /* [M,N] or NULL, of C's type */
     size_t pre_row;

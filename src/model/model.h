@@ -31,9 +31,9 @@ struct aoe_model {
     aoei_safetensors *file; /* owned; NULL for a view */
     float *converted;       /* owned; weights stored as F16 or BF16 (or misaligned), as float */
     size_t converted_bytes;
-    size_t stored_bytes; /* of the weights in the file; 0 for a view */
-    aoei_dtype type;     /* of activations and products */
-    void *packed;        /* owned; packed copies for inference, NULL for a view */
+    size_t stored_bytes;      /* of the weights in the file; 0 for a view */
+    aoei_dtype type;          /* of activations and products */
+    void *packed;             /* owned; packed copies for inference, NULL for a view */
     aoe_tokenizer *tokenizer; /* owned unless view; NULL when the directory has none */
     aoei_settings settings;   /* owned; options applied */
     json_t *config_json;      /* owned; config.json as read */

@@ -10,6 +10,7 @@
  * element of dk and dv is one chain over (head, query). A text's result depends on the
  * text alone. Causal rows end at their own token: softmax sees exactly those entries.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "nn/nn.h"
@@ -98,13 +99,16 @@ static void start_text(head_work *w, const attention_job *j, size_t text, size_t
     const scratch_sizes size = sizes_of(j->ctx, j->a, j->type, b->longest);
     unsigned char *s = j->scratch + worker * size.total;
     w->p = (void *)s;
-    w->dropped = (void *)(s += size.block);
-    w->ds = (void *)(s += size.block);
-    w->operand = (void *)(s += size.block);
-    w->dk = (void *)(s += size.operand);
-    w->dv = (void *)(s += size.sums);
-    w->packed_k = s += size.sums;
-    w->packed_v = s += size.packed;
+    w->dropped = (void *)(s + size.block);
+    w->ds = (void *)(s + 2 * size.block);
+    s += 3 * size.block;
+    w->operand = (void *)s;
+    s += size.operand;
+    w->dk = (void *)s;
+    w->dv = (void *)(s + size.sums);
+    s += 2 * size.sums;
+    w->packed_k = s;
+    w->packed_v = s + size.packed;
     w->gemm_scratch = aoei_worker_scratch(j->ctx, worker);
 }
 
@@ -230,6 +234,7 @@ static key_sums sums_in(const head_work *w, aoei_tensor t, float *room) {
 }
 
 static void clear_sums(const head_work *w, key_sums s) {
+    assert(s.data);
     for (size_t t = 0; t < w->T; t++)
         memset(s.data + t * s.ld, 0, w->job->a->head_dim * sizeof *s.data);
 }

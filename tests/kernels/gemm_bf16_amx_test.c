@@ -161,9 +161,9 @@ typedef struct trial {
     aoei_product g;
     operand a, b;
     output c, pre, gate, residual;
-    float *bias;                /* [N] */
-    float *chains;              /* [M,N], as they have to be */
-    test_span packed;           /* with room to be aligned */
+    float *bias;      /* [N] */
+    float *chains;    /* [M,N], as they have to be */
+    test_span packed; /* with room to be aligned */
     amx_counts counts;
 } trial;
 
@@ -462,22 +462,21 @@ typedef struct part {
 
 static void multiply_part(const operand *x, const operand *w, const void *packed, size_t K, float *c, size_t c_row, part t) {
     amx_counts counts;
-    const aoei_product g = {
-        .M = t.m1 - t.m0,
-        .N = t.n1 - t.n0,
-        .K = t.k1 - t.k0,
-        .a = x->half + t.m0 * x->row + t.k0,
-        .a_row = x->row,
-        .a_col = 1,
-        .b = packed ? NULL : w->half + t.n0 * w->row + t.k0,
-        .b_row = 1,
-        .b_col = w->row,
-        .packed = packed ? (const char *)packed + emulated_gemm_bf16_packed_size(K, t.n0) : NULL,
-        .c = c + t.m0 * c_row + t.n0,
-        .c_row = c_row,
-        .c_type = AOEI_F32,
-        .accumulate = t.accumulate,
-        .scale = 1};
+    const aoei_product g = {.M = t.m1 - t.m0,
+                            .N = t.n1 - t.n0,
+                            .K = t.k1 - t.k0,
+                            .a = x->half + t.m0 * x->row + t.k0,
+                            .a_row = x->row,
+                            .a_col = 1,
+                            .b = packed ? NULL : w->half + t.n0 * w->row + t.k0,
+                            .b_row = 1,
+                            .b_col = w->row,
+                            .packed = packed ? (const char *)packed + emulated_gemm_bf16_packed_size(K, t.n0) : NULL,
+                            .c = c + t.m0 * c_row + t.n0,
+                            .c_row = c_row,
+                            .c_type = AOEI_F32,
+                            .accumulate = t.accumulate,
+                            .scale = 1};
     emulate(&g, emulated_gemm_bf16_packed_size(g.K, g.N), &counts);
 }
 
@@ -653,8 +652,17 @@ static amx_counts count(size_t M, size_t N, size_t K) {
     amx_counts counts;
     assert_true(a && c && packed);
     memset(packed, 0, bytes);
-    const aoei_product g = {.M = M, .N = N, .K = K, .a = a, .a_row = K, .a_col = 1, .packed = packed, .c = c, .c_row = N,
-                            .c_type = AOEI_BF16, .scale = 1};
+    const aoei_product g = {.M = M,
+                            .N = N,
+                            .K = K,
+                            .a = a,
+                            .a_row = K,
+                            .a_col = 1,
+                            .packed = packed,
+                            .c = c,
+                            .c_row = N,
+                            .c_type = AOEI_BF16,
+                            .scale = 1};
     emulate(&g, bytes, &counts);
     free(a);
     free(c);
@@ -725,10 +733,10 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_instruction),   cmocka_unit_test(test_shapes),          cmocka_unit_test(test_options),
-        cmocka_unit_test(test_long_chains),   cmocka_unit_test(test_pieces),          cmocka_unit_test(test_packed_form),
+        cmocka_unit_test(test_instruction),     cmocka_unit_test(test_shapes),        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_long_chains),     cmocka_unit_test(test_pieces),        cmocka_unit_test(test_packed_form),
         cmocka_unit_test(test_packed_rounding), cmocka_unit_test(test_specials_stay), cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_counts),        cmocka_unit_test(test_native)};
+        cmocka_unit_test(test_counts),          cmocka_unit_test(test_native)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
 

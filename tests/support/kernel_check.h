@@ -17,8 +17,8 @@
 /* Unit roundoff of float32, 2^-24: the relative error of one rounding. */
 #define KERNEL_ROUNDOFF (1.0 / 16777216.0)
 
-/* Runs fn once for each tier that has a kernel of its own for `op`, that this CPU has and AOE_CPU allows. Fails when there is none.
- * k holds the kernels of that tier. */
+/* Runs fn once for each tier that has a kernel of its own for `op`, that this CPU has and AOE_CPU allows. Fails when there is
+ * none. k holds the kernels of that tier. */
 typedef void (*kernel_tier_fn)(const aoei_kernels *k);
 void kernel_each_tier(const char *op, kernel_tier_fn fn);
 /* What has been found out about the kernels so far, one entry a kernel of kernels.def. */
@@ -39,7 +39,8 @@ double kernel_tolerance(const char *op);
 /* Only these ops from now on; kernel_each_tier passes over the others. */
 void kernel_only(const char *const *ops, size_t n);
 
-/* 0 with AOE_TEST_GUARDS=0: pages behind arrays stay open, for emulators whose masked accesses touch lanes that are masked off. */
+/* 0 with AOE_TEST_GUARDS=0: pages behind arrays stay open, for emulators whose masked accesses touch lanes that are masked off.
+ */
 int kernel_guards(void);
 uint64_t kernel_seed(void); /* AOE_TEST_SEED, else 1 */
 /* Random numbers for one test; prints the seed. */
