@@ -59,7 +59,7 @@ static_assert(SCRATCH_WORDS <= AOEI_GEMM_SCRATCH, "scratch");
 static_assert(M_BLOCKS * CHUNK_STEPS <= A_STEPS, "a chunk of A");
 static_assert(HALF % EPILOGUE_ROWS == 0 && CHUNK_STEPS % 2 == 0 && BLOCK == AOEI_GEMM_PANEL, "tuning");
 
-/* Tile registers: the sums of a block by halves of rows and columns, and the operands of a step. */
+/* Tile registers: the sums of a block, by quarters, and the operands of a step. */
 #define SUMS_00 0
 #define SUMS_01 1
 #define SUMS_10 2
@@ -80,12 +80,14 @@ typedef struct source {
     const void *data;
     aoei_dtype type;
     size_t line, k_stride;
+    size_t K;
 } source;
 
 /* A block of C: up to 32 x 32. */
 typedef struct block {
     size_t m, n, rows, columns; /* rows 0: none */
-    float *sums;                /* [BLOCK_WORDS] where its chains go next, as place() says */
+    float *sums;                /* [BLOCK_WORDS] where its chains go next, */
+    size_t turn;                /* in this order: place() */
 } block;
 
 /* One product on its way. */
@@ -119,11 +121,24 @@ static size_t parts(size_t n, size_t part) {
     return n / part + (n % part != 0);
 }
 
-/* Where in a block of sums row r begins: the second half of the rows comes first. Loads whose low twelve address
- * bits are those of a store that is still pending wait for it. The stores of the first half are done first and the
- * operands of the next step, which begin half a page on, are the first to be loaded. */
-static size_t place(size_t r) {
-    return (r ^ HALF) * BLOCK;
+/* Where a quarter (0 and 1: the upper half of the rows) is in a block of sums. A load whose low twelve address bits are those
+ * of a store still pending waits for it, and a block of sums has all there are. So quarters turn: what is loaded next after
+ * the stores of a block is at the places of those that came first, or are yet to come. Operands begin a page or half
+ * a page; the second step's, in the page's second half, meet the first stores of a block at the staging's turn. */
+enum { STAGING_TURN = 2, SUMS_TURN = 1 /* and 3, every other block */ };
+
+static inline size_t place(size_t quarter, size_t turn) {
+    const size_t q = (quarter + turn) % 4;
+    return q / 2 * (HALF * BLOCK) + q % 2 * HALF;
+}
+
+static size_t sums_turn(size_t block_number) {
+    return SUMS_TURN + block_number % 2 * 2;
+}
+
+/* Row r of the staging: 32 columns. */
+static float *staged_row(const walk *w, size_t r) {
+    return w->staging + place(r / HALF * 2, STAGING_TURN) + r % HALF * BLOCK;
 }
 
 static size_t chunk_start(const walk *w, size_t chunk) {
@@ -142,7 +157,9 @@ static const void *source_at(const source *s, size_t line, size_t k) {
 
 /* n <= 16 neighbours as bf16, zeros behind them. */
 static inline __m256i load_half_line(const void *p, aoei_dtype type, size_t n) {
-    return type == AOEI_BF16 ? _mm256_maskz_loadu_epi16(vf_mask(n), p) : vf_narrow(vf_load_part(p, n));
+    if (type == AOEI_BF16)
+        return n == HALF ? _mm256_loadu_si256(p) : _mm256_maskz_loadu_epi16(vf_mask(n), p);
+    return vf_narrow(n == HALF ? vf_load(p) : vf_load_part(p, n));
 }
 
 /* ks <= 32 k's of a line, zeros behind them. */
@@ -163,27 +180,48 @@ static inline __m512i load_line(const source *s, size_t line, size_t k, size_t k
                               load_half_line(p + low * sizeof(float), s->type, ks - low), 1);
 }
 
+/* 1: neighbours in memory are neighbouring lines. */
+static inline int is_across(const source *s) {
+    return s->line == 1 && s->k_stride != 1;
+}
+
+/* words[k pair][line] of up to 16 neighbouring lines and ks <= 32 k's, zeros elsewhere; type is the source's. */
+static inline void pair_rows(float *words, const source *s, aoei_dtype type, size_t line, size_t lines, size_t k, size_t ks) {
+    const __m512i mix = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
+                                         4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const size_t row = s->k_stride * aoei_dtype_size(type);
+    const int more = k + 2 * STEP <= s->K && line % BLOCK == 0;
+    const unsigned char *p = source_at(s, line, k);
+    for (size_t j = 0; j < STEP; j += 2, words += HALF) {
+        __m512i pair = _mm512_setzero_si512();
+        if (more) { /* the next step's rows are too far apart for the hardware to foresee */
+            AOEI_PREFETCH(p + (STEP + j) * row);
+            AOEI_PREFETCH(p + (STEP + j + 1) * row);
+        }
+        if (j < ks)
+            pair = _mm512_zextsi256_si512(load_half_line(p + j * row, type, lines));
+        if (j + 1 < ks)
+            pair = _mm512_inserti64x4(pair, load_half_line(p + (j + 1) * row, type, lines), 1);
+        _mm512_storeu_si512(words, _mm512_permutexvar_epi16(mix, pair));
+    }
+}
+
 /* A tile of operand A, [line][k pair], or B, [k pair][line], from ks <= 32 k's of up to 16 lines; zeros elsewhere. */
 static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_t lines, size_t k, size_t ks) {
-    float stage[TILE_WORDS];
+    _Alignas(64) float stage[TILE_WORDS];
     const float *rows[HALF];
-    const int across = s->line == 1 && s->k_stride != 1; /* neighbours in memory are neighbouring lines */
-    float *words = across == is_a ? stage : tile;
+    const int whole = lines == HALF && ks == STEP;
+    float *words = is_across(s) == is_a ? stage : tile;
     for (size_t i = 0; i < HALF; i++)
         rows[i] = stage + i * HALF;
-    if (across) {
-        const __m512i mix = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5,
-                                             20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-        for (size_t i = 0; i < HALF; i++) {
-            const size_t j = 2 * i;
-            __m512i pair = _mm512_setzero_si512();
-            if (j < ks)
-                pair = _mm512_zextsi256_si512(load_half_line(source_at(s, line, k + j), s->type, lines));
-            if (j + 1 < ks)
-                pair = _mm512_inserti64x4(pair, load_half_line(source_at(s, line, k + j + 1), s->type, lines), 1);
-            _mm512_storeu_si512(words + i * HALF, _mm512_permutexvar_epi16(mix, pair));
-        }
-    } else if (!is_a && lines == HALF && ks == STEP && s->type == AOEI_BF16 && s->k_stride == 1) {
+    if (is_across(s)) {
+        if (s->type == AOEI_F32)
+            pair_rows(words, s, AOEI_F32, line, lines, k, ks);
+        else if (whole)
+            pair_rows(words, s, AOEI_BF16, line, HALF, k, STEP);
+        else
+            pair_rows(words, s, AOEI_BF16, line, lines, k, ks);
+    } else if (whole && !is_a && s->type == AOEI_BF16 && s->k_stride == 1) {
         for (size_t i = 0; i < HALF; i++)
             rows[i] = source_at(s, line + i, k);
     } else {
@@ -195,8 +233,8 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
 }
 
 /* Both tiles of step `step` of a block or a panel. */
-static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step, size_t K) {
-    const size_t k = step * STEP, ks = least(K - k, STEP), first = least(lines, HALF);
+static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step) {
+    const size_t k = step * STEP, ks = least(s->K - k, STEP), first = least(lines, HALF);
     pack_tile(tiles, s, is_a, line, first, k, ks);
     pack_tile(tiles + TILE_WORDS, s, is_a, line + first, lines - first, k, ks);
 }
@@ -210,14 +248,14 @@ static void pack_a(const walk *w, size_t chunk) {
     float *to = a_chunk(w, chunk);
     for (size_t i = 0; i < w->rows; i += BLOCK)
         for (size_t step = first; step < end; step++, to += STEP_WORDS)
-            pack_step(to, &w->a, 1, w->m + i, least(w->rows - i, BLOCK), step, w->g->K);
+            pack_step(to, &w->a, 1, w->m + i, least(w->rows - i, BLOCK), step);
 }
 
 /* Packs one step more of the chunk of B that pass `ahead` will use. */
 static void pack_b_step(walk *w) {
     const size_t n = w->ahead / w->chunks * BLOCK, first = chunk_start(w, w->ahead % w->chunks);
     pack_step(w->b_chunk + (w->ahead % 2 * CHUNK_STEPS + w->ready) * STEP_WORDS, &w->b, 0, n, least(w->g->N - n, BLOCK),
-              first + w->ready, w->g->K);
+              first + w->ready);
     w->ready++;
 }
 
@@ -252,7 +290,7 @@ static void finish_rows(walk *w) {
     const aoei_product *g = w->g;
     const block *t = &w->staged;
     const size_t m = t->m + w->done, rows = least(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
-    aoei_gemm_epilogue_avx512(g, w->staging + place(w->done), BLOCK, m, t->n, rows, t->columns);
+    aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
         const float *c = (const float *)g->c + (m + i) * g->c_row + next; /* the next panel starts from these */
         AOEI_PREFETCH(c);
@@ -278,21 +316,21 @@ static void work_beside(walk *w) {
             AOEI_PREFETCH(w->fetch);
 }
 
-/* Stores the accumulator of the rows from r and the columns from c on, if the held block has any. */
-#define HAND_OVER(tile, r, c)                                                                                                  \
+/* Stores accumulator 0 to 3, which is the quarter of that number, if the held block has any of it. */
+#define HAND_OVER(quarter)                                                                                                     \
     do {                                                                                                                       \
-        if (w->held.rows > (r) && w->held.columns > (c))                                                                       \
-            tile_store(tile, w->held.sums + place(r) + (c), BLOCK_ROW_BYTES);                                                  \
+        if (w->held.rows > (quarter) / 2 * HALF && w->held.columns > (quarter) % 2 * HALF)                                     \
+            tile_store(quarter, w->held.sums + place(quarter, w->held.turn), BLOCK_ROW_BYTES);                                 \
     } while (0)
 
 /* The same; then the accumulator starts from what the next block has so far. */
-#define START_ANEW(tile, r, c)                                                                                                 \
+#define START_ANEW(quarter)                                                                                                    \
     do {                                                                                                                       \
-        HAND_OVER(tile, r, c);                                                                                                 \
-        if (from)                                                                                                              \
-            tile_load(tile, from + place(r) + (c), BLOCK_ROW_BYTES);                                                           \
+        HAND_OVER(quarter);                                                                                                    \
+        if (from->sums)                                                                                                        \
+            tile_load(quarter, from->sums + place(quarter, from->turn), BLOCK_ROW_BYTES);                                      \
         else                                                                                                                   \
-            tile_zero(tile);                                                                                                   \
+            tile_zero(quarter);                                                                                                \
     } while (0)
 
 /* What was held has been stored; the accumulators hold t now. */
@@ -311,45 +349,47 @@ static void make_room(walk *w) {
     tile_fence();
 }
 
-/* First step of block t, whose sums so far are `from` (NULL: none). */
-static void first_step(walk *w, const block *t, const float *a, const float *b, const float *from) {
-    const int low = t->rows > HALF, right = t->columns > HALF;
-    make_room(w);
-    tile_load(A_0, a, TILE_ROW_BYTES);
-    tile_load(B_0, b, TILE_ROW_BYTES);
-    START_ANEW(SUMS_00, 0, 0);
-    tile_dot_bf16(SUMS_00, A_0, B_0);
-    if (right) {
-        tile_load(B_1, b + TILE_WORDS, TILE_ROW_BYTES);
-        START_ANEW(SUMS_01, 0, HALF);
-        tile_dot_bf16(SUMS_01, A_0, B_1);
-    } else {
-        HAND_OVER(SUMS_01, 0, HALF);
-    }
-    if (low) {
-        tile_load(A_1, a + TILE_WORDS, TILE_ROW_BYTES);
-        START_ANEW(SUMS_10, HALF, 0);
-        tile_dot_bf16(SUMS_10, A_1, B_0);
-    } else {
-        HAND_OVER(SUMS_10, HALF, 0);
-    }
-    if (low && right) {
-        START_ANEW(SUMS_11, HALF, HALF);
-        tile_dot_bf16(SUMS_11, A_1, B_1);
-    } else {
-        HAND_OVER(SUMS_11, HALF, HALF);
-    }
-    turn_to(w, t);
-}
-
-/* A step that goes on with the sums in the accumulators. */
-static inline void next_step(int low, int right, const float *a, const float *b) {
+/* Tiles of a step. */
+static inline void load_operands(int low, int right, const float *a, const float *b) {
     tile_load(A_0, a, TILE_ROW_BYTES);
     tile_load(B_0, b, TILE_ROW_BYTES);
     if (right)
         tile_load(B_1, b + TILE_WORDS, TILE_ROW_BYTES);
     if (low)
         tile_load(A_1, a + TILE_WORDS, TILE_ROW_BYTES);
+}
+
+/* First step of block t; `from` has its sums so far. */
+static void first_step(walk *w, const block *t, const float *a, const float *b, const block *from) {
+    const int low = t->rows > HALF, right = t->columns > HALF;
+    make_room(w);
+    load_operands(low, right, a, b);
+    START_ANEW(SUMS_00);
+    tile_dot_bf16(SUMS_00, A_0, B_0);
+    if (right) {
+        START_ANEW(SUMS_01);
+        tile_dot_bf16(SUMS_01, A_0, B_1);
+    } else {
+        HAND_OVER(SUMS_01);
+    }
+    if (low) {
+        START_ANEW(SUMS_10);
+        tile_dot_bf16(SUMS_10, A_1, B_0);
+    } else {
+        HAND_OVER(SUMS_10);
+    }
+    if (low && right) {
+        START_ANEW(SUMS_11);
+        tile_dot_bf16(SUMS_11, A_1, B_1);
+    } else {
+        HAND_OVER(SUMS_11);
+    }
+    turn_to(w, t);
+}
+
+/* A step that goes on with the sums in the accumulators. */
+static inline void next_step(int low, int right, const float *a, const float *b) {
+    load_operands(low, right, a, b);
     tile_dot_bf16(SUMS_00, A_0, B_0);
     if (right)
         tile_dot_bf16(SUMS_01, A_0, B_1);
@@ -359,11 +399,12 @@ static inline void next_step(int low, int right, const float *a, const float *b)
         tile_dot_bf16(SUMS_11, A_1, B_1);
 }
 
-/* A chunk of `steps` steps of block t. The only block of an M-block keeps its accumulators from chunk to chunk. */
-static void multiply(walk *w, const block *t, const float *a, const float *b, size_t steps, const float *from) {
+/* `steps` steps of block t, whose sums so far are where `from` says (sums NULL: none). The only block of an M-block stays
+ * in the accumulators from chunk to chunk. */
+static void multiply(walk *w, const block *t, const float *a, const float *b, size_t steps, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     size_t step = 0;
-    if (from && w->held.rows && w->held.sums == from) {
+    if (from->sums && w->held.rows && w->held.sums == from->sums) {
         w->held = *t;
         tile_fence();
     } else {
@@ -381,10 +422,10 @@ static void multiply(walk *w, const block *t, const float *a, const float *b, si
 static void drain(walk *w) {
     const block none = {0};
     make_room(w);
-    HAND_OVER(SUMS_00, 0, 0);
-    HAND_OVER(SUMS_01, 0, HALF);
-    HAND_OVER(SUMS_10, HALF, 0);
-    HAND_OVER(SUMS_11, HALF, HALF);
+    HAND_OVER(SUMS_00);
+    HAND_OVER(SUMS_01);
+    HAND_OVER(SUMS_10);
+    HAND_OVER(SUMS_11);
     turn_to(w, &none);
     finish_staged(w);
 }
@@ -397,9 +438,10 @@ static void load_c(const walk *w, size_t n) {
     const size_t columns = least(g->N - n, BLOCK), left = least(columns, HALF);
     for (size_t i = 0; i < w->rows; i++) {
         const float *c = (const float *)g->c + (w->m + i) * g->c_row + n;
-        float *to = w->sums + i / BLOCK * BLOCK_WORDS + place(i % BLOCK);
-        vf_store(to, vf_load_part(c, left));
-        vf_store(to + HALF, vf_load_part(c + left, columns - left));
+        float *to = w->sums + i / BLOCK * BLOCK_WORDS + i % HALF * BLOCK;
+        const size_t quarter = i % BLOCK / HALF * 2, turn = sums_turn(i / BLOCK);
+        vf_store(to + place(quarter, turn), vf_load_part(c, left));
+        vf_store(to + place(quarter + 1, turn), vf_load_part(c + left, columns - left));
     }
 }
 
@@ -414,13 +456,20 @@ static void run_pass(walk *w, size_t pass) {
         pack_a(w, chunk);
     const float *b = b_of_pass(w, pass), *a = a_chunk(w, chunk);
     for (size_t i = 0; i < block_count(w); i++) {
-        float *sums = w->sums + i * BLOCK_WORDS;
-        const block t = {.m = w->m + i * BLOCK,
-                         .n = n,
-                         .rows = least(w->rows - i * BLOCK, BLOCK),
-                         .columns = least(g->N - n, BLOCK),
-                         .sums = ends ? w->staging : sums};
-        multiply(w, &t, a + i * steps * STEP_WORDS, b, steps, starts ? NULL : sums);
+        block t = {.m = w->m + i * BLOCK,
+                   .n = n,
+                   .rows = least(w->rows - i * BLOCK, BLOCK),
+                   .columns = least(g->N - n, BLOCK),
+                   .sums = w->sums + i * BLOCK_WORDS,
+                   .turn = sums_turn(i)};
+        block from = t;
+        if (starts)
+            from.sums = NULL;
+        if (ends) {
+            t.sums = w->staging;
+            t.turn = STAGING_TURN;
+        }
+        multiply(w, &t, a + i * steps * STEP_WORDS, b, steps, &from);
     }
 }
 
@@ -440,8 +489,8 @@ static void run(const aoei_product *g, size_t packed_panel, float *scratch) {
     const size_t steps = parts(g->K, STEP), most = most_blocks(g, steps), M_blocks = parts(g->M, BLOCK);
     const size_t each = parts(M_blocks, parts(M_blocks, most)) * BLOCK;
     walk w = {.g = g,
-              .a = {g->a, AOEI_BF16, g->a_row, g->a_col},
-              .b = {g->b, AOEI_BF16, g->b_col, g->b_row},
+              .a = {g->a, AOEI_BF16, g->a_row, g->a_col, g->K},
+              .b = {g->b, AOEI_BF16, g->b_col, g->b_row, g->K},
               .steps = steps,
               .chunks = parts(steps, CHUNK_STEPS),
               .packed = g->packed,
@@ -510,10 +559,10 @@ size_t aoei_gemm_bf16_packed_size_amx(size_t K, size_t N) {
 
 void aoei_gemm_bf16_pack_amx(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
                              size_t n1) {
-    const source s = {b, type, b_col, b_row};
+    const source s = {b, type, b_col, b_row, K};
     const size_t steps = parts(K, STEP);
     float *to = (float *)packed + n0 / BLOCK * steps * STEP_WORDS;
     for (size_t n = n0; n < n1; n += BLOCK)
         for (size_t step = 0; step < steps; step++, to += STEP_WORDS)
-            pack_step(to, &s, 0, n, least(n1 - n, BLOCK), step, K);
+            pack_step(to, &s, 0, n, least(n1 - n, BLOCK), step);
 }

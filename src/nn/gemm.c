@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The threaded driver of the product kernels: cuts C into blocks and gives each
- * to a task. A task packs what it needs of A and B itself, so blocks are as
- * large as balance allows: an element of B is packed once for block_rows uses.
+ * to a task. A task packs what it needs of A, and of B unless that is packed, itself. An
+ * element of A is packed once for the columns of a block, one of B for its rows, so blocks are as
+ * large as balance allows.
  */
 #include "nn/gemm.h"
 
@@ -10,7 +11,7 @@
 #define BLOCK_COLS ((size_t)768)
 /* A product is cut smaller until it has this many tasks, down to these sizes. */
 #define WANTED_TASKS ((size_t)16)
-#define LEAST_COLS   ((size_t)96)
+#define LEAST_COLS   ((size_t)128)
 #define LEAST_ROWS   ((size_t)64)
 
 typedef struct grid {
@@ -56,16 +57,30 @@ static void block_task(void *arg, size_t task, size_t worker) {
     (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
+/* Sets rows, cols and across from the shape alone. */
+static void cut(grid *s) {
+    const aoei_product *g = s->g;
+    const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL; /* a single row takes panels by fours */
+    s->rows = block_size(g->M, BLOCK_ROWS, 2);
+    s->cols = block_size(g->N, BLOCK_COLS, unit);
+    while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < WANTED_TASKS) {
+        const int by_rows = s->rows / 2 >= LEAST_ROWS, by_cols = s->cols / 2 >= LEAST_COLS;
+        if (by_rows && (!by_cols || g->packed || s->rows >= s->cols)) /* with B packed, fewer rows cost nothing */
+            s->rows = block_size(g->M, s->rows / 2, 2);
+        else if (by_cols)
+            s->cols = block_size(g->N, s->cols / 2, unit);
+        else
+            break;
+    }
+    s->across = ceil_div(g->N, s->cols);
+}
+
 void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g) {
     if (!g->M || !g->N)
         return;
-    size_t rows = block_size(g->M, BLOCK_ROWS, 2), cols = block_size(g->N, BLOCK_COLS, AOEI_GEMM_PANEL);
-    while (ceil_div(g->M, rows) * ceil_div(g->N, cols) < WANTED_TASKS && cols / 2 >= LEAST_COLS)
-        cols = block_size(g->N, cols / 2, AOEI_GEMM_PANEL);
-    while (ceil_div(g->M, rows) * ceil_div(g->N, cols) < WANTED_TASKS && rows / 2 >= LEAST_ROWS)
-        rows = block_size(g->M, rows / 2, 2);
-    grid s = {ctx, type, g, rows, cols, ceil_div(g->N, cols)};
-    aoei_parallel_for(ctx->pool, ceil_div(g->M, rows) * s.across, block_task, &s);
+    grid s = {.ctx = ctx, .type = type, .g = g};
+    cut(&s);
+    aoei_parallel_for(ctx->pool, ceil_div(g->M, s.rows) * s.across, block_task, &s);
 }
 
 typedef struct pack_job {

@@ -679,9 +679,9 @@ static void test_counts(void **state) {
         const size_t M = shapes[i][0], N = shapes[i][1], K = shapes[i][2];
         const amx_counts c = count(M, N, K);
         check_counts(&c, M, N, K);
-        /* Sums are read back a chunk of the other blocks later, and the places of pending stores are not loaded from. */
-        assert_true(c.least_reuse >= 40);
-        assert_true(c.least_alias >= 3);
+        /* Sums are read back not before the other blocks' are stored; the places of a pending store are not loaded at once. */
+        assert_true(c.least_reuse == SIZE_MAX);
+        assert_true(c.least_alias >= (K > 384 ? 1 : 3));
     }
     /* One row of tiles, one column of tiles: half of the dots, and no tile is loaded for nothing. */
     amx_counts c = count(16, 32, 96);

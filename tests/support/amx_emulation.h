@@ -44,7 +44,7 @@ typedef struct amx_region {
 typedef struct amx_counts {
     size_t configures, releases, zeros, loads, stores, dots;
     size_t load_lines;  /* different cache lines, summed over loads: 16 a load unless a row crosses one */
-    size_t least_reuse; /* fewest dots from a store to a load of what it stored; SIZE_MAX: none */
+    size_t least_reuse; /* fewest dots from one of the last 8 stores to a load of what it stored; SIZE_MAX: none */
     size_t least_alias; /* the same to a load elsewhere whose address has the same low 12 bits */
 } amx_counts;
 

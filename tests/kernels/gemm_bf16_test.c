@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * The bf16 product in every tier, emulated and native; product_check.h says what is held.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/product_check.h"
+#include "../support/support.h"
+
+static void shapes(const aoei_kernels *k) {
+    product_test_shapes(k, AOEI_BF16);
+}
+
+static void options(const aoei_kernels *k) {
+    product_test_options(k, AOEI_BF16);
+}
+
+static void pieces(const aoei_kernels *k) {
+    product_test_pieces(k, AOEI_BF16);
+}
+
+static void specials(const aoei_kernels *k) {
+    product_test_specials(k, AOEI_BF16);
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_bf16", shapes);
+}
+
+static void test_options(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_bf16", options);
+}
+
+static void test_pieces(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_bf16", pieces);
+}
+
+static void test_specials(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_bf16", specials);
+}
+
+/* Packing from float32 is packing what aoei_bf16_from_f32 makes of it: ties, overflow, subnormal numbers, NaN. */
+static void rounding(const aoei_kernels *k) {
+    enum { K = 75, N = 70 };
+    static const uint32_t bits[] = {0,          0x80000000, 0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0x7f7fffff,
+                                    0xff7fffff, 0x7f800000, 0xff800000, 0x7f800001, 0xffc12345, 0x7fffffff, 0x00000001,
+                                    0x00008000, 0x00018000, 0x807fffff, 0x00800000, 0x7f7f7fff, 0x7f7f8000};
+    static float wide[K * N];
+    static aoei_bf16 rounded[K * N];
+    aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
+    for (size_t i = 0; i < K * N; i++) {
+        const uint32_t word = aoei_rng_below(&r, 2) ? aoei_rng_below(&r, UINT32_MAX) : bits[i % (sizeof bits / sizeof *bits)];
+        memcpy(&wide[i], &word, sizeof word);
+        rounded[i] = aoei_bf16_from_f32(wide[i]);
+    }
+    const size_t bytes = k->gemm_bf16_packed_size(K, N), room = (bytes + 63) / 64 * 64;
+    unsigned char *x = aligned_alloc(64, room), *y = aligned_alloc(64, room);
+    assert_non_null(x);
+    assert_non_null(y);
+    for (int transposed = 0; transposed < 2; transposed++) {
+        memset(x, 0, room);
+        memset(y, 0, room);
+        k->gemm_bf16_pack(x, wide, AOEI_F32, transposed ? 1 : N, transposed ? K : 1, K, 0, N);
+        k->gemm_bf16_pack(y, rounded, AOEI_BF16, transposed ? 1 : N, transposed ? K : 1, K, 0, N);
+        assert_memory_equal(x, y, bytes);
+    }
+    free(x);
+    free(y);
+}
+
+static void test_rounding(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_bf16_pack", rounding);
+}
+
+/* Panels of columns, one after the other. */
+static void own_pack(const aoei_kernels *k) {
+    assert_true(k->gemm_bf16_packed_size(10, 33) >= 330 * sizeof(aoei_bf16));
+    assert_int_equal(k->gemm_bf16_packed_size(10, 3 * AOEI_GEMM_PANEL), 3 * k->gemm_bf16_packed_size(10, AOEI_GEMM_PANEL));
+    assert_int_equal(k->gemm_bf16_packed_size(0, 5), 0);
+}
+
+static void test_packed_size(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_bf16_packed_size", own_pack);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),   cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_pieces),   cmocka_unit_test(test_specials),
+                                       cmocka_unit_test(test_rounding), cmocka_unit_test(test_packed_size)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
