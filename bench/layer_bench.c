@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Speed of everything in a BERT-base step that is not a large product, one operation a row, on
+ * Speed of everything in a BERT-base step that is not a large product, in float32 and bf16, one operation a row, on
  * all threads: norms, GELU, attention, dropout, embedding, pooling, AdamW.
  *
  *     layer_bench [THREADS [quick]]     threads 0: all; quick: an eighth of the parameters for the optimiser
@@ -19,17 +19,18 @@
 
 enum { RUNS = 15, HIDDEN = 768, INTERMEDIATE = 3072, HEADS = 12, TOKENS = 2048, VOCABULARY = 30522, POSITIONS = 512 };
 #define PARAMETERS ((size_t)109482240) /* of BERT-base */
-#define GELU_BLOCK ((size_t)1 << 14)
 
 /* A batch of equal texts and everything an operation reads or writes. All tensors from one arena. */
 typedef struct fixture {
     aoe_context *ctx;
     aoei_arena arena;
-    aoei_batch batch;         /* TOKENS tokens */
-    size_t parameters;        /* elements of value, grad, m, v */
-    aoei_tensor x, y, dy, dx; /* [N, D] */
+    aoei_batch batch;   /* TOKENS tokens */
+    aoei_dtype type;    /* of activations */
+    size_t parameters;  /* elements of value, grad, m, v */
+    aoei_tensor x, y;   /* [N, D] of the type */
+    aoei_tensor dy, dx; /* [N, D] float32: the gradient of the residual stream */
     aoei_tensor q, k, v, dq, dk, dv;
-    aoei_tensor up, pre, dup;           /* [N, I] */
+    aoei_tensor up, pre;                /* [N, I] of the type */
     aoei_tensor stats;                  /* [N, 2] */
     aoei_tensor gamma, beta, dg, db;    /* [1, D] */
     aoei_tensor bias;                   /* [1, I] */
@@ -41,13 +42,15 @@ typedef struct fixture {
     aoei_tensor work;                   /* scratch of attention */
     aoei_attention attention;
     aoei_dropout drop;
+    aoei_adamw_segment segment; /* all parameters */
+    size_t tasks;               /* of an optimiser step */
     uint64_t step;
 } fixture;
 
 typedef struct operation {
     const char *name;
     void (*run)(fixture *f);
-    double traffic;                                    /* float32 values read and written at least, in units of `of` */
+    double full, typed; /* float32 values, and those of the type, moved at least, in units of `of` */
     enum { TOKEN_ROWS, WIDE_ROWS, ALL_PARAMETERS } of; /* N D, N I, P */
     double products; /* multiply-adds of a token, a key and a hidden component; 0: not counted */
 } operation;
@@ -62,25 +65,13 @@ static void layernorm_backward(fixture *f) {
     aoei_layernorm_backward(f->ctx, f->dx, f->dg, f->db, f->dy, f->x, f->stats, f->gamma);
 }
 
-static void gelu_task(void *arg, size_t task, size_t worker) {
-    (void)worker;
-    const fixture *f = arg;
-    const size_t first = task * GELU_BLOCK, rest = f->pre.rows * f->pre.cols - first;
-    f->ctx->kernels.gelu_f32(f->up.data + first, f->pre.data + first, rest < GELU_BLOCK ? rest : GELU_BLOCK);
-}
-
-/* Forward it is fused into the product before it; here alone. */
+/* Forward it is fused into the product before it; alone, backward computes it again. Its derivative is fused there. */
 static void gelu(fixture *f) {
-    aoei_parallel_for(f->ctx->pool, (f->pre.rows * f->pre.cols + GELU_BLOCK - 1) / GELU_BLOCK, gelu_task, f);
-}
-
-static void gelu_backward(fixture *f) {
-    aoei_gelu_backward(f->ctx, f->dup, f->up, f->pre);
+    aoei_activation_forward(f->ctx, f->up, f->pre, AOEI_GELU);
 }
 
 static void bias_gradient(fixture *f) {
-    const aoei_tensor none = {0};
-    aoei_linear_backward(f->ctx, none, 0, none, f->bias, f->up, none, none);
+    aoei_linear_backward(f->ctx, &(aoei_linear_grads){.db = f->bias}, f->up, (aoei_tensor){0}, (aoei_tensor){0});
 }
 
 static void attention_with(fixture *f, double p) {
@@ -99,19 +90,15 @@ static void attention_dropout(fixture *f) {
 
 static void attention_backward(fixture *f) {
     f->attention.drop = f->drop;
-    aoei_attention_backward(f->ctx, f->dq, f->dk, f->dv, f->dy, f->q, f->k, f->v, &f->batch, &f->attention, f->work);
+    aoei_attention_backward(f->ctx, f->dq, f->dk, f->dv, f->x, f->q, f->k, f->v, &f->batch, &f->attention, f->work);
 }
 
 static void dropout_residual(fixture *f) {
-    aoei_dropout_add(f->ctx, f->y, f->x, f->dy, &f->batch, &f->drop);
+    aoei_dropout_add(f->ctx, f->y, f->x, f->q, &f->batch, &f->drop);
 }
 
 static void dropout_backward(fixture *f) {
-    aoei_dropout_add(f->ctx, f->dx, f->dy, (aoei_tensor){0}, &f->batch, &f->drop);
-}
-
-static void residual(fixture *f) {
-    aoei_add(f->ctx, f->y, f->x, f->dy);
+    aoei_dropout_add(f->ctx, f->y, f->dy, (aoei_tensor){0}, &f->batch, &f->drop);
 }
 
 static void embedding(fixture *f) {
@@ -131,8 +118,16 @@ static void pool_mean_backward(fixture *f) {
 }
 
 static void adamw(fixture *f) {
-    const aoei_adamw o = {
-        .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .grad_scale = 1, .step = ++f->step};
+    const aoei_adamw o = {.lr = 1e-5,
+                          .beta1 = 0.9,
+                          .beta2 = 0.999,
+                          .eps = 1e-8,
+                          .weight_decay = 0.01,
+                          .grad_scale = 1,
+                          .step = ++f->step,
+                          .segments = &f->segment,
+                          .n_segments = 1,
+                          .n_tasks = f->tasks};
     aoei_adamw_step(f->ctx, f->value, f->grad, f->m, f->moment, &o);
 }
 
@@ -141,43 +136,39 @@ static void gradient_norm(fixture *f) {
     (void)norm;
 }
 
-static void zero_gradient(fixture *f) {
-    aoei_tensor_zero(f->ctx, f->grad);
-}
-
 /* Traffic counts every operand once: what a cache between two of its uses saves is not counted as moved. */
 static const operation operations[] = {
-    {"layernorm", layernorm, 2, TOKEN_ROWS, 0},
-    {"layernorm backward", layernorm_backward, 3, TOKEN_ROWS, 0},
-    {"gelu", gelu, 2, WIDE_ROWS, 0},
-    {"gelu backward", gelu_backward, 3, WIDE_ROWS, 0},
-    {"bias gradient", bias_gradient, 1, WIDE_ROWS, 0},
-    {"attention", attention, 4, TOKEN_ROWS, 2},
-    {"attention, dropout", attention_dropout, 4, TOKEN_ROWS, 2},
-    {"attention backward", attention_backward, 7, TOKEN_ROWS, 5},
-    {"dropout + residual", dropout_residual, 3, TOKEN_ROWS, 0},
-    {"dropout backward", dropout_backward, 2, TOKEN_ROWS, 0},
-    {"residual", residual, 3, TOKEN_ROWS, 0},
-    {"embedding", embedding, 2, TOKEN_ROWS, 0},
-    {"embedding backward", embedding_backward, 3, TOKEN_ROWS, 0},
-    {"pooling, mean", pool_mean, 1, TOKEN_ROWS, 0},
-    {"pooling backward", pool_mean_backward, 1, TOKEN_ROWS, 0},
-    {"adamw", adamw, 7, ALL_PARAMETERS, 0},
-    {"gradient norm", gradient_norm, 1, ALL_PARAMETERS, 0},
-    {"zero gradient", zero_gradient, 1, ALL_PARAMETERS, 0},
+    {"layernorm", layernorm, 0, 2, TOKEN_ROWS, 0},
+    {"layernorm backward", layernorm_backward, 2, 1, TOKEN_ROWS, 0},
+    {"gelu", gelu, 0, 2, WIDE_ROWS, 0},
+    {"bias gradient", bias_gradient, 0, 1, WIDE_ROWS, 0},
+    {"attention", attention, 0, 4, TOKEN_ROWS, 2},
+    {"attention, dropout", attention_dropout, 0, 4, TOKEN_ROWS, 2},
+    {"attention backward", attention_backward, 0, 7, TOKEN_ROWS, 5},
+    {"dropout + residual", dropout_residual, 0, 3, TOKEN_ROWS, 0},
+    {"dropout backward", dropout_backward, 1, 1, TOKEN_ROWS, 0},
+    {"embedding", embedding, 1, 1, TOKEN_ROWS, 0},
+    {"embedding backward", embedding_backward, 3, 0, TOKEN_ROWS, 0},
+    {"pooling, mean", pool_mean, 0, 1, TOKEN_ROWS, 0},
+    {"pooling backward", pool_mean_backward, 1, 0, TOKEN_ROWS, 0},
+    {"adamw", adamw, 8, 0, ALL_PARAMETERS, 0},
+    {"gradient norm", gradient_norm, 1, 0, ALL_PARAMETERS, 0},
 };
 
 /* ------------------------------------------------------------------ fixture */
 
 static void take(fixture *f, aoei_arena *a) {
-    aoei_tensor *const rows[] = {&f->x, &f->y, &f->dy, &f->dx, &f->q, &f->k, &f->v, &f->dq, &f->dk, &f->dv};
-    aoei_tensor *const wide[] = {&f->up, &f->pre, &f->dup};
+    aoei_tensor *const rows[] = {&f->x, &f->y, &f->q, &f->k, &f->v, &f->dq, &f->dk, &f->dv};
+    aoei_tensor *const gradients[] = {&f->dy, &f->dx};
+    aoei_tensor *const wide[] = {&f->up, &f->pre};
     aoei_tensor *const vectors[] = {&f->gamma, &f->beta, &f->dg, &f->db};
     aoei_tensor *const flat[] = {&f->value, &f->grad, &f->m, &f->moment};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        *rows[i] = aoei_tensor_take(a, TOKENS, HIDDEN);
+        *rows[i] = aoei_tensor_take_typed(a, f->type, TOKENS, HIDDEN);
+    for (size_t i = 0; i < sizeof gradients / sizeof *gradients; i++)
+        *gradients[i] = aoei_tensor_take(a, TOKENS, HIDDEN);
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        *wide[i] = aoei_tensor_take(a, TOKENS, INTERMEDIATE);
+        *wide[i] = aoei_tensor_take_typed(a, f->type, TOKENS, INTERMEDIATE);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         *vectors[i] = aoei_tensor_take(a, 1, HIDDEN);
     for (size_t i = 0; i < sizeof flat / sizeof *flat; i++)
@@ -191,22 +182,28 @@ static void take(fixture *f, aoei_arena *a) {
     f->token_type = aoei_tensor_take(a, 2, HIDDEN);
     f->dtoken = aoei_tensor_take(a, 2, HIDDEN);
     f->pooled = aoei_tensor_take(a, f->batch.n_texts, HIDDEN);
-    f->work = aoei_tensor_take(a, 1, aoei_attention_scratch(f->ctx, &f->attention, f->batch.longest));
+    f->work = aoei_room_take(a, aoei_attention_scratch(f->ctx, &f->attention, f->type, f->batch.longest));
+    f->segment = (aoei_adamw_segment){.begin = 0, .end = f->parameters, .decay = 1};
+    f->tasks = aoei_adamw_plan(&f->segment, 1);
 }
 
 /* Values in [-0.5, 0.5); moments must not be negative. */
 static void fill(aoei_tensor t, uint32_t seed, float least) {
     for (size_t i = 0; i < t.rows * t.cols; i++) {
         seed = seed * 1664525u + 1013904223u;
-        t.data[i] = (float)(seed >> 8) / 16777216.0f + least;
+        const float x = (float)(seed >> 8) / 16777216.0f + least;
+        if (t.type == AOEI_BF16)
+            aoei_b16(t)[i] = aoei_bf16_from_f32(x);
+        else
+            aoei_f32(t)[i] = x;
     }
 }
 
 static void fill_all(fixture *f) {
-    const aoei_tensor all[] = {f->x,      f->y,      f->dy,    f->dx,   f->q,     f->k,        f->v,         f->dq,
-                               f->dk,     f->dv,     f->up,    f->pre,  f->dup,   f->stats,    f->gamma,     f->beta,
-                               f->dg,     f->db,     f->bias,  f->word, f->dword, f->position, f->dposition, f->token_type,
-                               f->dtoken, f->pooled, f->value, f->grad, f->m};
+    const aoei_tensor all[] = {f->x,         f->y,          f->dy,     f->dx,     f->q,     f->k,     f->v,
+                               f->dq,        f->dk,         f->dv,     f->up,     f->pre,   f->stats, f->gamma,
+                               f->beta,      f->dg,         f->db,     f->bias,   f->word,  f->dword, f->position,
+                               f->dposition, f->token_type, f->dtoken, f->pooled, f->value, f->grad,  f->m};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         fill(all[i], (uint32_t)i, -0.5f);
     fill(f->moment, 1, 0);
@@ -231,7 +228,7 @@ static void describe_batch(fixture *f, size_t texts, int32_t *ids, uint32_t *pos
 
 static void measure(fixture *f, const operation *op) {
     const double units[] = {(double)TOKENS * HIDDEN, (double)TOKENS * INTERMEDIATE, (double)f->parameters};
-    const double bytes = op->traffic * units[op->of] * sizeof(float);
+    const double bytes = (op->full * sizeof(float) + op->typed * (double)aoei_dtype_size(f->type)) * units[op->of];
     const double limit = bench_memory_rate(f->ctx, (size_t)bytes);
     bench_series times = {.n = 0};
     char rate[16];
@@ -279,15 +276,17 @@ int main(int argc, char **argv) {
     aoe_context_options_defaults(&o);
     o.threads = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     int code = aoe_context_create(&f.ctx, &o, &err);
-    if (!code) {
-        printf("float32, hidden size %d, %d tokens, %.1f million parameters; kernels %s, %zu threads\n", HIDDEN, TOKENS,
-               (double)f.parameters / 1e6, aoe_context_tier(f.ctx), aoe_context_threads(f.ctx));
+    for (int type = AOEI_F32; type <= AOEI_BF16 && !code; type++) {
+        f.type = (aoei_dtype)type;
+        printf("%s, hidden size %d, %d tokens, %.1f million parameters; kernels %s, %zu threads\n",
+               type == AOEI_BF16 ? "bf16" : "float32", HIDDEN, TOKENS, (double)f.parameters / 1e6, aoe_context_tier(f.ctx),
+               aoe_context_threads(f.ctx));
         printf("%-20s %11s %10s %10s %9s %9s %8s %9s\n", "operation", "texts", "fastest ms", "median ms", "MB", "GB/s",
                "of limit", "GFLOP/s");
         code = bench_texts(&f, 64, 1, &err);
+        if (!code)
+            code = bench_texts(&f, 16, 0, &err);
     }
-    if (!code)
-        code = bench_texts(&f, 16, 0, &err);
     if (code)
         fprintf(stderr, "layer_bench: %s\n", err.message);
     aoe_context_destroy(f.ctx);
