@@ -58,7 +58,7 @@ TEST_SRC := $(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
-TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/support/*.c)))
+TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # aoe-check has the kernel tests under names of their own
 CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)

@@ -7,12 +7,16 @@
  * two tiles of A, two of B, four products. The chunk of B stays in L1 and every block of the M-block uses it; A streams
  * from L2. The chains of a block wait in `sums` from chunk to chunk; the last chunk leaves them in `staging`.
  *
- * The stores are hidden by handing over accumulators one at a time: a block's first step stores what an accumulator holds of
- * the block before, starts it anew and multiplies, then goes on to the next one, so the tile unit always has three
- * others to work on and each result has had the time of three products to arrive. Vector work goes between the later steps:
- * the epilogue of the block before, a few rows a step and never sooner than a step after its stores; then packing the next
- * chunk of B, or asking for it. These choices, and the constants below, follow from measured costs of loads and stores
- * by level of cache (docs/kernels.md); the combination is reasoned, not measured.
+ * Measured on one core of Sapphire Rapids with 2 x 2 accumulators: 98% of the tile unit's rate with a chunk of 384 of B in
+ * L1 and A from L2, 76% with both from L2 (K of 768 and more); storing a block's sums cost 50 cycles while A, B and sums
+ * fit L1, 200 at chunks of 384, 900 and more at 768; software prefetch of the operands at hand cost more than it gained.
+ * From this follow, reasoned and not measured:
+ * - chunks of 384, the sums kept in memory between them;
+ * - accumulators handed over one at a time: the first step of a block stores what one holds of the block before, starts
+ *   it anew and multiplies, then goes on to the next, so three others are busy and every result has had three products' time;
+ * - one staging block, read again and again, so that its lines stay in L1; sums turned so that no load meets a fresh store;
+ * - vector work between the later steps: the epilogue of the block before, a few rows a step and never just after its stores;
+ *   then packing the next chunk of B, or asking L2 for it, a few lines a step.
  */
 #include <assert.h>
 #include <string.h>

@@ -6,13 +6,16 @@
  */
 #include "nn/gemm.h"
 
-/* Blocks aim at these sizes when the product is large. */
-#define BLOCK_ROWS ((size_t)256)
-#define BLOCK_COLS ((size_t)768)
-/* A product is cut smaller until it has this many tasks, down to these sizes. */
-#define WANTED_TASKS ((size_t)16)
-#define LEAST_COLS   ((size_t)128)
-#define LEAST_ROWS   ((size_t)64)
+/* How C is cut: blocks aim at the first sizes and are made smaller until there are `tasks`, down to the least ones. */
+typedef struct cutting {
+    size_t rows, cols, least_rows, least_cols, tasks;
+    size_t unit; /* rows of a block are a multiple of it */
+} cutting;
+
+static const cutting for_vectors = {.rows = 256, .cols = 768, .least_rows = 64, .least_cols = 128, .tasks = 16, .unit = 2};
+/* A panel of B has to serve many rows, because tiles multiply faster than the outer caches deliver. */
+static const cutting for_tiles = {
+    .rows = 512, .cols = (size_t)1 << 30, .least_rows = 256, .least_cols = 128, .tasks = 8, .unit = 32};
 
 typedef struct grid {
     const aoe_context *ctx;
@@ -57,16 +60,20 @@ static void block_task(void *arg, size_t task, size_t worker) {
     (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Sets rows, cols and across from the shape alone. */
+/* Sets rows, cols and across from the shape and the kind of kernel alone. */
 static void cut(grid *s) {
     const aoei_product *g = s->g;
+    const int tiles = s->type == AOEI_BF16 && s->ctx->kernels.tier == AOEI_TIER_AMX;
+    const cutting *c = tiles ? &for_tiles : &for_vectors;
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL; /* a single row takes panels by fours */
-    s->rows = block_size(g->M, BLOCK_ROWS, 2);
-    s->cols = block_size(g->N, BLOCK_COLS, unit);
-    while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < WANTED_TASKS) {
-        const int by_rows = s->rows / 2 >= LEAST_ROWS, by_cols = s->cols / 2 >= LEAST_COLS;
-        if (by_rows && (!by_cols || g->packed || s->rows >= s->cols)) /* with B packed, fewer rows cost nothing */
-            s->rows = block_size(g->M, s->rows / 2, 2);
+    s->rows = block_size(g->M, c->rows, c->unit);
+    s->cols = block_size(g->N, c->cols, unit);
+    while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
+        const int by_rows = s->rows / 2 >= c->least_rows, by_cols = s->cols / 2 >= c->least_cols;
+        /* vectors: with B packed, fewer rows cost nothing */
+        const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
+        if (by_rows && (!by_cols || rows_first))
+            s->rows = block_size(g->M, s->rows / 2, c->unit);
         else if (by_cols)
             s->cols = block_size(g->N, s->cols / 2, unit);
         else
