@@ -9,64 +9,86 @@
 
 #include "kernels/kernels.h"
 
-/* Philox4x32-10 in every lane; c holds the counters and receives the words. */
-static inline void philox_lanes(vu c[4], const uint32_t key[2]) {
-    const vu m0 = vu_set1(0xD2511F53u), m1 = vu_set1(0xCD9E8D57u);
-    uint32_t k0 = key[0], k1 = key[1];
-    for (int round = 0; round < 10; round++) {
-        vu high0, low0, high1, low1;
-        vu_mul_wide(c[0], m0, &high0, &low0);
-        vu_mul_wide(c[2], m1, &high1, &low1);
-        c[0] = vu_xor(vu_xor(high1, c[1]), vu_set1(k0));
-        c[1] = low1;
-        c[2] = vu_xor(vu_xor(high0, c[3]), vu_set1(k1));
-        c[3] = low0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+enum { ROUNDS = 10, BLOCK = 64 };
+
+/* One round on the even lanes. What it leaves in odd lanes has no meaning, and no even lane ever comes from it. */
+static inline void philox_round(vu c[4], vu k0, vu k1) {
+    const vu p0 = vu_mul_even(c[0], vu_set1(0xD2511F53u)), p1 = vu_mul_even(c[2], vu_set1(0xCD9E8D57u));
+    c[0] = vu_xor(vu_xor(vu_odd_to_even(p1), c[1]), k0);
+    c[2] = vu_xor(vu_xor(vu_odd_to_even(p0), c[3]), k1);
+    c[1] = p1;
+    c[3] = p0;
+}
+
+/* A row's masks, block by block. */
+typedef struct row_masks {
+    const aoei_dropout_row *d;
+    uint32_t keys[ROUNDS][2];
+    vu word[BLOCK / VF_LANES]; /* of the block at hand, in the order of its columns */
+} row_masks;
+
+static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
+    m->d = d;
+    for (uint32_t r = 0; r < ROUNDS; r++) {
+        m->keys[r][0] = d->key[0] + r * 0x9E3779B9u;
+        m->keys[r][1] = d->key[1] + r * 0xBB67AE85u;
     }
 }
 
-/* A row whose x has type x_type, and y and residual y_type; the types are constants where it is expanded. */
-static inline void drop_row(void *y, aoei_dtype y_type, const void *x, aoei_dtype x_type, const void *residual,
-                            const aoei_dropout_row *d, size_t n) {
-    const vf scale = vf_set1(d->scale);
-    const vu threshold = vu_set1(d->threshold);
-    for (size_t block = 0; block < n; block += 64) {
-        for (size_t lane = 0; lane < 16 && block + lane < n; lane += VF_LANES) {
-            vu word[4] = {vu_iota(d->counter[0] + (uint32_t)(block / 4 + lane)), vu_set1(d->counter[1]), vu_set1(d->counter[2]),
-                          vu_set1(d->counter[3])};
-            philox_lanes(word, d->key);
-            for (size_t j = 0; j < 4; j++) {
-                const size_t c = block + 16 * j + lane;
-                if (c >= n)
-                    break;
-                const size_t part = n - c < VF_LANES ? n - c : VF_LANES;
-                const vf in = x_type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)x + c, part)
-                                                  : vf_load_part((const float *)x + c, part);
-                vf v = vf_keep_ge(vf_mul(in, scale), word[j], threshold);
-                if (residual)
-                    v = vf_add(y_type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)residual + c, part)
-                                                   : vf_load_part((const float *)residual + c, part),
-                               v);
-                if (y_type == AOEI_BF16)
-                    vf_store_bf16_part((aoei_bf16 *)y + c, part, v);
-                else
-                    vf_store_part((float *)y + c, part, v);
-            }
+/* Words of VF_LANES counters at a time, those of even lanes and those of odd ones, each in the even lanes of their own vectors:
+ * the halves of the 64-bit products stay where they fall. */
+static inline void start_block(row_masks *m, size_t block) {
+    const vu c1 = vu_set1(m->d->counter[1]), c2 = vu_set1(m->d->counter[2]), c3 = vu_set1(m->d->counter[3]);
+    for (size_t i = 0; i < 16 / VF_LANES; i++) {
+        const vu c0 = vu_iota(m->d->counter[0] + (uint32_t)(block / 4 + i * VF_LANES));
+        vu even[4] = {c0, c1, c2, c3}, odd[4] = {vu_odd_to_even(c0), c1, c2, c3};
+        for (size_t r = 0; r < ROUNDS; r++) {
+            const vu k0 = vu_set1(m->keys[r][0]), k1 = vu_set1(m->keys[r][1]);
+            philox_round(even, k0, k1);
+            philox_round(odd, k0, k1);
         }
+        vu *word = m->word + i;
+        word[0] = vu_interleave_even(even[0], odd[0]);
+        word[16 / VF_LANES] = vu_interleave_even(even[1], odd[1]);
+        word[32 / VF_LANES] = vu_interleave_even(even[2], odd[2]);
+        word[48 / VF_LANES] = vu_interleave_even(even[3], odd[3]);
     }
+}
+
+/* The vector of columns from c on, after dropout. Columns are asked for in ascending order. */
+static inline vf drop(row_masks *m, size_t c, vf x) {
+    if (c % BLOCK == 0)
+        start_block(m, c);
+    return vf_keep_ge(vf_mul(x, vf_set1(m->d->scale)), m->word[c % BLOCK / VF_LANES], vu_set1(m->d->threshold));
 }
 
 void AOEI_SIMD(dropout_f32)(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n) {
-    drop_row(y, AOEI_F32, x, AOEI_F32, residual, d, n);
+    row_masks m;
+    start_row(&m, d);
+    for (size_t c = 0; c < n; c += VF_LANES) {
+        const size_t part = n - c < VF_LANES ? n - c : VF_LANES;
+        const vf v = drop(&m, c, vf_load_part(x + c, part));
+        vf_store_part(y + c, part, residual ? vf_add(vf_load_part(residual + c, part), v) : v);
+    }
 }
 
 void AOEI_SIMD(dropout_bf16)(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d, size_t n) {
-    drop_row(y, AOEI_BF16, x, AOEI_BF16, residual, d, n);
+    row_masks m;
+    start_row(&m, d);
+    for (size_t c = 0; c < n; c += VF_LANES) {
+        const size_t part = n - c < VF_LANES ? n - c : VF_LANES;
+        const vf v = drop(&m, c, vf_load_bf16_part(x + c, part));
+        vf_store_bf16_part(y + c, part, residual ? vf_add(vf_load_bf16_part(residual + c, part), v) : v);
+    }
 }
 
 void AOEI_SIMD(dropout_to_bf16)(aoei_bf16 *y, const float *x, const aoei_dropout_row *d, size_t n) {
-    drop_row(y, AOEI_BF16, x, AOEI_F32, NULL, d, n);
+    row_masks m;
+    start_row(&m, d);
+    for (size_t c = 0; c < n; c += VF_LANES) {
+        const size_t part = n - c < VF_LANES ? n - c : VF_LANES;
+        vf_store_bf16_part(y + c, part, drop(&m, c, vf_load_part(x + c, part)));
+    }
 }
 
 #endif

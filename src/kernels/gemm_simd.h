@@ -11,7 +11,7 @@
 #include "kernels/gemm_block.h"
 #include "kernels/gemm_words.h"
 
-enum { PANEL = 2 * VF_LANES, M_BLOCK = 252, K_BLOCK = 384 };
+enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 
 #define ZERO(i) vf l##i = vf_zero(), r##i = vf_zero();
 #define LOAD(i)                                                                                                                \

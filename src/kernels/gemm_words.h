@@ -37,15 +37,16 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
 /* Lines that lie side by side, so that a k is a row of them: a word takes the same place of one row, or of two. */
 static inline void pack_side_by_side(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
                                      size_t lines, size_t K) {
-    const size_t step = kind == WORD_PAIR ? 2 : 1;
+    const size_t step = kind == WORD_PAIR ? 2 : 1, ahead = 16; /* rows far apart are beyond the hardware's prefetchers */
     for (size_t k = 0; k < K; k += step, dst += stride) {
-        const void *row = element_at(src, type, k * col), *next = element_at(row, type, col);
-        /* rows far apart are beyond the hardware's prefetchers */
-        for (size_t ahead = k + 16; ahead < k + 16 + step && ahead < K; ahead++)
-            _mm_prefetch((const char *)element_at(src, type, ahead * col), _MM_HINT_T0);
+        const unsigned char *row = element_at(src, type, k * col), *next = k + 1 < K ? row + col * aoei_dtype_size(type) : row;
+        const size_t later = k + ahead + 1 < K ? ahead * col * aoei_dtype_size(type) : 0;
+        _mm_prefetch((const char *)row + later, _MM_HINT_T0);
         vf x = load_elements(row, type, kind, lines);
-        if (kind == WORD_PAIR)
+        if (kind == WORD_PAIR) {
+            _mm_prefetch((const char *)next + later, _MM_HINT_T0);
             x = vf_pair_bf16(x, k + 1 < K ? load_elements(next, type, kind, lines) : vf_zero());
+        }
         vf_store(dst, x);
     }
 }

@@ -111,46 +111,52 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
     }
 }
 
+/* One row's terms of VF_LANES columns. */
+static inline void NORM(param_grad_row)(vf *dgamma, vf *dbeta, vf g, vf x, vf mean, vf rstd) {
+    *dgamma = vf_fma(g, vf_mul(vf_sub(x, mean), rstd), *dgamma);
+    *dbeta = vf_add(*dbeta, g);
+}
+
 /* VF_LANES columns (n of them real) over all rows, the two chains kept in registers. */
 static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                                   const float *stats, size_t rows, size_t n) {
     vf dg = vf_load_part(dgamma, n), db = vf_load_part(dbeta, n);
-    for (size_t r = 0; r < rows; r++) {
-        const vf g = vf_load_part(dy + r * dy_row, n);
-        const vf xhat = vf_mul(vf_sub(NORM_LOAD_PART(x + r * x_row, n), vf_set1(stats[2 * r])), vf_set1(stats[2 * r + 1]));
-        dg = vf_fma(g, xhat, dg);
-        db = vf_add(db, g);
-    }
+    for (size_t r = 0; r < rows; r++)
+        NORM(param_grad_row)
+    (&dg, &db, vf_load_part(dy + r * dy_row, n), NORM_LOAD_PART(x + r * x_row, n), vf_set1(stats[2 * r]),
+     vf_set1(stats[2 * r + 1]));
     vf_store_part(dgamma, n, dg);
     vf_store_part(dbeta, n, db);
 }
 
 void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                                 const float *stats, size_t rows, size_t cols) {
+    enum { L = VF_LANES };
     size_t c = 0;
-    for (; c + 4 * VF_LANES <= cols; c += 4 * VF_LANES) { /* four vectors wide: whole cache lines, chains that overlap */
-        vf dg[4], db[4];
-        for (size_t k = 0; k < 4; k++) {
-            dg[k] = vf_load(dgamma + c + k * VF_LANES);
-            db[k] = vf_load(dbeta + c + k * VF_LANES);
-        }
+    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors wide: whole cache lines, chains that overlap */
+        float *g = dgamma + c, *b = dbeta + c;
+        vf g0 = vf_load(g), g1 = vf_load(g + L), g2 = vf_load(g + 2 * L), g3 = vf_load(g + 3 * L);
+        vf b0 = vf_load(b), b1 = vf_load(b + L), b2 = vf_load(b + 2 * L), b3 = vf_load(b + 3 * L);
         for (size_t r = 0; r < rows; r++) {
             const float *dyr = dy + r * dy_row + c;
             const NORM_X *xr = x + r * x_row + c;
             const vf m = vf_set1(stats[2 * r]), s = vf_set1(stats[2 * r + 1]);
-            for (size_t k = 0; k < 4; k++) {
-                const vf g = vf_load(dyr + k * VF_LANES);
-                dg[k] = vf_fma(g, vf_mul(vf_sub(NORM_LOAD(xr + k * VF_LANES), m), s), dg[k]);
-                db[k] = vf_add(db[k], g);
-            }
+            NORM(param_grad_row)(&g0, &b0, vf_load(dyr), NORM_LOAD(xr), m, s);
+            NORM(param_grad_row)(&g1, &b1, vf_load(dyr + L), NORM_LOAD(xr + L), m, s);
+            NORM(param_grad_row)(&g2, &b2, vf_load(dyr + 2 * L), NORM_LOAD(xr + 2 * L), m, s);
+            NORM(param_grad_row)(&g3, &b3, vf_load(dyr + 3 * L), NORM_LOAD(xr + 3 * L), m, s);
         }
-        for (size_t k = 0; k < 4; k++) {
-            vf_store(dgamma + c + k * VF_LANES, dg[k]);
-            vf_store(dbeta + c + k * VF_LANES, db[k]);
-        }
+        vf_store(g, g0);
+        vf_store(g + L, g1);
+        vf_store(g + 2 * L, g2);
+        vf_store(g + 3 * L, g3);
+        vf_store(b, b0);
+        vf_store(b + L, b1);
+        vf_store(b + 2 * L, b2);
+        vf_store(b + 3 * L, b3);
     }
-    for (; c < cols; c += VF_LANES) {
-        const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;
+    for (; c < cols; c += L) {
+        const size_t n = cols - c < L ? cols - c : L;
         NORM(param_grad_part)(dgamma + c, dbeta + c, dy + c, dy_row, x + c, x_row, stats, rows, n);
     }
 }

@@ -12,14 +12,19 @@
 void AOEI_SIMD(column_sum_f32)(float *sum, const float *x, size_t x_row, size_t rows, size_t cols) {
     size_t c = 0;
     for (; c + 4 * VF_LANES <= cols; c += 4 * VF_LANES) {
-        vf s[4];
-        for (size_t k = 0; k < 4; k++)
-            s[k] = vf_load(sum + c + k * VF_LANES);
-        for (size_t r = 0; r < rows; r++)
-            for (size_t k = 0; k < 4; k++)
-                s[k] = vf_add(s[k], vf_load(x + r * x_row + c + k * VF_LANES));
-        for (size_t k = 0; k < 4; k++)
-            vf_store(sum + c + k * VF_LANES, s[k]);
+        vf s0 = vf_load(sum + c), s1 = vf_load(sum + c + VF_LANES);
+        vf s2 = vf_load(sum + c + 2 * VF_LANES), s3 = vf_load(sum + c + 3 * VF_LANES);
+        for (size_t r = 0; r < rows; r++) {
+            const float *xr = x + r * x_row + c;
+            s0 = vf_add(s0, vf_load(xr));
+            s1 = vf_add(s1, vf_load(xr + VF_LANES));
+            s2 = vf_add(s2, vf_load(xr + 2 * VF_LANES));
+            s3 = vf_add(s3, vf_load(xr + 3 * VF_LANES));
+        }
+        vf_store(sum + c, s0);
+        vf_store(sum + c + VF_LANES, s1);
+        vf_store(sum + c + 2 * VF_LANES, s2);
+        vf_store(sum + c + 3 * VF_LANES, s3);
     }
     for (; c < cols; c += VF_LANES) {
         const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;
@@ -33,14 +38,19 @@ void AOEI_SIMD(column_sum_f32)(float *sum, const float *x, size_t x_row, size_t 
 void AOEI_SIMD(column_sum_bf16)(float *sum, const aoei_bf16 *x, size_t x_row, size_t rows, size_t cols) {
     size_t c = 0;
     for (; c + 4 * VF_LANES <= cols; c += 4 * VF_LANES) {
-        vf s[4];
-        for (size_t k = 0; k < 4; k++)
-            s[k] = vf_load(sum + c + k * VF_LANES);
-        for (size_t r = 0; r < rows; r++)
-            for (size_t k = 0; k < 4; k++)
-                s[k] = vf_add(s[k], vf_load_bf16(x + r * x_row + c + k * VF_LANES));
-        for (size_t k = 0; k < 4; k++)
-            vf_store(sum + c + k * VF_LANES, s[k]);
+        vf s0 = vf_load(sum + c), s1 = vf_load(sum + c + VF_LANES);
+        vf s2 = vf_load(sum + c + 2 * VF_LANES), s3 = vf_load(sum + c + 3 * VF_LANES);
+        for (size_t r = 0; r < rows; r++) {
+            const aoei_bf16 *xr = x + r * x_row + c;
+            s0 = vf_add(s0, vf_load_bf16(xr));
+            s1 = vf_add(s1, vf_load_bf16(xr + VF_LANES));
+            s2 = vf_add(s2, vf_load_bf16(xr + 2 * VF_LANES));
+            s3 = vf_add(s3, vf_load_bf16(xr + 3 * VF_LANES));
+        }
+        vf_store(sum + c, s0);
+        vf_store(sum + c + VF_LANES, s1);
+        vf_store(sum + c + 2 * VF_LANES, s2);
+        vf_store(sum + c + 3 * VF_LANES, s3);
     }
     for (; c < cols; c += VF_LANES) {
         const size_t n = cols - c < VF_LANES ? cols - c : VF_LANES;

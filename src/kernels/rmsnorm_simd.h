@@ -1,21 +1,32 @@
 /* SPDX-License-Identifier: MIT
  * RMSNorm, vector body, for one type of x and y: the NORM macros as in layernorm_simd.h. Include simd_avx2.h or
- * simd_avx512.h first, and this once a type. Row sums are in double, vectors in turn to two accumulators.
+ * simd_avx512.h first, and this once a type. Row sums are in double, of one double a lane: squares to two accumulators in
+ * turn, the tail to the first.
  */
 #include <math.h>
 
 #include "kernels/kernels.h"
 
+static double NORM(squares)(const NORM_X *x, size_t n) {
+    vd s0 = vd_zero(), s1 = vd_zero();
+    size_t i = 0;
+    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
+        const vd a = vd_from(NORM_LOAD(x + i)), b = vd_from(NORM_LOAD(x + i + VF_LANES));
+        s0 = vd_fma(a, a, s0);
+        s1 = vd_fma(b, b, s1);
+    }
+    for (; i < n; i += VF_LANES) {
+        const vd a = vd_from(NORM_LOAD_PART(x + i, n - i < VF_LANES ? n - i : VF_LANES));
+        s0 = vd_fma(a, a, s0);
+    }
+    return vd_hsum(vd_add(s0, s1));
+}
+
 void NORM(rmsnorm)(NORM_X *y, size_t y_row, float *stats, const NORM_X *x, size_t x_row, const float *gamma, float eps,
                    size_t rows, size_t cols) {
     for (size_t r = 0; r < rows; r++) {
         const NORM_X *xr = x + r * x_row;
-        vd sum[2] = {vd_zero(), vd_zero()};
-        for (size_t i = 0, turn = 0; i < cols; i += VF_LANES, turn ^= 1) {
-            const vd v = vd_from(NORM_LOAD_PART(xr + i, cols - i < VF_LANES ? cols - i : VF_LANES));
-            sum[turn] = vd_fma(v, v, sum[turn]);
-        }
-        const float rstd = (float)(1.0 / sqrt(vd_hsum(vd_add(sum[0], sum[1])) / (double)cols + (double)eps));
+        const float rstd = (float)(1.0 / sqrt(NORM(squares)(xr, cols) / (double)cols + (double)eps));
         const vf s = vf_set1(rstd);
         for (size_t i = 0; i < cols; i += VF_LANES) {
             const size_t n = cols - i < VF_LANES ? cols - i : VF_LANES;

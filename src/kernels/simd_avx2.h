@@ -4,7 +4,8 @@
  * and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h adds exp and Phi.
  *
  * vf: floats, vu: uint32, vd: a double for each float lane. `part` forms touch the first
- * n lanes in memory only, 0 <= n <= VF_LANES. Horizontal reductions have a fixed order.
+ * n lanes in memory only, 0 <= n <= VF_LANES; a whole vector takes the plain instruction, because
+ * masked ones are slow on some CPUs. Horizontal reductions have a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX2_H
 #define AOEI_KERNELS_SIMD_AVX2_H
@@ -50,10 +51,16 @@ static inline __m256i vf_mask(size_t n) {
 
 /* Lanes from n on are zero. */
 static inline vf vf_load_part(const float *p, size_t n) {
+    if (n == VF_LANES)
+        return vf_load(p);
     return _mm256_maskload_ps(p, vf_mask(n));
 }
 
 static inline void vf_store_part(float *p, size_t n, vf x) {
+    if (n == VF_LANES) {
+        vf_store(p, x);
+        return;
+    }
     _mm256_maskstore_ps(p, vf_mask(n), x);
 }
 
@@ -62,14 +69,19 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
 }
 
-/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits: the value as float32. */
-static inline vf vf_round_bf16(vf x) {
-    const __m256i bits = _mm256_castps_si256(x), one = _mm256_set1_epi32(1);
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
-    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits. They are the upper halves; the lower
+ * ones have no meaning. */
+static inline __m256i vf_bf16_bits(vf x) {
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
     const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
-    const vf r = _mm256_blendv_ps(_mm256_castsi256_ps(rounded), _mm256_castsi256_ps(quiet), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-    return _mm256_and_ps(r, _mm256_castsi256_ps(_mm256_set1_epi32((int)0xffff0000)));
+    return _mm256_blendv_epi8(rounded, quiet, _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
+}
+
+/* x rounded to bf16, as float32. */
+static inline vf vf_round_bf16(vf x) {
+    return _mm256_castsi256_ps(_mm256_and_si256(vf_bf16_bits(x), _mm256_set1_epi32((int)0xffff0000)));
 }
 
 /* 8 bf16 and 8 more as pairs in 32-bit lanes, `low` in the lower halves; both already rounded. */
@@ -82,7 +94,7 @@ static inline vf vf_widen(__m128i x) {
 }
 
 static inline __m128i vf_narrow(vf x) {
-    const __m256i words = _mm256_srli_epi32(_mm256_castps_si256(vf_round_bf16(x)), 16);
+    const __m256i words = _mm256_srli_epi32(vf_bf16_bits(x), 16);
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 }
 
@@ -91,6 +103,8 @@ static inline vf vf_load_bf16(const aoei_bf16 *p) {
 }
 
 static inline vf vf_load_bf16_part(const aoei_bf16 *p, size_t n) {
+    if (n == VF_LANES)
+        return vf_load_bf16(p);
     aoei_bf16 x[8] = {0};
     memcpy(x, p, n * sizeof *x);
     return vf_load_bf16(x);
@@ -101,6 +115,10 @@ static inline void vf_store_bf16(aoei_bf16 *p, vf x) {
 }
 
 static inline void vf_store_bf16_part(aoei_bf16 *p, size_t n, vf x) {
+    if (n == VF_LANES) {
+        vf_store_bf16(p, x);
+        return;
+    }
     aoei_bf16 y[8];
     vf_store_bf16(y, x);
     memcpy(p, y, n * sizeof *y);
@@ -242,12 +260,19 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm256_xor_si256(a, b);
 }
 
-/* The two halves of the 64-bit products. */
-static inline void vu_mul_wide(vu a, vu b, vu *high, vu *low) {
-    const __m256i even = _mm256_mul_epu32(a, b);
-    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
-    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+/* The 64-bit products of the even lanes, each over an even lane and the odd one after it. */
+static inline vu vu_mul_even(vu a, vu b) {
+    return _mm256_mul_epu32(a, b);
+}
+
+/* Odd lanes to the even ones before them. */
+static inline vu vu_odd_to_even(vu a) {
+    return _mm256_srli_epi64(a, 32);
+}
+
+/* The even lanes of a, and after each the even lane of b. */
+static inline vu vu_interleave_even(vu a, vu b) {
+    return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa);
 }
 
 /* x where word >= threshold (unsigned), else +0. */

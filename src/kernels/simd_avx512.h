@@ -4,7 +4,8 @@
  * and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h adds exp and Phi.
  *
  * vf: floats, vu: uint32, vd: a double for each float lane. `part` forms touch the first
- * n lanes in memory only, 0 <= n <= VF_LANES. Horizontal reductions have a fixed order.
+ * n lanes in memory only, 0 <= n <= VF_LANES; a whole vector takes the plain instruction, because
+ * masked ones are slow on some CPUs. Horizontal reductions have a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX512_H
 #define AOEI_KERNELS_SIMD_AVX512_H
@@ -48,10 +49,16 @@ static inline __mmask16 vf_mask(size_t n) {
 
 /* Lanes from n on are zero. */
 static inline vf vf_load_part(const float *p, size_t n) {
+    if (n == VF_LANES)
+        return vf_load(p);
     return _mm512_maskz_loadu_ps(vf_mask(n), p);
 }
 
 static inline void vf_store_part(float *p, size_t n, vf x) {
+    if (n == VF_LANES) {
+        vf_store(p, x);
+        return;
+    }
     _mm512_mask_storeu_ps(p, vf_mask(n), x);
 }
 
@@ -60,14 +67,18 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
 }
 
-/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits: the value as float32. */
+/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits. They are the upper halves; the lower
+ * ones have no meaning. */
+static inline __m512i vf_bf16_bits(vf x) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x400000));
+}
+
+/* x rounded to bf16, as float32. */
 static inline vf vf_round_bf16(vf x) {
-    const __m512i bits = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), one);
-    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
-    const __m512i r = _mm512_mask_blend_epi32(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), rounded, quiet);
-    return _mm512_castsi512_ps(_mm512_and_si512(r, _mm512_set1_epi32((int)0xffff0000)));
+    return _mm512_castsi512_ps(_mm512_and_si512(vf_bf16_bits(x), _mm512_set1_epi32((int)0xffff0000)));
 }
 
 /* 16 bf16 and 16 more as pairs in 32-bit lanes, `low` in the lower halves; both already rounded. */
@@ -80,7 +91,9 @@ static inline vf vf_widen(__m256i x) {
 }
 
 static inline __m256i vf_narrow(vf x) {
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(vf_round_bf16(x)), 16));
+    const __m512i upper = /* words 1, 3, ... 31 */
+        _mm512_zextsi256_si512(_mm256_setr_epi32(0x30001, 0x70005, 0xb0009, 0xf000d, 0x130011, 0x170015, 0x1b0019, 0x1f001d));
+    return _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, vf_bf16_bits(x)));
 }
 
 static inline vf vf_load_bf16(const aoei_bf16 *p) {
@@ -88,6 +101,8 @@ static inline vf vf_load_bf16(const aoei_bf16 *p) {
 }
 
 static inline vf vf_load_bf16_part(const aoei_bf16 *p, size_t n) {
+    if (n == VF_LANES)
+        return vf_load_bf16(p);
     return vf_widen(_mm256_maskz_loadu_epi16(vf_mask(n), p));
 }
 
@@ -96,6 +111,10 @@ static inline void vf_store_bf16(aoei_bf16 *p, vf x) {
 }
 
 static inline void vf_store_bf16_part(aoei_bf16 *p, size_t n, vf x) {
+    if (n == VF_LANES) {
+        vf_store_bf16(p, x);
+        return;
+    }
     _mm256_mask_storeu_epi16(p, vf_mask(n), vf_narrow(x));
 }
 
@@ -231,12 +250,19 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm512_xor_si512(a, b);
 }
 
-/* The two halves of the 64-bit products. */
-static inline void vu_mul_wide(vu a, vu b, vu *high, vu *low) {
-    const __m512i even = _mm512_mul_epu32(a, b);
-    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), b);
-    *low = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
-    *high = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
+/* The 64-bit products of the even lanes, each over an even lane and the odd one after it. */
+static inline vu vu_mul_even(vu a, vu b) {
+    return _mm512_mul_epu32(a, b);
+}
+
+/* Odd lanes to the even ones before them. */
+static inline vu vu_odd_to_even(vu a) {
+    return _mm512_srli_epi64(a, 32);
+}
+
+/* The even lanes of a, and after each the even lane of b. */
+static inline vu vu_interleave_even(vu a, vu b) {
+    return _mm512_mask_blend_epi32(0xaaaa, a, _mm512_slli_epi64(b, 32));
 }
 
 /* x where word >= threshold (unsigned), else +0. */

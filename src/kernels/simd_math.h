@@ -66,26 +66,26 @@ static inline vf vf_gelu_slope(vf x) {
     return vf_fma(x, vf_mul(density, vf_set1(3.989422917e-01f)), phi);
 }
 
-/* 2 sqrt(2 / pi) (x + 0.044715 x^3): GELU's tanh form is x times the logistic function of it, as 0.5 (1 + tanh u) is that of 2
- * u. */
+/* 2 sqrt(2 / pi) (x + 0.044715 x^3): GELU's tanh form is x times the logistic function of it, because 0.5 (1 + tanh u) is
+ * that of 2 u. */
 static inline vf vf_gelu_tanh_argument(vf x) {
     return vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(7.135481283e-02f), vf_set1(1.595769122e+00f)));
 }
 
-/* 1 / (1 + e^-z) */
-static inline vf vf_logistic(vf z) {
-    return vf_div(vf_set1(1.0f), vf_add(vf_set1(1.0f), vf_exp(vf_sub(vf_zero(), z))));
-}
-
+/* x / (1 + e^-z) */
 static inline vf vf_gelu_tanh(vf x) {
-    return vf_mul(x, vf_logistic(vf_gelu_tanh_argument(x)));
+    const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);
+    return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* s + x s (1 - s) z' with s the logistic function of z */
+/* s + x z' s (1 - s) with s = 1 / (1 + e^-z), and 1 - s = e^-z s without cancellation. From |x| = 16 on s (1 - s) is 0; z',
+ * kept finite there, and x come after it. */
 static inline vf vf_gelu_tanh_slope(vf x) {
-    const vf s = vf_logistic(vf_gelu_tanh_argument(x));
-    const vf slope = vf_fma(vf_mul(x, x), vf_set1(2.140644385e-01f), vf_set1(1.595769122e+00f));
-    return vf_fma(vf_mul(vf_mul(x, slope), vf_sub(vf_set1(1.0f), s)), s, s);
+    const vf e = vf_exp(vf_sub(vf_zero(), vf_gelu_tanh_argument(x))), one = vf_set1(1.0f);
+    const vf s = vf_div(one, vf_add(one, e));
+    const vf rest = vf_min(vf_mul(e, s), one); /* infinity times 0: the second operand */
+    const vf slope = vf_fma(vf_min(vf_set1(256.0f), vf_mul(x, x)), vf_set1(2.140644385e-01f), vf_set1(1.595769122e+00f));
+    return vf_fma(x, vf_mul(slope, vf_mul(s, rest)), s);
 }
 
 #endif

@@ -3,7 +3,7 @@
  * widened operands, rounded once where it stores bf16: compared bit for bit. The float32 operations have tests of
  * their own against double precision. Rounding itself is compared with base/bf16.h over every half of a float32.
  *
- * Arrays end at a page that may not be touched and have canaries before them.
+ * Arrays end at a page that may not be touched, have canaries before them and are all canaries (NaN) at first.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 enum { LONGEST = 2 * 64 + 1, FRONT = 32 };
 #define CANARY ((aoei_bf16)0x7fca)
 
-/* n bf16 that end at a forbidden page. */
+/* n bf16 that end at a forbidden page, canaries at first. */
 typedef struct halves {
     aoei_bf16 *data; /* [n] */
     size_t n, bytes;
@@ -33,7 +33,7 @@ static halves halves_create(size_t n) {
     if (kernel_guards())
         assert_int_equal(mprotect(h.block + h.bytes - page, page, PROT_NONE), 0);
     h.data = (aoei_bf16 *)(void *)(h.block + h.bytes - page - n * sizeof(aoei_bf16));
-    for (size_t i = 0; i < FRONT; i++)
+    for (size_t i = 0; i < FRONT + n; i++)
         h.data[(ptrdiff_t)i - FRONT] = CANARY;
     return h;
 }
@@ -108,11 +108,26 @@ static void all_halves(const aoei_kernels *k) {
     kernel_compared(0, 0);
 }
 
+static void all_widened(const aoei_kernels *k) {
+    static aoei_bf16 x[65536];
+    static float y[65536];
+    for (size_t i = 0; i < 65536; i++)
+        x[i] = (aoei_bf16)i;
+    k->from_bf16(y, x, 65536);
+    for (uint32_t i = 0; i < 65536; i++) {
+        uint32_t bits;
+        memcpy(&bits, y + i, sizeof bits);
+        assert_int_equal(bits, i << 16);
+    }
+    kernel_compared(0, 0);
+}
+
 static void test_conversions(void **state) {
     (void)state;
     kernel_each_tier("to_bf16", conversions);
     kernel_each_tier("from_bf16", conversions);
     kernel_each_tier("to_bf16", all_halves);
+    kernel_each_tier("from_bf16", all_widened);
 }
 
 /* ---- activations */
@@ -122,7 +137,21 @@ typedef struct pair_of_ops {
     void (*full)(float *, const float *, size_t);
 } pair_of_ops;
 
+/* Every bf16 there is. */
+static void check_all_arguments(pair_of_ops o) {
+    static aoei_bf16 x[65536];
+    static float y[65536];
+    for (size_t i = 0; i < 65536; i++) {
+        x[i] = (aoei_bf16)i;
+        y[i] = aoei_bf16_to_f32(x[i]);
+    }
+    o.full(y, y, 65536);
+    o.half(x, x, 65536);
+    check_rounded(x, y, 65536);
+}
+
 static void check_activation(pair_of_ops o) {
+    check_all_arguments(o);
     for (size_t n = 0; n <= LONGEST; n++) {
         test_span x = normals(n, 3, 2), y = test_span_create(n, 0);
         halves h = halves_of(&x), out = halves_create(n);
@@ -171,6 +200,10 @@ static void dropout(const aoei_kernels *k) {
         check_rounded(out.data, y.data, n);
         k->dropout_bf16(hx.data, hx.data, hr.data, &d, n); /* in place of x */
         check_rounded(hx.data, y.data, n);
+        halves again = halves_of(&x);
+        k->dropout_bf16(hr.data, again.data, hr.data, &d, n); /* in place of the residual */
+        check_rounded(hr.data, y.data, n);
+        halves_free(&again);
         halves *all[] = {&out, &hx, &hr};
         for (size_t i = 0; i < 3; i++)
             halves_free(all[i]);
@@ -222,11 +255,28 @@ static void each_rows(const aoei_kernels *k, void (*fn)(const aoei_kernels *k, r
     rows_trial t = rows_create(3, 768, 5000);
     fn(k, &t);
     rows_free(&t);
+    for (size_t i = 0; i < test_n_specials; i++) { /* one special value, in the middle row */
+        t = rows_create(3, 33 + i, (unsigned)(6000 + i));
+        t.x.data[t.ld + i] = test_specials[i];
+        halves_free(&t.hx);
+        t.hx = halves_of(&t.x);
+        fn(k, &t);
+        rows_free(&t);
+    }
 }
 
 static void check_rows_rounded(const rows_trial *t, const halves *got, const test_span *want) {
     for (size_t r = 0; r < t->rows; r++)
         check_rounded(got->data + r * t->ld, want->data + r * t->ld, t->cols);
+}
+
+/* Nothing between rows is written. */
+static void check_gaps(const rows_trial *t, const halves *y, const test_span *dx) {
+    for (size_t r = 0; r + 1 < t->rows; r++)
+        for (size_t i = t->cols; i < t->ld; i++) {
+            assert_int_equal(y->data[r * t->ld + i], CANARY);
+            assert_true(isnan(dx->data[r * t->ld + i]));
+        }
 }
 
 static void check_rows_same(const rows_trial *t, const test_span *got, const test_span *want) {
@@ -245,12 +295,16 @@ static void layernorm_rows(const aoei_kernels *k, rows_trial *t) {
     k->layernorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
     k->layernorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
     check_rows_same(t, &dx, &want);
+    check_gaps(t, &hy, &dx);
     test_span g0 = test_span_normal(t->cols, 0, 1, 1), b0 = test_span_normal(t->cols, 0, 1, 2);
     test_span g1 = test_span_normal(t->cols, 0, 1, 1), b1 = test_span_normal(t->cols, 0, 1, 2);
     k->layernorm_param_grad_f32(g0.data, b0.data, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->rows, t->cols);
     k->layernorm_param_grad_bf16(g1.data, b1.data, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->rows, t->cols);
     test_same_floats(g1.data, g0.data, t->cols);
     test_same_floats(b1.data, b0.data, t->cols);
+    k->layernorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows,
+                           t->cols);
+    check_rows_same(t, &t->dy, &want); /* in place */
     k->layernorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, t->beta.data, 1e-5f, t->rows, t->cols);
     check_rows_rounded(t, &t->hx, &y); /* in place, statistics not kept */
     test_span *spans[] = {&y, &stats, &dx, &want, &g0, &b0, &g1, &b1};
@@ -281,10 +335,15 @@ static void rmsnorm_rows(const aoei_kernels *k, rows_trial *t) {
     k->rmsnorm_grad_f32(want.data, t->ld, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
     k->rmsnorm_grad_bf16(dx.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
     check_rows_same(t, &dx, &want);
+    check_gaps(t, &hy, &dx);
     test_span g0 = test_span_normal(t->cols, 0, 1, 1), g1 = test_span_normal(t->cols, 0, 1, 1);
     k->rmsnorm_param_grad_f32(g0.data, t->dy.data, t->ld, t->x.data, t->ld, stats.data, t->rows, t->cols);
     k->rmsnorm_param_grad_bf16(g1.data, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->rows, t->cols);
     test_same_floats(g1.data, g0.data, t->cols);
+    k->rmsnorm_grad_bf16(t->dy.data, t->ld, t->dy.data, t->ld, t->hx.data, t->ld, stats.data, t->gamma.data, t->rows, t->cols);
+    check_rows_same(t, &t->dy, &want); /* in place */
+    k->rmsnorm_bf16(t->hx.data, t->ld, NULL, t->hx.data, t->ld, t->gamma.data, 1e-6f, t->rows, t->cols);
+    check_rows_rounded(t, &t->hx, &y); /* in place, statistics not kept */
     test_span *spans[] = {&y, &stats, &dx, &want, &g0, &g1};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         test_span_free(spans[i]);

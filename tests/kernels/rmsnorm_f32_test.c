@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm in float32 and its gradients, in every tier, against double precision: widths, rows, strides, alignment. The
- * sums are in double, so a result has the few roundings of its own formula: bounds in units of eps of the size of its terms.
+ * RMSNorm in float32 and its gradients, in every tier, against double precision: widths, rows, strides, alignment, in place,
+ * special values, rows that do not know of each other, and parameter gradients that go on row after row. The row sums are
+ * in double, so a result has the few roundings of its own formula: bounds in units of eps of the size of its terms.
  */
 #include <math.h>
+#include <string.h>
 
 #include "../support/kernel_check.h"
 #include "../support/span.h"
 #include "../support/support.h"
 
-enum { LONGEST = 2 * 16 + 1 };
+enum { LONGEST = 2 * 32 + 1 };
 #define EPSILON 1e-6
 
 typedef struct trial {
@@ -73,6 +75,39 @@ static void check_columns(const trial *t, const aoei_kernels *k, const test_span
     }
 }
 
+/* Nothing between rows is written. */
+static void check_gaps(const trial *t) {
+    for (size_t r = 0; r + 1 < t->rows; r++)
+        for (size_t i = t->cols; i < t->ld; i++)
+            assert_true(isnan(t->y.data[r * t->ld + i]) && isnan(t->dx.data[r * t->ld + i]));
+}
+
+/* Rows one at a time, elsewhere, in place, without statistics: the same bits. */
+static void check_alone(const trial *t, const aoei_kernels *k, size_t slack) {
+    for (size_t r = 0; r < t->rows; r++) {
+        const float *x = t->x.data + r * t->ld, *dy = t->dy.data + r * t->ld;
+        test_span row = test_span_create(t->cols, slack);
+        memcpy(row.data, x, t->cols * sizeof(float));
+        k->rmsnorm_f32(row.data, t->cols, NULL, row.data, t->cols, t->gamma.data, (float)EPSILON, 1, t->cols);
+        test_same_floats(row.data, t->y.data + r * t->ld, t->cols);
+        memcpy(row.data, dy, t->cols * sizeof(float));
+        k->rmsnorm_grad_f32(row.data, t->cols, row.data, t->cols, x, t->cols, t->stats.data + r, t->gamma.data, 1, t->cols);
+        test_same_floats(row.data, t->dx.data + r * t->ld, t->cols);
+        test_span_free(&row);
+    }
+}
+
+/* Parameter gradients row after row and in two slices of columns, from the same stored values: the same bits. */
+static void check_slices(const trial *t, const aoei_kernels *k, test_span *stored) {
+    const size_t cut = t->cols / 3;
+    for (size_t r = 0; r < t->rows; r++) {
+        const float *x = t->x.data + r * t->ld, *dy = t->dy.data + r * t->ld, *stats = t->stats.data + r;
+        k->rmsnorm_param_grad_f32(stored->data, dy, t->ld, x, t->ld, stats, 1, cut);
+        k->rmsnorm_param_grad_f32(stored->data + cut, dy + cut, t->ld, x + cut, t->ld, stats, 1, t->cols - cut);
+    }
+    test_same_floats(stored->data, t->dgamma.data, t->cols);
+}
+
 static void run(const aoei_kernels *k, size_t rows, size_t cols, size_t slack) {
     trial t = create(rows, cols, slack);
     test_span before = test_span_normal(cols, 0, 1, 4);
@@ -82,6 +117,9 @@ static void run(const aoei_kernels *k, size_t rows, size_t cols, size_t slack) {
     for (size_t r = 0; r < rows; r++)
         check_row(&t, k, r);
     check_columns(&t, k, &before);
+    check_gaps(&t);
+    check_alone(&t, k, (slack + 1) % 4);
+    check_slices(&t, k, &before);
     test_span_free(&before);
     destroy(&t);
 }
@@ -101,7 +139,43 @@ static void test_shapes(void **state) {
     kernel_each_tier("rmsnorm_param_grad_f32", shapes);
 }
 
+/* Rows of zeros stay zeros, squares beyond float32 and subnormal numbers count, a row with NaN or infinity is lost; each for
+ * itself. */
+static void special_rows(const aoei_kernels *k) {
+    enum { ROWS = 6 };
+    for (size_t n = 1; n <= LONGEST; n++) {
+        test_span x = test_span_normal(ROWS * n, 0, 1, 1), y = test_span_create(ROWS * n, 0), stats = test_span_create(ROWS, 0);
+        test_span gamma = test_span_normal(n, 0, 1, 2);
+        for (size_t i = 0; i < n; i++) {
+            x.data[n + i] = 0;
+            x.data[2 * n + i] = i % 2 ? 1e30f : -1e30f;
+            x.data[3 * n + i] = 1e-42f;
+        }
+        x.data[4 * n + n / 2] = NAN;
+        x.data[5 * n + n - 1] = n % 2 ? INFINITY : -INFINITY;
+        k->rmsnorm_f32(y.data, n, stats.data, x.data, n, gamma.data, (float)EPSILON, ROWS, n);
+        const double unit = kernel_tolerance("rmsnorm_f32") * EPS32, tiny = 1 / sqrt(EPSILON);
+        for (size_t i = 0; i < n; i++) {
+            const double g = (double)gamma.data[i];
+            assert_true(isfinite(y.data[i]) && y.data[n + i] == 0);
+            test_value(y.data[2 * n + i], i % 2 ? g : -g, unit * fabs(g), "large", k->tier, n, i);
+            test_value(y.data[3 * n + i], (double)1e-42f * tiny * g, unit * 1e-42 * tiny * fabs(g) + 0x1p-149, "subnormal",
+                       k->tier, n, i);
+            assert_true(isnan(y.data[4 * n + i]));
+            assert_true(i + 1 == n ? isnan(y.data[5 * n + i]) : y.data[5 * n + i] == 0); /* finite over infinite */
+        }
+        test_span *all[] = {&x, &y, &stats, &gamma};
+        for (size_t i = 0; i < 4; i++)
+            test_span_free(all[i]);
+    }
+}
+
+static void test_special_rows(void **state) {
+    (void)state;
+    kernel_each_tier("rmsnorm_f32", special_rows);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_special_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
