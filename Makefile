@@ -53,10 +53,12 @@ SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
-TEST_KINDS := unit kernels grad golden fault
+# kernels and parsers know no threads: the thread sanitizer has nothing to look for in their tests
+THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
+TEST_KINDS := $(filter-out $(THREADLESS),unit kernels grad golden fault)
 TEST_SRC := $(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
-FUZZ_SRC := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS)),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # aoe-check has the kernel tests under names of their own

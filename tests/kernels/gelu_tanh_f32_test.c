@@ -2,9 +2,9 @@
  * The tanh form of GELU and its gradient in every tier against the C library in double: lengths, alignment, special
  * values and a sweep over floats of all sizes.
  *
- * The value is x times the logistic function of z. Its relative error is that of e^-z, which has half an eps |z| from each of
- * the four roundings that make z (two coefficients, one product and the sum count half), and TOLERANCE besides. That holds for
- * every term of the gradient, too. Where e^-z is beyond float32, the function is 0.
+ * The value is x times the logistic function of z. Its relative error is that of e^-z: half an eps |z| from each of the four
+ * roundings on the way to a term of z (square, coefficient, sum, product), and TOLERANCE besides. That holds for every
+ * term of the gradient, too. Where e^-z is beyond float32, the function is 0.
  */
 #include <float.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "../support/span.h"
 #include "../support/support.h"
 
-enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009 };
+enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009, SWEEP_BLOCK = 64 };
 
 /* z with 0.5 (1 + tanh(z / 2)) = 1 / (1 + e^-z) */
 static double argument(double x) {
@@ -63,27 +63,42 @@ static void lengths(const aoei_kernels *k) {
         }
 }
 
-/* Every SWEEP_STEP-th float with |x| < 20. */
-static void sweep(const aoei_kernels *k) {
-    enum { BLOCK = 64 };
-    float x[BLOCK], y[BLOCK], dx[BLOCK], one[BLOCK];
+/* Every SWEEP_STEP-th float with |x| < 20, a block at a time. */
+static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, const float *x, size_t n)) {
+    float x[SWEEP_BLOCK];
     size_t n = 0;
     for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += SWEEP_STEP) {
         const uint32_t low = (uint32_t)bits;
         memcpy(x + n, &low, sizeof low);
-        if (!(fabsf(x[n]) < 20))
+        if (!(fabsf(x[n]) < 20) || ++n < SWEEP_BLOCK)
             continue;
-        one[n] = 1;
-        if (++n < BLOCK)
-            continue;
-        k->gelu_tanh_f32(y, x, n);
-        k->gelu_tanh_grad_f32(dx, one, x, n);
-        for (size_t i = 0; i < n; i++) {
-            check_value(y[i], x[i], k->tier, n, i);
-            check_gradient(dx[i], 1, x[i], k->tier, n, i);
-        }
+        check(k, x, n);
         n = 0;
     }
+}
+
+static void check_values(const aoei_kernels *k, const float *x, size_t n) {
+    float y[SWEEP_BLOCK];
+    k->gelu_tanh_f32(y, x, n);
+    for (size_t i = 0; i < n; i++)
+        check_value(y[i], x[i], k->tier, n, i);
+}
+
+static void check_gradients(const aoei_kernels *k, const float *x, size_t n) {
+    float dx[SWEEP_BLOCK], one[SWEEP_BLOCK];
+    for (size_t i = 0; i < n; i++)
+        one[i] = 1;
+    k->gelu_tanh_grad_f32(dx, one, x, n);
+    for (size_t i = 0; i < n; i++)
+        check_gradient(dx[i], 1, x[i], k->tier, n, i);
+}
+
+static void sweep_values(const aoei_kernels *k) {
+    sweep(k, check_values);
+}
+
+static void sweep_gradients(const aoei_kernels *k) {
+    sweep(k, check_gradients);
 }
 
 /* The function saturates: x or 0 with slope 1 or 0, however large |x| is, until infinity times 0 is not a number. */
@@ -110,7 +125,8 @@ static void test_all(void **state) {
     (void)state;
     kernel_each_tier("gelu_tanh_f32", lengths);
     kernel_each_tier("gelu_tanh_grad_f32", lengths);
-    kernel_each_tier("gelu_tanh_f32", sweep);
+    kernel_each_tier("gelu_tanh_f32", sweep_values);
+    kernel_each_tier("gelu_tanh_grad_f32", sweep_gradients);
     kernel_each_tier("gelu_tanh_f32", limits);
     kernel_each_tier("gelu_tanh_grad_f32", limits);
 }
