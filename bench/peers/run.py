@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """make bench-peers: aoe against oneDNN, PyTorch and ONNX Runtime on this machine, in one go.
 
-    run.py [--quick] [--rounds N] [--threads N] [--only PART] [--json FILE]
+    run.py [--quick] [--rounds N] [--threads N] [--only PART] [--shape NAME] [--json FILE]
 
     --quick       two rounds, fewer shapes: does everything run?
     --rounds N    measured runs of each peer, in turns (7)
     --threads N   of each peer (the CPUs this process may use)
     --only PART   gemm, encoder, short or start; may be repeated (all)
+    --shape NAME  of the encoder: bert-base or minilm-l6; may be repeated (both)
     --json FILE   every measured time
 
 $BUILD is the build directory. Peers are processes that read commands and make one measured run a command, so
@@ -197,7 +198,7 @@ class Runner:
         return times
 
     def encoder(self):
-        shapes = ["minilm-l6"] if self.o.quick else ["bert-base", "minilm-l6"]
+        shapes = self.o.shape or (["minilm-l6"] if self.o.quick else ["bert-base", "minilm-l6"])
         batches = [(64, 32)] if self.o.quick else [(64, 32), (16, 128)]
         columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, ORT_F32]
         ratios = []
@@ -301,6 +302,7 @@ def parse():
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--only", action="append", choices=["gemm", "encoder", "short", "start"])
+    parser.add_argument("--shape", action="append", choices=["bert-base", "minilm-l6"])
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 7)
