@@ -18,6 +18,8 @@ for cpu in Nehalem Haswell; do
         -o "$dir/$cpu-start" --quiet
     run train -m "$dir/$cpu-start" -d "$dir/data.tsv" -o "$dir/$cpu-model" --batch-size 8 --epochs 1 --quiet
     printf 'a plain sentence\nanother one, 42 words shorter\n' | run embed -m "$dir/$cpu-model" --format tsv --quiet >"$dir/$cpu.tsv"
+    run train -m "$dir/$cpu-start" -d "$dir/data.tsv" -o "$dir/$cpu-bf16" --batch-size 8 --epochs 1 --quiet --dtype bf16
+    printf 'a plain sentence\n' | run embed -m "$dir/$cpu-bf16" --format tsv --quiet --dtype bf16 | wc -l | grep -qx 1
     run eval sts -m "$dir/$cpu-model" "$dir/data.tsv" --quiet
     wc -l <"$dir/$cpu.tsv" | grep -qx 2
     if [ -x "$build/aoe-check" ]; then

@@ -157,6 +157,11 @@ done:
     return code;
 }
 
+void aoei_map_drop(const aoei_map *m) {
+    if (!m->handle && m->data)
+        (void)madvise((void *)(uintptr_t)m->data, m->size, MADV_DONTNEED); /* a hint: nothing depends on it */
+}
+
 void aoei_map_close(aoei_map *m) {
     if (m->handle)
         aoei_free(m->handle);

@@ -18,7 +18,8 @@ typedef struct aoei_map {
 } aoei_map;
 
 int aoei_map_open(aoei_map *m, const char *path, aoe_error *err); /* AOE_ENOENT, AOE_EIO; a directory is refused */
-void aoei_map_close(aoei_map *m);                                 /* accepts a zeroed map */
+void aoei_map_drop(const aoei_map *m); /* gives back the pages in memory; reading them again loads them again */
+void aoei_map_close(aoei_map *m);      /* accepts a zeroed map */
 
 /* Whole file in memory, NUL-terminated beyond *size; free with aoei_free. max_bytes 0: no limit. */
 int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err);

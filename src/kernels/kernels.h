@@ -64,10 +64,8 @@ typedef struct aoei_product {
     size_t residual_row;
 } aoei_product;
 
-/* scratch: AOEI_GEMM_SCRATCH floats, 64-byte aligned, the caller's (one a thread). A bf16 C needs K <= AOEI_GEMM_K_MAX when
- * B is not packed, because its chains cannot wait in C. */
+/* scratch: AOEI_GEMM_SCRATCH floats, 64-byte aligned, the caller's (one a thread). */
 #define AOEI_GEMM_SCRATCH ((size_t)512 * 1024)
-#define AOEI_GEMM_K_MAX   ((size_t)8192)
 typedef void aoei_gemm_fn(const aoei_product *g, float *scratch);
 typedef aoei_gemm_fn aoei_gemm_f32_fn;
 typedef aoei_gemm_fn aoei_gemm_bf16_fn;

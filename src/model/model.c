@@ -347,6 +347,15 @@ int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, cons
     return open_model(m, ctx, dir, o, 0, err);
 }
 
+void aoei_model_release_weights(aoe_model *m) {
+    memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
+    aoei_aligned_free(m->converted);
+    m->converted = NULL;
+    m->converted_bytes = 0;
+    if (m->file)
+        aoei_safetensors_drop(m->file);
+}
+
 int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *weights, aoe_error *err) {
     size_t n = aoei_slot_count(&base->config);
     *out = NULL;

@@ -61,6 +61,9 @@ char *aoei_model_staging(const char *dir);
 /* What sentence-transformers, text-embeddings-inference and angle_emb cannot express of these settings, as one sentence
  * (static or in buf), or NULL. */
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size);
+/* The weights have been copied and are not read any more: their memory goes back. What else the file holds can still be saved.
+ */
+void aoei_model_release_weights(aoe_model *m);
 /* Bytes of the packed copies of the linear weights on this model's context, whether made or not. */
 size_t aoei_model_packed_bytes(const aoe_model *m);
 /* 1 when DIR/name exists. */

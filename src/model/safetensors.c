@@ -385,6 +385,11 @@ const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tenso
     return s->shards[((const entry *)(const void *)t)->shard].path;
 }
 
+void aoei_safetensors_drop(const aoei_safetensors *s) {
+    for (size_t i = 0; i < s->n_shards; i++)
+        aoei_map_drop(&s->shards[i].map);
+}
+
 const char *aoei_st_dtype_name(aoei_st_dtype d) {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (dtypes[i].dtype == d && d != AOEI_ST_OTHER)

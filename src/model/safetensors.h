@@ -48,6 +48,9 @@ typedef struct aoei_st_entry {
     size_t n_dims;
     size_t shape[AOEI_ST_MAX_DIMS];
 } aoei_st_entry;
+/* Gives back the memory of the mapped bytes; they can still be read. */
+void aoei_safetensors_drop(const aoei_safetensors *s);
+
 typedef struct aoei_st_writer aoei_st_writer;
 int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_error *err);
 int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err); /* pieces of any size */

@@ -25,10 +25,15 @@ char *aoei_checkpoints_dir(const char *output) {
     return aoei_path_join(output, "checkpoints");
 }
 
+#define SLICE ((size_t)1 << 18) /* floats copied at a time */
+
 /* ---------------------------------------------------------------- writing */
 
-static int write_flat(const char *dir, const char *file, const char *const *names, const float *const *data, size_t n,
-                      size_t count, aoe_error *err) {
+/* Writes flat tensors of `count` elements a slice at a time: a copy of all of them would be a large part of the run's memory.
+ */
+static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
+                      const aoei_tensor *tensors, size_t n, aoe_error *err) {
+    const size_t count = t->step.params.count;
     aoei_st_entry entries[2];
     memset(entries, 0, sizeof entries);
     for (size_t i = 0; i < n; i++) {
@@ -38,44 +43,36 @@ static int write_flat(const char *dir, const char *file, const char *const *name
         entries[i].shape[0] = count;
     }
     char *path = aoei_path_join(dir, file);
-    if (!path)
-        return aoei_fail_nomem(err, 0);
+    float *slice = aoei_malloc_array(SLICE, sizeof *slice);
     aoei_st_writer *w = NULL;
-    int code = aoei_st_writer_open(&w, path, entries, n, err);
-    for (size_t i = 0; i < n && !code; i++)
-        code = aoei_st_writer_write(w, data[i], count * sizeof(float), err);
+    int code = path && slice ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, SLICE * sizeof *slice);
+    for (size_t i = 0; i < n; i++)
+        for (size_t at = 0; at < count && !code; at += SLICE) {
+            const size_t length = count - at < SLICE ? count - at : SLICE;
+            aoei_tensor_read(t->ctx, slice, aoei_tensor_slice(tensors[i], at, 1, length));
+            code = aoei_st_writer_write(w, slice, length * sizeof *slice, err);
+        }
     if (code)
         aoei_st_writer_abort(w);
     else
         code = aoei_st_writer_commit(w, err);
+    aoei_free(slice);
     aoei_free(path);
     return code;
 }
 
 static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"m", "v"};
-    const aoei_params *p = &t->step.params;
-    float *m = aoei_malloc_array(p->count, sizeof *m), *v = aoei_malloc_array(p->count, sizeof *v);
-    int code = AOE_ENOMEM;
-    if (!m || !v) {
-        aoei_fail_nomem(err, p->count * sizeof *m);
-    } else {
-        const float *const data[] = {m, v};
-        aoei_tensor_read(t->ctx, m, p->m);
-        aoei_tensor_read(t->ctx, v, p->v);
-        code = write_flat(dir, "optimizer.safetensors", names, data, 2, p->count, err);
-    }
-    aoei_free(m);
-    aoei_free(v);
-    return code;
+    const aoei_tensor moments[] = {t->step.params.m, t->step.params.v};
+    return write_flat(t, dir, "optimizer.safetensors", names, moments, 2, err);
 }
 
 static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"best"};
-    const float *const data[] = {t->best};
     if (!t->progress.has_best || t->progress.best_step == t->progress.step)
         return AOE_OK;
-    return write_flat(dir, "best.safetensors", names, data, 1, t->step.params.count, err);
+    const aoei_tensor best = aoei_tensor_wrap(t->best, 1, t->step.params.count);
+    return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
 static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
@@ -210,50 +207,53 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     return code;
 }
 
-/* Copies the flat tensor `name` of `file` into host [count]. */
-static int read_flat(float *host, const char *file, const aoei_safetensors *s, const char *name, size_t count, aoe_error *err) {
-    const aoei_st_tensor *t = aoei_safetensors_find(s, name);
-    if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != count)
+/* Copies the flat tensor `name` of `file` into `to` [1, count], a slice at a time through `slice`. */
+static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
+                     const char *name, aoe_error *err) {
+    const size_t count = t->step.params.count;
+    const aoei_st_tensor *from = aoei_safetensors_find(s, name);
+    if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != count)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: tensor \"%s\" is not %zu F32 values; remove this checkpoint and resume from an older one", file,
                          name, count);
-    memcpy(host, t->data, count * sizeof *host);
+    for (size_t at = 0; at < count; at += SLICE) {
+        const size_t length = count - at < SLICE ? count - at : SLICE;
+        memcpy(slice, (const unsigned char *)from->data + at * sizeof *slice, length * sizeof *slice);
+        aoei_tensor_write(t->ctx, aoei_tensor_slice(to, at, 1, length), slice);
+    }
     return AOE_OK;
 }
 
 static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
     aoei_params *p = &t->step.params;
     const int best_elsewhere = t->progress.has_best && t->progress.best_step != t->progress.step;
-    float *host = aoei_malloc_array(p->count, sizeof *host);
+    float *slice = aoei_malloc_array(SLICE, sizeof *slice);
     char *moments = aoei_path_join(dir, "optimizer.safetensors"), *best = aoei_path_join(dir, "best.safetensors");
     aoei_safetensors *s = NULL;
     int code = AOE_ENOMEM;
-    if (!host || !moments || !best) {
-        aoei_fail_nomem(err, p->count * sizeof *host);
+    if (!slice || !moments || !best) {
+        aoei_fail_nomem(err, SLICE * sizeof *slice);
         goto done;
     }
     code = aoei_safetensors_open(&s, moments, err);
     if (!code)
-        code = read_flat(host, moments, s, "m", p->count, err);
-    if (!code) {
-        aoei_tensor_write(t->ctx, p->m, host);
-        code = read_flat(host, moments, s, "v", p->count, err);
-    }
+        code = read_flat(t, p->m, slice, moments, s, "m", err);
+    if (!code)
+        code = read_flat(t, p->v, slice, moments, s, "v", err);
     if (code)
         goto done;
-    aoei_tensor_write(t->ctx, p->v, host);
     if (best_elsewhere) {
         aoei_safetensors_close(s);
         s = NULL;
         code = aoei_safetensors_open(&s, best, err);
         if (!code)
-            code = read_flat(t->best, best, s, "best", p->count, err);
+            code = read_flat(t, aoei_tensor_wrap(t->best, 1, p->count), slice, best, s, "best", err);
     } else if (t->progress.has_best) {
         aoei_tensor_read(t->ctx, t->best, p->value);
     }
 done:
     aoei_safetensors_close(s);
-    aoei_free(host);
+    aoei_free(slice);
     aoei_free(moments);
     aoei_free(best);
     return code;

@@ -235,6 +235,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     if (code)
         return code;
     aoei_params_load(t->ctx, &t->step.params, t->base->weights);
+    aoei_model_release_weights(t->base);
     code = aoei_model_view(&t->view, t->base, t->step.params.values, err);
     if (code)
         return code;

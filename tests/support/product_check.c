@@ -533,7 +533,7 @@ static void check_pieces(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, si
 void product_test_pieces(const aoei_kernels *k, aoei_dtype type) {
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     check_pieces(k, type, &r, 560, 75, 1100);
-    check_pieces(k, type, &r, 3, 160, AOEI_GEMM_K_MAX);
+    check_pieces(k, type, &r, 3, 160, (size_t)12500);
     check_pieces(k, type, &r, 2, 3000, 1601); /* more columns than chains find room to wait */
 }
 
