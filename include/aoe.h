@@ -193,7 +193,10 @@ AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
 AOE_API size_t aoe_model_dims(const aoe_model *m);
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
 
-/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. */
+/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: parameters and
+ * activations as the embedder and the trainer will allocate them. Beside that training takes the objectives' room (in-batch
+ * negatives: up to 64 MB of scores and 48 bytes a component of the batch's vectors) and, with an evaluation, a copy of the
+ * parameters and an inference batch. */
 typedef struct aoe_memory_plan {
     aoe_dtype dtype; /* of activations and packed copies: the one the model was opened for */
     /* inference */
