@@ -71,7 +71,10 @@ static const struct {
     {"  activations kept", "kept", offsetof(aoe_memory_plan, kept)},
     {"    with --recompute", "kept_recompute", offsetof(aoe_memory_plan, kept_recompute)},
     {"  work of one layer", "working", offsetof(aoe_memory_plan, working)},
+    {"  objectives", "objectives", offsetof(aoe_memory_plan, objectives)},
     {"  all of training", "training", offsetof(aoe_memory_plan, training)},
+    {"    with --recompute", "training_recompute", offsetof(aoe_memory_plan, training_recompute)},
+    {"    --dev adds", "evaluation", offsetof(aoe_memory_plan, evaluation)},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_TRAINING_PART = 3 };
 

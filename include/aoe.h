@@ -193,10 +193,8 @@ AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
 AOE_API size_t aoe_model_dims(const aoe_model *m);
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
 
-/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: parameters and
- * activations as the embedder and the trainer will allocate them. Beside that training takes the objectives' room (in-batch
- * negatives: up to 64 MB of scores and 48 bytes a component of the batch's vectors) and, with an evaluation, a copy of the
- * parameters and an inference batch. */
+/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. The
+ * texts of a training file come on top, and with an evaluation what `evaluation` says. */
 typedef struct aoe_memory_plan {
     aoe_dtype dtype; /* of activations and packed copies: the one the model was opened for */
     /* inference */
@@ -204,14 +202,17 @@ typedef struct aoe_memory_plan {
     size_t packed;      /* copies laid out for the kernels */
     size_t activations; /* of one batch */
     /* training of n_texts / 2 pairs (with aoe_train_options.cache_chunk: plan for the texts of a chunk) */
-    size_t parameters;      /* float32 values */
-    size_t gradients;       /* float32 */
-    size_t moments;         /* AdamW's two, float32 */
-    size_t training_packed; /* bf16 copies of the linear weights, refreshed by every step; 0 in float32 */
-    size_t kept;            /* activations kept from forward to backward */
-    size_t kept_recompute;  /* the same with aoe_train_options.recompute */
-    size_t working;         /* gradients of activations and scratch, of one layer at a time */
-    size_t training;        /* the sum, without recompute */
+    size_t parameters;         /* float32 values */
+    size_t gradients;          /* float32 */
+    size_t moments;            /* AdamW's two, float32 */
+    size_t training_packed;    /* bf16 copies of the linear weights, refreshed by every step; 0 in float32 */
+    size_t kept;               /* activations kept from forward to backward */
+    size_t kept_recompute;     /* the same with aoe_train_options.recompute */
+    size_t working;            /* gradients of activations and scratch, of one layer at a time */
+    size_t objectives;         /* the batch's vectors in the objectives, and the scores of in-batch negatives */
+    size_t training;           /* the sum, without recompute */
+    size_t training_recompute; /* the sum, with it */
+    size_t evaluation;         /* with a dev set: the best parameters so far, and an embedder */
 } aoe_memory_plan;
 AOE_API int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, aoe_memory_plan *plan, aoe_error *err);
 

@@ -31,12 +31,28 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
 
 /* For a batch of n tokens in n_texts texts of at most `longest` tokens. Room grows with each of them. A small batch stays
  * in few pages and in the caches. */
-static int layout(aoe_embedder *e, aoei_arena *arena, size_t n, size_t n_texts, size_t longest, aoe_error *err) {
-    const aoe_model *m = e->model;
+static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *pooled, aoei_arena *arena, size_t n,
+                  size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
-    e->pooled = aoei_tensor_take(arena, n_texts, m->config.hidden);
+    *pooled = aoei_tensor_take(arena, n_texts, m->config.hidden);
     const aoei_encoder_mode mode = {.type = m->type};
-    return aoei_encoder_layout(&e->state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
+    return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
+}
+
+/* Tokens of the largest batch. */
+static size_t largest_batch(const aoe_model *m, const aoe_embedder_options *o) {
+    return o->batch_tokens > m->settings.max_length ? o->batch_tokens : m->settings.max_length;
+}
+
+int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
+    aoei_arena arena;
+    aoei_encoder_state state;
+    aoei_tensor pooled;
+    const size_t most = largest_batch(m, o);
+    aoei_arena_measure(&arena);
+    const int code = layout(m, &state, &pooled, &arena, most, most, m->settings.max_length, err);
+    *bytes = arena.used;
+    return code;
 }
 
 int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_options *options, aoe_error *err) {
@@ -53,12 +69,11 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
     e->model = m;
     e->batch_tokens = o.batch_tokens;
     e->failed = (size_t)-1;
-    const size_t longest = m->settings.max_length, most = o.batch_tokens > longest ? o.batch_tokens : longest;
-    aoei_arena plan;
-    aoei_arena_measure(&plan);
-    int code = layout(e, &plan, most, most, longest, err);
+    const size_t most = largest_batch(m, &o);
+    size_t bytes;
+    int code = aoei_embedder_bytes(&bytes, m, &o, err);
     if (!code)
-        code = aoei_arena_create(&e->arena, plan.used, err);
+        code = aoei_arena_create(&e->arena, bytes, err);
     if (!code)
         code = aoei_batch_buffer_create(&e->buffer, most, most, err);
     if (code) {
@@ -102,7 +117,7 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
     const size_t D = m->config.hidden;
-    const int code = layout(e, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
+    const int code = layout(e->model, &e->state, &e->pooled, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
     if (code)
         return code;
     const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);

@@ -41,4 +41,7 @@ void aoei_batch_clear(aoei_batch_buffer *b);
 /* Appends one text (n > 0 ids); text_index keys its dropout masks. The caller keeps within the capacity. */
 void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index);
 
+/* Bytes of the arena that an embedder with these options (batch_tokens > 0) allocates. Errors: AOE_ENOMEM. */
+int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
+
 #endif

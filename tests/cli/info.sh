@@ -12,11 +12,11 @@ AOE_MODEL=model "$AOE" info --dtype f32 --json --plan --texts 8 --length 16 >f32
 plan f32 | cmp - f32
 plan bf16 >bf16
 for type in f32 bf16; do
-    sed 's/"\(packed\|activations\|training_packed\|working\|training\)":[1-9][0-9]*/"\1":N/g' $type
+    sed 's/"\(packed\|activations\|training_packed\|working\|objectives\|training\|training_recompute\|evaluation\)":[1-9][0-9]*/"\1":N/g' $type
     sed 's/.*"plan"//; s/[{}":]/ /g' $type | tr ',' '\n' | awk '{ v[$1] = $2 }
-        END { print v["parameters"] + v["gradients"] + v["moments"] + v["training_packed"] + v["kept"] + v["working"] == v["training"] ? "adds up" : "does not add up" }'
+        END { print v["parameters"] + v["gradients"] + v["moments"] + v["training_packed"] + v["kept"] + v["working"] + v["objectives"] == v["training"] ? "adds up" : "does not add up" }'
 done
-"$AOE" info model --dtype bf16 --plan --texts 8 --length 16 | tail -n 15 | sed 's/  *[0-9.]* MiB/ N MiB/; s/ *$//'
+"$AOE" info model --dtype bf16 --plan --texts 8 --length 16 | tail -n 18 | sed 's/  *[0-9.]* MiB/ N MiB/; s/ *$//'
 fails "$AOE" info missing
 # without a name: the sole model beside the program, or the one called default
 mkdir -p prefix/bin prefix/share/aoe/models

@@ -288,20 +288,21 @@ static void views_share_all_but_the_weights(void **state) {
     test_dir_remove(dir);
 }
 
-/* Bytes that the trainer's memory takes for a batch, as it is laid out, and what of it forward keeps. */
+/* Bytes that the trainer takes for a batch, as it lays them out, and what of it forward keeps. */
 static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, int recompute, size_t *kept) {
     aoei_pair_step step;
     const aoei_pair_step_options o = {
         .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
     assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
-    /* less what the plan does not count: pooled vectors, and the arrays of views and segments */
-    const size_t pooled = (n_texts * m->config.hidden * sizeof(float) + 63) / 64 * 64;
+    /* less what the plan does not count: padding, and the arrays of views and segments */
+    const size_t vectors = n_texts * m->config.hidden * sizeof(float), pooled = (vectors + 63) / 64 * 64;
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
-                 segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, bytes = step.arena.used;
+                 segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,
+                 bytes = step.arena.used;
     *kept = step.state.kept_bytes;
     assert_int_equal(step.arena.used, step.arena.size);
     aoei_pair_step_destroy(&step);
-    return bytes - pooled - views - segments;
+    return bytes - pooled + vectors - views - segments + host;
 }
 
 /* The plan is what is allocated, to the byte. */
@@ -322,12 +323,14 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     assert_int_equal(p.gradients, p.parameters);
     assert_int_equal(p.moments, 2 * p.parameters);
     assert_int_equal(p.training_packed, m->type == AOEI_BF16 ? aoei_model_packed_bytes(m) : 0);
-    assert_int_equal(p.training, p.parameters + p.gradients + p.moments + p.training_packed + p.kept + p.working);
+    assert_int_equal(p.training,
+                     p.parameters + p.gradients + p.moments + p.training_packed + p.kept + p.working + p.objectives);
     assert_int_equal(training_bytes(m, n_texts, length, 0, &kept), p.training);
-    training_bytes(m, n_texts, length, 1, &kept_recompute);
+    assert_int_equal(training_bytes(m, n_texts, length, 1, &kept_recompute), p.training_recompute);
     assert_int_equal(kept, p.kept);
     assert_int_equal(kept_recompute, p.kept_recompute);
-    assert_true(p.kept_recompute < p.kept);
+    assert_true(p.kept_recompute < p.kept && p.training_recompute < p.training);
+    assert_true(p.evaluation > p.parameters);
 
     aoei_arena arena;
     aoei_encoder_state state;
