@@ -31,13 +31,18 @@ static const cli_option data_table[] = {
      AT(dev),
      .help = "pairs to choose the best model by (Spearman)",
      .fallback = "none: the last model"},
-    {.name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", AT(t.output), .help = "directory of the trained model"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(t.course.output),
+     .help = "directory of the trained model"},
     {.name = "resume",
      .kind = CLI_FLAG,
-     AT(t.resume),
+     AT(t.course.resume),
      .set = 1,
      .help = "go on from the newest checkpoint in the output directory"},
-    {.name = "force", .kind = CLI_FLAG, AT(t.force), .set = 1, .help = "replace a model in the output directory"},
+    {.name = "force", .kind = CLI_FLAG, AT(t.course.force), .set = 1, .help = "replace a model in the output directory"},
 };
 
 static const cli_option course_table[] = {
@@ -45,14 +50,14 @@ static const cli_option course_table[] = {
      .letter = 'e',
      .kind = CLI_SIZE,
      .value = "N",
-     AT(t.epochs),
+     AT(t.course.epochs),
      .min = 1,
      .max = 1e6,
      .help = "passes over the data"},
     {.name = "max-steps",
      .kind = CLI_SIZE,
      .value = "N",
-     AT(t.max_steps),
+     AT(t.course.max_steps),
      .min = 1,
      .help = "end after N steps",
      .fallback = "epochs decide"},
@@ -75,56 +80,56 @@ static const cli_option course_table[] = {
      .fallback = "the batch"},
     {.name = "recompute",
      .kind = CLI_FLAG,
-     AT(t.recompute),
+     AT(t.course.recompute),
      .set = 1,
      .help = "less memory: a layer's activations are computed again for its gradient (about 1.3 times the work)"},
-    {.name = "lr", .kind = CLI_REAL, .value = "X", AT(t.lr), .max = 1e3, .help = "highest learning rate"},
+    {.name = "lr", .kind = CLI_REAL, .value = "X", AT(t.course.lr), .max = 1e3, .help = "highest learning rate"},
     {.name = "warmup",
      .kind = CLI_REAL,
      .value = "X",
-     AT(t.warmup),
+     AT(t.course.warmup),
      .help = "steps until it is reached; below 1 a share of all; it falls to 0 after"},
     {.name = "weight-decay",
      .kind = CLI_REAL,
      .value = "X",
-     AT(t.weight_decay),
+     AT(t.course.weight_decay),
      .help = "on matrices, not on biases and norms"},
     {.name = "max-grad-norm",
      .kind = CLI_REAL,
      .value = "X",
-     AT(t.max_grad_norm),
+     AT(t.course.max_grad_norm),
      .help = "gradients are clipped to this norm; 0: never"},
     {.name = "dropout",
      .kind = CLI_REAL,
      .value = "P",
-     AT(t.dropout),
+     AT(t.course.dropout),
      .max = 0.99,
      .help = "dropout",
      .fallback = "what config.json says"},
     {.name = "save-every",
      .kind = CLI_SIZE,
      .value = "N",
-     AT(t.save_every),
+     AT(t.course.save_every),
      .min = 1,
      .help = "steps between checkpoints",
      .fallback = "each epoch's end"},
     {.name = "keep-checkpoints",
      .kind = CLI_SIZE,
      .value = "N",
-     AT(t.keep_checkpoints),
+     AT(t.course.keep_checkpoints),
      .min = 1,
      .help = "newest checkpoints kept"},
     {.name = "eval-every",
      .kind = CLI_SIZE,
      .value = "N",
-     AT(t.eval_every),
+     AT(t.course.eval_every),
      .min = 1,
      .help = "steps between evaluations",
      .fallback = "each epoch's end"},
     {.name = "patience",
      .kind = CLI_SIZE,
      .value = "N",
-     AT(t.patience),
+     AT(t.course.patience),
      .min = 1,
      .help = "end after N evaluations without a better one",
      .fallback = "never"},
@@ -271,7 +276,7 @@ static void print_eval(run *r, const aoe_train_event *e) {
 }
 
 static void print_done(run *r, const aoe_train_event *e) {
-    const char *output = r->o->t.output;
+    const char *output = r->o->t.course.output;
     cli_progress_end(&r->progress);
     if (r->o->general.json) {
         json_t *o =
@@ -361,12 +366,12 @@ static int run_train(run *r, options *o) {
     char *dir = cli_find_model(o->model.dir);
     int code = !dir || cli_open_context(&ctx, &o->general);
     if (!code) {
-        o->t.model = dir;
-        o->t.model_options = o->model.o;
-        o->t.batch_tokens = o->model.batch_tokens;
-        o->t.seed = o->general.seed;
-        o->t.event = on_event;
-        o->t.event_user = r;
+        o->t.course.model = dir;
+        o->t.course.model_options = o->model.o;
+        o->t.course.batch_tokens = o->model.batch_tokens;
+        o->t.course.seed = o->general.seed;
+        o->t.course.event = on_event;
+        o->t.course.event_user = r;
         o->t.evaluate = o->dev ? evaluate : NULL;
         o->t.evaluate_user = r;
         o->t.dev_name = o->dev;
@@ -387,13 +392,13 @@ static int check_options(const options *o) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.data)
         return cli_usage("train", "it needs training pairs: -d FILE");
-    if (!o->t.output)
+    if (!o->t.course.output)
         return cli_usage("train", "it needs a directory for the trained model: -o DIR");
-    if (o->t.resume && o->t.force)
+    if (o->t.course.resume && o->t.course.force)
         return cli_usage("train", "--resume and --force exclude each other");
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0)
         return cli_usage("train", "all three weights are 0; leave one objective on");
-    if (!o->dev && (o->t.eval_every || o->t.patience))
+    if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
         return cli_usage("train", "--eval-every and --patience need --dev FILE");
     return CLI_GO;
 }

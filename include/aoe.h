@@ -364,9 +364,10 @@ typedef struct aoe_train_event {
     aoe_train_event_kind kind;
     size_t step, steps;                         /* done so far; of the whole run */
     double epoch;                               /* step in epochs */
-    aoe_objective_result loss;                  /* STEP: mean over the step's batches */
+    aoe_objective_result loss;                  /* STEP: mean over the step's batches; EVAL of pretraining: held out */
+    double accuracy;                            /* STEP, EVAL of pretraining: of masked words; else NaN */
     double lr, grad_norm;                       /* STEP: rate used; norm before clipping */
-    double tokens_per_second, pairs_per_second; /* since the last event of this kind */
+    double tokens_per_second, pairs_per_second; /* since the last event of this kind; in pretraining a pair is a sequence */
     double seconds, seconds_left;
     double score, best_score; /* EVAL, DONE: dev score, best so far (NaN without dev) */
     size_t best_step;
@@ -380,20 +381,15 @@ typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
 /* Scores the model in training; higher is better. */
 typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
 
-typedef struct aoe_train_options {
-    const char *model;  /* directory to start from */
-    const char *data;   /* training table, form A */
-    const char *output; /* directory of the result */
-    aoe_table_options table;
-    aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of the training file */
+/* What every kind of training has in common. */
+typedef struct aoe_train_course {
+    const char *model;               /* directory to start from */
+    const char *output;              /* directory of the result */
     aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
     size_t epochs;                   /* 1 */
     size_t max_steps;                /* 0: epochs decide */
-    size_t batch_size;               /* 32 pairs */
-    size_t accumulate;               /* 1 batches a step */
-    size_t cache_chunk;              /* pairs in the encoder at a time, objectives over the whole batch; 0: all */
     int recompute;                   /* 1: keep less of the forward pass and compute it again; same result */
-    size_t batch_tokens;             /* of evaluation batches; 4096 */
+    size_t batch_tokens;             /* 4096: of evaluation batches; of pretraining, in the encoder at a time */
     double lr;                       /* 5e-5, peak */
     double warmup;                   /* 0.1: below 1 a share of the steps, else steps */
     double weight_decay;             /* 0.01, on matrices only */
@@ -406,16 +402,26 @@ typedef struct aoe_train_options {
     size_t patience;                 /* evaluations without improvement before stopping; 0: never */
     int resume;                      /* go on from the newest complete checkpoint in output */
     int force;                       /* replace a model in output */
+    aoe_train_fn event;              /* NULL: none */
+    void *event_user;
+} aoe_train_course;
+
+typedef struct aoe_train_options {
+    aoe_train_course course;
+    const char *data; /* training table, form A */
+    aoe_table_options table;
+    aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of the training file */
+    size_t batch_size;               /* 32 pairs */
+    size_t accumulate;               /* 1 batches a step */
+    size_t cache_chunk;              /* pairs in the encoder at a time, objectives over the whole batch; 0: all */
     aoe_dev_fn evaluate;             /* NULL: no dev set; the last model is kept */
     void *evaluate_user;
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set: resuming with another one is refused; 0: not checked */
     const char *dev_name;     /* for the record; NULL without dev */
-    aoe_train_fn event;       /* NULL: none */
-    void *event_user;
 } aoe_train_options;
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
-/* Fine-tunes o->model on o->data into o->output. Same seed, same bits, for any number of threads and after resume.
+/* Fine-tunes course.model on o->data into course.output. Same seed, same bits, for any number of threads and after resume.
  * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
  * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err);

@@ -210,7 +210,7 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
     const int code = aoei_pair_step_gradient(&b->step, AOE_POOLING_CLS, &o, b->labels, NULL, &drop, 1.0, &r, err);
     const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
     if (!code)
-        aoei_pair_step_update(&b->step, &adamw, 1.0);
+        aoei_params_update(b->step.ctx, &b->step.params, &adamw, 1.0);
     return code;
 }
 

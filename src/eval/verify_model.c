@@ -340,7 +340,7 @@ static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
         if (code)
             break;
         o.step = i + 1;
-        const double got_norm = aoei_pair_step_update(&g->step, &o, 0);
+        const double got_norm = aoei_params_update(g->step.ctx, &g->step.params, &o, 0);
         aoei_check_values(&loss, &total, &want, 1);
         aoei_check_values(&norm, &got_norm, &want_norm, 1);
     }

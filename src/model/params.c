@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { SLOT_ALIGN = 16 }; /* floats */
@@ -83,4 +84,21 @@ void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
     for (size_t s = 0; s < p->n_slots; s++)
         if (p->values[s].packed)
             aoei_weight_pack(ctx, p->values[s].packed_type, &p->values[s], p->values[s].packed);
+}
+
+double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *options, double max_norm) {
+    aoei_adamw o = *options;
+    o.segments = p->segments;
+    o.n_segments = p->n_slots;
+    o.n_tasks = p->n_tasks;
+    const double norm = sqrt(aoei_sum_squares(ctx, p->grad));
+    if (!isfinite(norm)) {
+        aoei_tensor_zero(ctx, p->grad);
+        return norm;
+    }
+    /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), never above 1. */
+    const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
+    o.grad_scale = clip < 1.0 ? clip : 1.0;
+    aoei_adamw_step(ctx, p->value, p->grad, p->m, p->v, &o);
+    return norm;
 }

@@ -28,5 +28,8 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
 void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights);
 /* Packs the values anew, after they were written by anything but aoei_adamw_step. */
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p);
+/* Clips the gradient to max_norm (0: not), takes one AdamW step (options without the segments) and leaves the gradient zero.
+ * Returns the global norm before clipping; when it is not finite nothing is updated. */
+double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *o, double max_norm);
 
 #endif

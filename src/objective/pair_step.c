@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#include <math.h>
 #include <string.h>
 
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
@@ -149,22 +148,4 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         chunk_backward(s, &b, grad, pooling, last, drop);
     }
     return code;
-}
-
-double aoei_pair_step_update(aoei_pair_step *s, const aoei_adamw *options, double max_norm) {
-    aoei_params *p = &s->params;
-    aoei_adamw o = *options;
-    o.segments = p->segments;
-    o.n_segments = p->n_slots;
-    o.n_tasks = p->n_tasks;
-    const double norm = sqrt(aoei_sum_squares(s->ctx, p->grad));
-    if (!isfinite(norm)) {
-        aoei_tensor_zero(s->ctx, p->grad);
-        return norm;
-    }
-    /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), never above 1. */
-    const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
-    o.grad_scale = clip < 1.0 ? clip : 1.0;
-    aoei_adamw_step(s->ctx, p->value, p->grad, p->m, p->v, &o);
-    return norm;
 }

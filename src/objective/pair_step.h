@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * One training step on pairs: encoder forward, pooling, the objectives, encoder
- * backward, AdamW. The trainer and the benchmark drive it; it knows no files,
+ * backward. The trainer and the benchmark drive it; it knows no files,
  * no epochs and no schedule. Everything it needs is laid out at creation.
  *
  * Texts of a batch are interleaved: x0 y0 x1 y1 ...
@@ -57,9 +57,5 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err);
-
-/* Clips the gradient to max_norm (0: not), takes one AdamW step (options without the segments) and leaves the gradient zero.
- * Returns the global norm before clipping; when it is not finite nothing is updated. */
-double aoei_pair_step_update(aoei_pair_step *s, const aoei_adamw *o, double max_norm);
 
 #endif

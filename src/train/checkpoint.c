@@ -33,7 +33,7 @@ char *aoei_checkpoints_dir(const char *output) {
  */
 static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
                       const aoei_tensor *tensors, size_t n, aoe_error *err) {
-    const size_t count = t->step.params.count;
+    const size_t count = t->params->count;
     aoei_st_entry entries[2];
     memset(entries, 0, sizeof entries);
     for (size_t i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ static int write_flat(const aoei_trainer *t, const char *dir, const char *file, 
 
 static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"m", "v"};
-    const aoei_tensor moments[] = {t->step.params.m, t->step.params.v};
+    const aoei_tensor moments[] = {t->params->m, t->params->v};
     return write_flat(t, dir, "optimizer.safetensors", names, moments, 2, err);
 }
 
@@ -71,7 +71,7 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"best"};
     if (!t->progress.has_best || t->progress.best_step == t->progress.step)
         return AOE_OK;
-    const aoei_tensor best = aoei_tensor_wrap(t->best, 1, t->step.params.count);
+    const aoei_tensor best = aoei_tensor_wrap(t->best, 1, t->params->count);
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
@@ -210,7 +210,7 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
 /* Copies the flat tensor `name` of `file` into `to` [1, count], a slice at a time through `slice`. */
 static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
                      const char *name, aoe_error *err) {
-    const size_t count = t->step.params.count;
+    const size_t count = t->params->count;
     const aoei_st_tensor *from = aoei_safetensors_find(s, name);
     if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != count)
         return aoei_fail(err, AOE_EFORMAT,
@@ -225,7 +225,7 @@ static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const 
 }
 
 static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
-    aoei_params *p = &t->step.params;
+    aoei_params *p = t->params;
     const int best_elsewhere = t->progress.has_best && t->progress.best_step != t->progress.step;
     float *slice = aoei_malloc_array(SLICE, sizeof *slice);
     char *moments = aoei_path_join(dir, "optimizer.safetensors"), *best = aoei_path_join(dir, "best.safetensors");

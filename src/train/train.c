@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "train/setup.h"
+#include "train/trainer.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,6 @@
 typedef struct meter {
     double start, last; /* seconds: of this process; of the last step event */
     uint64_t first_step;
-    size_t tokens, pairs; /* since the last step event */
     int cancelled;
 } meter;
 
@@ -38,8 +37,9 @@ static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_trai
     e.score = (double)NAN;
     e.best_score = p->has_best ? p->best_score : (double)NAN;
     e.best_step = p->has_best ? p->best_step : p->step;
-    e.pairs = t->data.n;
-    e.ibn_threshold = t->objective.ibn_threshold;
+    e.pairs = t->task->examples;
+    e.ibn_threshold = t->task->ibn_threshold;
+    e.accuracy = (double)NAN;
     return e;
 }
 
@@ -68,76 +68,17 @@ static double learning_rate(const aoei_trainer *t, uint64_t step) {
     return t->o->lr * (double)(t->total_steps - step) / (double)(t->total_steps - t->warmup_steps);
 }
 
-static void order_epoch(aoei_trainer *t, size_t epoch) {
-    if (t->order_epoch == epoch)
-        return;
-    aoei_rng rng;
-    aoei_rng_init(&rng, t->o->seed, AOEI_STREAM_SHUFFLE, (uint32_t)epoch);
-    for (size_t i = 0; i < t->data.n; i++)
-        t->order[i] = i;
-    aoei_rng_shuffle(&rng, t->order, t->data.n);
-    t->order_epoch = epoch;
-}
-
-/* Fills the step's buffer, labels and groups with pairs order[begin, end); the texts are numbers 2 (begin - first) .. of the
- * step. */
-static void fill_batch(aoei_trainer *t, size_t first, size_t begin, size_t end, double *labels, uint32_t *groups) {
-    const aoei_token_lists *l = &t->data.tokens;
-    aoei_batch_clear(&t->step.buffer);
-    for (size_t i = begin; i < end; i++) {
-        const size_t pair = t->order[i];
-        for (size_t side = 0; side < 2; side++) {
-            const size_t text = 2 * pair + side;
-            aoei_batch_add(&t->step.buffer, l->ids + l->offsets[text], aoei_token_count(l, text),
-                           (uint32_t)(2 * (i - first) + side));
-            groups[2 * (i - begin) + side] = t->data.groups[text];
-        }
-        labels[i - begin] = t->data.labels[pair];
-    }
-}
-
-static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double share) {
-    sum->total += r->total * share;
-    sum->cosine += r->cosine * share;
-    sum->ibn += r->ibn * share;
-    sum->angle += r->angle * share;
-    sum->ordered_pairs += r->ordered_pairs;
-    sum->positive_pairs += r->positive_pairs;
-}
-
-/* Scratch of the loop: one batch's labels and groups. */
-typedef struct batch_side {
-    double *labels;   /* [B] */
-    uint32_t *groups; /* [2B] */
-} batch_side;
-
-static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_train_event *e, aoe_error *err) {
-    const aoe_train_options *o = t->o;
+static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *err) {
+    const aoe_train_course *o = t->o;
     const uint64_t step = t->progress.step;
-    const size_t epoch = step / t->steps_per_epoch, in_epoch = step % t->steps_per_epoch;
-    const size_t B = o->batch_size, first = in_epoch * B * o->accumulate;
-    const size_t end = first + B * o->accumulate < t->data.n ? first + B * o->accumulate : t->data.n;
-    const size_t batches = (end - first + B - 1) / B;
-    const double share = 1.0 / (double)batches;
     aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
     aoei_dropout_key(drop.key, o->seed, step);
     const int with_dropout = drop.hidden > 0 || drop.attention > 0;
-    order_epoch(t, epoch);
-    aoe_objective_result mean;
-    memset(&mean, 0, sizeof mean);
-    for (size_t begin = first; begin < end; begin += B) {
-        const size_t stop = begin + B < end ? begin + B : end;
-        aoe_objective_result r;
-        fill_batch(t, first, begin, stop, side->labels, side->groups);
-        const int code = aoei_pair_step_gradient(&t->step, t->base->settings.pooling, &t->objective, side->labels, side->groups,
-                                                 with_dropout ? &drop : NULL, share, &r, err);
-        if (code) {
-            aoei_error_prefix(err, "step %llu", (unsigned long long)(step + 1));
-            return code;
-        }
-        add_result(&mean, &r, share);
-        m->tokens += t->step.buffer.batch.n_tokens;
-        m->pairs += stop - begin;
+    aoei_task_result r = {.accuracy = (double)NAN};
+    const int code = t->task->gradient(t->task, t, step, with_dropout ? &drop : NULL, &r, err);
+    if (code) {
+        aoei_error_prefix(err, "step %llu", (unsigned long long)(step + 1));
+        return code;
     }
     const aoei_adamw adamw = {.lr = learning_rate(t, step),
                               .beta1 = 0.9,
@@ -145,20 +86,20 @@ static int take_step(aoei_trainer *t, meter *m, const batch_side *side, aoe_trai
                               .eps = 1e-8,
                               .weight_decay = o->weight_decay,
                               .step = step + 1};
-    const double norm = aoei_pair_step_update(&t->step, &adamw, o->max_grad_norm);
-    if (!isfinite(norm) || !isfinite(mean.total))
+    const double norm = aoei_params_update(t->ctx, t->params, &adamw, o->max_grad_norm);
+    if (!isfinite(norm) || !isfinite(r.loss.total))
         return aoei_fail(err, AOE_ENUMERIC, "step %llu: the loss or its gradient is not finite; lower --lr and train again",
                          (unsigned long long)(step + 1));
     t->progress.step++;
     *e = new_event(t, m, AOE_TRAIN_STEP);
     const double now = aoei_now(), seconds = now - m->last;
-    e->loss = mean;
+    e->loss = r.loss;
+    e->accuracy = r.accuracy;
     e->lr = adamw.lr;
     e->grad_norm = norm;
-    e->tokens_per_second = seconds > 0 ? (double)m->tokens / seconds : 0;
-    e->pairs_per_second = seconds > 0 ? (double)m->pairs / seconds : 0;
+    e->tokens_per_second = seconds > 0 ? (double)r.tokens / seconds : 0;
+    e->pairs_per_second = seconds > 0 ? (double)r.examples / seconds : 0;
     m->last = now;
-    m->tokens = m->pairs = 0;
     return AOE_OK;
 }
 
@@ -169,7 +110,7 @@ static int due(const aoei_trainer *t, size_t every) {
 
 /* Weights that an update has made infinite or NaN are not scored, saved or handed over. */
 static int check_weights(const aoei_trainer *t, aoe_error *err) {
-    if (aoei_tensor_finite(t->ctx, t->step.params.value))
+    if (aoei_tensor_finite(t->ctx, t->params->value))
         return AOE_OK;
     return aoei_fail(err, AOE_ENUMERIC, "step %llu: the weights are not finite any more; lower --lr and train again",
                      (unsigned long long)t->progress.step);
@@ -178,7 +119,8 @@ static int check_weights(const aoei_trainer *t, aoe_error *err) {
 static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
     aoei_progress *p = &t->progress;
     double score = (double)NAN;
-    const int code = t->o->evaluate(t->o->evaluate_user, t->embedder, &score, err);
+    aoei_task_result r = {.accuracy = (double)NAN};
+    const int code = t->task->evaluate(t->task, t, &score, &r, err);
     if (code)
         return code;
     /* A score that is not a number never wins against one that is; the first evaluation always sets the best. */
@@ -187,12 +129,14 @@ static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
         p->best_score = score;
         p->best_step = p->step;
         p->bad_evals = 0;
-        aoei_tensor_read(t->ctx, t->best, t->step.params.value);
+        aoei_tensor_read(t->ctx, t->best, t->params->value);
     } else {
         p->bad_evals++;
     }
     aoe_train_event e = new_event(t, m, AOE_TRAIN_EVAL);
     e.score = score;
+    e.loss = r.loss;
+    e.accuracy = r.accuracy;
     m->last = aoei_now();
     return send(t, m, &e, err);
 }
@@ -214,14 +158,14 @@ static int out_of_patience(const aoei_trainer *t) {
     return t->o->patience && t->progress.has_best && t->progress.bad_evals >= t->o->patience;
 }
 
-static int loop(aoei_trainer *t, meter *m, const batch_side *side, aoe_error *err) {
+static int loop(aoei_trainer *t, meter *m, aoe_error *err) {
     while (t->progress.step < t->total_steps && !out_of_patience(t)) {
         aoe_train_event e;
         int saved = 0;
-        int code = take_step(t, m, side, &e, err);
+        int code = take_step(t, m, &e, err);
         if (!code)
             code = send(t, m, &e, err);
-        const int save = due(t, t->o->save_every), score = t->o->evaluate && due(t, t->o->eval_every);
+        const int save = due(t, t->o->save_every), score = t->task->evaluate && due(t, t->o->eval_every);
         if (!code && (save || score || m->cancelled))
             code = check_weights(t, err);
         if (!code && score)
@@ -262,7 +206,7 @@ static json_t *training_record(const aoei_trainer *t) {
 
 static int finish(aoei_trainer *t, meter *m, aoe_error *err) {
     if (t->progress.has_best)
-        aoei_tensor_write(t->ctx, t->step.params.value, t->best);
+        aoei_tensor_write(t->ctx, t->params->value, t->best);
     json_t *record = training_record(t);
     if (!record)
         return aoei_fail_nomem(err, 0);
@@ -294,15 +238,8 @@ static int prepare_output(aoei_trainer *t, aoe_error *err) {
 }
 
 static int run(aoei_trainer *t, aoe_error *err) {
-    const size_t pairs = t->step.o.pairs;
     meter m = {.first_step = t->progress.step};
-    batch_side side = {.labels = aoei_malloc_array(pairs, sizeof *side.labels),
-                       .groups = aoei_malloc_array(2 * pairs, sizeof *side.groups)};
-    int code = AOE_OK;
-    if (!side.labels || !side.groups)
-        code = aoei_fail_nomem(err, pairs * sizeof *side.labels);
-    if (!code)
-        code = prepare_output(t, err);
+    int code = prepare_output(t, err);
     if (!code)
         code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, err);
     m.start = m.last = aoei_now();
@@ -311,17 +248,13 @@ static int run(aoei_trainer *t, aoe_error *err) {
         code = send(t, &m, &e, err);
     }
     if (!code)
-        code = loop(t, &m, &side, err);
-    if (!code)
-        code = finish(t, &m, err);
-    aoei_free(side.labels);
-    aoei_free(side.groups);
-    return code;
+        code = loop(t, &m, err);
+    return code ? code : finish(t, &m, err);
 }
 
-int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
+int aoei_train_run(aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err) {
     aoei_trainer t;
-    int code = aoei_trainer_create(&t, ctx, o, err);
+    int code = aoei_trainer_create(&t, ctx, o, task, err);
     if (code)
         return code;
     code = run(&t, err);

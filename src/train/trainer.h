@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The trainer's state, shared by the loop (train.c), checkpoints (checkpoint.c)
- * and the log (train_log.c). The random state of a run is (seed, step): order
- * and masks are pure functions of them, so `progress` is all a resumed run needs
- * beside the weights and the moments.
+ * The trainer: steps, schedule, evaluation, checkpoints and the log of a run. What
+ * is learned from is a task's business: labelled pairs (pair_task.c) or masked words
+ * (mlm_task.c). The random state of a run is (seed, step): order and masks are pure
+ * functions of them, so `progress` is all a resumed run needs beside the weights
+ * and the moments.
  */
 #ifndef AOEI_TRAIN_TRAINER_H
 #define AOEI_TRAIN_TRAINER_H
@@ -10,9 +11,9 @@
 #include <jansson.h>
 
 #include "base/file.h"
-
-#include "objective/pair_step.h"
-#include "train/dataset.h"
+#include "model/encoder.h"
+#include "model/model.h"
+#include "model/params.h"
 
 /* What changes as the run goes on, and is saved. */
 typedef struct aoei_progress {
@@ -24,26 +25,67 @@ typedef struct aoei_progress {
 } aoei_progress;
 
 typedef struct aoei_train_log aoei_train_log;
+typedef struct aoei_trainer aoei_trainer;
 
-typedef struct aoei_trainer {
-    aoe_context *ctx;                /* borrowed */
-    const aoe_train_options *o;      /* borrowed, checked */
-    aoe_objective_options objective; /* threshold resolved */
+/* What a step or an evaluation found, for progress and the log. */
+typedef struct aoei_task_result {
+    aoe_objective_result loss; /* mean over the step; `total` alone for masked words */
+    double accuracy;           /* of masked words; NaN: none */
+    size_t tokens, examples;   /* gone through the encoder */
+} aoei_task_result;
+
+/* What is learned from. The trainer calls load, describe and lay_out once, in this order, then gradient step after step. */
+typedef struct aoei_task {
+    void *self;                                                           /* the task's own, passed to every call */
+    size_t examples;                                                      /* of an epoch; set by load */
+    size_t steps_per_epoch;                                               /* set by load */
+    double ibn_threshold;                                                 /* for the start event; NaN: none */
+    aoei_params *params;                                                  /* borrowed; set by lay_out */
+    int (*load)(struct aoei_task *task, aoei_trainer *t, aoe_error *err); /* reads the data and checks it against t->base */
+    /* Adds what of the task decides the result; not 0: no memory. */
+    int (*describe)(const struct aoei_task *task, json_t *record);
+    int (*lay_out)(struct aoei_task *task, aoei_trainer *t, aoe_error *err); /* memory of a step; parameters are not set */
+    /* Adds the gradient of step number `step` (from 0), the mean over its examples. drop NULL: none. */
+    int (*gradient)(struct aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop,
+                    aoei_task_result *result, aoe_error *err);
+    /* Scores the model as it is; higher is better. NULL: no evaluation. */
+    int (*evaluate)(struct aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err);
+    int embeds; /* evaluate uses t->embedder */
+} aoei_task;
+
+struct aoei_trainer {
+    aoe_context *ctx;          /* borrowed */
+    const aoe_train_course *o; /* borrowed, checked */
+    aoei_task *task;           /* borrowed */
     double hidden_dropout, attention_dropout;
     aoe_model *base;        /* owned; the start, or the checkpoint when resuming */
     aoe_model *view;        /* owned; base over the trained weights */
     aoe_embedder *embedder; /* owned; over view, for evaluation; NULL without one */
-    aoei_dataset data;
-    aoei_pair_step step;
-    float *best;        /* owned; [params.count] the best weights so far; NULL without evaluation */
-    size_t *order;      /* owned; [n] permutation of the current epoch */
-    size_t order_epoch; /* of `order`; (size_t)-1: none */
+    aoei_params *params;    /* the task's */
+    float *best;            /* owned; [params->count] the best weights so far; NULL without evaluation */
     size_t steps_per_epoch, total_steps, warmup_steps;
     aoei_progress progress;
     aoei_lock lock;      /* of the output directory */
     aoei_train_log *log; /* owned */
     json_t *settings;    /* owned; the options that decide the result, for the record and for resuming */
-} aoei_trainer;
+};
+
+/* ---- train.c */
+
+/* A whole run: setup, the loop, the model in its directory. */
+int aoei_train_run(aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err);
+
+/* ---- setup.c: from options to a trainer that is ready to take its first (or next) step */
+
+void aoei_course_defaults(aoe_train_course *o);
+/* Checks options and inputs, opens the model and the data, lays everything out and, when resuming, restores the newest
+ * checkpoint. Writes nothing. On failure *t is zeroed. */
+int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err);
+/* Errors when the output directory holds something that this run would replace without having been told to. */
+int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err);
+void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed one */
+/* A name on the disk as JSON (it need not be UTF-8); null for NULL; NULL: no memory. */
+json_t *aoei_name_json(const char *name);
 
 /* ---- checkpoint.c */
 

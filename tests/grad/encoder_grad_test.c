@@ -272,14 +272,14 @@ static void test_update(void **state) {
         assert_int_equal(
             aoei_pair_step_gradient(&p.step, AOE_POOLING_CLS, &p.objective, labels, groups, NULL, 1.0, &result, NULL), 0);
         const double norm = norm_of(&p, params->grad);
-        assert_true(norm > 1 && aoei_pair_step_update(&p.step, &o, bounds[k]) == norm);
+        assert_true(norm > 1 && aoei_params_update(p.step.ctx, &p.step.params, &o, bounds[k]) == norm);
         const double kept = k == 2 ? bounds[k] * norm / (norm + 1e-6) : norm;
         assert_true(fabs(norm_of(&p, params->m) / (0.1 * kept) - 1) < 1e-7);
         assert_true(norm_of(&p, params->grad) == 0);
     }
     const double before = norm_of(&p, params->value), moment = norm_of(&p, params->m);
     aoei_f32(params->grad)[7] = NAN;
-    assert_true(!isfinite(aoei_pair_step_update(&p.step, &o, 1)));
+    assert_true(!isfinite(aoei_params_update(p.step.ctx, &p.step.params, &o, 1)));
     assert_true(norm_of(&p, params->value) == before && norm_of(&p, params->m) == moment && norm_of(&p, params->grad) == 0);
     problem_destroy(&p);
 }

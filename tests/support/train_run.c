@@ -55,20 +55,20 @@ void train_run_create(train_run *r) {
     free(dev);
     aoe_train_options *o = &r->o;
     aoe_train_options_defaults(o);
-    o->model = r->model;
+    o->course.model = r->model;
     o->data = r->data;
-    o->output = r->output;
-    o->model_options.dtype = AOE_DTYPE_F32; /* the figures are those of every machine */
-    o->epochs = 2;
+    o->course.output = r->output;
+    o->course.model_options.dtype = AOE_DTYPE_F32; /* the figures are those of every machine */
+    o->course.epochs = 2;
     o->batch_size = 4;
-    o->lr = 1e-3;
-    o->save_every = 3;
-    o->eval_every = 4;
+    o->course.lr = 1e-3;
+    o->course.save_every = 3;
+    o->course.eval_every = 4;
     o->evaluate = on_evaluate;
     o->evaluate_user = r;
     o->dev_name = "dev.tsv";
-    o->event = on_event;
-    o->event_user = r;
+    o->course.event = on_event;
+    o->course.event_user = r;
     r->stop_kind = -1;
 }
 
@@ -96,7 +96,7 @@ void train_run_ok(train_run *r, size_t threads) {
 void train_run_output(train_run *r, const char *name) {
     free(r->output);
     r->output = test_path(r->dir, name);
-    r->o.output = r->output;
+    r->o.course.output = r->output;
     assert_int_equal(aoei_exists(r->output), 0);
 }
 
