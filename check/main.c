@@ -126,7 +126,11 @@ static int print_report(const options *o, aoei_tier best) {
         aoei_kernels_init(&k, r[i].tier);
         if (o->speed && check_speed_op(&s, &k, op_number(r[i].op)))
             return -1;
-        printf("%-26s %-11s %12zu %9.3f ", r[i].op, aoei_tier_name(r[i].tier), r[i].comparisons, r[i].worst);
+        printf("%-26s %-11s ", r[i].op, aoei_tier_name(r[i].tier));
+        if (r[i].comparisons)
+            printf("%12zu %9.3f ", r[i].comparisons, r[i].worst);
+        else
+            printf("%12s %9s ", "-", "-"); /* its test compares in its own way */
         if (s.unit)
             printf("%11.1f %11.1f %-8s ", s.best, s.median, s.unit);
         else

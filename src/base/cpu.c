@@ -24,7 +24,9 @@
 static const char *const tier_names[AOEI_TIER_COUNT] = {"c", "avx2", "avx512", "avx512bf16", "amx"};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static aoei_tier detected = AOEI_TIER_C;
+static aoei_tier detected = AOEI_TIER_C; /* AMX before Linux was asked */
+static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
+static int amx_granted;
 static char model[64] = "unknown"; /* brand string */
 
 #if AOEI_X86_64
@@ -52,8 +54,16 @@ static int has(unsigned int word, unsigned int bits) {
     return (word & bits) == bits;
 }
 
-static int amx_granted(void) {
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+/* Linux's permission for tile registers, of the whole process. It makes signal frames larger, so it is asked for when the
+ * tier is wanted and not before. */
+static void ask_for_amx(void) {
+    amx_granted = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
+/* Palette 1 has 8 tiles of 16 rows of 64 bytes. */
+static int has_tiles(void) {
+    const cpuid_regs palette = cpuid(0x1d, 1);
+    return palette.b >> 16 >= 8 && (palette.b & 0xffff) == 64 && (palette.c & 0xffff) == 16;
 }
 
 static aoei_tier find_tier(void) {
@@ -71,7 +81,7 @@ static aoei_tier find_tier(void) {
     if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5)))
         return AOEI_TIER_AVX512;
     const unsigned int amx = BIT(22) | BIT(24); /* BF16, TILE */
-    if ((saved & XCR0_AMX) != XCR0_AMX || !has(seven.d, amx) || !amx_granted())
+    if ((saved & XCR0_AMX) != XCR0_AMX || !has(seven.d, amx) || !has_tiles())
         return AOEI_TIER_AVX512BF16;
     return AOEI_TIER_AMX;
 }
@@ -103,6 +113,8 @@ static aoei_tier find_tier(void) {
 }
 
 static void find_model(void) {}
+
+static void ask_for_amx(void) {}
 
 #endif
 
@@ -180,20 +192,29 @@ size_t aoei_cpu_count(void) {
     return quota < cpus ? quota : cpus;
 }
 
-aoei_tier aoei_cpu_detect(void) {
+/* The highest tier of this CPU up to `wanted`. */
+static aoei_tier tier_up_to(aoei_tier wanted) {
     pthread_once(&once, find_all);
-    return detected;
+    const aoei_tier tier = wanted < detected ? wanted : detected;
+    if (tier < AOEI_TIER_AMX)
+        return tier;
+    pthread_once(&amx_once, ask_for_amx);
+    return amx_granted ? tier : AOEI_TIER_AVX512BF16;
+}
+
+aoei_tier aoei_cpu_detect(void) {
+    return tier_up_to(AOEI_TIER_AMX);
 }
 
 int aoei_cpu_tier(aoei_tier *tier, aoe_error *err) {
-    aoei_tier best = aoei_cpu_detect();
     const char *name = getenv("AOE_CPU");
-    *tier = best;
-    if (!name || !*name)
+    if (!name || !*name) {
+        *tier = aoei_cpu_detect();
         return 0;
+    }
     for (int i = 0; i < AOEI_TIER_COUNT; i++)
         if (strcmp(name, tier_names[i]) == 0) {
-            *tier = (aoei_tier)i < best ? (aoei_tier)i : best;
+            *tier = tier_up_to((aoei_tier)i);
             return 0;
         }
     *tier = AOEI_TIER_C;

@@ -454,6 +454,7 @@ static void run_pass(walk *w, size_t pass) {
     const aoei_product *g = w->g;
     const size_t n = pass / w->chunks * BLOCK, chunk = pass % w->chunks, steps = pass_steps(w, pass);
     const int starts = chunk == 0 && !g->accumulate, ends = chunk + 1 == w->chunks;
+    tile_fence(); /* what is overwritten now was read by tile loads */
     if (chunk == 0 && g->accumulate)
         load_c(w, n);
     if (pass < w->chunks || !w->keeps_a)

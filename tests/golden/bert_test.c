@@ -118,7 +118,7 @@ static void check_text(const golden *g, const aoei_batch *b, size_t row, size_t 
 
 static void test_inference(void **state) {
     (void)state;
-    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++) {
+    for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
         golden g;
         golden_open(&g, (aoei_tier)(tier / 2), 2, tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32);
         const aoei_batch *b = &g.buffer.batch;
@@ -138,7 +138,7 @@ static void test_reference(void **state) {
     (void)state;
     golden g;
     bert_reference r;
-    golden_open(&g, aoei_cpu_detect(), 1, AOE_DTYPE_F32);
+    golden_open(&g, test_best_tier(), 1, AOE_DTYPE_F32);
     const aoei_batch *b = &g.buffer.batch;
     const size_t D = g.model->config.hidden;
     bert_reference_create(&r, g.ctx, &g.model->config, g.model->weights, b, NULL);
@@ -182,7 +182,7 @@ static void on_result(void *user, const aoe_verify_result *result) {
 
 static void test_verify(void **state) {
     (void)state;
-    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++) {
+    for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
         report r = {0};
         aoe_error err = {0};
         aoe_context *ctx = test_context((aoei_tier)(tier / 2), 2);

@@ -194,7 +194,7 @@ static void long_text(int causal) {
     test_to_double(in + N * Q + N * K, r.v);
     problem p = problem_create(&batch, a, NULL);
     reference(want, in, &p);
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 1);
         execute(ctx, &r, 0, &batch, &a);
         test_close(r.out, want, 2e-6); /* sums of 520 terms */
@@ -222,7 +222,7 @@ static void test_threads(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 70, 520, 9, 64};
     aoei_batch batch = test_batch(lengths, 5, 10);
-    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+    for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
         const aoei_tier tier = (aoei_tier)(k / 2);
         const aoei_dtype type = k % 2 ? AOEI_BF16 : AOEI_F32;
         const aoei_attention a = options(2, 1, 16, tier == AOEI_TIER_AVX512, 0.1);

@@ -79,7 +79,7 @@ static void backward(const aoe_context *ctx, size_t D, int whole) {
 static void test_exact(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 13, 64, 200};
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
         for (size_t threads = 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context((aoei_tier)tier, threads);
             for (size_t k = 0; k < 4; k++)

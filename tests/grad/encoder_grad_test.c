@@ -188,11 +188,11 @@ static void check(problem *p, aoe_pooling pooling, const objective_case *c, int 
         check_tensor(p, s, whole, what);
 }
 
-static void test_best_tier(void **state) {
+static void test_on_best_tier(void **state) {
     (void)state;
     for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
         problem p;
-        problem_create(&p, aoei_cpu_detect(), 0, with_dropout);
+        problem_create(&p, test_best_tier(), 0, with_dropout);
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
             for (size_t k = 0; k < OBJECTIVES; k++)
                 check(&p, (aoe_pooling)pooling, &objectives[k], with_dropout);
@@ -202,7 +202,7 @@ static void test_best_tier(void **state) {
 
 static void test_other_tiers(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier < (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier < (int)test_best_tier(); tier++) {
         problem p;
         problem_create(&p, (aoei_tier)tier, 0, 1);
         check(&p, AOE_POOLING_FIRST_LAST_AVG, &objectives[OBJECTIVES - 1], 1);
@@ -212,7 +212,7 @@ static void test_other_tiers(void **state) {
 
 static void test_tanh_gelu(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         problem p;
         problem_create(&p, (aoei_tier)tier, 1, tier % 2);
         check(&p, AOE_POOLING_CLS_LAST_AVG, &objectives[OBJECTIVES - 1], tier % 2);
@@ -224,7 +224,7 @@ static void test_tanh_gelu(void **state) {
 static void test_scale_and_sum(void **state) {
     (void)state;
     problem p;
-    problem_create(&p, aoei_cpu_detect(), 0, 0);
+    problem_create(&p, test_best_tier(), 0, 0);
     const size_t n = p.step.params.count;
     float *once = malloc(n * sizeof *once), *twice = malloc(n * sizeof *twice);
     aoe_objective_result result;
@@ -259,7 +259,7 @@ static void test_update(void **state) {
     (void)state;
     static const double bounds[] = {0, 1e9, 0.5};
     problem p;
-    problem_create(&p, aoei_cpu_detect(), 0, 0);
+    problem_create(&p, test_best_tier(), 0, 0);
     aoei_params *params = &p.step.params;
     const aoei_adamw o = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
     aoe_objective_result result;
@@ -285,7 +285,7 @@ static void test_update(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_best_tier), cmocka_unit_test(test_other_tiers),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_best_tier), cmocka_unit_test(test_other_tiers),
                                        cmocka_unit_test(test_tanh_gelu), cmocka_unit_test(test_scale_and_sum),
                                        cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);

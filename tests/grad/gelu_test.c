@@ -109,7 +109,7 @@ static void test_values(void **state) {
 static void test_threads(void **state) {
     (void)state;
     enum { ROWS = 70, COLS = 777 };
-    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+    for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
         const aoei_dtype type = k % 2 ? AOEI_BF16 : AOEI_F32;
         aoei_tensor x = test_tensor_typed(type, ROWS, COLS, 0, 1, 1), dy = test_tensor_typed(type, ROWS, 1, 0, 1, 2);
         aoei_tensor w = test_tensor(1, COLS, 0, 1, 3), y[3], dx[3];

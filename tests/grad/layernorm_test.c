@@ -124,7 +124,7 @@ static void same(result a, result b) {
 
 static void test_threads(void **state) {
     (void)state;
-    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+    for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
         aoei_tensor x = test_tensor_typed(k % 2 ? AOEI_BF16 : AOEI_F32, 150, 200, 0, 1, 1);
         aoei_tensor dy = test_tensor(150, 200, 0, 1, 2);
         aoei_tensor gamma = test_tensor(1, 200, 0, 1, 3), beta = test_tensor(1, 200, 0, 1, 4);

@@ -283,7 +283,7 @@ static void same(const layer *a, const layer *b) {
 
 static void test_threads(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 1);
         layer one = layer_create(ctx, N, I, O, 3);
         run(ctx, &one, one.w);

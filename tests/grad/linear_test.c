@@ -149,7 +149,7 @@ enum { N = 300, I = 70, O = 450 };
 /* Several tasks in every product: forward 300 x 450, dx 300 x 70, dw 450 x 70. */
 static void test_threads(void **state) {
     (void)state;
-    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512 && tier <= aoei_cpu_detect(); tier++)
+    for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512 && tier <= test_best_tier(); tier++)
         for (int gelu = 0; gelu < 2; gelu++) {
             layer one = layer_create(N, I, O, 3);
             aoe_context *ctx = test_context(tier, 1);

@@ -162,7 +162,7 @@ static void pool(const aoe_context *ctx, aoei_dtype type, aoe_pooling pooling, s
 
 static void test_bf16(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 2);
         for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_COUNT; pooling++)
             for (size_t D = 4; D <= 131; D += 127) {

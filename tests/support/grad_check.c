@@ -13,21 +13,42 @@
 
 #define STEP 1e-3 /* of the differences: truncation STEP^4 and rounding 1e-16 / STEP are both about 1e-12 */
 
+aoei_tier test_best_tier(void) {
+    aoei_tier tier;
+    assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
+    return tier;
+}
+
+char *test_force_tier(const char *name) {
+    const char *before = getenv("AOE_CPU");
+    char *saved = before ? strdup(before) : NULL;
+    setenv("AOE_CPU", name, 1);
+    return saved;
+}
+
+void test_restore_tier(char *saved) {
+    if (saved)
+        setenv("AOE_CPU", saved, 1);
+    else
+        unsetenv("AOE_CPU");
+    free(saved);
+}
+
 aoe_context *test_context(aoei_tier tier, size_t threads) {
-    if (tier > aoei_cpu_detect())
+    if (tier > test_best_tier())
         return NULL;
     aoe_context_options o;
     aoe_context_options_defaults(&o);
     o.threads = threads;
     aoe_context *ctx = NULL;
-    setenv("AOE_CPU", aoei_tier_name(tier), 1);
+    char *saved = test_force_tier(aoei_tier_name(tier));
     assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
-    unsetenv("AOE_CPU");
+    test_restore_tier(saved);
     return ctx;
 }
 
 void test_each_tier(void (*fn)(const aoe_context *ctx)) {
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 1);
         fn(ctx);
         aoe_context_destroy(ctx);

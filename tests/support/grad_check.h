@@ -19,7 +19,13 @@
 /* Rounding to bf16, relative to the value: half a unit of the last of 8 bits. */
 #define TEST_BF16_ROUNDOFF 0x1p-8
 
-/* A context of `tier` with `threads` threads, or NULL when this CPU does not have the tier. aoe_context_destroy. */
+/* The highest tier that this CPU has and AOE_CPU allows. */
+aoei_tier test_best_tier(void);
+/* Sets AOE_CPU; what it was before goes back with test_restore_tier, so that a cap on the whole run holds. */
+char *test_force_tier(const char *name);
+void test_restore_tier(char *saved);
+
+/* A context of `tier` with `threads` threads, or NULL when that is above test_best_tier. aoe_context_destroy. */
 aoe_context *test_context(aoei_tier tier, size_t threads);
 /* Runs fn with a context of each tier that this CPU has, with one thread. */
 void test_each_tier(void (*fn)(const aoe_context *ctx));

@@ -20,6 +20,7 @@
 #define MARGIN ((size_t)64)     /* canaries before a matrix and behind an output, elements */
 
 /* Largest blocks of any tier: rows 270, columns of a panel 32, of a wide tile 128, K 768. */
+enum { AMX_SWEEP_M = 2 * 512 + 1 /* its blocks have more rows: sparsely */ };
 enum { SWEEP_M = 2 * 270 + 1, SWEEP_N = 2 * 128 + 1, SWEEP_K = 2 * 768 + 1 };
 
 static float round_to(aoei_dtype type, float x) {
@@ -399,6 +400,10 @@ product_case product_random(aoei_rng *r, aoei_dtype type, size_t M, size_t N, si
 void product_test_shapes(const aoei_kernels *k, aoei_dtype type) {
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
     for (size_t M = 1; M <= SWEEP_M; M++) {
+        product_case p = product_random(&r, type, M, kernel_size(&r, 1, 20), kernel_size(&r, 1, 20));
+        product_check(k, type, &r, &p);
+    }
+    for (size_t M = SWEEP_M + 1; k->tier == AOEI_TIER_AMX && M <= AMX_SWEEP_M; M += M % 512 < 3 ? 1 : kernel_size(&r, 1, 40)) {
         product_case p = product_random(&r, type, M, kernel_size(&r, 1, 20), kernel_size(&r, 1, 20));
         product_check(k, type, &r, &p);
     }

@@ -209,7 +209,7 @@ static void repacked(const aoe_context *ctx, aoei_dtype type) {
 
 static void test_repacked(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
         for (size_t threads = 1; threads <= 3; threads += 2) {
             aoe_context *ctx = test_context((aoei_tier)tier, threads);
             repacked(ctx, AOEI_BF16);

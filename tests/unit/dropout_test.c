@@ -102,7 +102,7 @@ static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
 
 static void test_bf16(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
         for (size_t threads = 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context((aoei_tier)tier, threads);
             check_bf16(ctx, AOEI_BF16, 0);
@@ -177,7 +177,7 @@ static void test_statistics(void **state) {
     (void)state;
     const size_t length[] = {400};
     aoei_batch b = test_batch(length, 1, 10);
-    aoe_context *ctx = test_context(aoei_cpu_detect() < AOEI_TIER_AVX512 ? aoei_cpu_detect() : AOEI_TIER_AVX512, 1);
+    aoe_context *ctx = test_context(test_best_tier() < AOEI_TIER_AVX512 ? test_best_tier() : AOEI_TIER_AVX512, 1);
     aoei_tensor x = test_tensor_poisoned(400, D, 0), y = test_tensor_poisoned(400, D, 0), none = {0};
     for (size_t i = 0; i < 400 * D; i++)
         aoei_f32(x)[i] = 1;

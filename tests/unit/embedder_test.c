@@ -109,7 +109,7 @@ static void check_orders(const session *s, const float *want) {
 static void test_same_bits_everywhere(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
-    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++) {
+    for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
         const aoe_model_options o = {.dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
         float want[TEXTS * D];
         for (size_t threads = 1; threads <= 3; threads++)
@@ -149,7 +149,7 @@ static void reference(const session *s, const aoe_text *t, size_t n, double *vec
 
 static void test_values(void **state) {
     (void)state;
-    for (int tier = 0; tier < 2 * ((int)aoei_cpu_detect() + 1); tier++)
+    for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++)
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
             for (int normalize = 0; normalize < 2; normalize++) {
                 const aoe_dtype dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
@@ -172,7 +172,7 @@ static void test_view(void **state) {
     tiny_model shape = tiny_defaults();
     shape.seed = 8;
     tiny_model_write(path, &shape);
-    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1); k++) {
+    for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
         const aoe_model_options o = {.dtype = k % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
         aoe_context *ctx = test_context((aoei_tier)(k / 2), 2);
         session s = session_create(ctx, path, &o, 0);

@@ -116,7 +116,7 @@ static float *copy_of(const setup *s, aoei_tensor t) {
 
 /* Runs check with both types, every tier, 1 to 3 threads, and every shape. */
 static void everywhere(void (*check)(setup *s, float **kept)) {
-    for (int k = 0; k < 2 * ((int)aoei_cpu_detect() + 1) * SHAPES; k++) {
+    for (int k = 0; k < 2 * ((int)test_best_tier() + 1) * SHAPES; k++) {
         float *kept[2] = {NULL, NULL}; /* what the first thread count gave */
         for (size_t threads = 1; threads <= 3; threads++) {
             setup s;
@@ -296,7 +296,7 @@ static void test_recompute(void **state) {
 /* bf16 gradients are those of float32, up to the roundings of both passes. */
 static void test_bf16_gradient(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
         for (size_t k = 0; k < SHAPES; k++) {
             const aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1, .key = {5, 6}};
             float *grads[2];
@@ -328,7 +328,7 @@ static void test_no_dropout(void **state) {
     const aoei_encoder_dropout off = {.hidden = 0, .attention = 0, .key = {1, 2}};
     for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
         setup s;
-        setup_create(&s, (aoei_dtype)type, aoei_cpu_detect(), 1, &shapes[0]);
+        setup_create(&s, (aoei_dtype)type, test_best_tier(), 1, &shapes[0]);
         float *a = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, NULL));
         float *b = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, &off));
         assert_memory_equal(a, b, s.batch.n_tokens * s.c.hidden * sizeof *a);
@@ -357,7 +357,7 @@ static void test_plan(void **state) {
         for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) { /* each takes more than the one before */
             aoei_arena_measure(&a);
             assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, n, n, 80, modes[k], NULL), 0);
-            assert_true(a.used > before[k] && (n < 100 || a.used > last));
+            assert_true(a.used > before[k] && (n < 1000 || a.used > last)); /* below, fixed scratch may outweigh */
             assert_true(s.kept_bytes > 0 && s.kept_bytes < a.used);
             before[k] = last = a.used;
         }

@@ -131,7 +131,7 @@ static void check_chunks(variant v, const size_t *chunks, size_t n) {
 static void test_float32(void **state) {
     (void)state;
     static const size_t chunks[] = {1, 2, 3, PAIRS, PAIRS + 5};
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
         for (int dropout = 0; dropout < 2; dropout++)
             for (int batches = 1; batches <= 2; batches++) {
                 const variant v = {.type = AOEI_F32,
@@ -148,7 +148,7 @@ static void test_float32(void **state) {
 static void test_bf16_multiples(void **state) {
     (void)state;
     static const size_t chunks[] = {2, 4, PAIRS};
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
         for (int dropout = 0; dropout < 2; dropout++) {
             const variant v = {.type = AOEI_BF16,
                                .tier = (aoei_tier)tier,
@@ -162,7 +162,7 @@ static void test_bf16_multiples(void **state) {
 
 static void test_bf16_close(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
         for (int dropout = 0; dropout < 2; dropout++)
             for (size_t chunk = 1; chunk <= 3; chunk++) {
                 variant v = {.type = AOEI_BF16,

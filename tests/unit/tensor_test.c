@@ -184,7 +184,7 @@ static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
 
 static void test_weight_pack(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 3);
         check_weight_pack(ctx, AOEI_F32);
         check_weight_pack(ctx, AOEI_BF16);
@@ -195,7 +195,7 @@ static void test_weight_pack(void **state) {
 /* AUTO is bf16 where the tier multiplies it natively; what is asked for is what is got in every tier. */
 static void test_type(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)aoei_cpu_detect(); tier++) {
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 1);
         assert_int_equal(aoei_context_type(ctx, AOE_DTYPE_F32), AOEI_F32);
         assert_int_equal(aoei_context_type(ctx, AOE_DTYPE_BF16), AOEI_BF16);
@@ -236,7 +236,7 @@ static void test_context_options(void **state) {
     (void)state;
     aoe_context *ctx;
     aoe_error err;
-    setenv("AOE_CPU", "c", 1);
+    char *saved = test_force_tier("c");
     assert_int_equal(aoe_context_create(&ctx, NULL, &err), 0);
     assert_string_equal(aoe_context_tier(ctx), "c");
     assert_true(aoe_context_threads(ctx) >= 1);
@@ -246,7 +246,7 @@ static void test_context_options(void **state) {
     assert_int_equal(aoe_context_create(&ctx, NULL, &err), AOE_EARG);
     assert_null(ctx);
     assert_non_null(strstr(err.message, "z80"));
-    unsetenv("AOE_CPU");
+    test_restore_tier(saved);
     aoe_context_destroy(NULL);
 }
 

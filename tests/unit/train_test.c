@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/grad_check.h"
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "base/cpu.h"
@@ -61,7 +62,8 @@ static void test_types(void **state) {
     train_run r;
     train_run_create(&r);
     r.o.course.max_steps = 6;
-    const aoei_tier best = aoei_cpu_detect();
+    const aoei_tier best = test_best_tier();
+    char *saved = test_force_tier(aoei_tier_name(best));
     for (int tier = AOEI_TIER_C; tier <= (int)best; tier++) {
         char *weights[3], *settings[3];
         size_t size = 0;
@@ -97,7 +99,7 @@ static void test_types(void **state) {
             free(settings[dtype]);
         }
     }
-    unsetenv("AOE_CPU");
+    test_restore_tier(saved);
     train_run_destroy(&r);
 }
 
