@@ -225,6 +225,13 @@ static amount call_softmax_grad_f32(work *w) {
     return moved(3, 0);
 }
 
+static amount call_cross_entropy_f32(work *w) {
+    float stats[2];
+    for (size_t r = 0; r < ROWS; r++)
+        w->k->cross_entropy_f32(w->f[1] + r * COLS, stats, w->f[0] + r * COLS, 0.125F, COLS);
+    return moved(2, 0);
+}
+
 static amount call_adamw_f32(work *w) {
     const aoei_adamw_f32 a = {.beta1 = 0.9F,
                               .beta2 = 0.999F,

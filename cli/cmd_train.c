@@ -3,9 +3,9 @@
  * Results (evaluations, the end) go to stdout, the rest to stderr.
  */
 #include "common.h"
+#include "course.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,36 +31,9 @@ static const cli_option data_table[] = {
      AT(dev),
      .help = "pairs to choose the best model by (Spearman)",
      .fallback = "none: the last model"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     AT(t.course.output),
-     .help = "directory of the trained model"},
-    {.name = "resume",
-     .kind = CLI_FLAG,
-     AT(t.course.resume),
-     .set = 1,
-     .help = "go on from the newest checkpoint in the output directory"},
-    {.name = "force", .kind = CLI_FLAG, AT(t.course.force), .set = 1, .help = "replace a model in the output directory"},
 };
 
-static const cli_option course_table[] = {
-    {.name = "epochs",
-     .letter = 'e',
-     .kind = CLI_SIZE,
-     .value = "N",
-     AT(t.course.epochs),
-     .min = 1,
-     .max = 1e6,
-     .help = "passes over the data"},
-    {.name = "max-steps",
-     .kind = CLI_SIZE,
-     .value = "N",
-     AT(t.course.max_steps),
-     .min = 1,
-     .help = "end after N steps",
-     .fallback = "epochs decide"},
+static const cli_option batch_table[] = {
     {.name = "batch-size",
      .letter = 'b',
      .kind = CLI_SIZE,
@@ -78,61 +51,6 @@ static const cli_option course_table[] = {
      .max = 1e6,
      .help = "pairs in memory at a time; the objectives still see the whole batch (about 1.3 times the work)",
      .fallback = "the batch"},
-    {.name = "recompute",
-     .kind = CLI_FLAG,
-     AT(t.course.recompute),
-     .set = 1,
-     .help = "less memory: a layer's activations are computed again for its gradient (about 1.3 times the work)"},
-    {.name = "lr", .kind = CLI_REAL, .value = "X", AT(t.course.lr), .max = 1e3, .help = "highest learning rate"},
-    {.name = "warmup",
-     .kind = CLI_REAL,
-     .value = "X",
-     AT(t.course.warmup),
-     .help = "steps until it is reached; below 1 a share of all; it falls to 0 after"},
-    {.name = "weight-decay",
-     .kind = CLI_REAL,
-     .value = "X",
-     AT(t.course.weight_decay),
-     .help = "on matrices, not on biases and norms"},
-    {.name = "max-grad-norm",
-     .kind = CLI_REAL,
-     .value = "X",
-     AT(t.course.max_grad_norm),
-     .help = "gradients are clipped to this norm; 0: never"},
-    {.name = "dropout",
-     .kind = CLI_REAL,
-     .value = "P",
-     AT(t.course.dropout),
-     .max = 0.99,
-     .help = "dropout",
-     .fallback = "what config.json says"},
-    {.name = "save-every",
-     .kind = CLI_SIZE,
-     .value = "N",
-     AT(t.course.save_every),
-     .min = 1,
-     .help = "steps between checkpoints",
-     .fallback = "each epoch's end"},
-    {.name = "keep-checkpoints",
-     .kind = CLI_SIZE,
-     .value = "N",
-     AT(t.course.keep_checkpoints),
-     .min = 1,
-     .help = "newest checkpoints kept"},
-    {.name = "eval-every",
-     .kind = CLI_SIZE,
-     .value = "N",
-     AT(t.course.eval_every),
-     .min = 1,
-     .help = "steps between evaluations",
-     .fallback = "each epoch's end"},
-    {.name = "patience",
-     .kind = CLI_SIZE,
-     .value = "N",
-     AT(t.course.patience),
-     .min = 1,
-     .help = "end after N evaluations without a better one",
-     .fallback = "never"},
 };
 
 static const cli_option objective_table[] = {
@@ -203,21 +121,6 @@ typedef struct run {
     double dev_pearson;   /* of the newest evaluation */
     double rate;          /* tokens a second, smoothed over some steps */
 } run;
-
-static volatile sig_atomic_t interrupted; /* the signal that asked for the end; 0: none */
-
-static void on_signal(int number) {
-    interrupted = number;
-    signal(number, SIG_DFL); /* the second one ends the program at once */
-}
-
-/* A signal the caller of the program ignores (a job in the background) stays ignored. */
-static void watch_signal(int number) {
-    struct sigaction old, action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(number, &action, NULL);
-}
 
 static void score_text(char out[32], double score) {
     if (isfinite(score))
@@ -316,7 +219,7 @@ static int on_event(void *user, const aoe_train_event *e) {
         print_done(r, e);
         return 0;
     }
-    return interrupted != 0;
+    return cli_interrupted() != 0;
 }
 
 static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
@@ -352,12 +255,6 @@ static int load_dev(run *r) {
                     r->o->dev);
 }
 
-static int report_interrupt(const run *r) {
-    cli_message("aoe: stopped after step %zu of %zu; the same command with --resume goes on from there", r->last.step,
-                r->last.steps);
-    return 128 + (int)interrupted;
-}
-
 static int run_train(run *r, options *o) {
     aoe_context *ctx = NULL;
     aoe_error err;
@@ -376,12 +273,11 @@ static int run_train(run *r, options *o) {
         o->t.evaluate_user = r;
         o->t.dev_name = o->dev;
         o->t.dev_fingerprint = o->dev ? aoe_pairs_fingerprint(r->dev) : 0;
-        watch_signal(SIGINT);
-        watch_signal(SIGTERM);
+        cli_watch_interrupts();
         code = aoe_train(ctx, &o->t, &err);
         cli_progress_end(&r->progress);
         if (code)
-            code = code == AOE_ECANCELLED && interrupted ? report_interrupt(r) : cli_fail("%s", err.message);
+            code = code == AOE_ECANCELLED && cli_interrupted() ? cli_report_interrupt(&r->last) : cli_fail("%s", err.message);
     }
     aoe_context_destroy(ctx);
     free(dir);
@@ -409,9 +305,14 @@ int cli_train(int argc, char **argv) {
     cli_model_defaults(&o.model);
     aoe_train_options_defaults(&o.t);
     const cli_group groups[] = {
-        CLI_GROUP("data and output", data_table, &o),  CLI_GROUP("course", course_table, &o),
-        CLI_GROUP("objectives", objective_table, &o),  CLI_GROUP("tables", cli_table_table, &o.t.table),
-        CLI_GROUP("model", cli_model_table, &o.model), CLI_GROUP("general", cli_general_table, &o.general),
+        CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("output", cli_output_table, &o.t.course),
+        CLI_GROUP("batches", batch_table, &o),
+        CLI_GROUP("course", cli_course_table, &o.t.course),
+        CLI_GROUP("objectives", objective_table, &o),
+        CLI_GROUP("tables", cli_table_table, &o.t.table),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "train",
@@ -424,7 +325,7 @@ int cli_train(int argc, char **argv) {
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = groups,
-        .n_groups = 6,
+        .n_groups = 8,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);

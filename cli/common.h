@@ -51,6 +51,7 @@ typedef struct cli_command {
 int cli_bench(int argc, char **argv);
 int cli_embed(int argc, char **argv);
 int cli_eval(int argc, char **argv);
+int cli_pretrain(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_init(int argc, char **argv);
 int cli_similarity(int argc, char **argv);

@@ -11,6 +11,7 @@
 
 static const cli_command commands[] = {
     {"init", "make a new model with random weights and a vocabulary of its own", cli_init},
+    {"pretrain", "train a model to predict masked words of plain text", cli_pretrain},
     {"train", "fine-tune a model on scored pairs of texts", cli_train},
     {"eval", "Spearman and Pearson correlation on scored pairs", cli_eval},
     {"embed", "texts to vectors, a line each", cli_embed},

@@ -426,6 +426,28 @@ AOE_API void aoe_train_options_defaults(aoe_train_options *o);
  * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err);
 
+/* ------------------------------------------------------------- pretraining */
+
+typedef struct aoe_pretrain_options {
+    aoe_train_course course;  /* lr 5e-4; max length: of a sequence, and of texts later on; evaluation: the held-out loss */
+    const char *const *texts; /* [n_texts] .txt (a text a line) or tables with a column `text`, .gz and .zst too */
+    size_t n_texts;
+    aoe_table_options table; /* columns: "text=NAME" */
+    size_t batch_size;       /* 256 sequences a step; course.batch_tokens of them are in the encoder at a time */
+    int pack;                /* 1: texts are joined up to the maximum length; 0: each is a sequence of its own */
+    double mask_rate;        /* 0.15 of the tokens, in whole words */
+    size_t shuffle;          /* 131072 sequences in the shuffle buffer */
+    double held_out;         /* 0.005 of the texts, chosen by content, for evaluation; 0: none, and the last model is kept */
+} aoe_pretrain_options;
+
+AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
+/* Masked-language-model pretraining (Devlin et al. 2019, section 3.1; whole words) of course.model into course.output, from
+ * random weights (aoe_init) or going on from a checkpoint. The output is that of transformers' BertForMaskedLM; aoe_train
+ * starts from it. Events: loss.total is the mean loss of masked tokens in nats, `accuracy` the share of them predicted,
+ * score = -loss of the held-out texts. Same seed, same bits, for any number of threads and after resume.
+ * Errors: those of aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
+AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *o, aoe_error *err);
+
 /* ------------------------------------------------------- verify, benchmark */
 
 typedef struct aoe_verify_result {

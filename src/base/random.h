@@ -13,7 +13,15 @@
 void aoei_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
 /* Streams keep users of one seed apart: counter word 3 of the stream generator. */
-enum { AOEI_STREAM_INIT = 1, AOEI_STREAM_SHUFFLE = 2, AOEI_STREAM_DROPOUT = 3, AOEI_STREAM_BENCH = 4, AOEI_STREAM_TEST = 5 };
+enum {
+    AOEI_STREAM_INIT = 1,
+    AOEI_STREAM_SHUFFLE = 2,
+    AOEI_STREAM_DROPOUT = 3,
+    AOEI_STREAM_BENCH = 4,
+    AOEI_STREAM_TEST = 5,
+    AOEI_STREAM_MASK = 6,
+    AOEI_STREAM_HELD_OUT = 7
+};
 
 /* A sequential generator over one stream: counter = (i lo, i hi, substream, stream), key = seed. */
 typedef struct aoei_rng {

@@ -24,7 +24,7 @@ static const role forms[][MAX_ROLES] = {
     [AOEI_FORM_TRIPLE] = {{"query", {"query", "premise"}},
                           {"positive", {"positive", "entailment"}},
                           {"negative", {"negative", "contradiction"}}},
-    [AOEI_FORM_TEXT] = {{"text", {"text"}}},
+    [AOEI_FORM_TEXT] = {{"text", {"text", "sentence"}}},
 };
 
 static size_t role_count(const role *r) {

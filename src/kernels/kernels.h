@@ -124,7 +124,7 @@ typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
 /* y = x * Phi(x) with the exact erf; y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
-/* dx = dy * d gelu(x); dx may be dy. */
+/* dx = dy * d gelu(x); dx may be dy or x. */
 typedef void aoei_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 /* y = gelu(x) in float32, rounded; y may be x. */
 typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
@@ -155,6 +155,9 @@ typedef void aoei_dropout_to_bf16_fn(aoei_bf16 *y, const float *x, const aoei_dr
 typedef void aoei_softmax_f32_fn(float *p, const float *s, size_t n);
 /* ds = p * (dp - sum(p dp)) * scale; ds may be dp. */
 typedef void aoei_softmax_grad_f32_fn(float *ds, const float *p, const float *dp, float scale, size_t n);
+/* The softmax half of a cross entropy: stats = {max s, sum exp(s - max)}, d = scale * softmax(s). For target y the loss is
+ * log(stats[1]) + stats[0] - s[y] and its gradient, scaled, d less scale at y. d may be s. */
+typedef void aoei_cross_entropy_f32_fn(float *d, float *stats, const float *s, float scale, size_t n);
 
 /* AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", algorithm 2; PyTorch's order of operations):
  * g = grad * grad_scale; w -= lr * decay * w; m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row and its backward, portable tier: the C library's expf, sums in double,
+ * Softmax of a row, its backward and its cross entropy, portable tier: the C library's expf, sums in double,
  * ascending. A row of nothing but -infinity, or with a NaN or +infinity, becomes NaN.
  */
 #include <math.h>
@@ -18,6 +18,22 @@ void aoei_softmax_f32_c(float *p, const float *s, size_t n) {
     const float inverse = (float)(1.0 / sum);
     for (size_t i = 0; i < n; i++)
         p[i] *= inverse;
+}
+
+void aoei_cross_entropy_f32_c(float *d, float *stats, const float *s, float scale, size_t n) {
+    float max = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        max = s[i] > max ? s[i] : max;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        d[i] = expf(s[i] - max);
+        sum += (double)d[i];
+    }
+    const float factor = (float)((double)scale / sum);
+    for (size_t i = 0; i < n; i++)
+        d[i] *= factor;
+    stats[0] = max;
+    stats[1] = (float)sum;
 }
 
 void aoei_softmax_grad_f32_c(float *ds, const float *p, const float *dp, float scale, size_t n) {

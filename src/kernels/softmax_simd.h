@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row and its backward, vector body. Include simd_avx2.h or simd_avx512.h
+ * Softmax of a row, its backward and its cross entropy, vector body. Include simd_avx2.h or simd_avx512.h
  * first. Order of a sum: lane l takes elements l, l + VF_LANES, ... ascending in float,
  * then lanes are added across; absent elements of the last vector count as 0.
  * An entry of -infinity has probability 0; a row of nothing but -infinity, or with a NaN
@@ -13,7 +13,8 @@
 #include "kernels/kernels.h"
 #include "kernels/simd_math.h"
 
-void AOEI_SIMD(softmax_f32)(float *p, const float *s, size_t n) {
+/* p = exp(s - max s); stats = {max s, the sum of p}. */
+static inline void softmax_terms(float *p, float *stats, const float *s, size_t n) {
     const vf lowest = vf_set1(-INFINITY);
     const size_t full = n - n % VF_LANES, tail = n - full;
     vf top = lowest;
@@ -21,7 +22,8 @@ void AOEI_SIMD(softmax_f32)(float *p, const float *s, size_t n) {
         top = vf_max(top, vf_load(s + i));
     if (tail)
         top = vf_max(top, vf_first(vf_load_part(s + full, tail), tail, lowest));
-    const vf max = vf_set1(vf_hmax(top));
+    stats[0] = vf_hmax(top);
+    const vf max = vf_set1(stats[0]);
 
     vf sum = vf_zero();
     for (size_t i = 0; i < full; i += VF_LANES) {
@@ -34,12 +36,27 @@ void AOEI_SIMD(softmax_f32)(float *p, const float *s, size_t n) {
         vf_store_part(p + full, tail, e);
         sum = vf_add(sum, vf_first(e, tail, vf_zero()));
     }
+    stats[1] = vf_hsum(sum);
+}
 
-    const vf inverse = vf_set1(1.0f / vf_hsum(sum));
+static inline void multiply_row(float *p, float factor, size_t n) {
+    const size_t full = n - n % VF_LANES, tail = n - full;
+    const vf f = vf_set1(factor);
     for (size_t i = 0; i < full; i += VF_LANES)
-        vf_store(p + i, vf_mul(vf_load(p + i), inverse));
+        vf_store(p + i, vf_mul(vf_load(p + i), f));
     if (tail)
-        vf_store_part(p + full, tail, vf_mul(vf_load_part(p + full, tail), inverse));
+        vf_store_part(p + full, tail, vf_mul(vf_load_part(p + full, tail), f));
+}
+
+void AOEI_SIMD(softmax_f32)(float *p, const float *s, size_t n) {
+    float stats[2];
+    softmax_terms(p, stats, s, n);
+    multiply_row(p, 1.0f / stats[1], n);
+}
+
+void AOEI_SIMD(cross_entropy_f32)(float *d, float *stats, const float *s, float scale, size_t n) {
+    softmax_terms(d, stats, s, n);
+    multiply_row(d, scale / stats[1], n);
 }
 
 void AOEI_SIMD(softmax_grad_f32)(float *ds, const float *p, const float *dp, float scale, size_t n) {

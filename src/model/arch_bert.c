@@ -111,11 +111,19 @@ static const char *const layer_names[AOEI_LW_COUNT] = {
     [AOEI_LW_NORM2_BIAS] = "output.LayerNorm.bias",
 };
 
-static void name_bert(char *out, size_t size, size_t slot_kind, size_t layer, int is_layer) {
-    if (is_layer)
-        snprintf(out, size, "encoder.layer.%zu.%s", layer, layer_names[slot_kind]);
+static const char *const head_names[AOEI_HW_COUNT] = {
+    [AOEI_HW_TRANSFORM] = "cls.predictions.transform.dense.weight",
+    [AOEI_HW_TRANSFORM_BIAS] = "cls.predictions.transform.dense.bias",
+    [AOEI_HW_NORM] = "cls.predictions.transform.LayerNorm.weight",
+    [AOEI_HW_NORM_BIAS] = "cls.predictions.transform.LayerNorm.bias",
+    [AOEI_HW_DECODER_BIAS] = "cls.predictions.bias",
+};
+
+static void name_bert(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+    if (group == AOEI_GROUP_LAYER)
+        snprintf(out, size, "encoder.layer.%zu.%s", layer, layer_names[kind]);
     else
-        snprintf(out, size, "%s", outer_names[slot_kind]);
+        snprintf(out, size, "%s", group == AOEI_GROUP_HEAD ? head_names[kind] : outer_names[kind]);
 }
 
 static size_t max_length_bert(const aoei_encoder_config *c) {
@@ -125,6 +133,8 @@ static size_t max_length_bert(const aoei_encoder_config *c) {
 const aoei_arch aoei_arch_bert = {
     .model_type = "bert",
     .class_name = "BertModel",
+    .mlm_class_name = "BertForMaskedLM",
+    .mlm_prefix = "bert.",
     .prefixes = prefixes,
     .read = read_bert,
     .write = write_bert,

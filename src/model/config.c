@@ -112,7 +112,7 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return AOEI_W_LAYERS + c->layers * AOEI_LW_COUNT;
+    return aoei_head_slot(c, c->mlm_head ? AOEI_HW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -136,6 +136,7 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     switch (kind) {
     case AOEI_W_WORD:
         matrix_slot(s, c->vocab, c->hidden);
+        s->linear = c->mlm_head;
         break;
     case AOEI_W_POSITION:
         matrix_slot(s, c->positions, c->hidden);
@@ -171,20 +172,34 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     }
 }
 
+static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    s->head = 1;
+    if (kind == AOEI_HW_TRANSFORM)
+        linear_slot(s, c->hidden, c->hidden);
+    else
+        vector_slot(s, kind == AOEI_HW_DECODER_BIAS ? c->vocab : c->hidden);
+}
+
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out) {
     *out = (aoei_slot){0};
     if (slot >= aoei_slot_count(c))
         return AOE_EARG;
-    if (slot < AOEI_W_LAYERS) {
-        describe_outer(c, slot, out);
-        if (c->arch)
-            c->arch->name(out->name, sizeof out->name, slot, 0, 0);
-    } else {
-        size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT, layer = (slot - AOEI_W_LAYERS) / AOEI_LW_COUNT;
+    aoei_slot_group group = AOEI_GROUP_OUTER;
+    size_t kind = slot, layer = 0;
+    if (slot >= aoei_head_slot(c, 0)) {
+        group = AOEI_GROUP_HEAD;
+        kind = slot - aoei_head_slot(c, 0);
+        describe_head(c, kind, out);
+    } else if (slot >= AOEI_W_LAYERS) {
+        group = AOEI_GROUP_LAYER;
+        kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
+        layer = (slot - AOEI_W_LAYERS) / AOEI_LW_COUNT;
         describe_layer(c, kind, out);
-        if (c->arch)
-            c->arch->name(out->name, sizeof out->name, kind, layer, 1);
+    } else {
+        describe_outer(c, kind, out);
     }
+    if (c->arch)
+        c->arch->name(out->name, sizeof out->name, group, kind, layer);
     return 0;
 }
 

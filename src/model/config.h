@@ -28,6 +28,7 @@ typedef struct aoei_encoder_config {
     double norm_eps;
     double hidden_dropout;    /* on the embedding output, the attention output and the feed-forward output */
     double attention_dropout; /* on attention probabilities */
+    int mlm_head;             /* 1: with the head of masked-language-model pretraining, whose decoder is the word table */
 } aoei_encoder_config;
 
 /* Slots: the encoder's weights as one flat array of tensors. Slot of layer l: AOEI_W_LAYERS + l * AOEI_LW_COUNT + AOEI_LW_*. */
@@ -55,13 +56,27 @@ enum {
     AOEI_LW_NORM2_BIAS,
     AOEI_LW_COUNT
 };
+enum {
+    /* the masked-LM head, after the layers: dense [D,D], [1,D]; norm [1,D]; decoder bias [1,V] */
+    AOEI_HW_TRANSFORM,
+    AOEI_HW_TRANSFORM_BIAS,
+    AOEI_HW_NORM,
+    AOEI_HW_NORM_BIAS,
+    AOEI_HW_DECODER_BIAS,
+    AOEI_HW_COUNT
+};
+typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 size_t aoei_slot_count(const aoei_encoder_config *c);
 static inline size_t aoei_layer_slot(size_t layer, size_t kind) {
     return AOEI_W_LAYERS + layer * AOEI_LW_COUNT + kind;
 }
+static inline size_t aoei_head_slot(const aoei_encoder_config *c, size_t kind) {
+    return AOEI_W_LAYERS + c->layers * AOEI_LW_COUNT + kind;
+}
 
 typedef struct aoei_slot {
     char name[128];    /* tensor name without the model prefix: "encoder.layer.0.attention.self.query.weight" */
+    int head;          /* 1: of the masked-LM head, whose names have no model prefix */
     size_t rows, cols; /* a vector is [1, cols] here and [cols] in the file */
     int vector;        /* 1: one-dimensional in the file */
     int decay;         /* 1: weight decay applies (matrices, embeddings included); 0: biases and norms */
@@ -74,11 +89,13 @@ size_t aoei_parameter_count(const aoei_encoder_config *c);                      
 struct aoei_arch {
     const char *model_type;      /* config.json "model_type" */
     const char *class_name;      /* written to "architectures": "BertModel" */
+    const char *mlm_class_name;  /* the same with the masked-LM head: "BertForMaskedLM" */
+    const char *mlm_prefix;      /* of the encoder's names beside such a head: "bert." */
     const char *const *prefixes; /* NULL-terminated prefixes a checkpoint's names may have: "", "bert." */
     int (*read)(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
-    int (*write)(const aoei_encoder_config *c, json_t *config);                         /* sets the keys of a new config.json */
-    void (*name)(char *out, size_t size, size_t slot_kind, size_t layer, int is_layer); /* tensor name of a slot */
-    size_t (*max_length)(const aoei_encoder_config *c);                                 /* positions a text may use */
+    int (*write)(const aoei_encoder_config *c, json_t *config); /* sets the keys of a new config.json */
+    void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer); /* tensor name of a slot */
+    size_t (*max_length)(const aoei_encoder_config *c);                                     /* positions a text may use */
     aoe_pooling default_pooling;
 };
 extern const aoei_arch aoei_arch_bert;

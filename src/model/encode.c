@@ -26,8 +26,9 @@ typedef struct job {
     const aoe_model *model;
     const aoe_text *texts;
     size_t n;
-    const char *prompt; /* template, or NULL */
-    size_t *lengths;    /* [n], written by the chunks */
+    aoe_encode_options o;
+    int may_be_empty;
+    size_t *lengths; /* [n], written by the chunks */
     uint8_t *truncated;
     chunk *chunks;
 } job;
@@ -67,17 +68,17 @@ static int lower(aoei_buffer *out, const char *s, size_t len) {
     return out->failed ? AOE_ENOMEM : AOE_OK;
 }
 
-static int encode_one(const job *j, chunk *c, size_t i, const aoe_encode_options *o, aoei_buffer *lowered, aoe_ids *ids) {
+static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, aoe_ids *ids) {
     aoe_text text = j->texts[i];
     if (j->model->settings.lowercase) {
         if (lower(lowered, text.data, text.len))
             return aoei_fail_nomem(&c->error, text.len);
         text = (aoe_text){.data = lowered->data, .len = lowered->len};
     }
-    int code = aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
+    int code = aoe_tokenizer_encode(j->model->tokenizer, text, &j->o, ids, &c->error);
     if (code)
         return code;
-    if (ids->n == 0)
+    if (ids->n == 0 && !j->may_be_empty)
         return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");
     for (size_t t = 0; t < ids->n; t++)
         if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
@@ -94,11 +95,10 @@ static void encode_chunk(void *arg, size_t task, size_t worker) {
     const job *j = arg;
     chunk *c = &j->chunks[task];
     const size_t begin = task * CHUNK, end = begin + CHUNK < j->n ? begin + CHUNK : j->n;
-    const aoe_encode_options o = {.max_length = j->model->settings.max_length, .prompt = j->prompt};
     aoei_buffer lowered = {0};
     aoe_ids ids = {0};
     for (size_t i = begin; i < end && c->failed == (size_t)-1; i++)
-        if (encode_one(j, c, i, &o, &lowered, &ids))
+        if (encode_one(j, c, i, &lowered, &ids))
             c->failed = i;
     aoe_ids_free(&ids);
     aoei_buffer_free(&lowered);
@@ -135,48 +135,61 @@ static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *fa
     return AOE_OK;
 }
 
-int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
-                      aoe_error *err) {
+/* job: model, texts, n, options. */
+static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    const size_t n = j->n, n_chunks = (n + CHUNK - 1) / CHUNK;
+    int code = AOE_ENOMEM;
     memset(out, 0, sizeof *out);
     if (failed)
         *failed = (size_t)-1;
-    if (!m->tokenizer)
+    if (!j->model->tokenizer)
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", m->dir);
-    const size_t n_chunks = (n + CHUNK - 1) / CHUNK;
-    int code = AOE_ENOMEM;
-    const aoei_settings *s = &m->settings;
-    job j = {.model = m, .texts = texts, .n = n, .prompt = s->prompt[0] ? s->prompt : NULL};
-    aoei_buffer prompt = {0};
-    if (s->lowercase && j.prompt) {
-        if (lower(&prompt, s->prompt, strlen(s->prompt))) {
-            aoei_buffer_free(&prompt);
-            return aoei_fail_nomem(err, strlen(s->prompt));
-        }
-        j.prompt = prompt.data;
-    }
+                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", j->model->dir);
     out->offsets = aoei_malloc_array(n + 1, sizeof *out->offsets);
     out->truncated = aoei_calloc(n + 1, sizeof *out->truncated);
-    j.truncated = out->truncated;
-    j.lengths = aoei_calloc(n + 1, sizeof *j.lengths);
-    j.chunks = aoei_calloc(n_chunks + 1, sizeof *j.chunks);
-    if (!out->offsets || !out->truncated || !j.lengths || !j.chunks) {
+    j->truncated = out->truncated;
+    j->lengths = aoei_calloc(n + 1, sizeof *j->lengths);
+    j->chunks = aoei_calloc(n_chunks + 1, sizeof *j->chunks);
+    if (!out->offsets || !out->truncated || !j->lengths || !j->chunks) {
         aoei_fail_nomem(err, n * sizeof *out->offsets);
         goto done;
     }
     for (size_t k = 0; k < n_chunks; k++)
-        j.chunks[k].failed = (size_t)-1;
-    aoei_parallel_for(m->ctx->pool, n_chunks, encode_chunk, &j);
-    code = join(&j, n_chunks, out, failed, err);
+        j->chunks[k].failed = (size_t)-1;
+    aoei_parallel_for(j->model->ctx->pool, n_chunks, encode_chunk, j);
+    code = join(j, n_chunks, out, failed, err);
 done:
-    for (size_t k = 0; j.chunks && k < n_chunks; k++)
-        aoei_free(j.chunks[k].ids);
-    aoei_free(j.chunks);
-    aoei_free(j.lengths);
-    aoei_buffer_free(&prompt);
+    for (size_t k = 0; j->chunks && k < n_chunks; k++)
+        aoei_free(j->chunks[k].ids);
+    aoei_free(j->chunks);
+    aoei_free(j->lengths);
     if (code)
         aoei_token_lists_free(out);
     return code;
+}
+
+int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err) {
+    const aoei_settings *s = &m->settings;
+    job j = {.model = m, .texts = texts, .n = n, .o = {.max_length = s->max_length, .prompt = s->prompt[0] ? s->prompt : NULL}};
+    aoei_buffer prompt = {0};
+    memset(out, 0, sizeof *out);
+    if (s->lowercase && j.o.prompt) {
+        if (lower(&prompt, s->prompt, strlen(s->prompt))) {
+            aoei_buffer_free(&prompt);
+            return aoei_fail_nomem(err, strlen(s->prompt));
+        }
+        j.o.prompt = prompt.data;
+    }
+    const int code = encode_all(&j, out, failed, err);
+    aoei_buffer_free(&prompt);
+    return code;
+}
+
+int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
+                         aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    job j = {.model = m, .texts = texts, .n = n, .o = *o, .may_be_empty = 1};
+    return encode_all(&j, out, failed, err);
 }
 
 void aoei_token_lists_free(aoei_token_lists *l) {

@@ -93,28 +93,35 @@ done:
     return rc;
 }
 
+static int is_norm(const aoei_encoder_config *c, size_t slot) {
+    if (slot < AOEI_W_LAYERS)
+        return slot == AOEI_W_EMBED_NORM;
+    if (slot >= aoei_head_slot(c, 0))
+        return slot == aoei_head_slot(c, AOEI_HW_NORM);
+    const size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
+    return kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM2;
+}
+
+void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed) {
+    aoei_slot d;
+    aoei_rng rng;
+    aoei_slot_describe(c, slot, &d);
+    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, (uint32_t)slot);
+    for (size_t i = 0; i < d.rows * d.cols; i++)
+        to[i] = is_norm(c, slot) ? 1.0f : d.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+}
+
 typedef struct filling {
     const aoe_model *m;
     float **to; /* [slots], NULL: absent */
     uint64_t seed;
 } filling;
 
-static int is_norm(size_t slot) {
-    if (slot < AOEI_W_LAYERS)
-        return slot == AOEI_W_EMBED_NORM;
-    size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
-    return kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM2;
-}
-
 static void fill_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const filling *f = arg;
-    aoei_slot slot;
-    aoei_rng rng;
-    aoei_slot_describe(&f->m->config, task, &slot);
-    aoei_rng_init(&rng, f->seed, AOEI_STREAM_INIT, (uint32_t)task);
-    for (size_t i = 0; f->to[task] && i < slot.rows * slot.cols; i++)
-        f->to[task][i] = is_norm(task) ? 1.0f : slot.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+    if (f->to[task])
+        aoei_init_weight(f->to[task], &f->m->config, task, f->seed);
 }
 
 static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {

@@ -17,10 +17,18 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/pool.h"
+#include "model/init.h"
 #include "model/settings.h"
 #include "model/weights_check.h"
 #include "nn/context.h"
 #include "text/tokenizer.h"
+
+/* What a model is opened for. */
+typedef struct purpose {
+    int packed;    /* inference: with copies laid out for the kernels */
+    int mlm;       /* with the masked-LM head */
+    uint64_t seed; /* of a head that is not there yet */
+} purpose;
 
 #define FLOATS_PER_LINE (AOEI_ALIGN / sizeof(float))
 
@@ -28,18 +36,20 @@ static size_t round_floats(size_t n) {
     return (n + FLOATS_PER_LINE - 1) / FLOATS_PER_LINE * FLOATS_PER_LINE;
 }
 
-/* Finds prefix + name, or its older spelling (LayerNorm.gamma, LayerNorm.beta). */
+/* Finds prefix + name, or its other spelling (LayerNorm.gamma, LayerNorm.beta; of tied tensors either name is stored). */
 static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
     static const struct {
-        const char *now, *older;
-    } spellings[] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
+        const char *now, *other;
+    } spellings[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
+                     {"LayerNorm.bias", "LayerNorm.beta"},
+                     {"predictions.bias", "predictions.decoder.bias"}};
     char full[256];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const aoei_st_tensor *t = aoei_safetensors_find(f, full);
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !t; i++) {
         size_t len = strlen(full), tail = strlen(spellings[i].now);
         if (len >= tail && !strcmp(full + len - tail, spellings[i].now)) {
-            snprintf(full + len - tail, sizeof full - (len - tail), "%s", spellings[i].older);
+            snprintf(full + len - tail, sizeof full - (len - tail), "%s", spellings[i].other);
             return aoei_safetensors_find(f, full);
         }
     }
@@ -72,7 +82,7 @@ static const char *shape_text(char *buf, size_t size, const size_t *shape, size_
 
 /* One slot's tensor: present, of the right shape, of a type that is read. */
 static int check_tensor(const aoe_model *m, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
-    const aoei_st_tensor *t = *out = find_tensor(m->file, m->prefix, slot->name);
+    const aoei_st_tensor *t = *out = find_tensor(m->file, slot->head ? "" : m->prefix, slot->name);
     const size_t want[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
     const size_t n_dims = slot->vector ? 1 : 2;
     char has[256], needs[64];
@@ -80,7 +90,7 @@ static int check_tensor(const aoe_model *m, const aoei_slot *slot, const aoei_st
         const aoei_st_tensor *any = aoei_safetensors_at(m->file, 0); /* there is one: the prefix was found */
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: tensor '%s%s' is missing: the checkpoint is incomplete or config.json is of another model",
-                         aoei_safetensors_path(m->file, any), m->prefix, slot->name);
+                         aoei_safetensors_path(m->file, any), slot->head ? "" : m->prefix, slot->name);
     }
     const char *path = aoei_safetensors_path(m->file, t);
     if (t->n_dims != n_dims || memcmp(t->shape, want, n_dims * sizeof *want) != 0)
@@ -210,8 +220,39 @@ static int check_values(aoe_model *m, const aoei_st_tensor **found, size_t n, ao
     return rc;
 }
 
+/* 1: no tensor of the masked-LM head is there. */
+static int lacks_head(const aoe_model *m) {
+    for (size_t i = aoei_head_slot(&m->config, 0); i < aoei_slot_count(&m->config); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(&m->config, i, &slot);
+        if (find_tensor(m->file, "", slot.name))
+            return 0;
+    }
+    return 1;
+}
+
+static int make_head(aoe_model *m, uint64_t seed, aoe_error *err) {
+    const size_t first = aoei_head_slot(&m->config, 0), n = aoei_slot_count(&m->config);
+    size_t floats = 0, used = 0;
+    aoei_slot slot;
+    for (size_t i = first; i < n; i++) {
+        aoei_slot_describe(&m->config, i, &slot);
+        floats += round_floats(slot.rows * slot.cols);
+    }
+    m->head = aoei_aligned(floats * sizeof *m->head);
+    if (!m->head)
+        return aoei_fail_nomem(err, floats * sizeof *m->head);
+    for (size_t i = first; i < n; i++) {
+        aoei_slot_describe(&m->config, i, &slot);
+        aoei_init_weight(m->head + used, &m->config, i, seed);
+        m->weights[i] = aoei_tensor_wrap(m->head + used, slot.rows, slot.cols);
+        used += round_floats(slot.rows * slot.cols);
+    }
+    return 0;
+}
+
 /* The weights, and the tokenizer beside their check. */
-static int load_weights(aoe_model *m, aoe_error *err) {
+static int load_weights(aoe_model *m, const purpose *p, aoe_error *err) {
     size_t n = aoei_slot_count(&m->config);
     const aoei_st_tensor **found = aoei_calloc(n, sizeof *found);
     int rc = 0;
@@ -220,14 +261,17 @@ static int load_weights(aoe_model *m, aoe_error *err) {
         rc = aoei_fail_nomem(err, n * sizeof *m->weights);
     if (!rc)
         rc = detect_prefix(m, err);
+    const int new_head = !rc && m->config.mlm_head && lacks_head(m);
     for (size_t i = 0; i < n && !rc; i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
-        if (!slot.absent)
+        if (!slot.absent && !(slot.head && new_head))
             rc = check_tensor(m, &slot, &found[i], err);
     }
     if (!rc)
         rc = place_weights(m, found, err);
+    if (!rc && new_head)
+        rc = make_head(m, p->seed, err);
     if (!rc)
         rc = check_values(m, found, n, err);
     if (!rc)
@@ -268,7 +312,7 @@ static int pack_weights(aoe_model *m, aoe_error *err) {
     return 0;
 }
 
-static int load_config(aoe_model *m, aoe_error *err) {
+static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
     if (!aoei_exists(m->dir))
         return aoei_fail(err, AOE_ENOENT,
                          "%s: no such directory; name a model directory (config.json, model.safetensors, tokenizer files)",
@@ -283,14 +327,22 @@ static int load_config(aoe_model *m, aoe_error *err) {
         rc = aoei_json_load(&m->config_json, path, err);
     if (!rc)
         rc = aoei_config_read(&m->config, m->config_json, path, err);
+    m->config.mlm_head = p->mlm;
+    int tied = 1;
+    if (!rc && p->mlm)
+        rc = aoei_json_bool(m->config_json, "tie_word_embeddings", &tied, path, err);
+    if (!rc && !tied)
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: tie_word_embeddings is false; only a masked-LM head whose decoder is the word table is supported",
+                       path);
     aoei_free(path);
     return rc;
 }
 
 /* config.json and the weights' file. Where they are missing, an interrupted save may be why. */
-static int load_files(aoe_model *m, aoe_error *err) {
+static int load_files(aoe_model *m, const purpose *p, aoe_error *err) {
     char *stranded = NULL;
-    int rc = load_config(m, err);
+    int rc = load_config(m, p, err);
     if (!rc)
         rc = aoei_safetensors_open_dir(&m->file, m->dir, err);
     if (rc == AOE_ENOENT && !aoei_model_stranded(&stranded, m->dir, NULL) && stranded)
@@ -308,7 +360,7 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
     return 0;
 }
 
-static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o, int packed,
+static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o, const purpose *p,
                       aoe_error *err) {
     aoe_model_options defaults;
     aoe_model_options_defaults(&defaults);
@@ -325,9 +377,9 @@ static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const 
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
-    if (rc || (rc = load_files(m, err)) || (rc = load_weights(m, err)) ||
+    if (rc || (rc = load_files(m, p, err)) || (rc = load_weights(m, p, err)) ||
         (rc = aoei_settings_read(&m->settings, &m->record, dir, &m->config, o, err)) ||
-        (packed && (rc = pack_weights(m, err)))) {
+        (p->packed && (rc = pack_weights(m, err)))) {
         aoe_model_close(m);
         return rc;
     }
@@ -340,17 +392,23 @@ void aoe_model_options_defaults(aoe_model_options *o) {
 }
 
 int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
-    return open_model(m, ctx, dir, o, 1, err);
+    return open_model(m, ctx, dir, o, &(purpose){.packed = 1}, err);
 }
 
 int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
-    return open_model(m, ctx, dir, o, 0, err);
+    return open_model(m, ctx, dir, o, &(purpose){0}, err);
+}
+
+int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
+                        aoe_error *err) {
+    return open_model(m, ctx, dir, o, &(purpose){.mlm = 1, .seed = seed}, err);
 }
 
 void aoei_model_release_weights(aoe_model *m) {
     memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
     aoei_aligned_free(m->converted);
-    m->converted = NULL;
+    aoei_aligned_free(m->head);
+    m->converted = m->head = NULL;
     m->converted_bytes = 0;
     if (m->file)
         aoei_safetensors_drop(m->file);
@@ -395,6 +453,7 @@ void aoe_model_close(aoe_model *m) {
     json_decref(m->record);
     aoei_aligned_free(m->packed);
     aoei_aligned_free(m->converted);
+    aoei_aligned_free(m->head);
     aoei_safetensors_close(m->file);
     aoei_free(m->weights);
     aoei_free(m->dir);

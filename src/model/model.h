@@ -29,6 +29,7 @@ struct aoe_model {
     aoei_encoder_config config;
     aoei_tensor *weights;   /* owned array [aoei_slot_count], memory below or the mapping's */
     aoei_safetensors *file; /* owned; NULL for a view */
+    float *head;            /* owned; a new masked-LM head, or NULL */
     float *converted;       /* owned; weights stored as F16 or BF16 (or misaligned), as float */
     size_t converted_bytes;
     size_t stored_bytes;      /* of the weights in the file; 0 for a view */
@@ -46,15 +47,19 @@ struct aoe_model {
 
 /* Opens the directory without packing copies for inference (training, saving). */
 int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
+/* The same with the masked-LM head: the one in the directory, or where there is none a new one from `seed`. Errors beside:
+ * AOE_EUNSUPPORTED (a decoder that is not tied to the word table). */
+int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
+                        aoe_error *err);
 /* A model with the configuration, type, tokenizer and settings of `base` over other weights ([aoei_slot_count] tensors,
  * copied array). base must outlive it. Close with aoe_model_close. */
 int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *weights, aoe_error *err);
 
-/* Writes a complete model directory: config.json, model.safetensors (F32, names without prefix, `pooler.*` of the source
- * carried over), tokenizer files, aoe.json (with `record`, borrowed, may be NULL), sentence-transformers files in their old
- * form, README.md. Everything is staged beside and renamed, the weights last; a directory that had other weights loses them
- * first, so that it is never a mixture; on failure the old model is back, after a kill the next save puts it back. Other
- * things in `dir` (checkpoints/) stay. */
+/* Writes a complete model directory: config.json, model.safetensors (F32; names without prefix and `pooler.*` of the source
+ * carried over, or with a masked-LM head as transformers names them), tokenizer files, aoe.json (with `record`, borrowed, may
+ * be NULL), sentence-transformers files in their old form, README.md. Everything is staged beside and renamed, the weights
+ * last; a directory that had other weights loses them first, so that it is never a mixture; on failure the old model is back,
+ * after a kill the next save puts it back. Other things in `dir` (checkpoints/) stay. */
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
 /* Name of the folder of `dir` in which this process stages what it writes; free with aoei_free, NULL: no memory. */
 char *aoei_model_staging(const char *dir);

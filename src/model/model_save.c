@@ -22,7 +22,9 @@ static int write_config(const aoe_model *m, const char *dir, aoe_error *err) {
     json_t *config = json_deep_copy(m->config_json);
     char *path = aoei_path_join(dir, "config.json");
     int failed = !config || !path;
-    failed = failed || json_object_set_new(config, "architectures", json_pack("[s]", m->config.arch->class_name));
+    failed = failed || json_object_set_new(
+                           config, "architectures",
+                           json_pack("[s]", m->config.mlm_head ? m->config.arch->mlm_class_name : m->config.arch->class_name));
     failed = failed || json_object_set_new(config, "torch_dtype", json_string("float32"));
     if (!failed && json_object_get(config, "dtype")) /* the newer name of the same key */
         failed = json_object_set_new(config, "dtype", json_string("float32"));
@@ -41,8 +43,11 @@ static int write_own(const aoe_model *m, json_t *record, const char *dir, aoe_er
     return rc;
 }
 
-/* Tensors of the source that go along though the encoder has no use for them: the pooler. NULL: t is none. */
+/* Tensors of the source that go along though the encoder has no use for them: the pooler, which a model with a masked-LM head
+ * does not have. NULL: t is none. */
 static const char *carried_name(const aoe_model *source, const aoei_st_tensor *t) {
+    if (source->config.mlm_head)
+        return NULL;
     size_t len = strlen(source->prefix);
     int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16;
     return floats && !strncmp(t->name, source->prefix, len) && !strncmp(t->name + len, "pooler.", 7) ? t->name + len : NULL;
@@ -78,6 +83,11 @@ static int list_contents(contents *c, const aoe_model *m, aoe_error *err) {
         aoei_slot_describe(&m->config, i, s);
         if (s->absent)
             continue;
+        if (m->config.mlm_head && !s->head) { /* as transformers names them beside such a head */
+            char bare[sizeof s->name];
+            memcpy(bare, s->name, sizeof bare);
+            snprintf(s->name, sizeof s->name, "%s%.100s", m->config.arch->mlm_prefix, bare);
+        }
         c->slot_of[c->n_entries] = i;
         c->entries[c->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {s->cols}}
                                                : (aoei_st_entry){s->name, AOEI_ST_F32, 2, {s->rows, s->cols}};

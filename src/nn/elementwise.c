@@ -70,3 +70,40 @@ void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor 
     activation_job j = {.ctx = ctx, .y = y, .x = x, .activation = activation, .n = y.rows * y.cols};
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, activation_task, &j);
 }
+
+typedef struct slope_job {
+    const aoe_context *ctx;
+    aoei_tensor dx, dy, x;
+    aoei_activation activation;
+    size_t n;
+} slope_job;
+
+/* In bf16 a piece at a time goes through float32. */
+static void slope_task(void *arg, size_t task, size_t worker) {
+    enum { PIECE = 1024 };
+    const slope_job *j = arg;
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
+    float *wide = aoei_worker_scratch(j->ctx, worker);
+    for (size_t at = task * BLOCK; at < end; at += PIECE) {
+        const size_t n = end - at < PIECE ? end - at : PIECE;
+        const float *dy = aoei_f32(j->dy) + at, *x = wide;
+        float *dx = wide;
+        if (j->x.type == AOEI_BF16) {
+            k->from_bf16(wide, aoei_b16(j->x) + at, n);
+        } else {
+            x = aoei_f32(j->x) + at;
+            dx = aoei_f32(j->dx) + at;
+        }
+        (j->activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32 : k->gelu_grad_f32)(dx, dy, x, n);
+        if (j->x.type == AOEI_BF16)
+            k->to_bf16(aoei_b16(j->dx) + at, wide, n);
+    }
+}
+
+void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
+                              aoei_activation activation) {
+    assert(activation != AOEI_IDENTITY && dx.type == x.type);
+    slope_job j = {.ctx = ctx, .dx = dx, .dy = dy, .x = x, .activation = activation, .n = x.rows * x.cols};
+    aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, slope_task, &j);
+}

@@ -48,8 +48,8 @@ typedef struct aoei_linear_epilogue {
     aoei_tensor residual; /* [N,O] of y's type: added last; may be absent */
     aoei_tensor room;     /* packing room (aoei_linear_room); absent: every task packs for itself (not in bf16) */
 } aoei_linear_epilogue;
-/* y[N,O] = x[N,I] w[O,I]^T + b[1,O]; b may be absent, e NULL. y and x are of one type and may be column views; w is float32
- * and its packed form, when it has one, of x's type. */
+/* y[N,O] = x[N,I] w[O,I]^T + b[1,O]; b may be absent, e NULL. y is of x's type or float32, both may be column views; w is
+ * float32 and its packed form, when it has one, of x's type. */
 void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                          const aoei_linear_epilogue *e);
 
@@ -72,6 +72,9 @@ aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes);
 
 /* y = activation(x) element by element; y may be x. Contiguous, of one type. */
 void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation);
+/* dx = dy * activation'(x); dy float32, dx of x's type. Contiguous. */
+void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
+                              aoei_activation activation);
 
 /* Layer normalisation over each row (Ba et al. 2016), biased variance. stats[N,2] = mean, 1/sqrt(var + eps); absent: not kept.
  * y and x are of one type. y may be x. */
@@ -126,6 +129,17 @@ void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor 
                         aoei_tensor last, const aoei_batch *batch);
 /* Rows to unit L2 norm, x / max(|x|, 1e-12); the norm in double. */
 void aoei_l2_normalize(const aoe_context *ctx, aoei_tensor t);
+
+/* to[i] = from[index[i]] for every row of `to`; one type. */
+void aoei_rows_gather(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
+/* to = 0 but for to[index[i]] = from[i]; one type, no index twice. */
+void aoei_rows_scatter(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
+
+/* Cross entropy of logits [M,V] (float32) with target[M] in [0, V): loss[M] in nats, best[M] 1 where no logit is above the
+ * target's. The logits become scale times their gradient, which is also written to `grad` [M,V] when that is bf16; else
+ * grad is logits. */
+void aoei_cross_entropy(const aoe_context *ctx, aoei_tensor grad, aoei_tensor logits, const int32_t *target, double scale,
+                        double *loss, uint8_t *best);
 
 /* Optimiser state is flat: one contiguous float32 tensor [1, P] each for values, gradients and moments. It is cut into
  * segments, ascending and without gaps. */

@@ -195,3 +195,29 @@ int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len)
     size_t added = aoei_added_tokens_find(&t->added, token, len);
     return added != (size_t)-1 ? t->added.token[added].id : aoei_vocab_id(&t->model.wordpiece.vocab, token, len);
 }
+
+/* 1: the token begins with the prefix of pieces that go on with a word. */
+static int is_continuation(const aoei_wordpiece *w, aoe_text token) {
+    uint32_t node = AOEI_TRIE_ROOT;
+    if (w->no_continuation || w->continuation == AOEI_TRIE_ROOT)
+        return 0;
+    for (size_t i = 0; i < token.len; i++) {
+        node = aoei_trie_step(&w->vocab.trie, node, (unsigned char)token.data[i]) & ~AOEI_TRIE_END;
+        if (node == AOEI_TRIE_ROOT || node == w->continuation)
+            return node != AOEI_TRIE_ROOT;
+    }
+    return 0;
+}
+
+void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n) {
+    const aoei_wordpiece *w = &t->model.wordpiece;
+    for (size_t i = 0; i < n; i++) {
+        const aoe_text token = aoe_tokenizer_token(t, (int32_t)i);
+        if (!token.data)
+            kind[i] = AOEI_TOKEN_NONE;
+        else if ((int32_t)i == w->unk || aoei_added_tokens_find_id(&t->added, (int32_t)i) != (size_t)-1)
+            kind[i] = AOEI_TOKEN_SPECIAL;
+        else
+            kind[i] = is_continuation(w, token) ? AOEI_TOKEN_CONTINUATION : AOEI_TOKEN_WORD;
+    }
+}

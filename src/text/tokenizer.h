@@ -33,5 +33,13 @@ int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err)
 
 /* The id of a token (added tokens first, then the vocabulary), -1 when there is none. */
 int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len);
+/* What whole-word masking needs to know of every id below n. kind: [n]. */
+typedef enum aoei_token_kind {
+    AOEI_TOKEN_NONE,         /* no token has this id */
+    AOEI_TOKEN_SPECIAL,      /* [CLS], [MASK] ...: added tokens and the unknown token */
+    AOEI_TOKEN_WORD,         /* begins a word */
+    AOEI_TOKEN_CONTINUATION, /* goes on with one: "##ing" */
+} aoei_token_kind;
+void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n);
 
 #endif

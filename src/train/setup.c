@@ -157,6 +157,12 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     return aoe_embedder_create(&t->embedder, t->view, &e, err);
 }
 
+static int open_base(aoei_trainer *t, const char *dir, aoe_error *err) {
+    const aoe_model_options *o = &t->o->model_options;
+    return t->task->mlm_head ? aoei_model_open_mlm(&t->base, t->ctx, dir, o, t->o->seed, err)
+                             : aoei_model_open_plain(&t->base, t->ctx, dir, o, err);
+}
+
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err) {
     memset(t, 0, sizeof *t);
     t->ctx = ctx;
@@ -167,7 +173,7 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_cours
     if (!code)
         code = find_checkpoint(t, &checkpoint, err);
     if (!code)
-        code = aoei_model_open_plain(&t->base, ctx, checkpoint ? checkpoint : o->model, &o->model_options, err);
+        code = open_base(t, checkpoint ? checkpoint : o->model, err);
     if (!code)
         code = task->load(task, t, err);
     if (!code) {

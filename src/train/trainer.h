@@ -50,7 +50,8 @@ typedef struct aoei_task {
                     aoei_task_result *result, aoe_error *err);
     /* Scores the model as it is; higher is better. NULL: no evaluation. */
     int (*evaluate)(struct aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err);
-    int embeds; /* evaluate uses t->embedder */
+    int embeds;   /* evaluate uses t->embedder */
+    int mlm_head; /* the model is opened, trained and saved with its masked-LM head */
 } aoei_task;
 
 struct aoei_trainer {

@@ -111,6 +111,53 @@ static void test_exponential(void **state) {
     kernel_each_tier("softmax_f32", exponential);
 }
 
+static void check_cross_entropy(const aoei_kernels *k, size_t n, size_t slack, double sd) {
+    const float scale = 0.375f;
+    float stats[2], again[2];
+    test_span s = test_span_normal(n, slack, sd, (unsigned)n), d = test_span_create(n, slack);
+    k->cross_entropy_f32(d.data, stats, s.data, scale, n);
+    double max = -INFINITY, sum = 0, spread = 0;
+    for (size_t i = 0; i < n; i++)
+        max = fmax(max, (double)s.data[i]);
+    for (size_t i = 0; i < n; i++) {
+        const double e = exp((double)s.data[i] - max);
+        sum += e;
+        spread += e * (max - (double)s.data[i]);
+    }
+    const double share = kernel_tolerance("cross_entropy_f32") + spread / sum / 2 + additions(n);
+    test_value(stats[0], max, 0, "maximum", k->tier, n, 0);
+    test_value(stats[1], sum, share * EPS32 * sum, "sum of exponentials", k->tier, n, 0);
+    for (size_t i = 0; i < n; i++) {
+        const double want = (double)scale * exp((double)s.data[i] - max) / sum, below = max - (double)s.data[i];
+        test_value(d.data[i], want, (share + below / 2) * EPS32 * want + 0x1p-148, "cross entropy", k->tier, n, i);
+    }
+    test_span in_place = test_span_create(n, slack + 1);
+    memcpy(in_place.data, s.data, n * sizeof(float));
+    k->cross_entropy_f32(in_place.data, again, in_place.data, scale, n);
+    test_same_floats(in_place.data, d.data, n);
+    test_same_floats(again, stats, 2);
+    s.data[n / 2] = NAN; /* spreads to the whole row */
+    k->cross_entropy_f32(d.data, stats, s.data, scale, n);
+    assert_true(isnan(stats[1]));
+    for (size_t i = 0; i < n; i++)
+        assert_true(isnan(d.data[i]));
+    test_span_free(&in_place);
+    test_span_free(&s);
+    test_span_free(&d);
+}
+
+static void cross_entropy(const aoei_kernels *k) {
+    for (size_t n = 1; n <= LONGEST; n++)
+        for (size_t slack = 0; slack < 3; slack++)
+            check_cross_entropy(k, n, slack, n % 2 ? 1 : 30);
+    check_cross_entropy(k, LONG, 1, 3);
+}
+
+static void test_cross_entropy(void **state) {
+    (void)state;
+    kernel_each_tier("cross_entropy_f32", cross_entropy);
+}
+
 static void gradient(const aoei_kernels *k) {
     const float scale = 0.125f;
     for (size_t m = 1; m <= LONGEST + 1; m++)
@@ -149,9 +196,8 @@ static void test_gradient(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_specials_in_softmax),
-        cmocka_unit_test(test_exponential),
+        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_specials_in_softmax),
+        cmocka_unit_test(test_exponential), cmocka_unit_test(test_cross_entropy),
         cmocka_unit_test(test_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

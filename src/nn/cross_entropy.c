@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Cross entropy of rows of logits with one target each, and its gradient in place.
+ * A row is a task of its own, so the split is that of the shape.
+ */
+#include <assert.h>
+#include <math.h>
+
+#include "nn/nn.h"
+
+typedef struct entropy_job {
+    const aoe_context *ctx;
+    aoei_tensor logits, grad;
+    const int32_t *target; /* [M] */
+    float scale;
+    double *loss;  /* [M] */
+    uint8_t *best; /* [M] */
+} entropy_job;
+
+static void entropy_task(void *arg, size_t row, size_t worker) {
+    const entropy_job *j = arg;
+    const size_t V = j->logits.cols, target = (size_t)j->target[row];
+    float *s = aoei_tensor_at(j->logits, row, 0), stats[2];
+    const float at_target = s[target];
+    (void)worker;
+    j->ctx->kernels.cross_entropy_f32(s, stats, s, j->scale, V);
+    s[target] -= j->scale;
+    j->loss[row] = log((double)stats[1]) + ((double)stats[0] - (double)at_target);
+    j->best[row] = at_target >= stats[0];
+    if (j->grad.type == AOEI_BF16)
+        j->ctx->kernels.to_bf16(aoei_tensor_at(j->grad, row, 0), s, V);
+}
+
+void aoei_cross_entropy(const aoe_context *ctx, aoei_tensor grad, aoei_tensor logits, const int32_t *target, double scale,
+                        double *loss, uint8_t *best) {
+    assert(logits.type == AOEI_F32 && (grad.type == AOEI_BF16 || grad.data == logits.data));
+    entropy_job j = {ctx, logits, grad, target, (float)scale, loss, best};
+    aoei_parallel_for(ctx->pool, logits.rows, entropy_task, &j);
+}

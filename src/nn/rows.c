@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Some rows of a matrix taken out, and put back among zeros: what a head that looks
+ * at a few tokens only needs. Copies; no arithmetic.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "nn/nn.h"
+
+enum { ROWS = 64 /* of a task */ };
+
+typedef struct rows_job {
+    aoei_tensor to, from;
+    const uint32_t *index;
+    size_t n;
+} rows_job;
+
+static void gather_task(void *arg, size_t task, size_t worker) {
+    const rows_job *j = arg;
+    const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
+    const size_t bytes = j->to.cols * aoei_dtype_size(j->to.type);
+    (void)worker;
+    for (size_t i = first; i < end; i++)
+        memcpy(aoei_tensor_at(j->to, i, 0), aoei_tensor_at(j->from, j->index[i], 0), bytes);
+}
+
+void aoei_rows_gather(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index) {
+    assert(to.type == from.type && to.cols == from.cols);
+    rows_job j = {.to = to, .from = from, .index = index, .n = to.rows};
+    aoei_parallel_for(ctx->pool, (j.n + ROWS - 1) / ROWS, gather_task, &j);
+}
+
+static void scatter_task(void *arg, size_t task, size_t worker) {
+    const rows_job *j = arg;
+    const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
+    const size_t bytes = j->to.cols * aoei_dtype_size(j->to.type);
+    (void)worker;
+    for (size_t i = first; i < end; i++)
+        memcpy(aoei_tensor_at(j->to, j->index[i], 0), aoei_tensor_at(j->from, i, 0), bytes);
+}
+
+void aoei_rows_scatter(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index) {
+    assert(to.type == from.type && to.cols == from.cols);
+    rows_job j = {.to = to, .from = from, .index = index, .n = from.rows};
+    aoei_tensor_zero(ctx, to);
+    aoei_parallel_for(ctx->pool, (j.n + ROWS - 1) / ROWS, scatter_task, &j);
+}

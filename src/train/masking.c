@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * Whole-word masking. Words are drawn in a random order and taken while they fit
+ * what is left of the budget, as google-research/bert's create_masked_lm_predictions does.
+ */
+#include "train/masking.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "text/tokenizer.h"
+
+#include <math.h>
+#include <string.h>
+
+int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, size_t longest, aoe_error *err) {
+    static const char *const names[] = {"[MASK]", "<mask>"};
+    memset(m, 0, sizeof *m);
+    m->rate = rate;
+    m->mask = -1;
+    m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
+    m->longest = longest;
+    for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
+        m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));
+    if (m->mask < 0)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has no [MASK] token; add one to its vocabulary", model->dir);
+    m->kind = aoei_malloc_array(m->vocab, sizeof *m->kind);
+    m->ordinary = aoei_malloc_array(m->vocab, sizeof *m->ordinary);
+    m->words = aoei_malloc_array(longest, sizeof *m->words);
+    if (!m->kind || !m->ordinary || !m->words) {
+        aoei_masking_destroy(m);
+        return aoei_fail_nomem(err, m->vocab * sizeof *m->ordinary);
+    }
+    aoei_tokenizer_kinds(model->tokenizer, m->kind, m->vocab);
+    for (size_t i = 0; i < m->vocab; i++)
+        if (m->kind[i] == AOEI_TOKEN_WORD || m->kind[i] == AOEI_TOKEN_CONTINUATION)
+            m->ordinary[m->n_ordinary++] = (int32_t)i;
+    if (m->n_ordinary)
+        return AOE_OK;
+    aoei_masking_destroy(m);
+    return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has special tokens only; give it a vocabulary", model->dir);
+}
+
+void aoei_masking_destroy(aoei_masking *m) {
+    aoei_free(m->kind);
+    aoei_free(m->ordinary);
+    aoei_free(m->words);
+    memset(m, 0, sizeof *m);
+}
+
+static int is_maskable(const aoei_masking *m, int32_t id) {
+    return m->kind[id] == AOEI_TOKEN_WORD || m->kind[id] == AOEI_TOKEN_CONTINUATION;
+}
+
+/* Where the word that begins at `start` ends. */
+static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size_t start) {
+    size_t end = start + 1;
+    while (end < n && m->kind[ids[end]] == AOEI_TOKEN_CONTINUATION)
+        end++;
+    return end;
+}
+
+/* What stands for a token that is to be predicted. */
+static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
+    const double draw = aoei_rng_uniform(rng);
+    if (draw < 0.8)
+        return m->mask;
+    return draw < 0.9 ? m->ordinary[aoei_rng_below(rng, (uint32_t)m->n_ordinary)] : id;
+}
+
+size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, size_t n, uint32_t *index, int32_t *target) {
+    size_t n_words = 0, maskable = 0, taken = 0, count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_maskable(m, ids[i])) {
+            if (m->kind[ids[i]] == AOEI_TOKEN_WORD || i == 0 || !is_maskable(m, ids[i - 1]))
+                m->words[n_words++] = i;
+            maskable++;
+        }
+    if (maskable == 0)
+        return 0;
+    const double wanted = nearbyint(m->rate * (double)maskable);
+    const size_t budget = wanted < 1 ? 1 : (size_t)wanted;
+    aoei_rng_shuffle(rng, m->words, n_words);
+    memset(target, 0, n * sizeof *target); /* for now: 1 where a token is taken */
+    for (size_t w = 0; w < n_words && taken < budget; w++) {
+        const size_t end = word_end(m, ids, n, m->words[w]);
+        if (taken + (end - m->words[w]) > budget)
+            continue;
+        for (size_t i = m->words[w]; i < end; i++)
+            target[i] = 1;
+        taken += end - m->words[w];
+    }
+    for (size_t i = 0; i < n; i++)
+        if (target[i]) {
+            index[count] = (uint32_t)i;
+            target[count++] = ids[i];
+            ids[i] = replacement(m, rng, ids[i]);
+        }
+    return count;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT
+ * Masked-language-model pretraining as a task of the trainer: sequences through a
+ * shuffle buffer, masks drawn anew for every step, the loss of held-out texts.
+ * An epoch's order is a pure function of (seed, epoch) and the files, so a
+ * resumed run reads the epoch again up to where it was. A step's sequences go
+ * through the encoder a chunk of batch_tokens at a time.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "objective/mlm_step.h"
+#include "train/masking.h"
+#include "train/sequences.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
+
+/* A list of sequences, laid end to end. */
+typedef struct sequence_list {
+    int32_t *ids;    /* owned [n_ids of capacity] */
+    size_t *offsets; /* owned [n + 1 of slots] */
+    size_t n, capacity, slots;
+} sequence_list;
+
+typedef struct mlm_task {
+    aoei_task task;
+    const aoe_pretrain_options *o; /* borrowed, checked */
+    const aoe_model *model;        /* borrowed */
+    aoei_sequences_options reading;
+    size_t tokens, longest; /* of an epoch; of a sequence */
+    uint64_t fingerprint;   /* of all sequences, held-out ones included */
+    sequence_list held_out;
+    aoei_masking masking;
+    aoei_mlm_step step;
+    /* the epoch under way */
+    aoei_sequences *stream; /* owned; NULL: none */
+    size_t epoch, drawn;    /* its number; sequences drawn of it */
+    aoei_rng rng;           /* of the draws */
+    int32_t **buffer;       /* owned [o->shuffle] of owned sequences, each with its length in front */
+    size_t buffered;
+    /* a step */
+    sequence_list batch;
+    uint32_t *index; /* owned [as batch.ids] masked places, counted in the batch */
+    int32_t *target; /* owned, likewise */
+    size_t room;     /* of index and target */
+} mlm_task;
+
+void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
+    memset(o, 0, sizeof *o);
+    aoei_course_defaults(&o->course);
+    o->course.lr = 5e-4;
+    o->batch_size = 256;
+    o->pack = 1;
+    o->mask_rate = 0.15;
+    o->shuffle = 1 << 17;
+    o->held_out = 0.005;
+}
+
+static int check_options(const aoe_pretrain_options *o, aoe_error *err) {
+    if (!o || !o->course.model || !o->n_texts || !o->course.output)
+        return aoei_fail(err, AOE_EARG, "pretraining needs a model, texts and an output directory");
+    if (!o->batch_size || o->batch_size > MAX_BATCH)
+        return aoei_fail(err, AOE_EARG, "--batch-size must be 1 to %d sequences", MAX_BATCH);
+    if (!o->shuffle || o->shuffle > MAX_SHUFFLE)
+        return aoei_fail(err, AOE_EARG, "--shuffle must be 1 to %d sequences", MAX_SHUFFLE);
+    if (!(o->mask_rate > 0 && o->mask_rate < 1))
+        return aoei_fail(err, AOE_EARG, "--mask-rate must be above 0 and below 1");
+    if (!(o->held_out >= 0 && o->held_out < 1))
+        return aoei_fail(err, AOE_EARG, "--held-out must be 0 to below 1");
+    return AOE_OK;
+}
+
+/* ------------------------------------------------------------ sequence lists */
+
+static void list_free(sequence_list *l) {
+    aoei_free(l->ids);
+    aoei_free(l->offsets);
+    memset(l, 0, sizeof *l);
+}
+
+static size_t list_tokens(const sequence_list *l) {
+    return l->n ? l->offsets[l->n] : 0;
+}
+
+static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *err) {
+    const size_t used = list_tokens(l);
+    if (l->capacity - used < n) {
+        const size_t capacity = 2 * l->capacity + n;
+        int32_t *grown = aoei_realloc_array(l->ids, capacity, sizeof *grown);
+        if (!grown)
+            return aoei_fail_nomem(err, capacity * sizeof *grown);
+        l->ids = grown;
+        l->capacity = capacity;
+    }
+    if (l->n + 1 >= l->slots) {
+        const size_t slots = 2 * l->slots + 64;
+        size_t *grown = aoei_realloc_array(l->offsets, slots, sizeof *grown);
+        if (!grown)
+            return aoei_fail_nomem(err, slots * sizeof *grown);
+        l->offsets = grown;
+        l->slots = slots;
+    }
+    l->offsets[0] = 0;
+    memcpy(l->ids + used, ids, n * sizeof *ids);
+    l->offsets[++l->n] = used + n;
+    return AOE_OK;
+}
+
+/* ------------------------------------------------------------------ loading */
+
+/* Reads everything once: sequences are counted, or kept where `keep` is not NULL. */
+static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, aoe_error *err) {
+    aoei_sequences *s = NULL;
+    const int32_t *ids;
+    size_t count;
+    aoei_sequences_options o = p->reading;
+    o.want_held_out = held_out;
+    *n = 0;
+    int rc = aoei_sequences_open(&s, p->model, &o, err);
+    while (!rc && (rc = aoei_sequences_next(s, &ids, &count, err)) == 1) {
+        p->fingerprint = aoei_hash(p->fingerprint, ids, count * sizeof *ids);
+        p->longest = count > p->longest ? count : p->longest;
+        p->tokens += held_out ? 0 : count;
+        ++*n;
+        rc = keep ? list_add(keep, ids, count, err) : AOE_OK;
+    }
+    if (!rc && !held_out && aoei_sequences_skipped(s))
+        aoei_log_write(&p->model->ctx->log, AOE_LOG_WARNING, "%zu bad rows were left out", aoei_sequences_skipped(s));
+    aoei_sequences_close(s);
+    return rc;
+}
+
+static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
+    mlm_task *p = task->self;
+    size_t n, n_held_out = 0;
+    p->model = t->base;
+    p->fingerprint = AOEI_HASH_START;
+    p->reading = (aoei_sequences_options){.files = p->o->texts,
+                                          .n_files = p->o->n_texts,
+                                          .table = &p->o->table,
+                                          .max_length = t->base->settings.max_length,
+                                          .pack = p->o->pack,
+                                          .held_out = p->o->held_out};
+    int rc = read_all(p, 0, NULL, &n, err);
+    if (!rc && p->o->held_out > 0)
+        rc = read_all(p, 1, &p->held_out, &n_held_out, err);
+    if (rc)
+        return rc;
+    if (n == 0)
+        return aoei_fail(err, AOE_EFORMAT, "%s: no text to train on; give files with a text a line", p->o->texts[0]);
+    if (p->o->held_out > 0 && n_held_out == 0)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: no text is among the held-out %g; raise --held-out, or set it to 0 to train without evaluation",
+                         p->o->texts[0], p->o->held_out);
+    rc = aoei_masking_create(&p->masking, t->base, p->o->mask_rate, p->longest, err);
+    if (rc)
+        return rc;
+    aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%zu sequences of %zu tokens together, %zu held out", n, p->tokens, n_held_out);
+    task->examples = n;
+    task->steps_per_epoch = (n + p->o->batch_size - 1) / p->o->batch_size;
+    task->ibn_threshold = (double)NAN;
+    return AOE_OK;
+}
+
+static int describe(const aoei_task *task, json_t *r) {
+    const mlm_task *p = task->self;
+    char fingerprint[24];
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->fingerprint);
+    json_t *texts = json_array();
+    int bad = !texts;
+    for (size_t i = 0; i < p->o->n_texts; i++)
+        bad |= json_array_append_new(texts, aoei_name_json(p->o->texts[i]));
+    bad |= json_object_set_new(r, "task", json_string("masked-lm"));
+    bad |= json_object_set_new(r, "texts", texts);
+    bad |= json_object_set_new(r, "pack", json_boolean(p->o->pack));
+    bad |= json_object_set_new(r, "held_out", json_real(p->o->held_out));
+    bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
+    bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
+    bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
+    bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
+    bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
+    return bad;
+}
+
+static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
+    mlm_task *p = task->self;
+    const size_t tokens = t->o->batch_tokens > p->longest ? t->o->batch_tokens : p->longest;
+    const aoei_mlm_step_options step = {
+        .tokens = tokens, .texts = tokens, .longest = p->longest, .type = t->base->type, .recompute = t->o->recompute};
+    const int rc = aoei_mlm_step_create(&p->step, t->ctx, &t->base->config, &step, err);
+    if (rc)
+        return rc;
+    task->params = &p->step.params;
+    p->epoch = (size_t)-1;
+    p->buffer = aoei_calloc(p->o->shuffle, sizeof *p->buffer);
+    return p->buffer ? AOE_OK : aoei_fail_nomem(err, p->o->shuffle * sizeof *p->buffer);
+}
+
+/* ------------------------------------------------------------------ drawing */
+
+static void end_epoch(mlm_task *p) {
+    aoei_sequences_close(p->stream);
+    p->stream = NULL;
+    while (p->buffered)
+        aoei_free(p->buffer[--p->buffered]);
+}
+
+/* The next sequence of the stream, as the buffer keeps it; NULL at the end. */
+static int read_one(mlm_task *p, int32_t **out, aoe_error *err) {
+    const int32_t *ids;
+    size_t n;
+    *out = NULL;
+    const int rc = aoei_sequences_next(p->stream, &ids, &n, err);
+    if (rc != 1)
+        return rc;
+    *out = aoei_malloc_array(n + 1, sizeof **out);
+    if (!*out)
+        return aoei_fail_nomem(err, (n + 1) * sizeof **out);
+    **out = (int32_t)n;
+    memcpy(*out + 1, ids, n * sizeof *ids);
+    return AOE_OK;
+}
+
+static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err) {
+    end_epoch(p);
+    p->epoch = epoch;
+    p->drawn = 0;
+    aoei_rng_init(&p->rng, seed, AOEI_STREAM_SHUFFLE, (uint32_t)epoch);
+    int rc = aoei_sequences_open(&p->stream, p->model, &p->reading, err);
+    int32_t *one = NULL;
+    while (!rc && p->buffered < p->o->shuffle && !(rc = read_one(p, &one, err)) && one)
+        p->buffer[p->buffered++] = one;
+    return rc;
+}
+
+/* Takes a random sequence out of the buffer; the stream's next one takes its place. */
+static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
+    *out = NULL;
+    if (p->buffered == 0)
+        return aoei_fail(err, AOE_EIO, "%s: the texts have changed since the run began; start again with --force",
+                         p->o->texts[0]);
+    const size_t i = aoei_rng_below(&p->rng, (uint32_t)p->buffered);
+    int32_t *next;
+    const int rc = read_one(p, &next, err);
+    if (rc)
+        return rc;
+    *out = p->buffer[i];
+    p->buffer[i] = next ? next : p->buffer[--p->buffered];
+    p->drawn++;
+    return AOE_OK;
+}
+
+/* Brings the stream to sequence `first` of an epoch. */
+static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_error *err) {
+    int rc = AOE_OK;
+    if (p->epoch != epoch || p->drawn > first)
+        rc = begin_epoch(p, seed, epoch, err);
+    while (!rc && p->drawn < first) {
+        int32_t *one;
+        rc = draw(p, &one, err);
+        aoei_free(one);
+    }
+    return rc;
+}
+
+/* -------------------------------------------------------------------- steps */
+
+/* Masks every sequence of `list` in place. places [n + 1]: where the masked places of each sequence begin in index and
+ * target; the places count from the sequence's first token. first: number of the first sequence's random stream. */
+static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *places,
+                    aoe_error *err) {
+    const size_t need = list_tokens(list);
+    if (p->room < need) {
+        aoei_free(p->index);
+        aoei_free(p->target);
+        p->room = need;
+        p->index = aoei_malloc_array(need, sizeof *p->index);
+        p->target = aoei_malloc_array(need, sizeof *p->target);
+        if (!p->index || !p->target) {
+            p->room = 0;
+            return aoei_fail_nomem(err, need * sizeof *p->index);
+        }
+    }
+    places[0] = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        aoei_rng rng;
+        const size_t at = list->offsets[i], n = list->offsets[i + 1] - at, place = places[i];
+        aoei_rng_init(&rng, seed, stream, (uint32_t)(first + i));
+        places[i + 1] = place + aoei_masking_apply(&p->masking, &rng, list->ids + at, n, p->index + place, p->target + place);
+    }
+    return AOE_OK;
+}
+
+/* Puts as many sequences from `first` on into the encoder's buffer as fit; returns the one after. */
+static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *places, size_t first) {
+    aoei_mlm_step *s = &p->step;
+    size_t i = first;
+    aoei_batch_clear(&s->buffer);
+    s->n_masked = 0;
+    for (; i < list->n; i++) {
+        const size_t at = list->offsets[i], n = list->offsets[i + 1] - at, base = s->buffer.batch.n_tokens;
+        if (base + n > s->o.tokens)
+            break;
+        for (size_t k = places[i]; k < places[i + 1]; k++, s->n_masked++) {
+            s->index[s->n_masked] = (uint32_t)base + p->index[k];
+            s->target[s->n_masked] = p->target[k];
+        }
+        aoei_batch_add(&s->buffer, list->ids + at, n, (uint32_t)i);
+    }
+    return i;
+}
+
+/* All of a masked list through the model. gradient 0: values alone. */
+static void run_list(mlm_task *p, const sequence_list *list, const size_t *places, const aoei_encoder_dropout *drop,
+                     int gradient, aoei_task_result *result) {
+    aoei_mlm_sums sums = {0};
+    const double n = (double)places[list->n], scale = gradient && n > 0 ? 1 / n : 0;
+    for (size_t i = 0; i < list->n;) {
+        i = fill_chunk(p, list, places, i);
+        aoei_mlm_step_gradient(&p->step, drop, scale, &sums);
+    }
+    result->loss.total = n > 0 ? sums.loss / n : 0;
+    result->accuracy = n > 0 ? (double)sums.correct / n : 0;
+    result->tokens = list_tokens(list);
+    result->examples = list->n;
+}
+
+static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop, aoei_task_result *result,
+                    aoe_error *err) {
+    mlm_task *p = task->self;
+    const size_t epoch = step / task->steps_per_epoch, first = step % task->steps_per_epoch * p->o->batch_size;
+    const size_t left = task->examples - first, n = left < p->o->batch_size ? left : p->o->batch_size;
+    int rc = seek(p, t->o->seed, epoch, first, err);
+    p->batch.n = 0;
+    for (size_t i = 0; i < n && !rc; i++) {
+        int32_t *one;
+        rc = draw(p, &one, err);
+        if (!rc)
+            rc = list_add(&p->batch, one + 1, (size_t)*one, err);
+        aoei_free(one);
+    }
+    size_t *places = rc ? NULL : aoei_malloc_array(n + 1, sizeof *places);
+    if (!rc && !places)
+        rc = aoei_fail_nomem(err, n * sizeof *places);
+    if (!rc)
+        rc = mask_all(p, &p->batch, t->o->seed, AOEI_STREAM_MASK, step * p->o->batch_size, places, err);
+    if (!rc)
+        run_list(p, &p->batch, places, drop, 1, result);
+    aoei_free(places);
+    return rc;
+}
+
+static int evaluate(aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err) {
+    mlm_task *p = task->self;
+    sequence_list masked = {0};
+    int rc = AOE_OK;
+    size_t *places = aoei_malloc_array(p->held_out.n + 1, sizeof *places);
+    if (!places)
+        rc = aoei_fail_nomem(err, p->held_out.n * sizeof *places);
+    for (size_t i = 0; i < p->held_out.n && !rc; i++)
+        rc = list_add(&masked, p->held_out.ids + p->held_out.offsets[i], p->held_out.offsets[i + 1] - p->held_out.offsets[i],
+                      err);
+    if (!rc)
+        rc = mask_all(p, &masked, t->o->seed, AOEI_STREAM_HELD_OUT, 0, places, err);
+    if (!rc) {
+        run_list(p, &masked, places, NULL, 0, result);
+        *score = -result->loss.total;
+    }
+    list_free(&masked);
+    aoei_free(places);
+    return rc;
+}
+
+int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *o, aoe_error *err) {
+    int rc = check_options(o, err);
+    if (rc)
+        return rc;
+    mlm_task p = {.o = o};
+    p.task = (aoei_task){.self = &p,
+                         .load = load,
+                         .describe = describe,
+                         .lay_out = lay_out,
+                         .gradient = gradient,
+                         .evaluate = o->held_out > 0 ? evaluate : NULL,
+                         .mlm_head = 1};
+    rc = aoei_train_run(ctx, &o->course, &p.task, err);
+    end_epoch(&p);
+    aoei_free(p.buffer);
+    list_free(&p.held_out);
+    list_free(&p.batch);
+    aoei_masking_destroy(&p.masking);
+    aoei_mlm_step_destroy(&p.step);
+    aoei_free(p.index);
+    aoei_free(p.target);
+    return rc;
+}

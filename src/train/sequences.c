@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ * Texts are read and tokenized a window at a time, on all threads; sequences are
+ * then cut from the window's tokens. Nothing depends on where a window ends.
+ */
+#include "train/sequences.h"
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "data/columns.h"
+#include "data/pairs.h"
+#include "data/table.h"
+#include "text/tokenizer_parts.h"
+
+#include <string.h>
+
+enum { WINDOW_TEXTS = 4096, WINDOW_BYTES = 4 << 20 };
+
+struct aoei_sequences {
+    const aoe_model *model; /* borrowed */
+    aoei_sequences_options o;
+    const aoei_postprocessor *post; /* borrowed: the specials */
+    aoei_table *table;              /* owned; of file `file`, NULL between files */
+    size_t file;                    /* the next one to open, or after the open one */
+    size_t skipped;
+    /* the window */
+    aoei_buffer bytes; /* of its texts */
+    size_t *end;       /* owned [WINDOW_TEXTS] byte after each text */
+    size_t *line;      /* owned [WINDOW_TEXTS] */
+    aoe_text *texts;   /* owned [WINDOW_TEXTS] */
+    size_t n_texts;
+    aoei_token_lists tokens; /* of the window, without specials */
+    size_t text, token;      /* what comes next: token `token` of text `text` */
+    int32_t *sequence;       /* owned [max_length] */
+    size_t n;                /* tokens in it */
+};
+
+/* Tokens of text that a sequence has room for. */
+static size_t room(const aoei_sequences *s) {
+    return s->o.max_length - s->post->n_before - s->post->n_after;
+}
+
+int aoei_sequences_open(aoei_sequences **out, const aoe_model *m, const aoei_sequences_options *o, aoe_error *err) {
+    *out = NULL;
+    if (!m->tokenizer)
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", m->dir);
+    const aoei_postprocessor *post = &m->tokenizer->post;
+    if (o->max_length <= post->n_before + post->n_after)
+        return aoei_fail(err, AOE_EARG, "a maximum length of %zu tokens leaves no room beside the %zu special tokens; raise it",
+                         o->max_length, post->n_before + post->n_after);
+    aoei_sequences *s = aoei_calloc(1, sizeof *s);
+    if (!s)
+        return aoei_fail_nomem(err, sizeof *s);
+    s->model = m;
+    s->o = *o;
+    s->post = post;
+    s->end = aoei_malloc_array(WINDOW_TEXTS, sizeof *s->end);
+    s->line = aoei_malloc_array(WINDOW_TEXTS, sizeof *s->line);
+    s->texts = aoei_malloc_array(WINDOW_TEXTS, sizeof *s->texts);
+    s->sequence = aoei_malloc_array(o->max_length, sizeof *s->sequence);
+    if (!s->end || !s->line || !s->texts || !s->sequence) {
+        aoei_sequences_close(s);
+        return aoei_fail_nomem(err, o->max_length * sizeof *s->sequence);
+    }
+    *out = s;
+    return AOE_OK;
+}
+
+void aoei_sequences_close(aoei_sequences *s) {
+    if (!s)
+        return;
+    aoei_table_close(s->table);
+    aoei_buffer_free(&s->bytes);
+    aoei_token_lists_free(&s->tokens);
+    aoei_free(s->end);
+    aoei_free(s->line);
+    aoei_free(s->texts);
+    aoei_free(s->sequence);
+    aoei_free(s);
+}
+
+size_t aoei_sequences_skipped(const aoei_sequences *s) {
+    return s->skipped;
+}
+
+/* 1: the text is on the side that was asked for. */
+static int is_wanted(const aoei_sequences *s, aoe_text text) {
+    if (s->o.held_out <= 0)
+        return !s->o.want_held_out;
+    const uint64_t h = aoei_hash(AOEI_HASH_START, text.data, text.len);
+    const int held_out = (double)(h >> 11) * 0x1p-53 < s->o.held_out;
+    return held_out == s->o.want_held_out;
+}
+
+static int open_file(aoei_sequences *s, aoe_error *err) {
+    const char *path = s->o.files[s->file++];
+    int rc = aoei_table_open(&s->table, path, err);
+    if (!rc)
+        rc = aoei_columns_select(s->table, AOEI_FORM_TEXT, s->o.table->columns, err);
+    return rc;
+}
+
+/* Adds a row's text to the window. AOEI_BAD_ROW when it is none. */
+static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
+    const aoe_text text = row->field[0].text;
+    if (row->field[0].kind != AOEI_FIELD_TEXT) {
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the text is not a string; " AOEI_ROW_REMEDY, aoei_table_name(s->table), row->line);
+        return AOEI_BAD_ROW;
+    }
+    if (aoei_text_is_empty(text) || !is_wanted(s, text))
+        return AOE_OK;
+    if (aoei_buffer_append(&s->bytes, text.data, text.len))
+        return aoei_fail_nomem(err, text.len);
+    s->line[s->n_texts] = row->line;
+    s->end[s->n_texts++] = s->bytes.len;
+    return AOE_OK;
+}
+
+/* Reads texts of one file until the window is full or the file ends. */
+static int read_window(aoei_sequences *s, aoe_error *err) {
+    int rc = AOE_OK;
+    aoei_buffer_clear(&s->bytes);
+    s->n_texts = 0;
+    while (!rc && s->n_texts == 0 && (s->table || s->file < s->o.n_files)) {
+        if (!s->table && (rc = open_file(s, err)))
+            return rc;
+        aoei_row row;
+        while (s->n_texts < WINDOW_TEXTS && s->bytes.len < WINDOW_BYTES && (rc = aoei_table_next(s->table, &row, err)) != 0) {
+            if (rc == 1)
+                rc = add_text(s, &row, err);
+            if (rc == AOEI_BAD_ROW && s->o.table->skip_bad_rows) {
+                s->skipped++;
+                rc = AOE_OK;
+            }
+            if (rc)
+                return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
+        }
+        if (s->n_texts == 0) { /* nothing more in this file */
+            aoei_table_close(s->table);
+            s->table = NULL;
+        }
+    }
+    return rc;
+}
+
+static int next_window(aoei_sequences *s, aoe_error *err) {
+    aoei_token_lists_free(&s->tokens);
+    s->text = s->token = 0;
+    int rc = read_window(s, err);
+    if (rc || s->n_texts == 0)
+        return rc;
+    for (size_t i = 0; i < s->n_texts; i++) {
+        const size_t start = i ? s->end[i - 1] : 0;
+        s->texts[i] = (aoe_text){s->bytes.data + start, s->end[i] - start};
+    }
+    const aoe_encode_options o = {.no_specials = 1};
+    size_t failed;
+    aoe_error inner;
+    rc = aoei_encode_texts_as(s->model, s->texts, s->n_texts, &o, &s->tokens, &failed, &inner);
+    if (!rc)
+        return AOE_OK;
+    if (failed == (size_t)-1)
+        return aoei_fail(err, rc, "%s", inner.message);
+    return aoei_fail(err, rc, "%s:%zu: %s", aoei_table_name(s->table), s->line[failed], inner.message);
+}
+
+static void begin(aoei_sequences *s) {
+    memcpy(s->sequence, s->post->id, s->post->n_before * sizeof *s->sequence);
+    s->n = s->post->n_before;
+}
+
+static void append(aoei_sequences *s, const int32_t *ids, size_t n) {
+    memcpy(s->sequence + s->n, ids, n * sizeof *ids);
+    s->n += n;
+}
+
+static void end_text(aoei_sequences *s) {
+    append(s, s->post->id + s->post->n_before, s->post->n_after);
+}
+
+/* Tokens that are left of the text at hand. */
+static size_t left_of_text(const aoei_sequences *s) {
+    return aoei_token_count(&s->tokens, s->text) - s->token;
+}
+
+/* Takes the text at hand, or as much of it as fits an empty sequence. 0: it does not fit any more. */
+static int take_text(aoei_sequences *s) {
+    const size_t left = left_of_text(s), used = s->n + s->post->n_after;
+    const size_t fits = s->o.max_length > used ? s->o.max_length - used : 0;
+    const int empty = s->n == s->post->n_before;
+    if (left > fits && !empty)
+        return 0;
+    const size_t n = left < room(s) ? left : room(s);
+    append(s, s->tokens.ids + s->tokens.offsets[s->text] + s->token, n);
+    end_text(s);
+    s->token += n;
+    if (left_of_text(s) == 0) {
+        s->text++;
+        s->token = 0;
+    }
+    return 1;
+}
+
+int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err) {
+    begin(s);
+    for (;;) {
+        while (s->text < s->tokens.n && left_of_text(s) == 0) /* no token was left of it */
+            s->text++;
+        if (s->text == s->tokens.n) {
+            const int rc = next_window(s, err);
+            if (rc)
+                return rc;
+            if (s->n_texts == 0)
+                break;
+            continue;
+        }
+        if (!take_text(s) || !s->o.pack)
+            break;
+    }
+    *ids = s->sequence;
+    *n = s->n;
+    return s->n > s->post->n_before;
+}
