@@ -203,6 +203,7 @@ install: all ## installs program, library, header, pkg-config file and man page 
 	install -m 644 include/aoe.h $(DESTDIR)$(PREFIX)/include/aoe.h
 	install -m 644 docs/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
+	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes what install wrote
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)

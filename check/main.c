@@ -30,7 +30,7 @@ static const char usage[] =
     "\n"
     "Checks every kernel of every tier this CPU has against a double-precision oracle: each dimension swept alone\n"
     "from 1 to two blocks and one, random sizes, unaligned and strided operands, canaries, poisoned outputs, special\n"
-    "values. Then times it on one thread. With OP (gemm_bf16, softmax_f32, ...) only those.\n"
+    "values. Then times it on one thread. With OP (gemm_bf16, softmax, ...) only those whose names start so.\n"
     "\n"
     "  --seed N     seed of the random cases (1)\n"
     "  --no-speed   no timing\n"
@@ -40,21 +40,25 @@ static const char usage[] =
 
 typedef struct options {
     int speed;
-    const char **ops; /* [n], owned; the strings are argv's */
+    const char **ops; /* [n], owned; the strings are static */
     size_t n;
 } options;
 
-static int known(const char *op) {
+/* Adds the ops whose names start so; 0: there is none. */
+static int choose(options *o, const char *name) {
+    int found = 0;
     for (size_t i = 0; i < check_n_ops; i++)
-        if (!strcmp(check_ops[i], op))
-            return 1;
-    return 0;
+        if (!strncmp(check_ops[i], name, strlen(name))) {
+            o->ops[o->n++] = check_ops[i];
+            found = 1;
+        }
+    return found;
 }
 
 /* 0: go on; else the exit code plus 1. */
 static int parse(options *o, int argc, char **argv) {
     o->speed = 1;
-    o->ops = calloc((size_t)argc, sizeof *o->ops);
+    o->ops = calloc((size_t)argc * check_n_ops, sizeof *o->ops);
     for (int i = 1; i < argc && o->ops; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(usage, stdout);
@@ -69,8 +73,7 @@ static int parse(options *o, int argc, char **argv) {
             o->speed = 0;
         } else if (!strcmp(argv[i], "--seed") && i + 1 < argc) {
             setenv("AOE_TEST_SEED", argv[++i], 1);
-        } else if (known(argv[i])) {
-            o->ops[o->n++] = argv[i];
+        } else if (choose(o, argv[i])) {
         } else {
             fprintf(stderr, "aoe-check: %s is neither an option nor an op; try --help or --list\n", argv[i]);
             return 3;

@@ -71,7 +71,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, bench.runs),
      .min = 5,
      .max = 1e6,
-     .help = "measured runs, after one to warm up"},
+     .help = "measured runs, at least 5, after one to warm up"},
 };
 
 static void print_table(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {

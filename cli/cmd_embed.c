@@ -14,7 +14,7 @@ enum { WINDOW = 4096 };          /* texts read, embedded and written together: s
 enum { WINDOW_BYTES = 4 << 20 }; /* of their text, after which fewer are taken: lines may be long */
 enum { NPY_HEADER = 128 };       /* bytes, the count padded to its longest */
 
-typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV } format;
+typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV, FORMAT_BY_NAME } format;
 
 typedef struct options {
     cli_general general;
@@ -57,7 +57,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, format),
      .parse = parse_format,
      .help = "jsonl (text, embedding, tokens, truncated), npy (a float32 array [texts, dims]) or tsv (components)",
-     .fallback = "jsonl"},
+     .fallback = "by the name of --output, else jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
      .value = "N",
@@ -234,6 +234,29 @@ static void report_counts(const job *j) {
                  cli_plural(j->texts), j->truncated == 1 ? "was" : "were");
 }
 
+static int ends_with(const char *name, const char *end) {
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+static format format_of(const options *o) {
+    if (o->format != FORMAT_BY_NAME)
+        return o->format;
+    if (o->output && !o->general.json && ends_with(o->output, ".npy"))
+        return FORMAT_NPY;
+    return o->output && !o->general.json && ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
+}
+
+/* A table would be embedded line by line, its header and labels included. */
+static void warn_of_tables(const cli_args *args) {
+    static const char *const tables[] = {".tsv", ".csv", ".jsonl"};
+    for (size_t i = 0; i < args->n; i++)
+        for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+            if (ends_with(args->operand[i], tables[k]))
+                cli_warn("%s: every line is embedded as it stands; cut the column of texts out of a table first",
+                         args->operand[i]);
+}
+
 static int run_job(job *j, const options *o, const cli_args *args) {
     aoe_model_info info;
     if (cli_lines_open(&j->lines, args->operand, args->n) || cli_session_open(&j->session, &o->general, &o->model))
@@ -242,7 +265,8 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->model_dims = info.dims;
     j->dims = o->dims ? o->dims : info.dims;
     j->normalize = info.normalize;
-    j->format = o->format;
+    j->format = format_of(o);
+    warn_of_tables(args);
     if (j->dims > info.dims)
         return cli_fail("--dims %zu: vectors of %s have %zu components; use at most as many", o->dims, j->session.dir,
                         info.dims);
@@ -259,7 +283,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
 }
 
 int cli_embed(int argc, char **argv) {
-    options o = {.format = FORMAT_JSONL};
+    options o = {.format = FORMAT_BY_NAME};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
     const cli_group groups[] = {
@@ -279,7 +303,7 @@ int cli_embed(int argc, char **argv) {
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO && o.general.json && o.format != FORMAT_JSONL)
+    if (code == CLI_GO && o.general.json && format_of(&o) != FORMAT_JSONL)
         code = cli_usage("embed", "--json is --format jsonl; leave one out");
     if (code == CLI_GO) {
         job j = {0};

@@ -59,7 +59,7 @@ static const cli_option shape_table[] = {
     SIZE_OPTION("layers", layers, 1024, "layers", "of the shape"),
     SIZE_OPTION("heads", heads, 1024, "attention heads", "of the shape, else one for 64 components"),
     SIZE_OPTION("intermediate", intermediate, 1048576, "components inside the feed-forward", "of the shape, else 4 x hidden"),
-    SIZE_OPTION("positions", positions, 1048576, "longest text in tokens", "of the shape, else 512"),
+    SIZE_OPTION("positions", positions, 1048576, "longest text in tokens, at least 3", "of the shape, else 512"),
 };
 
 static const cli_option vocabulary_table[] = {

@@ -39,7 +39,7 @@ static const cli_option batch_table[] = {
      .kind = CLI_SIZE,
      .value = "N",
      AT(t.batch_size),
-     .min = 1,
+     .min = 2,
      .max = 1e6,
      .help = "pairs of a batch"},
     {.name = "accumulate", .kind = CLI_SIZE, .value = "N", AT(t.accumulate), .min = 1, .max = 1e6, .help = "batches of a step"},

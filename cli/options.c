@@ -193,7 +193,7 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
     snprintf(typed, sizeof typed, "%.*s", (int)(len < MAX_NAME ? len : MAX_NAME), name);
     const char *closest = cli_closest(typed, names, n);
     if (closest)
-        return bad(p, "unknown option --%.*s ; did you mean --%s?", (int)len, name, closest);
+        return bad(p, "unknown option --%.*s; did you mean --%s?", (int)len, name, closest);
     return bad(p, "unknown option --%.*s", (int)len, name);
 }
 

@@ -64,6 +64,11 @@ static void close_file(cli_lines *l) {
     l->file = NULL;
 }
 
+/* gzip or zstd, by the first bytes. */
+static int is_compressed(const char *s, size_t len) {
+    return len >= 2 && (memcmp(s, "\x1f\x8b", 2) == 0 || (len >= 4 && memcmp(s, "\x28\xb5\x2f\xfd", 4) == 0));
+}
+
 static int next_of_file(cli_lines *l, aoe_text *line) {
     errno = 0;
     ssize_t got = getline(&l->text, &l->capacity, l->file);
@@ -80,8 +85,11 @@ static int next_of_file(cli_lines *l, aoe_text *line) {
     l->number++;
     size_t valid = valid_bytes(l->text, len);
     if (valid < len) {
-        cli_fail("%s: invalid UTF-8 at byte %llu, in line %zu; convert the text to UTF-8, for example with iconv", l->name,
-                 l->offset + valid, l->number);
+        if (l->number == 1 && is_compressed(l->text, len))
+            cli_fail("%s: compressed; texts are read as they are here: zcat or zstdcat it into aoe", l->name);
+        else
+            cli_fail("%s: invalid UTF-8 at byte %llu, in line %zu; convert the text to UTF-8, for example with iconv", l->name,
+                     l->offset + valid, l->number);
         return -1;
     }
     l->offset += all;

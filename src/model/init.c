@@ -17,9 +17,10 @@
 #include "model/model.h"
 #include "nn/context.h"
 
-#define WEIGHT_SD   0.02
-#define TOKEN_TYPES 2 /* as published models have, though a text alone uses the first only */
-#define NORM_EPS    1e-12
+#define WEIGHT_SD       0.02
+#define TOKEN_TYPES     2 /* as published models have, though a text alone uses the first only */
+#define LEAST_POSITIONS 3
+#define NORM_EPS        1e-12
 
 static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
 
@@ -30,6 +31,9 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     if (o->tokenizer_from && o->n_texts)
         return aoei_fail(err, AOE_EARG,
                          "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
+    if (o->shape.positions < LEAST_POSITIONS)
+        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %d",
+                         o->shape.positions, LEAST_POSITIONS);
     if (aoei_is_model_dir(dir) && !o->force)
         return aoei_fail(err, AOE_EEXIST,
                          "%s: holds a model already; choose another directory or force its replacement (--force)", dir);

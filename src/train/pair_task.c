@@ -40,6 +40,9 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "training needs a model, data and an output directory");
     if (!o->batch_size || !o->accumulate)
         return aoei_fail(err, AOE_EARG, "--batch-size and --accumulate must be at least 1");
+    if (o->batch_size == 1)
+        return aoei_fail(err, AOE_EARG,
+                         "--batch-size 1: the objectives compare pairs of a batch with each other; use at least 2");
     if (o->batch_size > UINT32_MAX / 4 / o->accumulate)
         return aoei_fail(err, AOE_EARG, "--batch-size %zu with --accumulate %zu is too large", o->batch_size, o->accumulate);
     const aoe_objective_options *j = &o->objective;

@@ -76,8 +76,8 @@ int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, aoe_memory
     int rc;
     *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->type)};
     if (n_texts < 1 || length < 1 || aoei_mul_size(n_texts, length, &n_tokens) || n_tokens > UINT32_MAX)
-        return aoei_fail(err, AOE_EARG, "a batch of %zu texts of %zu tokens cannot be planned; use sizes from 1 on", n_texts,
-                         length);
+        return aoei_fail(err, AOE_EARG, "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in all",
+                         n_texts, length);
     if (length > m->config.arch->max_length(&m->config))
         return aoei_fail(err, AOE_EARG, "a text of %zu tokens is longer than the model's %zu positions", length,
                          m->config.arch->max_length(&m->config));

@@ -42,9 +42,10 @@ full train -q -m model -d data.tsv -o trained
 fails "$AOE" embed -q -m model -o /dev/full text.txt
 fails "$AOE" embed -q -m model text.txt >&-
 
+cp "$SRC/examples/train.tsv" lines.txt
 # a reader that has seen enough: the program ends as any other does, by the signal and without a word
 for command in "embed -q -m model" "embed -q -m model --format tsv" "tokenize -m model"; do
     # shellcheck disable=SC2086
-    { code=0; "$AOE" $command "$SRC/examples/train.tsv" "$SRC/examples/train.tsv" || code=$?; echo "exit code $code" >&2; } |
+    { code=0; "$AOE" $command lines.txt lines.txt || code=$?; echo "exit code $code" >&2; } |
         head -n 1 >/dev/null
 done

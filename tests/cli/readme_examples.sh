@@ -3,7 +3,7 @@
 cp -r "$SRC/examples" examples
 mkdir build
 ln -s "$AOE" build/aoe
-awk '/^## Five examples/ { on = 1 } /^Every command has/ { on = 0 } on && /^    build\/aoe|^    cut / { print substr($0, 5) }' \
+awk '/^## Five examples/ { on = 1 } /^Every command has/ { on = 0 } on && /^    build\/aoe|^    tail / { print substr($0, 5) }' \
     "$SRC/README.md" >commands
 wc -l <commands
 score() { build/aoe eval sts -q --json -m "$1" examples/test.tsv | sed 's/.*"spearman":\([0-9.]*\).*/\1/'; }

@@ -42,6 +42,7 @@ static void test_options(void **state) {
     BAD(course.epochs, SIZE_MAX, "--epochs");
     BAD(course.max_steps, SIZE_MAX, "--max-steps");
     BAD(batch_size, 0, "--batch-size");
+    BAD(batch_size, 1, "at least 2");
     BAD(accumulate, 0, "--accumulate");
     BAD(batch_size, SIZE_MAX, "--batch-size");
     BAD(accumulate, SIZE_MAX, "--accumulate");
