@@ -3,6 +3,8 @@
  */
 #include "nn/panels.h"
 
+#include <math.h>
+
 int aoei_context_serial(aoe_context *ctx, aoe_error *err) {
     aoei_tier tier;
     int code = aoei_cpu_tier(&tier, err);
@@ -28,4 +30,15 @@ void aoei_panels_column_sums(const aoe_context *ctx, const aoei_scores_f64 *b, d
 void aoei_panels_score_weights(const aoe_context *ctx, const aoei_scores_f64 *b, const double *row_weight,
                                const double *row_log, const double *column_weight, const double *column_log) {
     ctx->kernels.score_weights_f64(b, row_weight, row_log, column_weight, column_log);
+}
+
+void aoei_panels_add_sums(size_t n, const double *m, const double *s, double *max, double *sum) {
+    for (size_t i = 0; i < n; i++) {
+        if (m[i] > max[i]) {
+            sum[i] = sum[i] * exp(max[i] - m[i]) + s[i];
+            max[i] = m[i];
+        } else {
+            sum[i] += s[i] * exp(m[i] - max[i]);
+        }
+    }
 }

@@ -142,15 +142,16 @@ static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
 
 /* The cosines of block (I, J); -infinity for a row with itself. */
 static void compute_scores(const aoei_ibn *b, size_t I, size_t J) {
+    const size_t D = b->rows.D;
     aoei_scores_f64 s = block_at(b, I, J);
     aoei_panels_gemm(b->ctx, &(aoei_gemm_f64){.M = s.rows,
                                               .N = s.cols,
-                                              .K = b->D,
-                                              .a = b->zt + I * BLOCK * b->D,
-                                              .a_panel = b->D * P,
+                                              .K = D,
+                                              .a = b->rows.zt + I * BLOCK * D,
+                                              .a_panel = D * P,
                                               .transposed = 1,
-                                              .b = b->zt + J * BLOCK * b->D,
-                                              .b_panel = b->D * P,
+                                              .b = b->rows.zt + J * BLOCK * D,
+                                              .b_panel = D * P,
                                               .c = s.x,
                                               .c_panel = s.panel});
     for (size_t r = 0; I == J && r < s.rows; r++)
@@ -164,19 +165,6 @@ static void score_task(void *arg, size_t task, size_t worker) {
     find_block(b, task, &I, &J);
     if (has_anchors(b, I, J))
         compute_scores(b, I, J);
-}
-
-/* Adds s[i] = sum of exp(score - m[i]) to the sum of row u + i, for n rows. */
-static void add_sums(aoei_ibn *b, size_t u, size_t n, const double *m, const double *s) {
-    for (size_t i = 0; i < n; i++) {
-        double *max = b->max + u + i, *sum = b->sum + u + i;
-        if (m[i] > *max) {
-            *sum = *sum * exp(*max - m[i]) + s[i];
-            *max = m[i];
-        } else {
-            *sum += s[i] * exp(m[i] - *max);
-        }
-    }
 }
 
 /* S_uv when its block is in the strip at hand, else 0. */
@@ -207,12 +195,12 @@ static void sum_task(void *arg, size_t task, size_t worker) {
     for (size_t J = b->strip_from; J <= X && J < b->strip_to; J++) {
         aoei_scores_f64 s = block_at(b, X, J);
         aoei_panels_row_sums(b->ctx, &s, max, sum);
-        add_sums(b, u, n, max, sum);
+        aoei_panels_add_sums(n, max, sum, b->max + u, b->sum + u);
     }
     for (size_t I = X + 1; X < b->strip_to && I < b->blocks; I++) {
         aoei_scores_f64 s = block_at(b, I, X);
         aoei_panels_column_sums(b->ctx, &s, max, sum);
-        add_sums(b, u, n, max, sum);
+        aoei_panels_add_sums(n, max, sum, b->max + u, b->sum + u);
     }
     for (size_t r = 0; r < n; r++)
         b->row_loss[u + r] -= sum_targets(b, u + r);
@@ -249,13 +237,11 @@ static void weight_task(void *arg, size_t task, size_t worker) {
 /* Second pass: what the strip adds to dz of the rows of block X, in one group of columns. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
-    size_t groups = (b->D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
-    const double *z = b->z + d * b->N;
-    aoei_gemm_f64 g = {.M = rows_of(b, X), .N = least(b->D - d, GROUP), .b_panel = b->N * P, .c_panel = b->N * P};
+    size_t groups = (b->rows.D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
+    const double *z = b->rows.z + d * b->N;
+    aoei_gemm_f64 g = {.M = rows_of(b, X), .N = least(b->rows.D - d, GROUP), .b_panel = b->N * P, .c_panel = b->N * P};
     (void)worker;
-    g.c = b->dz + d * b->N + X * BLOCK * P;
-    for (size_t j = 0; b->strip_from == 0 && j < g.N; j += P)
-        memset(g.c + j * b->N, 0, g.M * P * sizeof *g.c);
+    g.c = b->rows.dz + d * b->N + X * BLOCK * P;
     g.accumulate = 1;
     for (size_t J = b->strip_from; J < X && J < b->strip_to; J++) {
         aoei_scores_f64 s = block_at(b, X, J);
@@ -282,14 +268,9 @@ static size_t storage(const aoei_ibn *b, aoei_arena *a) {
 }
 
 void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D) {
-    size_t panels = (D + P - 1) / P * P, z = 0, zt = 0;
-    *b = (aoei_ibn){.N = N, .D = D, .blocks = (N + BLOCK - 1) / BLOCK};
-    if (panels < D || aoei_mul_size(panels, N, &z) || aoei_mul_size((N + P - 1) / P * P, D, &zt))
-        a->overflow = 1;
-    b->z = aoei_arena_take_array(a, z, sizeof(double));
-    b->dz = aoei_arena_take_array(a, z, sizeof(double));
-    b->zt = aoei_arena_take_array(a, zt, sizeof(double));
-    double **rows[] = {&b->inv_norm, &b->targets, &b->weight, &b->max, &b->sum, &b->log_sum, &b->row_loss};
+    *b = (aoei_ibn){.N = N, .blocks = (N + BLOCK - 1) / BLOCK};
+    aoei_unit_rows_lay_out(&b->rows, a, N, D);
+    double **rows[] = {&b->targets, &b->weight, &b->max, &b->sum, &b->log_sum, &b->row_loss};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         *rows[i] = aoei_arena_take_array(a, N, sizeof(double));
     b->member = aoei_arena_take_array(a, N, sizeof(size_t));
@@ -300,19 +281,8 @@ void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D) {
     b->score = aoei_arena_take_array(a, b->score_size, sizeof(double));
 }
 
-void aoei_ibn_set_row(aoei_ibn *b, size_t u, const double *v) {
-    double *z = b->z + u * P, *zt = b->zt + u / P * P * b->D + u % P, square = 0.0;
-    for (size_t k = 0; k < b->D; k++)
-        square += v[k] * v[k];
-    double inverse = square == 0.0 ? 0.0 : 1.0 / sqrt(square);
-    b->inv_norm[u] = inverse;
-    for (size_t k = 0; k < b->D; k += P, z += b->N * P)
-        for (size_t j = 0; j < P && k + j < b->D; j++)
-            z[j] = zt[(k + j) * P] = v[k + j] * inverse;
-}
-
 double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
-    size_t strips = 0, groups = (b->D + GROUP - 1) / GROUP;
+    size_t strips = 0, groups = (b->rows.D + GROUP - 1) / GROUP;
     count_targets(b);
     while (enter_strip(b, strips))
         strips++;
@@ -335,17 +305,4 @@ double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
         aoei_parallel_for(b->ctx->pool, (b->blocks - b->strip_from) * groups, gradient_task, b);
     }
     return loss / (double)b->N;
-}
-
-void aoei_ibn_row_grad(const aoei_ibn *b, size_t u, double scale, double *g) {
-    const double *z = b->z + u * P, *dz = b->dz + u * P;
-    double along = 0.0, factor = scale * b->inv_norm[u];
-    for (size_t k = 0; k < b->D; k++) {
-        size_t at = k / P * b->N * P + k % P;
-        along += z[at] * dz[at];
-    }
-    for (size_t k = 0; k < b->D; k++) {
-        size_t at = k / P * b->N * P + k % P;
-        g[k] += factor * (dz[at] - along * z[at]);
-    }
 }

@@ -13,21 +13,18 @@
 
 #include "base/arena.h"
 #include "nn/panels.h"
+#include "objective/unit_rows.h"
 
 typedef struct aoei_ibn {
     const aoe_context *ctx; /* borrowed: threads and kernels */
     size_t N;               /* rows, 2B */
-    size_t D;
-    size_t blocks;         /* of rows, and of columns of scores */
-    double tau;            /* temperature */
-    const double *label;   /* [B] */
-    double threshold;      /* pairs with label >= threshold are positive */
-    const uint32_t *group; /* [N] equal numbers are equal texts, or NULL: all differ */
+    size_t blocks;          /* of rows, and of columns of scores */
+    double tau;             /* temperature */
+    const double *label;    /* [B] */
+    double threshold;       /* pairs with label >= threshold are positive */
+    const uint32_t *group;  /* [N] equal numbers are equal texts, or NULL: all differ */
 
-    double *z;              /* [N, D] in panels: unit vectors */
-    double *zt;             /* [D, N] in panels: the same, transposed */
-    double *dz;             /* [N, D] in panels: d loss / d z, written when the gradient is asked for */
-    double *inv_norm;       /* [N] 1 / norm of the row before it was scaled; 0 for a zero row */
+    aoei_unit_rows rows;    /* [N, D] set by the caller, once before each aoei_ibn_loss */
     double *targets;        /* [N] sum of a row's targets */
     double *weight;         /* [N] targets / (N tau) */
     double *max, *sum;      /* [N] largest score of a row, sum of exp(score - max) */
@@ -44,11 +41,7 @@ typedef struct aoei_ibn {
 
 /* Takes the memory of N rows of size D from the arena, which may be a measuring one; more for a larger N or D. */
 void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D);
-/* Row u of z and zt = v / |v|. v: [D]. Rows may be set by several threads. */
-void aoei_ibn_set_row(aoei_ibn *b, size_t u, const double *v);
-/* Returns the loss, the mean over all N rows, which are set; with_grad: fills dz. */
+/* Returns the loss, the mean over all N rows, which are set; with_grad: adds its gradient to the rows' dz. */
 double aoei_ibn_loss(aoei_ibn *b, int with_grad);
-/* g[D] += scale * d loss / d v of row u, through the norm. */
-void aoei_ibn_row_grad(const aoei_ibn *b, size_t u, double scale, double *g);
 
 #endif

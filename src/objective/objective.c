@@ -157,8 +157,8 @@ static void score_chunk(void *arg, size_t chunk, size_t worker) {
         if (o->w_angle > 0.0)
             p->angle[i] = aoei_angle_score(x, y, D, o->angle_form) / o->tau_angle;
         if (o->w_ibn > 0.0) {
-            aoei_ibn_set_row(&p->ibn, 2 * i, x);
-            aoei_ibn_set_row(&p->ibn, 2 * i + 1, y);
+            aoei_unit_rows_set(&p->ibn.rows, 2 * i, x);
+            aoei_unit_rows_set(&p->ibn.rows, 2 * i + 1, y);
         }
     }
 }
@@ -221,8 +221,8 @@ static void write_chunk(void *arg, size_t chunk, size_t worker) {
         if (o->w_cosine > 0.0)
             aoei_cosine_grad(x, y, D, o->w_cosine * p->d_cosine[i] / o->tau_cosine, gx, gy);
         if (o->w_ibn > 0.0) {
-            aoei_ibn_row_grad(&p->ibn, 2 * i, o->w_ibn, gx);
-            aoei_ibn_row_grad(&p->ibn, 2 * i + 1, o->w_ibn, gy);
+            aoei_unit_rows_grad(&p->ibn.rows, 2 * i, o->w_ibn, gx);
+            aoei_unit_rows_grad(&p->ibn.rows, 2 * i + 1, o->w_ibn, gy);
         }
         if (o->w_angle > 0.0)
             aoei_angle_grad(x, y, D, o->angle_form, o->w_angle * p->d_angle[i] / o->tau_angle, gx, gy);
