@@ -276,6 +276,7 @@ typedef enum aoe_angle_form {
 
 typedef struct aoe_objective_options {
     double w_cosine, w_ibn, w_angle;       /* weights w1 w2 w3 of equation 8; default 1; 0 turns a term off */
+    double w_cln;                          /* of the contrastive term with negatives; default 1; pairs have none */
     double tau_cosine, tau_ibn, tau_angle; /* temperatures (divisors); default 0.05, 0.05, 1.0 */
     int isp;                               /* identical-sentence detection in in-batch negatives; default 1 */
     aoe_angle_form angle_form;             /* default AOE_ANGLE_REFERENCE */
@@ -283,10 +284,11 @@ typedef struct aoe_objective_options {
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
-    double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8) */
+    double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8), or that of aoe_contrastive */
     double cosine, ibn, angle; /* each term before its weight; 0 when its weight is 0 */
+    double contrastive;        /* of aoe_contrastive; else 0 */
     size_t ordered_pairs;      /* (i, j) with label_i < label_j: what cosine and angle learn from */
-    size_t positive_pairs;     /* pairs with label >= ibn_threshold */
+    size_t positive_pairs;     /* pairs with label >= ibn_threshold; of aoe_contrastive: B */
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
@@ -297,6 +299,15 @@ AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
 AOE_API int aoe_objective(const aoe_objective_options *o, const float *x, const float *y, size_t stride, const double *label,
                           const uint32_t *group, size_t B, size_t D, float *grad_x, float *grad_y, aoe_objective_result *result,
                           aoe_error *err);
+/* Value and gradient for B examples of a query and a positive text (arity 2), or of these and a negative (arity 3).
+ * v: [arity B, D], q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: the same shape, overwritten with d total / d v, or NULL.
+ * With C(t) the mean over queries of the cross entropy of q_i's positive among the candidates t, scores cos / tau_ibn:
+ *     arity 2: total = w_ibn contrastive, contrastive = C(p); no other weight counts
+ *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2,
+ *              cosine and angle those of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
+ * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: as aoe_objective; AOE_EARG for another arity. */
+AOE_API int aoe_contrastive(const aoe_objective_options *o, const float *v, size_t arity, size_t B, size_t D, float *grad,
+                            aoe_objective_result *result, aoe_error *err);
 /* The angle score of one pair, before the temperature. x, y: [D], D even (else NaN). */
 AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form);
 

@@ -50,14 +50,13 @@ static int check_term(const char *name, double weight, double tau, aoe_error *er
     return 0;
 }
 
-static int check_options(const aoe_objective_options *o, size_t D, aoe_error *err) {
+int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *err) {
     int rc = check_term("cosine", o->w_cosine, o->tau_cosine, err);
     rc = rc ? rc : check_term("ibn", o->w_ibn, o->tau_ibn, err);
+    rc = rc ? rc : check_term("cln", o->w_cln, o->tau_ibn, err);
     rc = rc ? rc : check_term("angle", o->w_angle, o->tau_angle, err);
     if (rc)
         return rc;
-    if (isnan(o->ibn_threshold))
-        return aoei_fail(err, AOE_EARG, "ibn_threshold is not a number; give the lowest label of a positive pair");
     if (o->angle_form != AOE_ANGLE_REFERENCE && o->angle_form != AOE_ANGLE_PHASE)
         return aoei_fail(err, AOE_EARG, "angle_form is %d; use AOE_ANGLE_REFERENCE or AOE_ANGLE_PHASE", (int)o->angle_form);
     if (o->w_angle > 0.0 && D % 2 != 0)
@@ -164,9 +163,11 @@ int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch,
     result = result ? result : &local;
     *result = (aoe_objective_result){0};
     int rc = check_batch(batch, err);
-    rc = rc ? rc : check_options(o, batch->D, err);
+    rc = rc ? rc : aoei_objective_check(o, batch->D, err);
     if (rc)
         return rc;
+    if (isnan(o->ibn_threshold))
+        return aoei_fail(err, AOE_EARG, "ibn_threshold is not a number; give the lowest label of a positive pair");
     size_t need = aoei_objective_workspace(batch->B, batch->D);
     if (need == 0 || workspace_bytes < need)
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of size %zu", workspace_bytes,
@@ -187,6 +188,7 @@ void aoe_objective_options_defaults(aoe_objective_options *o) {
     *o = (aoe_objective_options){
         .w_cosine = 1.0,
         .w_ibn = 1.0,
+        .w_cln = 1.0,
         .w_angle = 1.0,
         .tau_cosine = 0.05,
         .tau_ibn = 0.05,

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "kernels/kernels.h"
+#include "nn/panels.h"
 
 enum { P = AOEI_PANEL_F64 };
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ * The gradient of the objective of queries with positives and negatives against
+ * finite differences in double, and what its value alone implies: nothing along
+ * a vector, unless the phase of the angle takes part.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../support/grad_check.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "objective/objective.h"
+
+enum { MAX_B = 30, MAX_D = 26, MAX_ROWS = 3 * MAX_B, MAX_WORKSPACE = 1 << 18 };
+
+typedef struct problem {
+    size_t B, D, arity;
+    aoe_objective_options o;
+    double grad[MAX_ROWS * MAX_D];
+} problem;
+
+static double evaluate(problem *p, const double *v, double *grad) {
+    static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
+    const aoei_example_batch b = {.B = p->B, .D = p->D, .arity = p->arity, .v64 = v, .grad64 = grad};
+    aoe_objective_result r;
+    aoe_error err = {0};
+    if (aoei_contrastive_objective(&p->o, &b, workspace, sizeof workspace, NULL, &r, &err))
+        fail_msg("%s", err.message);
+    return r.total;
+}
+
+static double loss(void *arg, const double *v) {
+    return evaluate(arg, v, NULL);
+}
+
+static const double weights[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 0, 0}, {1, 2, 0.3, 0.4}, {0.5, 0, 0, 2}};
+
+/* Vectors as complex components whose arguments, between a query and its two texts, stay away from the kinks of both forms of
+ * the angle: 0.2 to 1.8 for the positive, -2.8 to -1.2 for the negative. */
+static void set_up(problem *p, double *v, size_t w, size_t B, size_t D, size_t arity) {
+    aoei_rng rng;
+    *p = (problem){.B = B, .D = D, .arity = arity};
+    aoe_objective_options_defaults(&p->o);
+    p->o.w_ibn = weights[w][0];
+    p->o.w_cln = weights[w][1];
+    p->o.w_cosine = weights[w][2];
+    p->o.w_angle = weights[w][3];
+    p->o.tau_ibn = 0.2;
+    p->o.tau_cosine = 0.3;
+    aoei_rng_init(&rng, 100 * B + D, AOEI_STREAM_TEST, (uint32_t)w);
+    static const double turn[] = {0.0, -1.0, 2.0};
+    const size_t h = D / 2;
+    for (size_t u = 0; u < arity * B; u++)
+        for (size_t k = 0; k < h; k++) {
+            const double radius = 0.5 + aoei_rng_uniform(&rng), t = turn[u % arity] + 0.8 * aoei_rng_uniform(&rng) - 0.4;
+            v[u * D + k] = radius * cos(t);
+            v[u * D + h + k] = radius * sin(t);
+        }
+}
+
+static void finite_differences(void **state) {
+    static const size_t shapes[][2] = {{1, 4}, {2, 2}, {5, 8}, {30, 26}};
+    static double v[MAX_ROWS * MAX_D];
+    static problem p;
+    (void)state;
+    assert_true(aoei_contrastive_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
+            for (size_t arity = shapes[i][0] > 1 ? 2 : 3; arity <= 3; arity++)
+                for (int form = AOE_ANGLE_REFERENCE; form <= AOE_ANGLE_PHASE; form++) {
+                    set_up(&p, v, w, shapes[i][0], shapes[i][1], arity);
+                    if (w == 0 && p.B == 1)
+                        continue; /* one candidate: no gradient to compare */
+                    if (w == 1 && arity == 2)
+                        continue; /* no weight that counts */
+                    p.o.angle_form = (aoe_angle_form)form;
+                    evaluate(&p, v, p.grad);
+                    test_gradient(loss, &p, v, p.grad, arity * p.B * p.D, 1e-7);
+                }
+}
+
+/* Scores depend on directions alone: gradient . vector = 0. */
+static void scale_invariance(void **state) {
+    static double v[MAX_ROWS * MAX_D];
+    static problem p;
+    (void)state;
+    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++) {
+        set_up(&p, v, w, 30, 26, 3);
+        evaluate(&p, v, p.grad);
+        for (size_t u = 0; u < 3 * p.B; u++) {
+            double along = 0.0, gg = 0.0, vv = 0.0;
+            for (size_t k = 0; k < p.D; k++) {
+                along += v[u * p.D + k] * p.grad[u * p.D + k];
+                gg += p.grad[u * p.D + k] * p.grad[u * p.D + k];
+                vv += v[u * p.D + k] * v[u * p.D + k];
+            }
+            assert_true(fabs(along) <= 1e-12 * sqrt(gg * vv) + 1e-15);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finite_differences),
+        cmocka_unit_test(scale_invariance),
+    };
+    return cmocka_run_group_tests_name("contrastive_objective", tests, NULL, NULL);
+}

@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: MIT
+ * The objective of queries with positives and negatives against its definition
+ * written out in loops, on every tier: shapes, weights, forms of the angle, zero
+ * vectors, strips, threads; and what is refused.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../support/grad_check.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "objective/contrastive.h"
+#include "objective/objective.h"
+
+typedef struct problem {
+    size_t B, D, arity;
+    double *v;    /* [arity B, D] */
+    double *grad; /* [arity B, D] */
+    aoe_objective_options o;
+    aoe_objective_result r;
+} problem;
+
+static void create(problem *p, size_t B, size_t D, size_t arity, uint64_t seed) {
+    aoei_rng rng;
+    const size_t n = arity * B * D;
+    *p = (problem){.B = B, .D = D, .arity = arity};
+    p->v = test_malloc(n * sizeof *p->v);
+    p->grad = test_malloc(n * sizeof *p->grad);
+    aoe_objective_options_defaults(&p->o);
+    aoei_rng_init(&rng, seed, AOEI_STREAM_TEST, 0);
+    for (size_t i = 0; i < n; i++)
+        p->v[i] = aoei_rng_normal(&rng);
+}
+
+static void destroy(problem *p) {
+    test_free(p->v);
+    test_free(p->grad);
+}
+
+static size_t numbers(const problem *p) {
+    return p->arity * p->B * p->D;
+}
+
+/* ---- the definition ---- */
+
+static double norm(const double *x, size_t n) {
+    double sum = 0.0;
+    for (size_t k = 0; k < n; k++)
+        sum += x[k] * x[k];
+    return sqrt(sum);
+}
+
+static double cosine(const double *x, const double *y, size_t n) {
+    double sum = 0.0, size = norm(x, n) * norm(y, n);
+    for (size_t k = 0; k < n; k++)
+        sum += x[k] * y[k];
+    return size > 0.0 ? sum / size : 0.0;
+}
+
+/* gx += scale * d cosine / d x, gy likewise. */
+static void add_cosine_grad(const double *x, const double *y, size_t n, double scale, double *gx, double *gy) {
+    double a = norm(x, n), b = norm(y, n), c = cosine(x, y, n);
+    for (size_t k = 0; k < n && a > 0.0 && b > 0.0; k++) {
+        gx[k] += scale * (y[k] / b - c * x[k] / a) / a;
+        gy[k] += scale * (x[k] / a - c * y[k] / b) / b;
+    }
+}
+
+/* The angle score; with gx and gy its gradient besides, added scaled. Components as complex numbers z and w. */
+static double angle(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
+    const size_t h = D / 2;
+    const double X = norm(x, D), Y = norm(y, D);
+    double sum = 0.0, weights = 0.0;
+    if (X == 0.0 || Y == 0.0)
+        return 0.0;
+    for (size_t k = 0; k < h; k++) {
+        double re = x[k] * y[k] + x[h + k] * y[h + k], im = x[h + k] * y[k] - x[k] * y[h + k];
+        double m = hypot(x[k], x[h + k]) * hypot(y[k], y[h + k]);
+        sum += form == AOE_ANGLE_REFERENCE ? re + im : m * fabs(atan2(im, re));
+        weights += m;
+    }
+    const double score = form == AOE_ANGLE_REFERENCE ? fabs(sum) / (X * Y) : -sum / weights;
+    const double sign = sum > 0.0 ? 1.0 : -1.0;
+    for (size_t k = 0; k < h && gx; k++) {
+        const size_t l = h + k;
+        const double a = x[k], b = x[l], c = y[k], d = y[l];
+        if (form == AOE_ANGLE_REFERENCE) {
+            gx[k] += scale * (sign * (c - d) / (X * Y) - score * a / (X * X));
+            gx[l] += scale * (sign * (c + d) / (X * Y) - score * b / (X * X));
+            gy[k] += scale * (sign * (a + b) / (X * Y) - score * c / (Y * Y));
+            gy[l] += scale * (sign * (b - a) / (X * Y) - score * d / (Y * Y));
+        } else {
+            const double zz = a * a + b * b, ww = c * c + d * d, m = sqrt(zz * ww);
+            const double phi = atan2(b * c - a * d, a * c + b * d), turn = (phi > 0.0) - (phi < 0.0);
+            const double s = -scale * m / weights, more = fabs(phi) + score; /* D = -score */
+            gx[k] += s * (more * a - turn * b) / zz;
+            gx[l] += s * (more * b + turn * a) / zz;
+            gy[k] += s * (more * c + turn * d) / ww;
+            gy[l] += s * (more * d - turn * c) / ww;
+        }
+    }
+    return score;
+}
+
+/* Vector a of example i, and its place in a gradient. */
+static size_t place(const problem *p, size_t i, size_t a) {
+    return (p->arity * i + a) * p->D;
+}
+
+/* Candidate j: the positives, then the negatives. */
+static size_t candidate(const problem *p, size_t j) {
+    return place(p, j % p->B, 1 + j / p->B);
+}
+
+static double naive_contrastive(const problem *p, size_t M, double weight, double *grad) {
+    double loss = 0.0, *s = test_malloc(M * sizeof *s);
+    for (size_t i = 0; i < p->B; i++) {
+        const size_t q = place(p, i, 0);
+        double max = -INFINITY, sum = 0.0;
+        for (size_t j = 0; j < M; j++) {
+            s[j] = cosine(p->v + q, p->v + candidate(p, j), p->D) / p->o.tau_ibn;
+            max = fmax(max, s[j]);
+        }
+        for (size_t j = 0; j < M; j++)
+            sum += exp(s[j] - max);
+        loss += max + log(sum) - s[i];
+        for (size_t j = 0; j < M; j++) {
+            double d = (exp(s[j] - max) / sum - (i == j)) * weight / p->o.tau_ibn / (double)p->B;
+            add_cosine_grad(p->v + q, p->v + candidate(p, j), p->D, d, grad + q, grad + candidate(p, j));
+        }
+    }
+    test_free(s);
+    return loss / (double)p->B;
+}
+
+/* log(1 + sum over negatives n and positives p of exp(s_n - s_p)); pair 2i is positive. d: [n] its gradient. */
+static double naive_ranking(const double *s, size_t n, double *d) {
+    double total = 1.0;
+    memset(d, 0, n * sizeof *d);
+    for (size_t i = 1; i < n; i += 2)
+        for (size_t j = 0; j < n; j += 2) {
+            const double e = exp(s[i] - s[j]);
+            total += e;
+            d[i] += e;
+            d[j] -= e;
+        }
+    for (size_t i = 0; i < n; i++)
+        d[i] /= total;
+    return log(total);
+}
+
+/* Adds the ranked terms of the pairs (q_i, p_i) and (q_i, n_i); returns their weighted sum. */
+static double naive_ranked(const problem *p, double *grad, aoe_objective_result *r) {
+    const size_t n = 2 * p->B, D = p->D;
+    const aoe_objective_options *o = &p->o;
+    double *s = test_malloc(2 * n * sizeof *s), *d = s + n;
+    for (size_t u = 0; u < n; u++)
+        s[u] = cosine(p->v + place(p, u / 2, 0), p->v + place(p, u / 2, 1 + u % 2), D) / o->tau_cosine;
+    r->cosine = o->w_cosine > 0.0 ? naive_ranking(s, n, d) : 0.0;
+    for (size_t u = 0; u < n && o->w_cosine > 0.0; u++) {
+        const size_t x = place(p, u / 2, 0), y = place(p, u / 2, 1 + u % 2);
+        add_cosine_grad(p->v + x, p->v + y, D, o->w_cosine * d[u] / o->tau_cosine, grad + x, grad + y);
+    }
+    for (size_t u = 0; u < n && o->w_angle > 0.0; u++)
+        s[u] = angle(p->v + place(p, u / 2, 0), p->v + place(p, u / 2, 1 + u % 2), D, o->angle_form, 0.0, NULL, NULL) /
+               o->tau_angle;
+    r->angle = o->w_angle > 0.0 ? naive_ranking(s, n, d) : 0.0;
+    for (size_t u = 0; u < n && o->w_angle > 0.0; u++) {
+        const size_t x = place(p, u / 2, 0), y = place(p, u / 2, 1 + u % 2);
+        angle(p->v + x, p->v + y, D, o->angle_form, o->w_angle * d[u] / o->tau_angle, grad + x, grad + y);
+    }
+    test_free(s);
+    return o->w_cosine * r->cosine + o->w_angle * r->angle;
+}
+
+static void naive(const problem *p, double *grad, aoe_objective_result *r) {
+    *r = (aoe_objective_result){.positive_pairs = p->B};
+    memset(grad, 0, numbers(p) * sizeof *grad);
+    if (p->arity == 2) {
+        r->contrastive = p->o.w_ibn > 0.0 ? naive_contrastive(p, p->B, p->o.w_ibn, grad) : 0.0;
+        r->total = p->o.w_ibn * r->contrastive;
+        return;
+    }
+    r->ordered_pairs = p->B * p->B;
+    r->contrastive = (p->o.w_ibn * naive_contrastive(p, p->B, p->o.w_ibn / 2.0, grad) +
+                      p->o.w_cln * naive_contrastive(p, 2 * p->B, p->o.w_cln / 2.0, grad)) /
+                     2.0;
+    r->total = r->contrastive + naive_ranked(p, grad, r);
+}
+
+/* ---- held against the library ---- */
+
+static void solve(problem *p, const aoe_context *ctx) {
+    const aoei_example_batch b = {.B = p->B, .D = p->D, .arity = p->arity, .v64 = p->v, .grad64 = p->grad};
+    aoe_error err = {0};
+    const size_t bytes = aoei_contrastive_workspace(p->B, p->D, p->arity);
+    void *workspace = aoei_aligned(bytes);
+    assert_non_null(workspace);
+    memset(workspace, 0xff, bytes); /* NaN everywhere: what is read must have been written */
+    memset(p->grad, 0xff, numbers(p) * sizeof *p->grad);
+    if (aoei_contrastive_objective(&p->o, &b, workspace, bytes, ctx, &p->r, &err))
+        fail_msg("%s", err.message);
+    aoei_aligned_free(workspace);
+}
+
+static void close_values(double got, double want) {
+    if (!(fabs(got - want) <= 1e-13 * fmax(1.0, fabs(want))))
+        fail_msg("%.17g is not %.17g", got, want);
+}
+
+/* Of the vectors that are not zero; 1 at most. */
+static double least_norm(const problem *p) {
+    double least = 1.0;
+    for (size_t i = 0; i < p->arity * p->B; i++) {
+        const double size = norm(p->v + i * p->D, p->D);
+        least = size > 0.0 ? fmin(least, size) : least;
+    }
+    return least;
+}
+
+static void check(problem *p, const aoe_context *ctx) {
+    const size_t n = numbers(p);
+    double *want = test_malloc(n * sizeof *want), size = 0.0, error = 0.0;
+    aoe_objective_result r;
+    naive(p, want, &r);
+    solve(p, ctx);
+    close_values(p->r.total, r.total);
+    close_values(p->r.contrastive, r.contrastive);
+    close_values(p->r.cosine, r.cosine);
+    close_values(p->r.angle, r.angle);
+    assert_true(p->r.ibn == 0.0);
+    assert_int_equal(p->r.positive_pairs, r.positive_pairs);
+    assert_int_equal(p->r.ordered_pairs, r.ordered_pairs);
+    for (size_t i = 0; i < n; i++) {
+        size += want[i] * want[i];
+        error += (p->grad[i] - want[i]) * (p->grad[i] - want[i]);
+    }
+    /* with one candidate, or D = 1, parts of the size of 1 / norm cancel and leave the rounding of either side */
+    if (!(sqrt(error) <= 1e-12 * fmax(sqrt(size), 1.0 / least_norm(p))))
+        fail_msg("B %zu, D %zu, arity %zu: gradient %g, off by %g", p->B, p->D, p->arity, sqrt(size), sqrt(error));
+    test_free(want);
+}
+
+static void set_weights(problem *p, double ibn, double cln, double cosine_weight, double angle_weight) {
+    p->o.w_ibn = ibn;
+    p->o.w_cln = cln;
+    p->o.w_cosine = cosine_weight;
+    p->o.w_angle = p->arity == 3 && p->D % 2 ? 0.0 : angle_weight;
+}
+
+static void check_shapes(const aoe_context *ctx) {
+    static const size_t batches[] = {1, 2, 3, 12, 23, 24, 25, 48, 49, 70}, sizes[] = {1, 2, 7, 8, 25, 64, 200};
+    problem p;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            for (size_t arity = 2; arity <= 3; arity++) {
+                create(&p, batches[i], sizes[k], arity, 10 * i + k);
+                p.o.angle_form = (i + k) % 2 ? AOE_ANGLE_PHASE : AOE_ANGLE_REFERENCE;
+                set_weights(&p, 1.0, 1.0, 1.0, 1.0);
+                check(&p, ctx);
+                destroy(&p);
+            }
+}
+
+static void check_weights(const aoe_context *ctx) {
+    static const double weights[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0},     {0, 0, 1, 0},      {0, 0, 0, 1},
+                                        {0, 0, 0, 0}, {3, 0.5, 0, 0.2}, {0.7, 2, 0.1, 0.3}};
+    problem p;
+    for (size_t arity = 2; arity <= 3; arity++) {
+        create(&p, 37, 30, arity, 77);
+        for (size_t w = 0; w < sizeof weights / sizeof *weights; w++) {
+            set_weights(&p, weights[w][0], weights[w][1], weights[w][2], weights[w][3]);
+            p.o.tau_ibn = 0.05;
+            check(&p, ctx);
+            p.o.tau_ibn = w % 2 ? 0.7 : 1e-3; /* exponents of +-1000 */
+            p.o.tau_angle = 0.1;
+            check(&p, ctx);
+        }
+        destroy(&p);
+    }
+}
+
+/* More scores than are kept at once, with and without negatives. */
+static void check_large(const aoe_context *ctx) {
+    static const size_t shapes[][3] = {{3100, 3, 2}, {2200, 4, 3}};
+    problem p;
+    for (size_t i = 0; i < 2; i++) {
+        create(&p, shapes[i][0], shapes[i][1], shapes[i][2], i);
+        set_weights(&p, 1.0, 2.0, 0.0, 0.0);
+        assert_true(aoei_contrastive_workspace(p.B, p.D, p.arity) < p.B * (p.arity - 1) * p.B * sizeof(double));
+        check(&p, ctx);
+        destroy(&p);
+    }
+}
+
+static void matches_definition(void **state) {
+    (void)state;
+    test_each_tier(check_shapes);
+}
+
+static void weights(void **state) {
+    (void)state;
+    test_each_tier(check_weights);
+}
+
+static void large_batches(void **state) {
+    aoe_context *ctx = test_context(test_best_tier(), 2);
+    (void)state;
+    check_large(ctx);
+    aoe_context_destroy(ctx);
+}
+
+/* The ranked terms are those of the pairs, to the bit. */
+static void ranked_terms_are_those_of_pairs(void **state) {
+    problem p;
+    (void)state;
+    create(&p, 19, 26, 3, 5);
+    set_weights(&p, 0.0, 0.0, 0.4, 1.3);
+    solve(&p, NULL);
+    const size_t B = 2 * p.B, D = p.D, bytes = aoei_objective_workspace(B, D);
+    double *x = test_malloc(4 * B * D * sizeof *x), *y = x + B * D, *gx = y + B * D, *gy = gx + B * D;
+    double label[38];
+    void *workspace = aoei_aligned(bytes);
+    for (size_t u = 0; u < B; u++) {
+        memcpy(x + u * D, p.v + place(&p, u / 2, 0), D * sizeof *x);
+        memcpy(y + u * D, p.v + place(&p, u / 2, 1 + u % 2), D * sizeof *y);
+        label[u] = u % 2 == 0;
+    }
+    const aoei_pair_batch b = {.B = B, .D = D, .stride = D, .x64 = x, .y64 = y, .grad_x64 = gx, .grad_y64 = gy, .label = label};
+    aoe_objective_result r;
+    assert_int_equal(aoei_objective(&p.o, &b, workspace, bytes, NULL, &r, NULL), 0);
+    assert_true(r.total == p.r.total && r.cosine == p.r.cosine && r.angle == p.r.angle && r.total > 0.0);
+    assert_int_equal(r.ordered_pairs, p.r.ordered_pairs);
+    for (size_t u = 0; u < B; u++)
+        assert_memory_equal(gy + u * D, p.grad + place(&p, u / 2, 1 + u % 2), D * sizeof *gy);
+    aoei_aligned_free(workspace);
+    test_free(x);
+    destroy(&p);
+}
+
+/* Zero vectors have cosine 0 with everything and no gradient; the loss stays what it is by definition. */
+static void zero_vectors(void **state) {
+    problem p;
+    (void)state;
+    for (size_t arity = 2; arity <= 3; arity++) {
+        create(&p, 5, 6, arity, arity);
+        for (size_t a = 0; a < arity; a++) /* of example a: the query, the positive, the negative */
+            memset(p.v + place(&p, a, a), 0, p.D * sizeof *p.v);
+        check(&p, NULL);
+        for (size_t a = 0; a < arity; a++)
+            for (size_t k = 0; k < p.D; k++)
+                assert_true(p.grad[place(&p, a, a) + k] == 0.0);
+        memset(p.v, 0, numbers(&p) * sizeof *p.v);
+        set_weights(&p, 2.0, 4.0, 0.0, 0.0);
+        solve(&p, NULL);
+        close_values(p.r.total, arity == 2 ? 2.0 * log(5.0) : log(5.0) + 2.0 * log(10.0));
+        for (size_t i = 0; i < numbers(&p); i++)
+            assert_true(p.grad[i] == 0.0);
+        destroy(&p);
+    }
+}
+
+/* One query has nothing but its positive: no loss. With a negative there are two candidates. */
+static void one_example(void **state) {
+    problem p;
+    (void)state;
+    create(&p, 1, 4, 2, 3);
+    solve(&p, NULL);
+    assert_true(p.r.total == 0.0);
+    for (size_t k = 0; k < numbers(&p); k++)
+        assert_true(p.grad[k] == 0.0);
+    destroy(&p);
+    create(&p, 1, 4, 3, 3);
+    check(&p, NULL);
+    assert_true(p.r.contrastive > 0.0 && p.r.ordered_pairs == 1);
+    destroy(&p);
+}
+
+/* The last of a batch's bits is the same for any number of threads, and without a context. */
+static void threads_change_no_bit(void **state) {
+    static const size_t shapes[][3] = {{37, 10, 2}, {150, 210, 3}, {3100, 4, 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        problem p;
+        create(&p, shapes[i][0], shapes[i][1], shapes[i][2], i);
+        solve(&p, NULL);
+        const aoe_objective_result r = p.r;
+        double *grad = test_malloc(numbers(&p) * sizeof *grad);
+        memcpy(grad, p.grad, numbers(&p) * sizeof *grad);
+        for (size_t threads = 1; threads <= 3; threads++) {
+            aoe_context *ctx = test_context(test_best_tier(), threads);
+            solve(&p, ctx);
+            assert_memory_equal(&r, &p.r, sizeof r);
+            assert_memory_equal(grad, p.grad, numbers(&p) * sizeof *grad);
+            aoe_context_destroy(ctx);
+        }
+        test_free(grad);
+        destroy(&p);
+    }
+}
+
+enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
+
+/* The loss alone with room for `blocks` blocks of 96 rows, 0: for all. Copies dz of the queries, then of the candidates. */
+static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
+    aoei_arena a;
+    aoei_contrastive c;
+    aoei_rng rng;
+    double v[LONG_D];
+    aoei_arena_measure(&a);
+    aoei_contrastive_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
+    assert_int_equal(aoei_arena_create(&a, a.used, NULL), 0);
+    aoei_contrastive_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
+    assert_int_equal(a.overflow, 0);
+    c.ctx = ctx;
+    c.tau = 0.1;
+    if (blocks)
+        c.score_size = blocks * 96 * (candidates + 23) / 24 * 24;
+    aoei_rng_init(&rng, 1, AOEI_STREAM_TEST, 0);
+    for (size_t u = 0; u < LONG_B + LONG_M; u++) {
+        for (size_t k = 0; k < LONG_D; k++)
+            v[k] = aoei_rng_normal(&rng);
+        aoei_unit_rows_set(u < LONG_B ? &c.queries : &c.candidates, u < LONG_B ? u : u - LONG_B, v);
+    }
+    const double loss = aoei_contrastive_loss(&c, candidates, 0.5, 1);
+    assert_true(aoei_contrastive_loss(&c, candidates, 0.5, 0) == loss);
+    memset(dz, 0, (LONG_B + LONG_M) * LONG_D * sizeof *dz);
+    for (size_t u = 0; u < LONG_B + LONG_M; u++)
+        aoei_unit_rows_grad(u < LONG_B ? &c.queries : &c.candidates, u < LONG_B ? u : u - LONG_B, 1.0, dz + u * LONG_D);
+    aoei_arena_destroy(&a);
+    return loss;
+}
+
+/* How many queries a strip holds shows in no bit; candidates that are not in use get no gradient. */
+static void strips_change_no_bit(void **state) {
+    static const size_t used[] = {LONG_B, 401, LONG_M};
+    static double want[(LONG_B + LONG_M) * LONG_D], got[(LONG_B + LONG_M) * LONG_D];
+    aoe_context *ctx = test_context(test_best_tier(), 2);
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const double loss = loss_in_strips(ctx, 0, used[i], want);
+        assert_true(loss > 0.0);
+        for (size_t k = (LONG_B + used[i]) * LONG_D; k < sizeof want / sizeof *want; k++)
+            assert_true(want[k] == 0.0);
+        for (size_t blocks = 1; blocks <= 3; blocks++) {
+            assert_true(loss_in_strips(ctx, blocks, used[i], got) == loss);
+            assert_memory_equal(got, want, sizeof want);
+        }
+    }
+    aoe_context_destroy(ctx);
+}
+
+/* ---- floats, and what is refused ---- */
+
+enum { B = 6, D = 8 };
+
+typedef struct fixture {
+    float v[3 * B * D], grad[3 * B * D];
+    size_t arity;
+    aoe_objective_options o;
+    aoe_objective_result r;
+    aoe_error err;
+} fixture;
+
+static void set_up(fixture *f, size_t arity) {
+    *f = (fixture){.arity = arity};
+    aoe_objective_options_defaults(&f->o);
+    test_fill_normal(f->v, 3 * B * D, 1.0, 4);
+    for (size_t i = 0; i < 3 * B * D; i++)
+        f->grad[i] = -77.0f;
+}
+
+static int run(fixture *f) {
+    return aoe_contrastive(&f->o, f->v, f->arity, B, D, f->grad, &f->r, &f->err);
+}
+
+static void floats(void **state) {
+    fixture f;
+    (void)state;
+    for (size_t arity = 2; arity <= 3; arity++) {
+        problem p;
+        set_up(&f, arity);
+        create(&p, B, D, arity, 0);
+        for (size_t i = 0; i < numbers(&p); i++)
+            p.v[i] = (double)f.v[i];
+        solve(&p, NULL);
+        assert_int_equal(run(&f), 0);
+        assert_memory_equal(&f.r, &p.r, sizeof f.r);
+        for (size_t i = 0; i < 3 * B * D; i++)
+            assert_true(f.grad[i] == (i < numbers(&p) ? (float)p.grad[i] : -77.0f));
+        /* values alone, and the defaults, are the same values */
+        assert_int_equal(aoe_contrastive(NULL, f.v, arity, B, D, NULL, &f.r, NULL), 0);
+        assert_memory_equal(&f.r, &p.r, sizeof f.r);
+        destroy(&p);
+    }
+}
+
+static void refuse(fixture *f, int code, const char *words) {
+    assert_int_equal(run(f), code);
+    assert_int_equal(f->err.code, code);
+    if (!strstr(f->err.message, words))
+        fail_msg("\"%s\" does not say \"%s\"", f->err.message, words);
+    set_up(f, 3);
+}
+
+static void refusals(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f, 1);
+    refuse(&f, AOE_EARG, "1 vectors");
+    f.arity = 4;
+    refuse(&f, AOE_EARG, "4 vectors");
+    f.o.w_cln = -1.0;
+    refuse(&f, AOE_EARG, "w_cln");
+    f.o.w_cln = NAN;
+    refuse(&f, AOE_EARG, "w_cln");
+    f.o.w_ibn = INFINITY;
+    refuse(&f, AOE_EARG, "w_ibn");
+    f.o.tau_ibn = 0.0;
+    refuse(&f, AOE_EARG, "tau_ibn");
+    f.o.angle_form = (aoe_angle_form)7;
+    refuse(&f, AOE_EARG, "angle_form");
+    f.v[(3 * 4 + 0) * D + 2] = INFINITY;
+    refuse(&f, AOE_ENUMERIC, "example 4: the vector of the query");
+    f.v[(3 * 2 + 1) * D] = NAN;
+    refuse(&f, AOE_ENUMERIC, "example 2: the vector of the positive");
+    f.v[(3 * 5 + 2) * D + 7] = NAN;
+    refuse(&f, AOE_ENUMERIC, "example 5: the vector of the negative");
+    f.o.tau_ibn = 3e-308; /* scores near 1e307, loss times the weight beyond DBL_MAX */
+    f.o.w_ibn = 1e300;
+    refuse(&f, AOE_ENUMERIC, "loss");
+    for (size_t k = 0; k < D; k++)
+        f.v[(3 * 1 + 1) * D + k] *= 1e-43f; /* subnormal: the gradient, about 1 / norm, is no float any more */
+    refuse(&f, AOE_ENUMERIC, "example 1: the gradient");
+    f.o.ibn_threshold = NAN; /* of no concern here */
+    assert_int_equal(run(&f), 0);
+    aoe_objective_options o = f.o;
+    const double label[1] = {1.0};
+    o.ibn_threshold = 1.0;
+    o.w_cln = -2.0;
+    assert_int_equal(aoe_objective(&o, f.v, f.v, D, label, NULL, 1, D, NULL, NULL, NULL, &f.err), AOE_EARG);
+    assert_non_null(strstr(f.err.message, "w_cln"));
+}
+
+static void refused_shapes(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f, 3);
+    assert_int_equal(aoe_contrastive(&f.o, f.v, 3, 0, D, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, 0, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_contrastive(&f.o, NULL, 3, B, D, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_contrastive(&f.o, f.v, 3, SIZE_MAX / 4, D, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, SIZE_MAX / 16, NULL, &f.r, &f.err), AOE_EARG);
+    /* odd sizes are for what has no angle */
+    assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, 7, f.grad, &f.r, &f.err), AOE_EARG);
+    assert_non_null(strstr(f.err.message, "odd size 7"));
+    assert_int_equal(aoe_contrastive(&f.o, f.v, 2, B, 7, f.grad, &f.r, &f.err), 0);
+    f.o.w_angle = 0.0;
+    assert_int_equal(aoe_contrastive(&f.o, f.v, 3, B, 7, f.grad, &f.r, &f.err), 0);
+}
+
+static void workspace_sizes(void **state) {
+    static const size_t sizes[] = {1, 2, 3, 32, 95, 96, 97, 2048, 2900, 4096, 4097};
+    fixture f;
+    (void)state;
+    for (size_t i = 0; i + 1 < sizeof sizes / sizeof *sizes; i++)
+        for (size_t d = 1; d < 70; d += 7)
+            for (size_t arity = 2; arity <= 3; arity++) {
+                const size_t bytes = aoei_contrastive_workspace(sizes[i], d, arity);
+                assert_true(bytes > 0);
+                assert_true(bytes <= aoei_contrastive_workspace(sizes[i + 1], d, arity));
+                assert_true(bytes <= aoei_contrastive_workspace(sizes[i], d + 1, arity));
+                assert_true(arity == 3 || bytes <= aoei_contrastive_workspace(sizes[i], d, 3));
+            }
+    assert_int_equal(aoei_contrastive_workspace(B, D, 1), 0);
+    assert_int_equal(aoei_contrastive_workspace(B, D, 4), 0);
+    assert_int_equal(aoei_contrastive_workspace(SIZE_MAX, 1, 2), 0);
+    assert_int_equal(aoei_contrastive_workspace(SIZE_MAX / 64, 1u << 20, 3), 0);
+    assert_int_equal(aoei_contrastive_workspace(1, SIZE_MAX / 2, 2), 0);
+
+    set_up(&f, 3);
+    const aoei_example_batch b = {.B = B, .D = D, .arity = 3, .v = f.v, .grad = f.grad};
+    const size_t bytes = aoei_contrastive_workspace(B, D, 3);
+    void *workspace = aoei_aligned(bytes);
+    assert_int_equal(aoei_contrastive_objective(&f.o, &b, workspace, bytes - 1, NULL, &f.r, &f.err), AOE_EARG);
+    assert_non_null(strstr(f.err.message, "workspace"));
+    const uint64_t before = (aoei_alloc_fail_at(0), aoei_alloc_count());
+    assert_int_equal(aoei_contrastive_objective(&f.o, &b, workspace, bytes, NULL, NULL, &f.err), 0);
+    assert_int_equal(aoei_alloc_count(), before);
+    aoei_aligned_free(workspace);
+}
+
+static void memory_failure(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f, 3);
+    const int64_t live = aoei_alloc_live();
+    aoei_alloc_fail_at(1);
+    assert_int_equal(run(&f), AOE_ENOMEM);
+    aoei_alloc_fail_at(0);
+    assert_int_equal(run(&f), 0);
+    assert_true(aoei_alloc_live() == live);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matches_definition),
+        cmocka_unit_test(weights),
+        cmocka_unit_test(large_batches),
+        cmocka_unit_test(ranked_terms_are_those_of_pairs),
+        cmocka_unit_test(zero_vectors),
+        cmocka_unit_test(one_example),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(strips_change_no_bit),
+        cmocka_unit_test(floats),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(refused_shapes),
+        cmocka_unit_test(workspace_sizes),
+        cmocka_unit_test(memory_failure),
+    };
+    return cmocka_run_group_tests_name("objective_contrastive", tests, NULL, NULL);
+}
