@@ -13,6 +13,8 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     const char *dev; /* NULL: none */
+    cli_texts data;  /* files, each followed by its settings */
+    aoe_table_options table;
     aoe_train_options t;
 } options;
 
@@ -21,10 +23,13 @@ typedef struct options {
 static const cli_option data_table[] = {
     {.name = "data",
      .letter = 'd',
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     AT(t.data),
-     .help = "training pairs: text1, text2, label; .tsv, .csv or .jsonl, also .gz and .zst"},
+     .kind = CLI_TEXTS,
+     .value = "FILE [KEY=VALUE...]",
+     AT(data),
+     .help = "training data: .tsv, .csv or .jsonl, also .gz and .zst, with columns text1, text2, label or query, positive or "
+             "query, positive, negative; again for more files. Keys: weight, form (pairs, positives, triples), prompt, "
+             "doc-prompt, columns, label-map, ibn-threshold",
+     .fallback = ""},
     {.name = "dev",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -41,7 +46,12 @@ static const cli_option batch_table[] = {
      AT(t.batch_size),
      .min = 2,
      .max = 1e6,
-     .help = "pairs of a batch"},
+     .help = "pairs, or triples, of a batch"},
+    {.name = "allow-duplicates",
+     .kind = CLI_FLAG,
+     AT(t.allow_duplicates),
+     .set = 1,
+     .help = "a batch of positives or triples may have a text twice, as a negative of itself"},
     {.name = "accumulate", .kind = CLI_SIZE, .value = "N", AT(t.accumulate), .min = 1, .max = 1e6, .help = "batches of a step"},
     {.name = "cache-chunk",
      .kind = CLI_SIZE,
@@ -69,6 +79,11 @@ static const cli_option objective_table[] = {
      .value = "X",
      AT(t.objective.w_angle),
      .help = "weight of the angle objective; 0 turns it off"},
+    {.name = "w-cln",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_cln),
+     .help = "triples: weight of the contrast with all positives and negatives; --w-ibn is that of the positives"},
     {.name = "tau-cosine",
      .kind = CLI_REAL,
      .value = "X",
@@ -82,7 +97,7 @@ static const cli_option objective_table[] = {
      AT(t.objective.tau_ibn),
      .min = 1e-6,
      .max = 1e6,
-     .help = "temperature of in-batch negatives"},
+     .help = "temperature of in-batch negatives and of the contrastive objective"},
     {.name = "tau-angle",
      .kind = CLI_REAL,
      .value = "X",
@@ -112,6 +127,27 @@ static const cli_option objective_table[] = {
      .fallback = "reference"},
 };
 
+/* What may follow a file of --data. */
+enum {
+    SETTING_WEIGHT,
+    SETTING_FORM,
+    SETTING_PROMPT,
+    SETTING_DOC_PROMPT,
+    SETTING_COLUMNS,
+    SETTING_LABEL_MAP,
+    SETTING_THRESHOLD,
+    SETTINGS
+};
+
+static size_t setting_of(const char *key, size_t len) {
+    static const char *const names[SETTINGS] = {"weight",  "form",      "prompt",       "doc-prompt",
+                                                "columns", "label-map", "ibn-threshold"};
+    size_t i = 0;
+    while (i < SETTINGS && !(strlen(names[i]) == len && memcmp(names[i], key, len) == 0))
+        i++;
+    return i;
+}
+
 typedef struct run {
     const options *o;
     aoe_pairs *dev; /* owned; NULL without --dev */
@@ -131,26 +167,27 @@ static void score_text(char out[32], double score) {
 
 static void print_start(run *r, const aoe_train_event *e) {
     const aoe_train_options *t = &r->o->t;
-    char threshold[64] = "off";
-    if (t->objective.w_ibn > 0)
-        snprintf(threshold, sizeof threshold, "labels >= %.10g are positive", e->ibn_threshold);
-    cli_note("%zu pairs, %zu steps of %zu pairs; in-batch negatives: %s", e->pairs, e->steps, t->batch_size * t->accumulate,
-             threshold);
+    char threshold[80] = "";
+    if (t->objective.w_ibn > 0 && isfinite(e->ibn_threshold))
+        snprintf(threshold, sizeof threshold, "; in-batch negatives: labels >= %.10g are positive", e->ibn_threshold);
+    cli_note("%zu examples an epoch, %zu step%s of up to %zu%s", e->pairs, e->steps, cli_plural(e->steps),
+             t->batch_size * t->accumulate, threshold);
     if (e->step)
         cli_note("going on after step %zu", e->step);
     cli_progress_begin(&r->progress, "training", "steps", e->step);
 }
 
 static void show_step(run *r, const aoe_train_event *e) {
-    const aoe_objective_options *o = &r->o->t.objective;
     char rate[64], terms[256];
     int at = snprintf(terms, sizeof terms, "loss %.3f", e->loss.total);
-    if (o->w_cosine > 0)
+    if (e->loss.cosine > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  cosine %.3f", e->loss.cosine);
-    if (o->w_ibn > 0)
+    if (e->loss.ibn > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  ibn %.3f", e->loss.ibn);
-    if (o->w_angle > 0)
+    if (e->loss.angle > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
+    if (e->loss.contrastive > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  contrastive %.3f", e->loss.contrastive);
     snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.1e", e->lr);
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
     snprintf(rate, sizeof rate, "%.0f tokens/s", r->rate);
@@ -239,7 +276,7 @@ static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) 
 
 /* The dev set has to be able to tell models apart; better known before the training than after. */
 static int load_dev(run *r) {
-    aoe_table_options table = r->o->t.table;
+    aoe_table_options table = r->o->table;
     aoe_error err;
     table.allow_empty = 1;
     if (aoe_pairs_load(&r->dev, r->o->dev, &table, &err))
@@ -284,16 +321,78 @@ static int run_train(run *r, options *o) {
     return code;
 }
 
+/* Reads KEY=VALUE into the settings of a file; returns CLI_GO or the exit code. */
+static int read_setting(aoe_train_data *d, const char *text, size_t key_length) {
+    static const char *const forms[] = {"auto", "pairs", "positives", "triples"};
+    const char *value = text + key_length + 1;
+    char *end = NULL;
+    const double number = strtod(value, &end);
+    const int is_number = *value && !*end && isfinite(number);
+    aoe_error err;
+    switch (setting_of(text, key_length)) {
+    case SETTING_WEIGHT:
+        if (!is_number || !(number > 0))
+            return cli_usage("train", "%s: '%s' is not a number above 0", d->path, text);
+        d->weight = number;
+        break;
+    case SETTING_THRESHOLD:
+        if (!is_number)
+            return cli_usage("train", "%s: '%s' is not a number", d->path, text);
+        d->ibn_threshold = number;
+        break;
+    case SETTING_FORM: {
+        const size_t i = cli_choose(forms, 4, value, "form", &err);
+        if (i == 4)
+            return cli_usage("train", "%s: %s", d->path, err.message);
+        d->form = (aoe_form)i;
+        break;
+    }
+    case SETTING_PROMPT:
+        d->prompt = value;
+        break;
+    case SETTING_DOC_PROMPT:
+        d->doc_prompt = value;
+        break;
+    case SETTING_COLUMNS:
+        d->table.columns = value;
+        break;
+    default:
+        d->table.label_map = value;
+    }
+    return CLI_GO;
+}
+
+/* The files of --data with their settings. *out: [o->data.n], free() it. */
+static int read_data(options *o, aoe_train_data **out) {
+    aoe_train_data *d = cli_realloc(NULL, (o->data.n + 1) * sizeof *d);
+    size_t n = 0;
+    int code = CLI_GO;
+    for (size_t i = 0; i < o->data.n && code == CLI_GO; i++) {
+        const char *text = o->data.item[i];
+        const size_t key_length = strcspn(text, "=");
+        if (n && text[key_length] && setting_of(text, key_length) < SETTINGS) {
+            code = read_setting(&d[n - 1], text, key_length);
+        } else {
+            aoe_train_data_defaults(&d[n], text);
+            d[n++].table = o->table;
+        }
+    }
+    *out = d;
+    o->t.data = d;
+    o->t.n_data = n;
+    return code;
+}
+
 static int check_options(const options *o) {
     const aoe_objective_options *w = &o->t.objective;
-    if (!o->t.data)
-        return cli_usage("train", "it needs training pairs: -d FILE");
+    if (!o->t.n_data)
+        return cli_usage("train", "it needs training data: -d FILE");
     if (!o->t.course.output)
         return cli_usage("train", "it needs a directory for the trained model: -o DIR");
     if (o->t.course.resume && o->t.course.force)
         return cli_usage("train", "--resume and --force exclude each other");
-    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0)
-        return cli_usage("train", "all three weights are 0; leave one objective on");
+    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0)
+        return cli_usage("train", "all weights are 0; leave one objective on");
     if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
         return cli_usage("train", "--eval-every and --patience need --dev FILE");
     return CLI_GO;
@@ -310,7 +409,7 @@ int cli_train(int argc, char **argv) {
         CLI_GROUP("batches", batch_table, &o),
         CLI_GROUP("course", cli_course_table, &o.t.course),
         CLI_GROUP("objectives", objective_table, &o),
-        CLI_GROUP("tables", cli_table_table, &o.t.table),
+        CLI_GROUP("tables", cli_table_table, &o.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
@@ -318,17 +417,21 @@ int cli_train(int argc, char **argv) {
         .command = "train",
         .operands = "",
         .about = "Fine-tunes a model on scored pairs of texts with the cosine, in-batch negatives and angle\n"
-                 "objectives. The output directory holds the best model on --dev, else the last; beside it\n"
-                 "train-log.jsonl and the newest checkpoint. Ctrl-C writes a checkpoint and stops; the same\n"
-                 "command with --resume goes on.\n",
+                 "objectives, and on positives and triples with the contrastive one. The output directory holds\n"
+                 "the best model on --dev, else the last; beside it train-log.jsonl and the newest checkpoint.\n"
+                 "Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
         .examples = "  aoe train -m start -d examples/train.tsv -o model --epochs 10 --lr 5e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
+                    "  aoe train -m base -d triples.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = groups,
         .n_groups = 8,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
+    aoe_train_data *data = NULL;
+    if (code == CLI_GO)
+        code = read_data(&o, &data);
     if (code == CLI_GO)
         code = check_options(&o);
     if (code == CLI_GO) {
@@ -337,6 +440,7 @@ int cli_train(int argc, char **argv) {
         code = run_train(&r, &o);
         aoe_pairs_free(r.dev);
     }
+    free(data);
     cli_args_free(&args);
     return code;
 }

@@ -320,6 +320,15 @@ typedef struct aoe_table_options {
     int allow_empty;       /* empty texts are fine (evaluation), else a bad row (training) */
 } aoe_table_options;
 
+/* What a training file holds, told by its columns. In .jsonl a text may be a list of alternatives, of which one is drawn each
+ * epoch (of a positive's: one that is not the query). */
+typedef enum aoe_form {
+    AOE_FORM_AUTO,      /* the first below whose columns are there: pairs, triples, positives */
+    AOE_FORM_PAIRS,     /* A: text1, text2, label */
+    AOE_FORM_POSITIVES, /* B: query, positive */
+    AOE_FORM_TRIPLES    /* C: query, positive, negative */
+} aoe_form;
+
 typedef struct aoe_pairs aoe_pairs; /* labelled pairs in memory, immutable */
 
 /* Reads form A (text1, text2, label) from .tsv, .csv, .jsonl, each also .gz or .zst.
@@ -417,12 +426,26 @@ typedef struct aoe_train_course {
     void *event_user;
 } aoe_train_course;
 
+/* A training file. Pairs get the cosine, in-batch negatives and angle objectives; positives and triples the contrastive one,
+ * triples with cosine and angle (docs/objectives.md). */
+typedef struct aoe_train_data {
+    const char *path;
+    aoe_form form;
+    aoe_table_options table;
+    double weight;          /* 1: every example once an epoch; 2 twice, 0.5 a random half */
+    const char *prompt;     /* template for the texts (of positives and triples: the query); NULL: the model's, "": none */
+    const char *doc_prompt; /* for what is not the query; NULL: as prompt */
+    double ibn_threshold;   /* of pairs; NaN: the objective's */
+} aoe_train_data;
+AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
+
 typedef struct aoe_train_options {
     aoe_train_course course;
-    const char *data; /* training table, form A */
-    aoe_table_options table;
-    aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of the training file */
-    size_t batch_size;               /* 32 pairs */
+    const aoe_train_data *data; /* [n_data]; a batch is of one file, the order of batches random */
+    size_t n_data;
+    aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of a file */
+    int allow_duplicates;            /* 1: a contrastive batch may have a text twice */
+    size_t batch_size;               /* 32 examples */
     size_t accumulate;               /* 1 batches a step */
     size_t cache_chunk;              /* pairs in the encoder at a time, objectives over the whole batch; 0: all */
     aoe_dev_fn evaluate;             /* NULL: no dev set; the last model is kept */

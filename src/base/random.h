@@ -20,7 +20,9 @@ enum {
     AOEI_STREAM_BENCH = 4,
     AOEI_STREAM_TEST = 5,
     AOEI_STREAM_MASK = 6,
-    AOEI_STREAM_HELD_OUT = 7
+    AOEI_STREAM_HELD_OUT = 7,
+    AOEI_STREAM_DRAW = 8,
+    AOEI_STREAM_BATCHES = 9
 };
 
 /* A sequential generator over one stream: counter = (i lo, i hi, substream, stream), key = seed. */

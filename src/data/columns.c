@@ -52,19 +52,26 @@ static void add_to_list(char list[LIST_SIZE], const char *name) {
     snprintf(list + len, LIST_SIZE - len, "%s%s", len ? ", " : "", name);
 }
 
-static int fail_missing(const aoei_table *t, const role *r, const char *wanted, aoe_error *err) {
-    char found[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
+/* The names of a table's columns, as many as fit. */
+static void list_columns(const aoei_table *t, char found[LIST_SIZE]) {
+    char excerpt[AOEI_EXCERPT];
     size_t n = aoei_table_columns(t), shown = 0;
+    found[0] = 0;
     for (; shown < n && strlen(found) + AOEI_EXCERPT + 8 < LIST_SIZE; shown++)
         add_to_list(found, aoei_excerpt(excerpt, aoei_table_column(t, shown)));
     if (shown < n)
         add_to_list(found, "...");
+}
+
+static int fail_missing(const aoei_table *t, const role *r, const char *wanted, aoe_error *err) {
+    char found[LIST_SIZE];
+    list_columns(t, found);
     const char *hint = "";
     if (aoei_table_format(t) == AOEI_FORMAT_CSV && strchr(found, '\t'))
         hint = " (the line has TABs: a file separated by TABs is named .tsv)";
     return aoei_fail(err, AOE_EFORMAT,
                      "%s: no column for %s: looked for %s; found %s%s; name the right one with --columns %s=NAME",
-                     aoei_table_name(t), r->name, wanted, n && *found ? found : "none", hint, r->name);
+                     aoei_table_name(t), r->name, wanted, *found ? found : "none", hint, r->name);
 }
 
 /* The column of one role: the one given, else the first recognised name. */
@@ -124,4 +131,41 @@ int aoei_columns_select(aoei_table *t, aoei_form form, const char *columns, aoe_
     for (size_t i = 0; !rc && i < n; i++)
         rc = resolve(t, &r[i], given[i], &index[i], err);
     return rc ? rc : aoei_table_select(t, index, n, err);
+}
+
+/* Roles of a form whose columns are there. */
+static size_t roles_found(const aoei_table *t, aoei_form form, const char *columns) {
+    const role *r = forms[form];
+    size_t n = role_count(r), found = 0, index;
+    aoe_text given[MAX_ROLES] = {{NULL, 0}};
+    if (columns && parse_columns(columns, r, n, given, NULL))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        found += !resolve(t, &r[i], given[i], &index, NULL);
+    return found;
+}
+
+int aoei_columns_detect(aoei_form *form, aoei_table *t, const char *columns, aoe_error *err) {
+    static const aoei_form order[] = {AOEI_FORM_PAIR, AOEI_FORM_TRIPLE, AOEI_FORM_POSITIVE};
+    char list[LIST_SIZE];
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const size_t found = roles_found(t, order[i], columns);
+        if (found == role_count(forms[order[i]])) {
+            *form = order[i];
+            return 0;
+        }
+        if (found > most) {
+            most = found;
+            *form = order[i];
+        }
+    }
+    if (most) /* the form that is nearest says what it lacks */
+        return aoei_columns_select(t, *form, columns, err);
+    list_columns(t, list);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: columns of no known form: labelled pairs (text1, text2, label), triples (query, positive, negative) or "
+        "positives (query, positive); found %s; name them with --columns ROLE=NAME,...",
+        aoei_table_name(t), *list ? list : "none");
 }

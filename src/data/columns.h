@@ -20,5 +20,7 @@ typedef enum aoei_form {
  * Errors: AOE_EARG (columns is malformed, role unknown or given twice), AOE_EFORMAT (no such column, or two of that
  * name; the message lists the names looked for and the columns found), AOE_ENOMEM. */
 int aoei_columns_select(aoei_table *t, aoei_form form, const char *columns, aoe_error *err);
+/* The form whose columns t has: labelled pairs, else triples, else positives. AOE_EFORMAT when it has those of none. */
+int aoei_columns_detect(aoei_form *form, aoei_table *t, const char *columns, aoe_error *err);
 
 #endif

@@ -104,7 +104,7 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
     double number = field->number;
     aoei_label kind = AOEI_LABEL_VALUE;
     int is_number = field->kind == AOEI_FIELD_NUMBER;
-    if (field->kind == AOEI_FIELD_OTHER)
+    if (field->kind == AOEI_FIELD_OTHER || field->kind == AOEI_FIELD_LIST)
         return AOEI_LABEL_UNKNOWN;
     if (field->kind == AOEI_FIELD_TEXT) {
         kind = aoei_number_of(field->text, &number);

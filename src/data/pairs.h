@@ -17,6 +17,4 @@ const char *aoei_pairs_name(const aoe_pairs *p); /* owned by p */
 /* As aoe_pairs_load, from an open table, which stays the caller's. */
 int aoei_pairs_read(aoe_pairs **p, aoei_table *t, const aoe_table_options *o, aoe_error *err);
 
-int aoei_text_is_empty(aoe_text text); /* nothing but ASCII white space */
-
 #endif

@@ -146,17 +146,20 @@ static int take_keys(aoei_table *t, aoe_error *err) {
         const char *key = t->column[t->select[i]].data;
         const json_t *v = json_object_get(t->object, key);
         aoei_field *f = &t->field[i];
-        *f = (aoei_field){AOEI_FIELD_OTHER, {"", 0}, 0};
+        *f = (aoei_field){.kind = AOEI_FIELD_OTHER, .text = {"", 0}};
         if (!v) {
             aoei_fail(err, AOE_EFORMAT, "%s:%zu: no key '%s'; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, key);
             return AOEI_BAD_ROW;
         }
         if (json_is_string(v))
-            *f = (aoei_field){AOEI_FIELD_TEXT, {json_string_value(v), json_string_length(v)}, 0};
+            *f = (aoei_field){.kind = AOEI_FIELD_TEXT, .text = {json_string_value(v), json_string_length(v)}};
         else if (json_is_number(v))
-            *f = (aoei_field){AOEI_FIELD_NUMBER, {"", 0}, json_number_value(v)};
+            *f = (aoei_field){.kind = AOEI_FIELD_NUMBER, .text = {"", 0}, .number = json_number_value(v)};
         else if (json_is_boolean(v))
-            *f = (aoei_field){AOEI_FIELD_BOOL, aoe_text_of(json_is_true(v) ? "true" : "false"), json_is_true(v)};
+            *f = (aoei_field){
+                .kind = AOEI_FIELD_BOOL, .text = aoe_text_of(json_is_true(v) ? "true" : "false"), .number = json_is_true(v)};
+        else if (json_is_array(v))
+            *f = (aoei_field){.kind = AOEI_FIELD_LIST, .text = {"", 0}, .list = v};
     }
     return 1;
 }
@@ -346,7 +349,7 @@ int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
     } else {
         rc = t->format == AOEI_FORMAT_CSV ? next_csv_row(t, err) : next_line_row(t, err);
         for (size_t i = 0; rc == 1 && i < t->n_select; i++)
-            t->field[i] = (aoei_field){AOEI_FIELD_TEXT, t->cell[t->select[i]], 0};
+            t->field[i] = (aoei_field){.kind = AOEI_FIELD_TEXT, .text = t->cell[t->select[i]]};
     }
     if (rc == 1)
         *row = (aoei_row){t->field, t->line};

@@ -7,6 +7,7 @@
 #ifndef AOEI_DATA_TABLE_H
 #define AOEI_DATA_TABLE_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "aoe.h"
@@ -19,13 +20,15 @@ typedef enum aoei_field_kind {
     AOEI_FIELD_TEXT,   /* a JSON string; every field of the other formats */
     AOEI_FIELD_NUMBER, /* a JSON number: `number` */
     AOEI_FIELD_BOOL,   /* JSON true or false: `text` is that word, `number` 1 or 0 */
-    AOEI_FIELD_OTHER   /* JSON null, array or object */
+    AOEI_FIELD_LIST,   /* a JSON array: `list` */
+    AOEI_FIELD_OTHER   /* JSON null or object */
 } aoei_field_kind;
 
 typedef struct aoei_field {
     aoei_field_kind kind;
-    aoe_text text; /* borrowed until the next row; empty for NUMBER and OTHER */
+    aoe_text text; /* borrowed until the next row; empty for NUMBER, LIST and OTHER */
     double number;
+    const json_t *list; /* borrowed until the next row */
 } aoei_field;
 
 typedef struct aoei_row {

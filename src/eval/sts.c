@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/examples.h"
 #include "data/pairs.h"
 #include "eval/senteval.h"
 

@@ -26,7 +26,8 @@ typedef struct job {
     const aoe_model *model;
     const aoe_text *texts;
     size_t n;
-    aoe_encode_options o;
+    aoe_encode_options o[2];
+    const uint8_t *second; /* [n] which of the two a text has; NULL: the first */
     int may_be_empty;
     size_t *lengths; /* [n], written by the chunks */
     uint8_t *truncated;
@@ -75,7 +76,7 @@ static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, ao
             return aoei_fail_nomem(&c->error, text.len);
         text = (aoe_text){.data = lowered->data, .len = lowered->len};
     }
-    int code = aoe_tokenizer_encode(j->model->tokenizer, text, &j->o, ids, &c->error);
+    int code = aoe_tokenizer_encode(j->model->tokenizer, text, &j->o[j->second && j->second[i]], ids, &c->error);
     if (code)
         return code;
     if (ids->n == 0 && !j->may_be_empty)
@@ -168,27 +169,39 @@ done:
     return code;
 }
 
+int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                         const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    const aoei_settings *s = &m->settings;
+    job j = {.model = m, .texts = texts, .n = n, .second = second};
+    aoei_buffer lowered[2] = {{0}, {0}};
+    int code = AOE_OK;
+    memset(out, 0, sizeof *out);
+    if (failed)
+        *failed = (size_t)-1;
+    for (size_t i = 0; i < 2 && !code; i++) {
+        const char *prompt = prompts[i] ? prompts[i] : s->prompt;
+        if (s->lowercase && *prompt) {
+            code = lower(&lowered[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
+            prompt = lowered[i].data;
+        }
+        j.o[i] = (aoe_encode_options){.max_length = s->max_length, .prompt = !code && *prompt ? prompt : NULL};
+    }
+    if (!code)
+        code = encode_all(&j, out, failed, err);
+    aoei_buffer_free(&lowered[0]);
+    aoei_buffer_free(&lowered[1]);
+    return code;
+}
+
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err) {
-    const aoei_settings *s = &m->settings;
-    job j = {.model = m, .texts = texts, .n = n, .o = {.max_length = s->max_length, .prompt = s->prompt[0] ? s->prompt : NULL}};
-    aoei_buffer prompt = {0};
-    memset(out, 0, sizeof *out);
-    if (s->lowercase && j.o.prompt) {
-        if (lower(&prompt, s->prompt, strlen(s->prompt))) {
-            aoei_buffer_free(&prompt);
-            return aoei_fail_nomem(err, strlen(s->prompt));
-        }
-        j.o.prompt = prompt.data;
-    }
-    const int code = encode_all(&j, out, failed, err);
-    aoei_buffer_free(&prompt);
-    return code;
+    static const char *const own[2] = {NULL, NULL};
+    return aoei_encode_prompted(m, texts, n, own, NULL, out, failed, err);
 }
 
 int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                          aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    job j = {.model = m, .texts = texts, .n = n, .o = *o, .may_be_empty = 1};
+    job j = {.model = m, .texts = texts, .n = n, .o = {*o, *o}, .may_be_empty = 1};
     return encode_all(&j, out, failed, err);
 }
 

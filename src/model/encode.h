@@ -20,6 +20,9 @@ typedef struct aoei_token_lists {
  * (size_t)-1. */
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err);
+/* The same with prompts[second[i]] around text i; a NULL prompt is the model's, "" none. */
+int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                         const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* The same with other options than the model's; a text may have no token. */
 int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                          aoei_token_lists *out, size_t *failed, aoe_error *err);

@@ -8,11 +8,17 @@
 
 #include <string.h>
 
+/* Texts of an example, at most. */
+static size_t most_roles(const aoei_pair_step_options *o) {
+    return o->roles > 2 ? o->roles : 2;
+}
+
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
                           aoei_arena *arena, aoe_error *err) {
     s->ctx = ctx;
     s->config = *c;
     s->o = *o;
+    s->roles = 2;
     if (!o->chunk_pairs || o->chunk_pairs >= o->pairs) {
         s->o.chunk_pairs = o->pairs;
         s->o.chunk_tokens = o->tokens;
@@ -21,21 +27,24 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
     if (code)
         return code;
-    s->pooled = aoei_tensor_take(arena, 2 * o->pairs, c->hidden);
-    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, 2 * s->o.chunk_pairs, o->longest, mode, err);
+    s->pooled = aoei_tensor_take(arena, most_roles(o) * o->pairs, c->hidden);
+    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, most_roles(o) * s->o.chunk_pairs, o->longest, mode,
+                               err);
 }
 
 /* What is not a tensor: the batch, and the objectives' side on the host. */
 static int create_host(aoei_pair_step *s, aoe_error *err) {
-    const size_t pairs = s->o.pairs, floats = 2 * pairs * s->config.hidden;
-    const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, 2 * pairs, err);
+    const size_t pairs = s->o.pairs, texts = most_roles(&s->o) * pairs, floats = texts * s->config.hidden;
+    const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
     if (code)
         return code;
-    s->workspace_bytes = aoei_objective_workspace(pairs, s->config.hidden);
+    const size_t labelled = aoei_objective_workspace(pairs, s->config.hidden),
+                 contrastive = s->o.roles ? aoei_contrastive_workspace(pairs, s->config.hidden, s->o.roles) : labelled;
+    s->workspace_bytes = labelled > contrastive ? labelled : contrastive;
     s->host = aoei_malloc_array(floats, sizeof *s->host);
     s->host_grad = aoei_malloc_array(floats, sizeof *s->host_grad);
-    s->chunk_offsets = aoei_malloc_array(2 * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
-    s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
+    s->chunk_offsets = aoei_malloc_array(most_roles(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
+    s->workspace = labelled && contrastive ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
         return aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; use a smaller --batch-size", pairs);
     return AOE_OK;
@@ -111,6 +120,8 @@ static int objectives(aoei_pair_step *s, aoei_tensor pooled, const aoe_objective
                       const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
     const size_t D = s->config.hidden;
     aoei_tensor_read(s->ctx, s->host, pooled);
+    const aoei_example_batch examples = {
+        .B = pooled.rows / s->roles, .D = D, .arity = s->roles, .v = s->host, .grad = s->host_grad};
     const aoei_pair_batch pairs = {.B = pooled.rows / 2,
                                    .D = D,
                                    .stride = 2 * D,
@@ -120,7 +131,8 @@ static int objectives(aoei_pair_step *s, aoei_tensor pooled, const aoe_objective
                                    .grad_y = s->host_grad + D,
                                    .label = label,
                                    .group = group};
-    const int code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    const int code = label ? aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err)
+                           : aoei_contrastive_objective(o, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (code)
         return code;
     aoei_tensor_write(s->ctx, pooled, s->host_grad);
@@ -131,7 +143,7 @@ static int objectives(aoei_pair_step *s, aoei_tensor pooled, const aoe_objective
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
-    const size_t texts = s->buffer.batch.n_texts, step = 2 * s->o.chunk_pairs;
+    const size_t texts = s->buffer.batch.n_texts, step = s->roles * s->o.chunk_pairs;
     aoei_tensor last = {0};
     for (size_t i = 0; i < texts; i += step) {
         const size_t n = texts - i < step ? texts - i : step;

@@ -3,7 +3,7 @@
  * backward. The trainer and the benchmark drive it; it knows no files,
  * no epochs and no schedule. Everything it needs is laid out at creation.
  *
- * Texts of a batch are interleaved: x0 y0 x1 y1 ...
+ * Texts of a batch are interleaved: x0 y0 x1 y1 ..., or of triples q0 p0 n0 q1 p1 n1 ...
  *
  * With chunks (GradCache, Gao et al. 2021) a batch is larger than the activations
  * that fit: every chunk is embedded, the objectives see all vectors, and each chunk
@@ -20,7 +20,8 @@
 
 /* Bounds and ways of a step. */
 typedef struct aoei_pair_step_options {
-    size_t pairs;        /* of a batch, at most */
+    size_t pairs;        /* of a batch, at most; examples, where they are triples */
+    size_t roles;        /* 0: labelled pairs alone; 2: positives too; 3: and triples */
     size_t tokens;       /* of a batch, at most */
     size_t longest;      /* tokens of a text, at most */
     aoei_dtype type;     /* of activations and products */
@@ -37,9 +38,10 @@ typedef struct aoei_pair_step {
     aoei_params params;
     aoei_encoder_state state;
     aoei_batch_buffer buffer; /* the caller fills it: aoei_batch_clear, aoei_batch_add */
-    uint32_t *chunk_offsets;  /* [2 chunk_pairs + 1], owned */
-    aoei_tensor pooled;       /* [2B, D] float32; its gradient afterwards */
-    float *host, *host_grad;  /* [2B, D] for the objectives, owned */
+    size_t roles;             /* texts of an example in the buffer: 2, or 3 when the caller says so */
+    uint32_t *chunk_offsets;  /* [roles chunk_pairs + 1], owned */
+    aoei_tensor pooled;       /* [roles B, D] float32; its gradient afterwards */
+    float *host, *host_grad;  /* [roles B, D] for the objectives, owned */
     void *workspace;          /* of the objectives, owned */
     size_t workspace_bytes;
 } aoei_pair_step;
@@ -52,8 +54,9 @@ void aoei_pair_step_destroy(aoei_pair_step *s); /* accepts a zeroed one */
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
                           aoei_arena *arena, aoe_error *err);
 
-/* Forward and backward of the batch in s->buffer (2B texts): adds scale * gradient of the weighted sum to the gradients.
- * label: [B]; group: [2B] or NULL (aoe_objective). drop NULL: none. Errors: those of aoe_objective. */
+/* Forward and backward of the batch in s->buffer (roles B texts): adds scale * gradient of the weighted sum to the gradients.
+ * label: [B] of pairs, group: [2B] or NULL (aoe_objective); label NULL: the contrastive objective of positives or triples.
+ * drop NULL: none. Errors: those of aoe_objective. */
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err);

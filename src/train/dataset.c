@@ -19,12 +19,12 @@ static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
 /* Open addressing over the token lists; a text's class is the index of its first occurrence. */
 static int find_groups(aoei_dataset *d, aoe_error *err) {
     size_t slots = 16;
-    while (slots < 4 * d->n)
+    while (slots < 2 * d->tokens.n)
         slots *= 2;
     uint32_t *table = aoei_calloc(slots, sizeof *table); /* text + 1; 0 is free */
     if (!table)
         return aoei_fail_nomem(err, slots * sizeof *table);
-    for (size_t i = 0; i < 2 * d->n; i++) {
+    for (size_t i = 0; i < d->tokens.n; i++) {
         const size_t bytes = aoei_token_count(&d->tokens, i) * sizeof *d->tokens.ids;
         size_t at = (size_t)aoei_hash(AOEI_HASH_START, d->tokens.ids + d->tokens.offsets[i], bytes) & (slots - 1);
         while (table[at] && !same_tokens(&d->tokens, table[at] - 1, i))
@@ -45,51 +45,76 @@ static void measure(aoei_dataset *d) {
         if (d->labels[i] > d->highest)
             d->highest = d->labels[i];
     }
-    for (size_t i = 0; i < 2 * d->n; i++) {
-        if (aoei_token_count(&d->tokens, i) > d->longest)
-            d->longest = aoei_token_count(&d->tokens, i);
-        d->truncated += d->tokens.truncated[i];
+    const aoei_token_lists *l = &d->tokens;
+    for (size_t i = 0; i < l->n; i++) {
+        if (aoei_token_count(l, i) > d->longest)
+            d->longest = aoei_token_count(l, i);
+        d->truncated += l->truncated[i];
     }
-    d->fingerprint = aoei_hash(AOEI_HASH_START, d->tokens.ids, d->tokens.offsets[2 * d->n] * sizeof *d->tokens.ids);
-    d->fingerprint = aoei_hash(d->fingerprint, d->tokens.offsets, (2 * d->n + 1) * sizeof *d->tokens.offsets);
+    d->fingerprint = aoei_hash(AOEI_HASH_START, l->ids, l->offsets[l->n] * sizeof *l->ids);
+    d->fingerprint = aoei_hash(d->fingerprint, l->offsets, (l->n + 1) * sizeof *l->offsets);
+    d->fingerprint = aoei_hash(d->fingerprint, d->first, (d->n * d->roles + 1) * sizeof *d->first);
     d->fingerprint = aoei_hash(d->fingerprint, d->labels, d->n * sizeof *d->labels);
 }
 
-int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoe_pairs *pairs, const char *path, aoe_error *err) {
-    memset(d, 0, sizeof *d);
-    d->n = aoe_pairs_count(pairs);
-    if (d->n == 0 || d->n > UINT32_MAX / 2 - 1)
-        return aoei_fail(err, AOE_EFORMAT, "%s: %zu pairs; give a file with 1 to 2^31 - 2 of them", path, d->n);
-    int code = AOE_OK;
-    aoe_text *texts = aoei_malloc_array(2 * d->n, sizeof *texts);
-    d->labels = aoei_malloc_array(d->n, sizeof *d->labels);
-    d->groups = aoei_malloc_array(2 * d->n, sizeof *d->groups);
-    if (!texts || !d->labels || !d->groups) {
-        code = aoei_fail_nomem(err, 2 * d->n * sizeof *texts);
-        goto done;
+/* The example that a text is of. */
+static size_t example_of(const aoei_dataset *d, size_t text) {
+    size_t low = 0, high = d->n - 1;
+    while (low < high) {
+        const size_t middle = (low + high + 1) / 2;
+        if (d->first[middle * d->roles] <= text)
+            low = middle;
+        else
+            high = middle - 1;
     }
-    for (size_t i = 0; i < d->n; i++) {
-        texts[2 * i] = aoe_pairs_text1(pairs, i);
-        texts[2 * i + 1] = aoe_pairs_text2(pairs, i);
-        d->labels[i] = aoe_pairs_label(pairs, i);
-    }
+    return low;
+}
+
+static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
+                    aoe_error *err) {
+    uint8_t *second = aoei_calloc(e->n_texts, sizeof *second); /* 1: of a role after the first */
+    if (!second)
+        return aoei_fail_nomem(err, e->n_texts);
+    for (size_t i = 0; i < d->n; i++)
+        for (size_t t = d->first[i * d->roles + 1]; t < d->first[(i + 1) * d->roles]; t++)
+            second[t] = 1;
+    const char *const prompts[2] = {prompt, doc_prompt};
     size_t failed;
     aoe_error inner;
-    code = aoei_encode_texts(m, texts, 2 * d->n, &d->tokens, &failed, &inner);
-    if (code) {
-        if (failed != (size_t)-1)
-            aoei_fail(err, code, "%s:%zu: %s", path, aoe_pairs_line(pairs, failed / 2), inner.message);
-        else
-            aoei_fail(err, code, "%s", inner.message);
-        goto done;
-    }
-    code = find_groups(d, err);
+    const int code = aoei_encode_prompted(m, e->text, e->n_texts, prompts, second, &d->tokens, &failed, &inner);
+    aoei_free(second);
     if (!code)
-        measure(d);
-done:
-    aoei_free(texts);
+        return AOE_OK;
+    return failed == (size_t)-1 ? aoei_fail(err, code, "%s", inner.message)
+                                : aoei_fail(err, code, "%s:%zu: %s", e->name, e->line[example_of(d, failed)], inner.message);
+}
+
+int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
+                        aoe_error *err) {
+    memset(d, 0, sizeof *d);
+    d->form = e->form;
+    d->n = e->n;
+    d->roles = e->roles;
+    if (d->n == 0 || e->n_texts > UINT32_MAX - 2)
+        return aoei_fail(err, AOE_EFORMAT, "%s: %zu examples; give a file with 1 to 2^32 - 3 texts", e->name, d->n);
+    const size_t n_first = d->n * d->roles + 1;
+    d->labels = aoei_malloc_array(d->n, sizeof *d->labels);
+    d->groups = aoei_malloc_array(e->n_texts, sizeof *d->groups);
+    d->first = aoei_malloc_array(n_first, sizeof *d->first);
+    int code = AOE_OK;
+    if (!d->labels || !d->groups || !d->first)
+        code = aoei_fail_nomem(err, n_first * sizeof *d->first);
+    if (!code) {
+        memcpy(d->labels, e->label, d->n * sizeof *d->labels);
+        memcpy(d->first, e->first, n_first * sizeof *d->first);
+        code = tokenize(d, m, e, prompt, doc_prompt, err);
+    }
+    if (!code)
+        code = find_groups(d, err);
     if (code)
         aoei_dataset_destroy(d);
+    else
+        measure(d);
     return code;
 }
 
@@ -97,6 +122,7 @@ void aoei_dataset_destroy(aoei_dataset *d) {
     aoei_token_lists_free(&d->tokens);
     aoei_free(d->labels);
     aoei_free(d->groups);
+    aoei_free(d->first);
     memset(d, 0, sizeof *d);
 }
 
@@ -105,15 +131,28 @@ static int descending(const void *pa, const void *pb) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n_pairs, size_t *tokens, aoe_error *err) {
+/* Tokens of an example with the longest alternative of each role. */
+static size_t example_tokens(const aoei_dataset *d, size_t i) {
+    size_t sum = 0;
+    for (size_t role = i * d->roles; role < (i + 1) * d->roles; role++) {
+        size_t longest = 0;
+        for (size_t t = d->first[role]; t < d->first[role + 1]; t++)
+            if (aoei_token_count(&d->tokens, t) > longest)
+                longest = aoei_token_count(&d->tokens, t);
+        sum += longest;
+    }
+    return sum;
+}
+
+int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n, size_t *tokens, aoe_error *err) {
     size_t *length = aoei_malloc_array(d->n, sizeof *length);
     if (!length)
         return aoei_fail_nomem(err, d->n * sizeof *length);
     for (size_t i = 0; i < d->n; i++)
-        length[i] = d->tokens.offsets[2 * i + 2] - d->tokens.offsets[2 * i];
+        length[i] = example_tokens(d, i);
     qsort(length, d->n, sizeof *length, descending);
     *tokens = 0;
-    for (size_t i = 0; i < d->n && i < n_pairs; i++)
+    for (size_t i = 0; i < d->n && i < n; i++)
         *tokens += length[i];
     aoei_free(length);
     return AOE_OK;

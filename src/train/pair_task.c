@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning on labelled pairs: the order of an epoch, batches, the objectives
- * against the labels. Accumulated batches are numbered through, so that a text's
- * masks are keyed by its place in the step.
+ * Fine-tuning on labelled pairs, positives and triples, from one file or several: which
+ * examples make a batch is the plan's business (batches.h), which objective it gets its
+ * form's. Accumulated batches are numbered through, so that a text's masks are keyed
+ * by its place in the step.
  */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "objective/pair_step.h"
-#include "train/dataset.h"
+#include "train/batches.h"
 #include "train/trainer.h"
 
 #include <math.h>
 #include <string.h>
 
+enum { MAX_WEIGHT = 10000 };
+
 typedef struct pair_task {
     aoei_task task;
-    const aoe_train_options *o;      /* borrowed, checked */
-    aoe_objective_options objective; /* threshold resolved */
-    aoei_dataset data;
+    const aoe_train_options *o; /* borrowed, checked */
+    aoei_source *sources;       /* owned [o->n_data] */
+    size_t roles;               /* texts of an example, at most */
+    int contrastive;            /* 1: there are positives or triples */
+    aoei_batches batches;
     aoei_pair_step step;
-    size_t *order;      /* owned; [n] permutation of the current epoch */
-    size_t order_epoch; /* of `order`; (size_t)-1: none */
-    double *labels;     /* owned; [B] of the batch */
-    uint32_t *groups;   /* owned; [2B] */
+    double *labels;   /* owned; [B] of the batch */
+    uint32_t *groups; /* owned; [roles B] */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -35,9 +37,20 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->accumulate = 1;
 }
 
+void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
+    memset(d, 0, sizeof *d);
+    d->path = path;
+    d->weight = 1;
+    d->ibn_threshold = (double)NAN;
+}
+
 static int check_options(const aoe_train_options *o, aoe_error *err) {
-    if (!o || !o->course.model || !o->data || !o->course.output)
+    if (!o || !o->course.model || !o->n_data || !o->course.output)
         return aoei_fail(err, AOE_EARG, "training needs a model, data and an output directory");
+    for (size_t i = 0; i < o->n_data; i++)
+        if (!(o->data[i].weight > 0 && o->data[i].weight <= MAX_WEIGHT))
+            return aoei_fail(err, AOE_EARG, "%s: weight %g; give one above 0, up to %d", o->data[i].path, o->data[i].weight,
+                             MAX_WEIGHT);
     if (!o->batch_size || !o->accumulate)
         return aoei_fail(err, AOE_EARG, "--batch-size and --accumulate must be at least 1");
     if (o->batch_size == 1)
@@ -46,149 +59,216 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     if (o->batch_size > UINT32_MAX / 4 / o->accumulate)
         return aoei_fail(err, AOE_EARG, "--batch-size %zu with --accumulate %zu is too large", o->batch_size, o->accumulate);
     const aoe_objective_options *j = &o->objective;
-    if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && isfinite(j->w_cosine + j->w_ibn + j->w_angle)))
-        return aoei_fail(err, AOE_EARG, "--w-cosine, --w-ibn and --w-angle must be finite and not negative");
-    if (j->w_cosine + j->w_ibn + j->w_angle == 0)
-        return aoei_fail(err, AOE_EARG, "every objective has weight 0; set one of --w-cosine, --w-ibn, --w-angle above 0");
+    if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && j->w_cln >= 0 &&
+          isfinite(j->w_cosine + j->w_ibn + j->w_angle + j->w_cln)))
+        return aoei_fail(err, AOE_EARG, "--w-cosine, --w-ibn, --w-angle and --w-cln must be finite and not negative");
+    if (j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0)
+        return aoei_fail(err, AOE_EARG,
+                         "every objective has weight 0; set one of --w-cosine, --w-ibn, --w-angle, --w-cln above 0");
     if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 && isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
         return aoei_fail(err, AOE_EARG, "--tau-cosine, --tau-ibn and --tau-angle must be finite and above 0");
     return AOE_OK;
 }
 
-static int load_data(pair_task *p, aoei_trainer *t, aoe_error *err) {
-    const aoe_train_options *o = p->o;
-    aoe_pairs *pairs = NULL;
+static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoe_error *err) {
+    const aoe_train_data *o = &p->o->data[number];
+    aoei_source *source = &p->sources[number];
+    aoei_examples e;
     aoe_table_options table = o->table;
     table.allow_empty = 0;
-    int code = aoe_pairs_load(&pairs, o->data, &table, err);
-    if (code)
-        return code;
-    if (aoe_pairs_skipped(pairs))
-        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", o->data, aoe_pairs_skipped(pairs));
-    if (aoe_pairs_dropped(pairs))
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows have a label that is dropped", o->data,
-                       aoe_pairs_dropped(pairs));
-    code = aoei_dataset_create(&p->data, t->base, pairs, o->data, err);
-    aoe_pairs_free(pairs);
-    if (!code && p->data.truncated)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were cut", o->data,
-                       p->data.truncated, 2 * p->data.n, t->base->settings.max_length);
+    int code = aoei_examples_load(&e, o->path, o->form, &table, err);
+    if (!code && e.skipped)
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", o->path, e.skipped);
+    if (!code && e.dropped)
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows have a label that is dropped", o->path, e.dropped);
+    if (!code)
+        code = aoei_dataset_create(&source->data, t->base, &e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
+    aoei_examples_free(&e);
+    if (!code && source->data.truncated)
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were cut", o->path,
+                       source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
+    source->weight = o->weight;
     return code;
 }
 
 /* Labels against objectives: something to learn, and the threshold of in-batch negatives. */
-static int resolve_objective(pair_task *p, const aoei_trainer *t, aoe_error *err) {
-    aoe_objective_options *j = &p->objective;
-    const aoei_dataset *d = &p->data;
-    *j = p->o->objective;
-    if (isnan(j->ibn_threshold))
-        j->ibn_threshold = d->lowest + 0.8 * (d->highest - d->lowest);
+static int check_labels(const pair_task *p, size_t number, aoe_error *err) {
+    const aoe_objective_options *j = &p->o->objective;
+    const aoe_train_data *o = &p->o->data[number];
+    aoei_source *source = &p->sources[number];
+    const aoei_dataset *d = &source->data;
+    source->threshold = isnan(o->ibn_threshold) ? j->ibn_threshold : o->ibn_threshold;
+    if (isnan(source->threshold))
+        source->threshold = d->lowest + 0.8 * (d->highest - d->lowest);
     if (d->lowest == d->highest && (j->w_cosine > 0 || j->w_angle > 0))
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: every label is %g, so no pair is more similar than another; add other labels, or train with --w-cosine 0 "
             "--w-angle 0",
-            p->o->data, d->lowest);
-    if (j->w_ibn > 0 && d->highest < j->ibn_threshold)
+            o->path, d->lowest);
+    if (j->w_ibn > 0 && d->highest < source->threshold)
         return aoei_fail(err, AOE_EARG,
-                         "%s: no label reaches --ibn-threshold %g (highest: %g); lower it, or train with --w-ibn 0", p->o->data,
-                         j->ibn_threshold, d->highest);
-    if (j->w_angle > 0 && t->base->config.hidden % 2)
-        return aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
-                         t->o->model, t->base->config.hidden);
+                         "%s: no label reaches --ibn-threshold %g (highest: %g); lower it, or train with --w-ibn 0", o->path,
+                         source->threshold, d->highest);
     return AOE_OK;
+}
+
+/* A file that no objective of weight above 0 learns from. */
+static int check_weights(const pair_task *p, size_t number, aoe_error *err) {
+    const aoe_objective_options *j = &p->o->objective;
+    const aoei_form form = p->sources[number].data.form;
+    const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
+    if (form == AOEI_FORM_PAIR ? pairs > 0 : form == AOEI_FORM_POSITIVE ? j->w_ibn > 0 : pairs + j->w_cln > 0)
+        return AOE_OK;
+    return aoei_fail(err, AOE_EARG, "%s: no objective of weight above 0 learns from %s; raise %s", p->o->data[number].path,
+                     form == AOEI_FORM_PAIR ? "labelled pairs" : "positives", form == AOEI_FORM_PAIR ? "one" : "--w-ibn");
 }
 
 static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
-    const size_t per_step = p->o->batch_size * p->o->accumulate;
-    int code = load_data(p, t, err);
+    int code = AOE_OK;
+    task->ibn_threshold = (double)NAN;
+    p->sources = aoei_calloc(p->o->n_data, sizeof *p->sources);
+    if (!p->sources)
+        return aoei_fail_nomem(err, p->o->n_data * sizeof *p->sources);
+    for (size_t i = 0; i < p->o->n_data && !code; i++) {
+        code = load_source(p, t, i, err);
+        if (!code)
+            code = check_weights(p, i, err);
+        if (!code && p->sources[i].data.form == AOEI_FORM_PAIR)
+            code = check_labels(p, i, err);
+        if (!code && isnan(task->ibn_threshold) && p->sources[i].data.form == AOEI_FORM_PAIR)
+            task->ibn_threshold = p->sources[i].threshold;
+        p->contrastive |= !code && p->sources[i].data.form != AOEI_FORM_PAIR;
+        p->roles = !code && p->sources[i].data.roles > p->roles ? p->sources[i].data.roles : p->roles;
+    }
+    if (!code && p->o->objective.w_angle > 0 && t->base->config.hidden % 2)
+        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
+                         t->o->model, t->base->config.hidden);
     if (!code)
-        code = resolve_objective(p, t, err);
+        code = aoei_batches_create(&p->batches, p->sources, p->o->n_data, p->o->batch_size, t->o->seed, p->o->allow_duplicates,
+                                   err);
     if (code)
         return code;
-    task->examples = p->data.n;
-    task->steps_per_epoch = (p->data.n + per_step - 1) / per_step;
-    task->ibn_threshold = p->objective.ibn_threshold;
+    task->examples = p->batches.examples;
+    task->steps_per_epoch = (p->batches.n + p->o->accumulate - 1) / p->o->accumulate;
     return AOE_OK;
+}
+
+static json_t *real_or_null(double v) {
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+/* What of a file decides the result; where it lies does not. */
+static json_t *describe_source(const aoe_train_data *o, const aoei_source *s) {
+    static const char *const forms[] = {
+        [AOEI_FORM_PAIR] = "pairs", [AOEI_FORM_POSITIVE] = "positives", [AOEI_FORM_TRIPLE] = "triples"};
+    char fingerprint[24];
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)s->data.fingerprint);
+    json_t *r = json_object();
+    int bad = json_object_set_new(r, "form", json_string(forms[s->data.form]));
+    bad |= json_object_set_new(r, "examples", json_integer((json_int_t)s->data.n));
+    bad |= json_object_set_new(r, "weight", json_real(s->weight));
+    bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
+    bad |= json_object_set_new(r, "doc_prompt", o->doc_prompt ? json_string(o->doc_prompt) : json_null());
+    bad |= json_object_set_new(r, "ibn_threshold", s->data.form == AOEI_FORM_PAIR ? real_or_null(s->threshold) : json_null());
+    bad |= json_object_set_new(r, "fingerprint", json_string(fingerprint));
+    if (!bad)
+        return r;
+    json_decref(r);
+    return NULL;
 }
 
 static int describe(const aoei_task *task, json_t *r) {
     const pair_task *p = task->self;
     const aoe_train_options *o = p->o;
-    const aoe_objective_options *j = &p->objective;
-    char fingerprint[24], dev_fingerprint[24];
-    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->data.fingerprint);
+    const aoe_objective_options *j = &o->objective;
+    char dev_fingerprint[24];
     snprintf(dev_fingerprint, sizeof dev_fingerprint, "%016llx", (unsigned long long)o->dev_fingerprint);
-    int bad = json_object_set_new(r, "data", aoei_name_json(o->data));
-    bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
-    bad |= json_object_set_new(r, "pairs", json_integer((json_int_t)p->data.n));
+    json_t *names = json_array(), *sources = json_array();
+    int bad = 0;
+    for (size_t i = 0; i < o->n_data; i++) {
+        bad |= json_array_append_new(names, aoei_name_json(o->data[i].path));
+        bad |= json_array_append_new(sources, describe_source(&o->data[i], &p->sources[i]));
+    }
+    bad |= json_object_set_new(r, "data", names);
+    bad |= json_object_set_new(r, "sources", sources);
+    bad |= json_object_set_new(r, "pairs", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "dev", aoei_name_json(o->evaluate ? o->dev_name : NULL));
     bad |= json_object_set_new(r, "dev_fingerprint", o->dev_fingerprint ? json_string(dev_fingerprint) : json_null());
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)o->batch_size));
     bad |= json_object_set_new(r, "accumulate", json_integer((json_int_t)o->accumulate));
+    bad |= json_object_set_new(r, "allow_duplicates", json_boolean(o->allow_duplicates));
     bad |= json_object_set_new(r, "w_cosine", json_real(j->w_cosine));
     bad |= json_object_set_new(r, "w_ibn", json_real(j->w_ibn));
     bad |= json_object_set_new(r, "w_angle", json_real(j->w_angle));
+    bad |= json_object_set_new(r, "w_cln", json_real(j->w_cln));
     bad |= json_object_set_new(r, "tau_cosine", json_real(j->tau_cosine));
     bad |= json_object_set_new(r, "tau_ibn", json_real(j->tau_ibn));
     bad |= json_object_set_new(r, "tau_angle", json_real(j->tau_angle));
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
-    bad |= json_object_set_new(r, "ibn_threshold", isfinite(j->ibn_threshold) ? json_real(j->ibn_threshold) : json_null());
+    bad |= json_object_set_new(r, "ibn_threshold", real_or_null(task->ibn_threshold));
     bad |= json_object_set_new(r, "cache_chunk", json_integer((json_int_t)o->cache_chunk));
     return bad;
 }
 
+/* The longest text, and bounds of the tokens of a batch of n examples, over all sources. */
+static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
+    *longest = *tokens = 0;
+    for (size_t i = 0; i < p->o->n_data; i++) {
+        const aoei_dataset *d = &p->sources[i].data;
+        size_t most;
+        const int code = aoei_dataset_batch_tokens(d, n, &most, err);
+        if (code)
+            return code;
+        /* a source of weight above 1 may give its largest example more than once */
+        if (p->sources[i].weight > 1 && most < n * d->roles * d->longest)
+            most = n * d->roles * d->longest;
+        *longest = d->longest > *longest ? d->longest : *longest;
+        *tokens = most > *tokens ? most : *tokens;
+    }
+    return AOE_OK;
+}
+
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
-    const size_t pairs = p->o->batch_size < p->data.n ? p->o->batch_size : p->data.n;
+    const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
     aoei_pair_step_options step = {.pairs = pairs,
-                                   .longest = p->data.longest,
+                                   .roles = p->contrastive ? p->roles : 0,
                                    .type = t->base->type,
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = p->o->cache_chunk < pairs ? p->o->cache_chunk : 0};
-    int code = aoei_dataset_batch_tokens(&p->data, pairs, &step.tokens, err);
+    int code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
-        code = aoei_dataset_batch_tokens(&p->data, step.chunk_pairs, &step.chunk_tokens, err);
+        code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
     if (!code)
         code = aoei_pair_step_create(&p->step, t->ctx, &t->base->config, &step, err);
     if (code)
         return code;
     task->params = &p->step.params;
-    p->order = aoei_malloc_array(p->data.n, sizeof *p->order);
-    p->order_epoch = (size_t)-1;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
-    p->groups = aoei_malloc_array(2 * pairs, sizeof *p->groups);
-    return p->order && p->labels && p->groups ? AOE_OK : aoei_fail_nomem(err, p->data.n * sizeof *p->order);
+    p->groups = aoei_malloc_array(p->roles * pairs, sizeof *p->groups);
+    return p->labels && p->groups ? AOE_OK : aoei_fail_nomem(err, pairs * sizeof *p->labels);
 }
 
-static void order_epoch(pair_task *p, uint64_t seed, size_t epoch) {
-    if (p->order_epoch == epoch)
-        return;
-    aoei_rng rng;
-    aoei_rng_init(&rng, seed, AOEI_STREAM_SHUFFLE, (uint32_t)epoch);
-    for (size_t i = 0; i < p->data.n; i++)
-        p->order[i] = i;
-    aoei_rng_shuffle(&rng, p->order, p->data.n);
-    p->order_epoch = epoch;
-}
-
-/* Fills the step's buffer, labels and groups with pairs order[begin, end); the texts are numbers 2 (begin - first) .. of the
- * step. */
-static void fill_batch(pair_task *p, size_t first, size_t begin, size_t end) {
-    const aoei_token_lists *l = &p->data.tokens;
+/* Fills the step's buffer, labels and groups with a batch; its texts are numbers `text` .. of the step. Returns the number
+ * after. */
+static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
+    const aoei_dataset *d = &p->sources[batch->source].data;
+    const aoei_token_lists *l = &d->tokens;
+    p->step.roles = d->roles;
     aoei_batch_clear(&p->step.buffer);
-    for (size_t i = begin; i < end; i++) {
-        const size_t pair = p->order[i];
-        for (size_t side = 0; side < 2; side++) {
-            const size_t text = 2 * pair + side;
-            aoei_batch_add(&p->step.buffer, l->ids + l->offsets[text], aoei_token_count(l, text),
-                           (uint32_t)(2 * (i - first) + side));
-            p->groups[2 * (i - begin) + side] = p->data.groups[text];
+    for (size_t i = 0; i < batch->n; i++) {
+        const size_t pick = batch->first + i;
+        for (size_t role = 0; role < d->roles; role++) {
+            const size_t k = p->batches.text[pick][role];
+            aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
+            p->groups[d->roles * i + role] = d->groups[k];
         }
-        p->labels[i - begin] = p->data.labels[pair];
+        p->labels[i] = d->labels[p->batches.example[pick]];
     }
+    return text;
 }
 
 static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double share) {
@@ -196,6 +276,7 @@ static void add_result(aoe_objective_result *sum, const aoe_objective_result *r,
     sum->cosine += r->cosine * share;
     sum->ibn += r->ibn * share;
     sum->angle += r->angle * share;
+    sum->contrastive += r->contrastive * share;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
 }
@@ -203,22 +284,26 @@ static void add_result(aoe_objective_result *sum, const aoe_objective_result *r,
 static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop, aoei_task_result *result,
                     aoe_error *err) {
     pair_task *p = task->self;
-    const size_t epoch = step / task->steps_per_epoch, in_epoch = step % task->steps_per_epoch;
-    const size_t B = p->o->batch_size, first = in_epoch * B * p->o->accumulate;
-    const size_t end = first + B * p->o->accumulate < p->data.n ? first + B * p->o->accumulate : p->data.n;
-    const double share = 1.0 / (double)((end - first + B - 1) / B);
-    order_epoch(p, t->o->seed, epoch);
-    for (size_t begin = first; begin < end; begin += B) {
-        const size_t stop = begin + B < end ? begin + B : end;
+    const size_t first = step % task->steps_per_epoch * p->o->accumulate, left = p->batches.n - first;
+    const size_t n = left < p->o->accumulate ? left : p->o->accumulate;
+    const double share = 1.0 / (double)n;
+    size_t text = 0;
+    aoei_batches_plan(&p->batches, step / task->steps_per_epoch);
+    for (size_t i = first; i < first + n; i++) {
+        const aoei_planned_batch *batch = &p->batches.batch[i];
+        const aoei_source *source = &p->sources[batch->source];
+        const int labelled = source->data.form == AOEI_FORM_PAIR;
+        aoe_objective_options objective = p->o->objective;
         aoe_objective_result r;
-        fill_batch(p, first, begin, stop);
-        const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &p->objective, p->labels, p->groups, drop,
-                                                 share, &r, err);
+        objective.ibn_threshold = labelled ? source->threshold : 1;
+        text = fill_batch(p, batch, text);
+        const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &objective, labelled ? p->labels : NULL,
+                                                 p->groups, drop, share, &r, err);
         if (code)
             return code;
         add_result(&result->loss, &r, share);
         result->tokens += p->step.buffer.batch.n_tokens;
-        result->examples += stop - begin;
+        result->examples += batch->n;
     }
     return AOE_OK;
 }
@@ -243,8 +328,10 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
                          .embeds = 1};
     code = aoei_train_run(ctx, &o->course, &p.task, err);
     aoei_pair_step_destroy(&p.step);
-    aoei_dataset_destroy(&p.data);
-    aoei_free(p.order);
+    aoei_batches_destroy(&p.batches);
+    for (size_t i = 0; p.sources && i < o->n_data; i++)
+        aoei_dataset_destroy(&p.sources[i].data);
+    aoei_free(p.sources);
     aoei_free(p.labels);
     aoei_free(p.groups);
     return code;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "data/columns.h"
-#include "data/pairs.h"
+#include "data/examples.h"
 #include "data/table.h"
 #include "text/tokenizer_parts.h"
 

@@ -11,6 +11,7 @@
 #include "../support/support.h"
 #include "base/utf8.h"
 #include "data/columns.h"
+#include "data/examples.h"
 #include "data/pairs.h"
 #include "data/table.h"
 

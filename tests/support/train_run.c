@@ -56,7 +56,9 @@ void train_run_create(train_run *r) {
     aoe_train_options *o = &r->o;
     aoe_train_options_defaults(o);
     o->course.model = r->model;
-    o->data = r->data;
+    aoe_train_data_defaults(&r->source, r->data);
+    o->data = &r->source;
+    o->n_data = 1;
     o->course.output = r->output;
     o->course.model_options.dtype = AOE_DTYPE_F32; /* the figures are those of every machine */
     o->course.epochs = 2;

@@ -16,6 +16,7 @@ typedef struct train_run {
     char *dir, *model, *data, *output; /* owned; output does not exist at first */
     aoe_pairs *dev;                    /* owned */
     aoe_train_options o;
+    aoe_train_data source; /* o.data */
 
     aoe_train_event events[TRAIN_EVENTS]; /* of all runs since `n` was last set to 0 */
     size_t n;

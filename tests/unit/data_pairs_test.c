@@ -10,6 +10,7 @@
 #include "../support/compress.h"
 #include "../support/support.h"
 #include "data/labels.h"
+#include "data/examples.h"
 #include "data/pairs.h"
 
 static aoe_pairs *load(const char *name, const char *text, const aoe_table_options *o) {

@@ -47,6 +47,8 @@ static void expect_row(aoei_table *t, size_t line, const char *want) {
             got[len++] = '|';
         if (f->kind == AOEI_FIELD_NUMBER)
             len += (size_t)snprintf(got + len, sizeof got - len, "#%g", f->number);
+        else if (f->kind == AOEI_FIELD_LIST)
+            len += (size_t)snprintf(got + len, sizeof got - len, "list of %zu", json_array_size(f->list));
         else if (f->kind == AOEI_FIELD_OTHER)
             len += (size_t)snprintf(got + len, sizeof got - len, "other");
         else
@@ -143,7 +145,7 @@ static void test_jsonl(void **state) {
     aoei_table *t = open_all("t.jsonl", text, sizeof text - 1);
     expect_row(t, 2, "x0y|#1|true");
     expect_row(t, 3, "\xC3\xA9|#-2.5|false");
-    expect_row(t, 5, "x|other|other");
+    expect_row(t, 5, "x|other|list of 1");
     expect_bad(t, "t.jsonl:6: no key 'c'" ROW_REMEDY);
     expect_bad(t, "t.jsonl:7: not a JSON object" ROW_REMEDY);
     expect_bad(t, "t.jsonl:8:9: '}' expected near end of file" ROW_REMEDY);

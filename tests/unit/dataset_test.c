@@ -36,14 +36,14 @@ static int tear_down(void **state) {
 }
 
 static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_error *err) {
-    aoe_pairs *pairs;
+    aoei_examples e;
     char *path = test_write_text(dir, "data.tsv", table);
     const aoe_table_options o = {.allow_empty = 1};
     aoe_error loading = {0};
-    if (aoe_pairs_load(&pairs, path, &o, &loading))
+    if (aoei_examples_load(&e, path, AOE_FORM_AUTO, &o, &loading))
         fail_msg("%s", loading.message);
-    const int code = aoei_dataset_create(d, m, pairs, path, err);
-    aoe_pairs_free(pairs);
+    const int code = aoei_dataset_create(d, m, &e, NULL, NULL, err);
+    aoei_examples_free(&e);
     free(path);
     return code;
 }

@@ -10,6 +10,7 @@
 
 #include "../support/support.h"
 #include "base/file.h"
+#include "data/examples.h"
 #include "data/pairs.h"
 #include "eval/senteval.h"
 #include "eval/sts.h"

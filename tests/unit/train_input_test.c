@@ -37,7 +37,7 @@ static void test_options(void **state) {
         refused(&r, AOE_EARG, part);                                                                                           \
     } while (0)
     BAD(course.model, NULL, "model");
-    BAD(data, NULL, "data");
+    BAD(n_data, 0, "data");
     BAD(course.epochs, 0, "--epochs");
     BAD(course.epochs, SIZE_MAX, "--epochs");
     BAD(course.max_steps, SIZE_MAX, "--max-steps");
@@ -67,7 +67,7 @@ static void test_options(void **state) {
 #undef BAD
     r.o = good;
     r.o.objective.w_cosine = r.o.objective.w_ibn = r.o.objective.w_angle = 0;
-    refused(&r, AOE_EARG, "weight 0");
+    refused(&r, AOE_EARG, "weight above 0");
     r.o = good;
     r.o.course.lr = 2;
     r.o.course.weight_decay = 0.5;
@@ -103,7 +103,7 @@ static void test_data(void **state) {
     assert_true(r.events[0].ibn_threshold == 2);
     train_run_output(&r, "again");
     r.n = 0;
-    r.o.data = "nowhere.tsv";
+    r.source.path = "nowhere.tsv";
     refused(&r, AOE_ENOENT, "nowhere.tsv");
     train_run_destroy(&r);
 }
@@ -236,7 +236,7 @@ static void test_names(void **state) {
     train_run_create(&r);
     char *odd = test_path(r.dir, "caf\xe9.tsv");
     assert_int_equal(rename(r.data, odd), 0);
-    r.o.data = odd;
+    r.source.path = odd;
     r.o.dev_name = "d\xe9v";
     train_run_ok(&r, 1);
     char *settings = train_run_read(&r, "aoe.json", NULL);

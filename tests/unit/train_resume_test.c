@@ -257,7 +257,7 @@ static void test_changed_options(void **state) {
     CHANGED(objective.tau_ibn, 0.1, "tau_ibn");
     CHANGED(objective.isp, 0, "isp");
     CHANGED(objective.angle_form, AOE_ANGLE_PHASE, "angle_form");
-    CHANGED(objective.ibn_threshold, 3, "ibn_threshold");
+    CHANGED(objective.ibn_threshold, 3, "sources");
     CHANGED(course.model_options.pooling, AOE_POOLING_LAST_AVG, "pooling");
     CHANGED(course.model_options.prompt, "the {text}", "prompt");
     CHANGED(course.model_options.max_length, 12, "max_length");
@@ -285,7 +285,7 @@ static void test_changed_data(void **state) {
     r.o.course.resume = 1;
     free(tiny_table(r.dir, "train.tsv", TRAIN_PAIRS, 9));
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "data_fingerprint"));
+    assert_non_null(strstr(err.message, "sources"));
     train_run_destroy(&r);
 }
 

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ * Planning an epoch's batches.
+ */
+#include "train/batches.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Examples that a source gives an epoch. */
+static size_t examples_of(const aoei_source *s) {
+    const double n = nearbyint((double)s->data.n * s->weight);
+    return n < 1 ? 1 : (size_t)n;
+}
+
+static size_t batches_of(const aoei_batches *b, size_t source) {
+    return (examples_of(&b->sources[source]) + b->batch_size - 1) / b->batch_size;
+}
+
+int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_sources, size_t batch_size, uint64_t seed,
+                        int allow_duplicates, aoe_error *err) {
+    *b = (aoei_batches){.sources = sources,
+                        .n_sources = n_sources,
+                        .batch_size = batch_size,
+                        .seed = seed,
+                        .allow_duplicates = allow_duplicates,
+                        .epoch = (size_t)-1};
+    size_t most = 0, texts = 0;
+    double all = 0;
+    for (size_t s = 0; s < n_sources; s++)
+        all += (double)sources[s].data.n * sources[s].weight + 1;
+    if (!(all < (double)UINT32_MAX))
+        return aoei_fail(err, AOE_EARG, "the weights make an epoch of %g examples; lower them", all);
+    for (size_t s = 0; s < n_sources; s++) {
+        const size_t n = examples_of(&sources[s]);
+        b->examples += n;
+        b->n += batches_of(b, s);
+        most = n > most ? n : most;
+        texts = sources[s].data.tokens.n > texts ? sources[s].data.tokens.n : texts;
+    }
+    b->batch = aoei_malloc_array(b->n, sizeof *b->batch);
+    b->example = aoei_malloc_array(b->examples, sizeof *b->example);
+    b->text = aoei_malloc_array(b->examples, sizeof *b->text);
+    b->order = aoei_malloc_array(most, sizeof *b->order);
+    b->queue = aoei_malloc_array(most, sizeof *b->queue);
+    b->stamp = aoei_malloc_array(texts, sizeof *b->stamp);
+    if (b->batch && b->example && b->text && b->order && b->queue && b->stamp)
+        return AOE_OK;
+    aoei_batches_destroy(b);
+    return aoei_fail_nomem(err, b->examples * sizeof *b->text);
+}
+
+void aoei_batches_destroy(aoei_batches *b) {
+    aoei_free(b->batch);
+    aoei_free(b->example);
+    aoei_free(b->text);
+    aoei_free(b->order);
+    aoei_free(b->queue);
+    aoei_free(b->stamp);
+    memset(b, 0, sizeof *b);
+}
+
+/* The source's examples of this epoch in random order: all of them as often as they go into the weight, and some once more. */
+static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
+    const size_t m = examples_of(&b->sources[source]), n = b->sources[source].data.n, whole = m / n * n;
+    aoei_rng rng;
+    aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
+    for (size_t i = 0; i < m; i++)
+        b->order[i] = i % n;
+    size_t left = m - whole, at = whole; /* of the rest, a random subset */
+    for (size_t i = 0; i < n && left; i++)
+        if (aoei_rng_below(&rng, (uint32_t)(n - i)) < left) {
+            b->order[at++] = i;
+            left--;
+        }
+    aoei_rng_shuffle(&rng, b->order, m);
+    return m;
+}
+
+/* A text of a role: one of its alternatives, if possible none of the class `other`. */
+static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t role, uint32_t other) {
+    const size_t first = d->first[role], n = d->first[role + 1] - first;
+    size_t allowed = 0;
+    if (n == 1)
+        return (uint32_t)first;
+    for (size_t i = 0; i < n; i++)
+        allowed += d->groups[first + i] != other;
+    if (allowed == 0)
+        return (uint32_t)(first + aoei_rng_below(rng, (uint32_t)n));
+    size_t k = aoei_rng_below(rng, (uint32_t)allowed);
+    for (size_t i = 0;; i++)
+        if (d->groups[first + i] != other && k-- == 0)
+            return (uint32_t)(first + i);
+}
+
+/* Draws an example's texts into text[roles]. */
+static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, uint32_t *text) {
+    const size_t role = example * d->roles;
+    text[0] = draw(d, rng, role, UINT32_MAX);
+    for (size_t r = 1; r < d->roles; r++)
+        text[r] = draw(d, rng, role + r, d->groups[text[0]]);
+}
+
+/* 1: none of the texts' classes is in the batch of that number; they are from now on. */
+static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
+    for (size_t r = 0; r < d->roles; r++)
+        if (stamp[d->groups[text[r]]] == batch)
+            return 0;
+    for (size_t r = 0; r < d->roles; r++)
+        stamp[d->groups[text[r]]] = batch;
+    return 1;
+}
+
+/* Batches of a source, from b->batch[*n_batches] and pick *n_picks on. */
+static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
+    const aoei_dataset *d = &b->sources[source].data;
+    const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
+    const int apart = !b->allow_duplicates && d->form != AOEI_FORM_PAIR;
+    const size_t m = order_source(b, source, substream), wanted = batches_of(b, source);
+    size_t next = 0, waiting = 0;
+    aoei_rng rng;
+    aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
+    memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
+    for (size_t k = 0; k < wanted; k++) {
+        aoei_planned_batch *batch = &b->batch[*n_batches];
+        *batch = (aoei_planned_batch){.source = (uint32_t)source, .first = *n_picks};
+        size_t kept = 0, i = 0;
+        while (batch->n < b->batch_size && (i < waiting || next < m)) {
+            const size_t example = i < waiting ? b->queue[i++] : b->order[next++];
+            uint32_t *text = b->text[*n_picks];
+            draw_example(d, &rng, example, text);
+            if (apart && !enter(d, b->stamp, (uint32_t)k + 1, text)) {
+                b->queue[kept++] = example; /* kept <= i, or what waited is all read */
+                continue;
+            }
+            b->example[(*n_picks)++] = (uint32_t)example;
+            batch->n++;
+        }
+        while (i < waiting)
+            b->queue[kept++] = b->queue[i++];
+        waiting = kept;
+        *n_batches += batch->n > 0;
+    }
+    b->waiting += waiting + (m - next);
+}
+
+void aoei_batches_plan(aoei_batches *b, size_t epoch) {
+    if (b->epoch == epoch)
+        return;
+    size_t n_batches = 0, n_picks = 0;
+    b->epoch = epoch;
+    b->waiting = 0;
+    for (size_t s = 0; s < b->n_sources; s++)
+        plan_source(b, s, &n_batches, &n_picks);
+    if (b->n_sources == 1)
+        return;
+    aoei_rng rng;
+    aoei_rng_init(&rng, b->seed, AOEI_STREAM_BATCHES, (uint32_t)epoch);
+    for (size_t i = n_batches; i > 1; i--) {
+        const size_t k = aoei_rng_below(&rng, (uint32_t)i);
+        const aoei_planned_batch swap = b->batch[i - 1];
+        b->batch[i - 1] = b->batch[k];
+        b->batch[k] = swap;
+    }
+}

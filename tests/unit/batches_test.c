@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ * Examples of every form from files, and the plan of an epoch: what is read and what is
+ * refused, every example as often as its weight says, no text twice in a contrastive
+ * batch, alternatives drawn, the same plan for the same seed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "train/batches.h"
+
+static char *dir;
+static aoe_context *ctx;
+static aoe_model *model;
+
+static int set_up(void **state) {
+    (void)state;
+    dir = tiny_dir_create();
+    ctx = tiny_context(2);
+    tiny_model shape = tiny_defaults();
+    char *path = test_path(dir, "model");
+    tiny_model_write(path, &shape);
+    assert_int_equal(aoe_model_open(&model, ctx, path, NULL, NULL), 0);
+    free(path);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    aoe_model_close(model);
+    aoe_context_destroy(ctx);
+    test_dir_remove(dir);
+    return 0;
+}
+
+static int load(aoei_examples *e, const char *name, const char *text, const aoe_table_options *o, aoe_error *err) {
+    char *path = test_write_text(dir, name, text);
+    const int code = aoei_examples_load(e, path, AOE_FORM_AUTO, o, err);
+    free(path);
+    return code;
+}
+
+static void load_source(aoei_source *s, const char *name, const char *text, double weight) {
+    aoei_examples e;
+    aoe_error err;
+    if (load(&e, name, text, NULL, &err))
+        fail_msg("%s", err.message);
+    if (aoei_dataset_create(&s->data, model, &e, NULL, NULL, &err))
+        fail_msg("%s", err.message);
+    s->weight = weight;
+    aoei_examples_free(&e);
+}
+
+static void check_text(const aoei_examples *e, size_t i, const char *want) {
+    assert_int_equal(e->text[i].len, strlen(want));
+    assert_memory_equal(e->text[i].data, want, strlen(want));
+}
+
+static void test_forms(void **state) {
+    (void)state;
+    aoei_examples e;
+    assert_int_equal(load(&e, "a.tsv",
+                          "label\tpremise\thypothesis\tsource\nentailment\ta\tb\tx\nneutral\tc\td\tx\n0.5\te\tf\tx\n", NULL,
+                          NULL),
+                     0);
+    assert_true(e.form == AOEI_FORM_PAIR && e.n == 2 && e.roles == 2 && e.dropped == 1);
+    assert_true(e.label[0] == 1 && e.label[1] == 0.5 && e.line[1] == 4);
+    check_text(&e, 3, "f");
+    aoei_examples_free(&e);
+    assert_int_equal(load(&e, "c.tsv", "premise\tentailment\tcontradiction\na\tb\tc\nd\te\tf\n", NULL, NULL), 0);
+    assert_true(e.form == AOEI_FORM_TRIPLE && e.n == 2 && e.roles == 3 && e.n_texts == 6);
+    check_text(&e, 5, "f");
+    aoei_examples_free(&e);
+    const aoe_table_options columns = {.columns = "query=x,positive=y"};
+    assert_int_equal(load(&e, "b.csv", "y,x\nb,a\n", &columns, NULL), 0);
+    assert_true(e.form == AOEI_FORM_POSITIVE && e.n == 1);
+    check_text(&e, 0, "a");
+    aoei_examples_free(&e);
+    assert_int_equal(load(&e, "lists.jsonl",
+                          "{\"query\": [\"a\", \"b\"], \"positive\": \"c\"}\n{\"query\": \"d\", \"positive\": [\"e\"]}\n", NULL,
+                          NULL),
+                     0);
+    assert_true(e.form == AOEI_FORM_POSITIVE && e.n == 2 && e.n_texts == 5);
+    static const size_t first[] = {0, 2, 3, 4, 5};
+    assert_memory_equal(e.first, first, sizeof first);
+    aoei_examples_free(&e);
+    aoei_examples_free(&e);
+}
+
+static void refuse(const char *name, const char *text, const char *part) {
+    aoei_examples e;
+    aoe_error err;
+    assert_int_equal(load(&e, name, text, NULL, &err), AOE_EFORMAT);
+    if (!strstr(err.message, part))
+        fail_msg("'%s' lacks '%s'", err.message, part);
+    aoei_examples_free(&e);
+}
+
+static void test_bad_examples(void **state) {
+    (void)state;
+    refuse("x.tsv", "a\tb\n1\t2\n", "columns of no known form");
+    refuse("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': the list has no text");
+    refuse("x.jsonl", "{\"query\": [\"a\", 3], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': an element");
+    refuse("x.jsonl", "{\"query\": [\"a\"], \"positive\": \"c\"}\n{\"query\": [\" \"], \"positive\": \"c\"}\n",
+           "x.jsonl:2: column 'query'");
+    refuse("x.jsonl", "{\"query\": {\"a\": 1}, \"positive\": \"c\"}\n", "neither a JSON string nor a list");
+    refuse("x.tsv", "query\tpositive\n", "no rows");
+}
+
+/* n rows "query, positive" that share texts: query i % 7, positive a text of their own. */
+static char *shared_rows(size_t n) {
+    char *text = malloc(64 + n * 160);
+    size_t at = (size_t)sprintf(text, "query\tpositive\n");
+    for (size_t i = 0; i < n; i++) {
+        at += (size_t)sprintf(text + at, "%s\t", tiny_text((uint32_t)(i % 7)));
+        at += (size_t)sprintf(text + at, "%s\n", tiny_text((uint32_t)(100 + i)));
+    }
+    return text;
+}
+
+static size_t count_duplicates(const aoei_batches *b) {
+    size_t duplicates = 0;
+    for (size_t k = 0; k < b->n; k++) {
+        const aoei_planned_batch *batch = &b->batch[k];
+        const aoei_dataset *d = &b->sources[batch->source].data;
+        for (size_t i = 0; i < batch->n * d->roles; i++)
+            for (size_t j = 0; j < i / d->roles * d->roles; j++)
+                duplicates += d->groups[b->text[batch->first + i / d->roles][i % d->roles]] ==
+                              d->groups[b->text[batch->first + j / d->roles][j % d->roles]];
+    }
+    return duplicates;
+}
+
+static void count_examples(const aoei_batches *b, size_t source, size_t *count, size_t n) {
+    memset(count, 0, n * sizeof *count);
+    for (size_t k = 0; k < b->n; k++)
+        for (size_t i = 0; b->batch[k].source == source && i < b->batch[k].n; i++)
+            count[b->example[b->batch[k].first + i]]++;
+}
+
+static void test_weights(void **state) {
+    (void)state;
+    enum { PAIRS = 22 };
+    static const double weights[] = {1, 2, 2.5, 0.5, 0.01};
+    static const size_t batches[] = {6, 11, 14, 3, 1}, total[] = {22, 44, 55, 11, 1};
+    char *path = tiny_table(dir, "pairs.tsv", PAIRS, 1), *text = test_read(path, NULL);
+    for (size_t k = 0; k < 5; k++) {
+        aoei_source s = {0};
+        aoei_batches b;
+        size_t count[PAIRS], sum = 0, other[PAIRS];
+        load_source(&s, "p.tsv", text, weights[k]);
+        assert_int_equal(aoei_batches_create(&b, &s, 1, 4, 42, 0, NULL), 0);
+        assert_int_equal(b.n, batches[k]);
+        assert_int_equal(b.examples, total[k]);
+        aoei_batches_plan(&b, 0);
+        count_examples(&b, 0, count, PAIRS);
+        for (size_t i = 0; i < PAIRS; i++) {
+            sum += count[i];
+            assert_true(count[i] >= (size_t)weights[k] && count[i] <= (size_t)weights[k] + 1);
+        }
+        assert_int_equal(sum, total[k]);
+        uint32_t *order = malloc(b.examples * sizeof *order);
+        memcpy(order, b.example, b.examples * sizeof *order);
+        aoei_batches_plan(&b, 1);
+        assert_true(k == 4 || memcmp(order, b.example, b.examples * sizeof *order) != 0);
+        count_examples(&b, 0, other, PAIRS);
+        aoei_batches_plan(&b, 0); /* and back */
+        assert_memory_equal(order, b.example, b.examples * sizeof *order);
+        free(order);
+        aoei_batches_destroy(&b);
+        aoei_dataset_destroy(&s.data);
+    }
+    free(text);
+    free(path);
+}
+
+static void test_no_duplicates(void **state) {
+    (void)state;
+    enum { N = 70 };
+    char *text = shared_rows(N);
+    aoei_source s = {0};
+    aoei_batches b;
+    size_t count[N], without = 0;
+    load_source(&s, "q.tsv", text, 1);
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 8, 1, 1, NULL), 0);
+    aoei_batches_plan(&b, 0);
+    assert_true(count_duplicates(&b) > 0); /* allowed here */
+    assert_int_equal(b.waiting, 0);
+    aoei_batches_destroy(&b);
+    for (size_t epoch = 0; epoch < 5; epoch++) {
+        assert_int_equal(aoei_batches_create(&b, &s, 1, 5, epoch, 0, NULL), 0);
+        aoei_batches_plan(&b, epoch);
+        assert_int_equal(count_duplicates(&b), 0);
+        count_examples(&b, 0, count, N);
+        without = 0;
+        for (size_t i = 0; i < N; i++) {
+            assert_true(count[i] <= 1);
+            without += count[i] == 0;
+        }
+        assert_int_equal(without, b.waiting);
+        assert_true(without < N / 5);
+        aoei_batches_destroy(&b);
+    }
+    /* more of a batch than there are different queries: short batches, none empty */
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 20, 1, 0, NULL), 0);
+    aoei_batches_plan(&b, 0);
+    assert_int_equal(count_duplicates(&b), 0);
+    for (size_t k = 0; k < b.n; k++)
+        assert_true(b.batch[k].n >= 1 && b.batch[k].n <= 7);
+    aoei_batches_destroy(&b);
+    aoei_dataset_destroy(&s.data);
+    free(text);
+}
+
+static void test_alternatives(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"query\": [\"the cat\", \"a dog\", \"bird\"], \"positive\": [\"the cat\", \"a dog\", \"bird\"]}\n"
+        "{\"query\": \"old\", \"positive\": [\"old\", \"old\"]}\n";
+    aoei_source s = {0};
+    aoei_batches b;
+    size_t seen[3][3] = {{0}};
+    load_source(&s, "l.jsonl", text, 1);
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 1, 7, 0, NULL), 0);
+    for (size_t epoch = 0; epoch < 400; epoch++) {
+        aoei_batches_plan(&b, epoch);
+        for (size_t k = 0; k < 2; k++) {
+            const uint32_t *t = b.text[b.batch[k].first];
+            if (b.example[b.batch[k].first] == 0)
+                seen[t[0]][t[1] - 3]++;
+            else
+                assert_true(t[0] == 6 && (t[1] == 7 || t[1] == 8)); /* all equal: one of them */
+        }
+    }
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 3; k++) /* 400 / 6 each, give or take 4 standard deviations */
+            assert_true(i == k ? seen[i][k] == 0 : seen[i][k] > 66 - 30 && seen[i][k] < 67 + 30);
+    aoei_batches_destroy(&b);
+    aoei_dataset_destroy(&s.data);
+}
+
+/* Several files: every batch is of one of them, in an order of its own each epoch. */
+static void test_sources(void **state) {
+    (void)state;
+    aoei_source s[2] = {{{0}, 0, 0}, {{0}, 0, 0}};
+    aoei_batches a, b;
+    char *text = shared_rows(40), *path = tiny_table(dir, "pairs.tsv", 22, 1), *pairs = test_read(path, NULL);
+    load_source(&s[0], "p.tsv", pairs, 1);
+    load_source(&s[1], "q.tsv", text, 0.5);
+    assert_int_equal(aoei_batches_create(&a, s, 2, 4, 3, 0, NULL), 0);
+    assert_int_equal(aoei_batches_create(&b, s, 2, 4, 3, 0, NULL), 0);
+    assert_int_equal(a.n, 6 + 5);
+    assert_int_equal(a.examples, 22 + 20);
+    aoei_batches_plan(&a, 2);
+    aoei_batches_plan(&b, 0);
+    int differ = 0;
+    for (size_t k = 0; k < a.n; k++)
+        differ |= a.batch[k].source != b.batch[k].source;
+    assert_true(differ);
+    aoei_batches_plan(&b, 2);
+    size_t of[2] = {0, 0};
+    for (size_t k = 0; k < a.n; k++) {
+        assert_memory_equal(&a.batch[k], &b.batch[k], sizeof a.batch[k]);
+        of[a.batch[k].source]++;
+    }
+    assert_true(of[0] == 6 && of[1] == 5);
+    s[1].weight = 1e9;
+    aoei_batches_destroy(&b);
+    assert_int_equal(aoei_batches_create(&b, s, 2, 4, 3, 0, NULL), AOE_EARG);
+    aoei_batches_destroy(&a);
+    aoei_dataset_destroy(&s[0].data);
+    aoei_dataset_destroy(&s[1].data);
+    free(text);
+    free(pairs);
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms),        cmocka_unit_test(test_bad_examples),
+                                       cmocka_unit_test(test_weights),      cmocka_unit_test(test_no_duplicates),
+                                       cmocka_unit_test(test_alternatives), cmocka_unit_test(test_sources)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
