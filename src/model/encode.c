@@ -27,7 +27,8 @@ typedef struct job {
     const aoe_text *texts;
     size_t n;
     const char *prompt; /* template, or NULL */
-    size_t *lengths;    /* [n], written by the chunks */
+    int may_be_empty;
+    size_t *lengths; /* [n], written by the chunks */
     uint8_t *truncated;
     chunk *chunks;
 } job;
@@ -41,7 +42,8 @@ static int chunk_append(chunk *c, const aoe_ids *ids) {
         c->ids = grown;
         c->capacity = capacity;
     }
-    memcpy(c->ids + c->n, ids->id, ids->n * sizeof *ids->id);
+    if (ids->n)
+        memcpy(c->ids + c->n, ids->id, ids->n * sizeof *ids->id);
     c->n += ids->n;
     return AOE_OK;
 }
@@ -77,7 +79,7 @@ static int encode_one(const job *j, chunk *c, size_t i, const aoe_encode_options
     int code = aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
     if (code)
         return code;
-    if (ids->n == 0)
+    if (ids->n == 0 && !j->may_be_empty)
         return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");
     for (size_t t = 0; t < ids->n; t++)
         if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
@@ -94,7 +96,9 @@ static void encode_chunk(void *arg, size_t task, size_t worker) {
     const job *j = arg;
     chunk *c = &j->chunks[task];
     const size_t begin = task * CHUNK, end = begin + CHUNK < j->n ? begin + CHUNK : j->n;
-    const aoe_encode_options o = {.max_length = j->model->settings.max_length, .prompt = j->prompt};
+    const int is_static = j->model->config.arch->is_static;
+    const aoe_encode_options o = {
+        .max_length = j->model->settings.max_length, .prompt = j->prompt, .no_specials = is_static, .drop_unknown = is_static};
     aoei_buffer lowered = {0};
     aoe_ids ids = {0};
     for (size_t i = begin; i < end && c->failed == (size_t)-1; i++)
@@ -135,8 +139,8 @@ static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *fa
     return AOE_OK;
 }
 
-int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
-                      aoe_error *err) {
+static int encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, int may_be_empty, aoei_token_lists *out,
+                        size_t *failed, aoe_error *err) {
     memset(out, 0, sizeof *out);
     if (failed)
         *failed = (size_t)-1;
@@ -146,7 +150,7 @@ int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_
     const size_t n_chunks = (n + CHUNK - 1) / CHUNK;
     int code = AOE_ENOMEM;
     const aoei_settings *s = &m->settings;
-    job j = {.model = m, .texts = texts, .n = n, .prompt = s->prompt[0] ? s->prompt : NULL};
+    job j = {.model = m, .texts = texts, .n = n, .prompt = s->prompt[0] ? s->prompt : NULL, .may_be_empty = may_be_empty};
     aoei_buffer prompt = {0};
     if (s->lowercase && j.prompt) {
         if (lower(&prompt, s->prompt, strlen(s->prompt))) {
@@ -177,6 +181,16 @@ done:
     if (code)
         aoei_token_lists_free(out);
     return code;
+}
+
+int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err) {
+    return encode_texts(m, texts, n, 0, out, failed, err);
+}
+
+int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err) {
+    return encode_texts(m, texts, n, m->config.arch->is_static, out, failed, err);
 }
 
 void aoei_token_lists_free(aoei_token_lists *l) {
