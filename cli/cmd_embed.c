@@ -38,6 +38,7 @@ typedef struct job {
     int normalize;
     format format;
     size_t texts, empty, truncated;
+    size_t zero; /* texts without any token */
 } job;
 
 static int parse_format(void *target, const char *text, aoe_error *err) {
@@ -152,6 +153,7 @@ static int write_window(job *j) {
             putc('\n', j->to);
         }
         j->truncated += j->info[i].truncated;
+        j->zero += j->info[i].tokens == 0;
     }
     if (j->to == j->spool && (fflush(j->spool) || ferror(j->spool)))
         return cli_fail("cannot write a temporary file; make room in /tmp or use -o FILE");
@@ -226,7 +228,10 @@ static int finish_npy(job *j) {
 }
 
 static void report_counts(const job *j) {
-    if (j->empty)
+    if (j->zero) /* of a static model: the empty ones are among them */
+        cli_warn("%zu of %zu text%s %s no known token: the vector is zero", j->zero, j->texts, cli_plural(j->texts),
+                 j->zero == 1 ? "has" : "have");
+    else if (j->empty)
         cli_warn("%zu of %zu text%s %s empty: special tokens only", j->empty, j->texts, cli_plural(j->texts),
                  j->empty == 1 ? "is" : "are");
     if (j->truncated)

@@ -75,13 +75,16 @@ static void print_table(const report *r) {
 }
 
 /* Rows of parts; totals repeat them. */
-static void report_empty(const report *r) {
+static void report_empty(const report *r, const aoe_model *m) {
+    aoe_model_info info;
+    aoe_model_get_info(m, &info);
     size_t empty = 0;
     for (size_t i = 0; i < r->n; i++)
         if (r->rows[i].result.row == AOE_STS_FILE || r->rows[i].result.row == AOE_STS_SUBSET)
             empty += r->rows[i].result.empty;
     if (empty)
-        cli_warn("%zu empty text%s: special tokens only", empty, cli_plural(empty));
+        cli_warn("%zu empty text%s: %s", empty, cli_plural(empty),
+                 strcmp(info.architecture, "static") ? "special tokens only" : "the vector is zero");
 }
 
 static int run_sts(cli_session *s, report *r, options *o, const cli_args *args) {
@@ -94,7 +97,7 @@ static int run_sts(cli_session *s, report *r, options *o, const cli_args *args) 
     cli_progress_end(&r->progress);
     if (failed)
         return cli_fail("%s", err.message);
-    report_empty(r);
+    report_empty(r, s->model);
     if (o->general.json)
         print_json(r);
     else

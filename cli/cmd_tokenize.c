@@ -21,7 +21,8 @@ typedef struct job {
     cli_lines lines;
     aoe_ids ids;
     const options *o;
-    char *line; /* [line_room], owned: being printed */
+    aoe_encode_options encode; /* those of the command and of the model together */
+    char *line;                /* [line_room], owned: being printed */
     size_t line_room;
     size_t texts, empty;
 } job;
@@ -90,6 +91,8 @@ static void print_ids(job *j) {
         while (n)
             *to++ = digits[--n];
     }
+    if (to == j->line)
+        *to++ = '[';
     *to++ = ']';
     *to++ = '\n';
     fwrite(j->line, 1, (size_t)(to - j->line), stdout);
@@ -111,9 +114,9 @@ static int fail_line(const job *j, const char *message) {
 
 static int print_text(job *j, aoe_text text) {
     aoe_error err;
-    if (aoe_tokenizer_encode(j->tokenizer, text, &j->o->encode, &j->ids, &err))
+    if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
-    if (j->ids.n == 0)
+    if (j->ids.n == 0 && !j->encode.drop_unknown)
         return fail_line(j, "no token is left of the text; leave the line out");
     j->texts++;
     j->empty += text.len == 0;
@@ -155,16 +158,19 @@ static int run_tokenize(job *j, const cli_args *args) {
     char *dir = cli_find_model(j->o->dir);
     if (!dir)
         return 1;
-    if (aoe_tokenizer_open(&j->tokenizer, dir, &err))
+    if (aoe_encode_options_of(&j->encode, dir, &err) || aoe_tokenizer_open(&j->tokenizer, dir, &err))
         code = cli_fail("%s", err.message);
+    j->encode.max_length = j->o->encode.max_length;
+    j->encode.prompt = j->o->encode.prompt;
+    j->encode.no_specials |= j->o->encode.no_specials;
     free(dir);
     if (code || cli_lines_open(&j->lines, args->operand, args->n))
         return 1;
     while (!code && (more = cli_lines_next(&j->lines, &line)) != 0)
         code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line)) || ferror(stdout);
     if (!code && j->empty)
-        cli_warn("%zu of %zu text%s %s empty: special tokens only", j->empty, j->texts, cli_plural(j->texts),
-                 j->empty == 1 ? "is" : "are");
+        cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts), j->empty == 1 ? "is" : "are",
+                 j->encode.drop_unknown ? "no token" : "special tokens only");
     return code;
 }
 

@@ -128,6 +128,7 @@ typedef struct aoe_encode_options {
     size_t max_length;  /* tokens, specials included; 0: no truncation */
     const char *prompt; /* template with {text}, or NULL: the text alone. The text is truncated, never the template */
     int no_specials;    /* leave the tokens of the post-processor out */
+    int drop_unknown;   /* leave unknown tokens out; there may be none left */
 } aoe_encode_options;
 
 typedef struct aoe_ids {
@@ -146,6 +147,9 @@ AOE_API void aoe_tokenizer_close(aoe_tokenizer *t); /* NULL accepted */
  * (max_length leaves no room beside the template and the specials; a prompt without {text}), AOE_ENOMEM. */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  aoe_error *err);
+/* How the model in a directory has its texts tokenized: a static model without specials and unknown tokens, others, and where
+ * no model can be recognised, as all zeros say. Opens no weights. Errors: AOE_ENOMEM. */
+AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err);
 AOE_API void aoe_ids_free(aoe_ids *ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
 /* Token text of an id (not NUL-terminated in general), len 0 and NULL when there is none. */
@@ -173,7 +177,7 @@ AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, con
 AOE_API void aoe_model_close(aoe_model *m); /* NULL accepted */
 
 typedef struct aoe_model_info {
-    const char *architecture; /* "bert"; static */
+    const char *architecture; /* "bert", "static"; static */
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types;
     size_t parameters; /* of the encoder (pooler and heads not counted) */
     size_t dims;       /* components of a vector */
@@ -248,7 +252,7 @@ typedef struct aoe_embedder_options {
 } aoe_embedder_options;
 
 typedef struct aoe_text_info {
-    uint32_t tokens;   /* specials and prompt included, after truncation */
+    uint32_t tokens;   /* specials and prompt included, after truncation; 0 in static models where no word is known */
     uint8_t truncated; /* 1: tokens were cut */
 } aoe_text_info;
 
@@ -256,7 +260,8 @@ AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
 AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
 AOE_API void aoe_embedder_destroy(aoe_embedder *e); /* NULL accepted */
 /* vectors: [n, dims] row-major, caller's. info: [n] or NULL. Texts are batched by length inside; the
- * vector of a text is bit-identical alone, in any batch and for any number of threads.
+ * vector of a text is bit-identical alone, in any batch and for any number of threads. That of a text
+ * without tokens is zero in a static model; in others it is an error.
  * Errors: AOE_EFORMAT "text 7: ..." (counted from 0: invalid UTF-8; no token at all), AOE_ENUMERIC, AOE_ENOMEM. */
 AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err);
 /* The index of the text in the last failed aoe_embed, or (size_t)-1. */

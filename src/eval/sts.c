@@ -17,6 +17,7 @@
 #include "data/examples.h"
 #include "data/pairs.h"
 #include "eval/senteval.h"
+#include "model/model.h"
 
 enum { WINDOW = 4096 }; /* pairs embedded at a time: bounds the memory of the vectors */
 
@@ -351,7 +352,7 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     embedder *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    if (!t) /* aoe_embed says so before anything is reported */
+    if (!t || m->config.arch->is_static) /* aoe_embed says so before anything is reported; texts may have none */
         return 0;
     aoe_model_info info;
     aoe_model_get_info(m, &info);

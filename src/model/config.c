@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-static const aoei_arch *const archs[] = {&aoei_arch_bert};
+static const aoei_arch *const archs[] = {&aoei_arch_bert, &aoei_arch_static};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -28,13 +28,13 @@ static const aoei_arch *const archs[] = {&aoei_arch_bert};
 
 const aoei_arch *aoei_arch_find(const char *model_type) {
     for (size_t i = 0; i < N_ARCHS; i++)
-        if (!strcmp(archs[i]->model_type, model_type))
+        if (!strcmp(archs[i]->model_type, model_type) || (archs[i]->other_type && !strcmp(archs[i]->other_type, model_type)))
             return archs[i];
     return NULL;
 }
 
 const char *aoei_arch_names(void) {
-    return "bert";
+    return "bert, model2vec";
 }
 
 static int check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {
@@ -54,10 +54,11 @@ static int check_probability(const char *key, double p, const char *file, aoe_er
 static int check_sizes(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     int rc;
     if ((rc = check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
-        (rc = check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
+        (rc = check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) || c->arch->is_static)
+        return rc;
+    if ((rc = check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
         (rc = check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
         (rc = check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
-        (rc = check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) ||
         (rc = check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
         (rc = check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
         (rc = check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
@@ -140,6 +141,7 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         break;
     case AOEI_W_POSITION:
         matrix_slot(s, c->positions, c->hidden);
+        s->absent = c->positions == 0;
         break;
     case AOEI_W_TOKEN_TYPE:
         matrix_slot(s, c->token_types, c->hidden);
@@ -147,6 +149,7 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         break;
     default:
         vector_slot(s, c->hidden);
+        s->absent = c->no_embed_norm;
     }
 }
 

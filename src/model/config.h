@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "model/safetensors.h"
 #include "nn/tensor.h"
 
 typedef struct aoei_arch aoei_arch;
@@ -21,9 +22,11 @@ typedef struct aoei_encoder_config {
     size_t heads;               /* H; D = H * head_dim */
     size_t intermediate;        /* feed-forward width */
     size_t vocab;               /* V */
-    size_t positions;           /* rows of the position table */
+    size_t positions;           /* rows of the position table; 0: none */
     size_t position_offset;     /* added to a token's position (RoBERTa: pad id + 1) */
     size_t token_types;         /* rows of the token-type table; 0: none */
+    int no_embed_norm;          /* 1: no norm after the embedding */
+    int normalize;              /* 1: config.json itself says that vectors have unit length (static models) */
     aoei_activation activation; /* of the feed-forward layer */
     double norm_eps;
     double hidden_dropout;    /* on the embedding output, the attention output and the feed-forward output */
@@ -87,7 +90,8 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
 size_t aoei_parameter_count(const aoei_encoder_config *c);                         /* of all slots */
 
 struct aoei_arch {
-    const char *model_type;      /* config.json "model_type" */
+    const char *model_type;      /* config.json "model_type", and the architecture's name */
+    const char *other_type;      /* another "model_type" for the same, or NULL */
     const char *class_name;      /* written to "architectures": "BertModel" */
     const char *mlm_class_name;  /* the same with the masked-LM head: "BertForMaskedLM" */
     const char *mlm_prefix;      /* of the encoder's names beside such a head: "bert." */
@@ -96,9 +100,18 @@ struct aoei_arch {
     int (*write)(const aoei_encoder_config *c, json_t *config); /* sets the keys of a new config.json */
     void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer); /* tensor name of a slot */
     size_t (*max_length)(const aoei_encoder_config *c);                                     /* positions a text may use */
+    size_t default_length; /* where nothing says; 0: max_length */
     aoe_pooling default_pooling;
+    int is_static; /* 1: a text's vector is the mean of its tokens' own; it has no specials and no unknown tokens, maybe none */
 };
 extern const aoei_arch aoei_arch_bert;
+extern const aoei_arch aoei_arch_static;
+
+/* 1 when config.json (NULL: there is none) is that of a static model or does not say what it is of. */
+int aoei_static_may_be(const json_t *config);
+/* Then, when the weights are a static model's, *config gets the keys it lacks (a new object when NULL); else it stays. Errors:
+ * AOE_EFORMAT, AOE_EUNSUPPORTED when config.json says that they are and they are not, or not alone; AOE_ENOMEM. */
+int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err);
 
 /* Reads config.json (already parsed); unknown model_type, or an option the encoder lacks, is AOE_EUNSUPPORTED and named. Sizes
  * are checked: positive, D divisible by H, products that fit. */

@@ -145,7 +145,10 @@ static int embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *ve
         items[i] = (item){aoei_token_count(lists, i), i};
     qsort(items, lists->n, sizeof *items, by_length);
     int code = AOE_OK;
-    for (size_t i = 0; i < lists->n && !code;) {
+    size_t i = 0;
+    for (; i < lists->n && !items[i].length; i++) /* no token: the mean of nothing is zero, as in Model2Vec */
+        memset(vectors + items[i].text * e->model->config.hidden, 0, e->model->config.hidden * sizeof *vectors);
+    while (i < lists->n && !code) {
         aoei_batch_clear(&e->buffer);
         size_t n = 0;
         for (; i + n < lists->n; n++) {
@@ -170,7 +173,7 @@ static int name_text(const aoe_embedder *e, int code, aoe_error *err) {
 
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
     aoei_token_lists lists;
-    int code = aoei_encode_texts(e->model, texts, n, &lists, &e->failed, err);
+    int code = aoei_encode_for_vectors(e->model, texts, n, &lists, &e->failed, err);
     if (code)
         return name_text(e, code, err);
     for (size_t i = 0; info && i < n; i++)

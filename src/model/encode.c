@@ -43,7 +43,8 @@ static int chunk_append(chunk *c, const aoe_ids *ids) {
         c->ids = grown;
         c->capacity = capacity;
     }
-    memcpy(c->ids + c->n, ids->id, ids->n * sizeof *ids->id);
+    if (ids->n)
+        memcpy(c->ids + c->n, ids->id, ids->n * sizeof *ids->id);
     c->n += ids->n;
     return AOE_OK;
 }
@@ -169,10 +170,12 @@ done:
     return code;
 }
 
-int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
-                         const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+/* As the model's own settings ask for. may_be_empty: a text may have no token. */
+static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                           const uint8_t *second, int may_be_empty, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
-    job j = {.model = m, .texts = texts, .n = n, .second = second};
+    const int is_static = m->config.arch->is_static;
+    job j = {.model = m, .texts = texts, .n = n, .second = second, .may_be_empty = may_be_empty};
     aoei_buffer lowered[2] = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
@@ -184,7 +187,10 @@ int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, co
             code = lower(&lowered[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
             prompt = lowered[i].data;
         }
-        j.o[i] = (aoe_encode_options){.max_length = s->max_length, .prompt = !code && *prompt ? prompt : NULL};
+        j.o[i] = (aoe_encode_options){.max_length = s->max_length,
+                                      .prompt = !code && *prompt ? prompt : NULL,
+                                      .no_specials = is_static,
+                                      .drop_unknown = is_static};
     }
     if (!code)
         code = encode_all(&j, out, failed, err);
@@ -193,10 +199,21 @@ int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, co
     return code;
 }
 
+int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                         const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    return encode_prompted(m, texts, n, prompts, second, 0, out, failed, err);
+}
+
+static const char *const own_prompts[2] = {NULL, NULL};
+
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err) {
-    static const char *const own[2] = {NULL, NULL};
-    return aoei_encode_prompted(m, texts, n, own, NULL, out, failed, err);
+    return encode_prompted(m, texts, n, own_prompts, NULL, 0, out, failed, err);
+}
+
+int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err) {
+    return encode_prompted(m, texts, n, own_prompts, NULL, m->config.arch->is_static, out, failed, err);
 }
 
 int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,

@@ -26,6 +26,9 @@ int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, co
 /* The same with other options than the model's; a text may have no token. */
 int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                          aoei_token_lists *out, size_t *failed, aoe_error *err);
+/* The same for what is not trained on: a text of a static model may have no token. */
+int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
 static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
     return l->offsets[i + 1] - l->offsets[i];

@@ -75,16 +75,29 @@ static void gradients_layout(aoei_encoder_state *s, const aoe_context *ctx, cons
                              size_t n) {
     const aoei_dtype type = s->mode.type;
     const size_t D = c->hidden, I = c->intermediate;
-    s->embed_sum = aoei_tensor_take_typed(arena, type, n, D);
-    s->embed_stats = aoei_tensor_take(arena, n, 2);
+    if (!c->no_embed_norm) {
+        s->embed_sum = aoei_tensor_take_typed(arena, type, n, D);
+        s->embed_stats = aoei_tensor_take(arena, n, 2);
+    }
     s->grad_a = aoei_tensor_take(arena, n, D);
+    s->grad_first = aoei_tensor_take(arena, n, D);
+    if (!c->layers)
+        return;
     s->grad_b = aoei_tensor_take_typed(arena, type, n, D);
     s->grad_heads = aoei_tensor_take_typed(arena, type, n, D);
-    s->grad_first = aoei_tensor_take(arena, n, D);
     const size_t square = aoei_linear_room(ctx, type, n, D, D), up = aoei_linear_room(ctx, type, n, I, D),
                  down = aoei_linear_room(ctx, type, n, D, I);
     const size_t most = up > down ? up : down;
     s->room = aoei_room_take(arena, most > square ? most : square);
+}
+
+/* What the layers work in, one after the other. */
+static void work_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
+                        size_t n, size_t longest) {
+    const size_t wide = c->intermediate > 3 * c->hidden || !s->mode.training ? c->intermediate : 3 * c->hidden;
+    const aoei_attention a = attention_of(c);
+    s->wide = aoei_tensor_take_typed(arena, s->mode.type, n, wide);
+    s->scratch = aoei_room_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, longest));
 }
 
 int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
@@ -98,10 +111,8 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
     s->first = aoei_tensor_take_typed(arena, mode.type, n_tokens, c->hidden);
     layers_layout(s, c, arena, n_tokens);
     s->kept_bytes = arena->used - before;
-    const size_t wide = c->intermediate > 3 * c->hidden || !mode.training ? c->intermediate : 3 * c->hidden;
-    s->wide = aoei_tensor_take_typed(arena, mode.type, n_tokens, wide);
-    const aoei_attention a = attention_of(c);
-    s->scratch = aoei_room_take(arena, aoei_attention_scratch(ctx, &a, mode.type, longest));
+    if (c->layers)
+        work_layout(s, ctx, c, arena, n_tokens, longest);
     if (mode.training)
         gradients_layout(s, ctx, c, arena, n_tokens);
     if (arena->overflow)
@@ -149,11 +160,13 @@ static aoei_layer_state layer_rows(const aoei_layer_state *l, size_t n) {
 static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                               const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     const size_t n = batch->n_tokens;
+    const int norm = !c->no_embed_norm, kept = norm && s->mode.training;
     const aoei_tensor first = aoei_tensor_rows(s->first, 0, n);
-    const aoei_tensor sum = s->mode.training ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
-    const aoei_tensor stats = s->mode.training ? aoei_tensor_rows(s->embed_stats, 0, n) : no_tensor();
+    const aoei_tensor sum = kept ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
+    const aoei_tensor stats = kept ? aoei_tensor_rows(s->embed_stats, 0, n) : no_tensor();
     aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
-    aoei_layernorm_forward(ctx, first, stats, sum, w[AOEI_W_EMBED_NORM], w[AOEI_W_EMBED_NORM_BIAS], c->norm_eps);
+    if (norm)
+        aoei_layernorm_forward(ctx, first, stats, sum, w[AOEI_W_EMBED_NORM], w[AOEI_W_EMBED_NORM_BIAS], c->norm_eps);
     if (drop) {
         const aoei_dropout d = site_dropout(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, first, first, no_tensor(), batch, &d);
@@ -317,8 +330,10 @@ void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c,
         const aoei_dropout e = site_dropout(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, d, d, no_tensor(), batch, &e);
     }
-    aoei_layernorm_backward(ctx, d, grads[AOEI_W_EMBED_NORM], grads[AOEI_W_EMBED_NORM_BIAS], d,
-                            aoei_tensor_rows(s->embed_sum, 0, n), aoei_tensor_rows(s->embed_stats, 0, n), w[AOEI_W_EMBED_NORM]);
+    if (!c->no_embed_norm)
+        aoei_layernorm_backward(ctx, d, grads[AOEI_W_EMBED_NORM], grads[AOEI_W_EMBED_NORM_BIAS], d,
+                                aoei_tensor_rows(s->embed_sum, 0, n), aoei_tensor_rows(s->embed_stats, 0, n),
+                                w[AOEI_W_EMBED_NORM]);
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset, grads[AOEI_W_TOKEN_TYPE], d,
                             batch);
 }

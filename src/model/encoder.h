@@ -34,7 +34,7 @@ typedef struct aoei_encoder_state {
     size_t n_tokens, n_texts, longest; /* what it was laid out for: upper bounds */
     aoei_encoder_mode mode;
     size_t kept_bytes;        /* of the layout: what forward leaves for backward (inference: for the next layer) */
-    aoei_tensor embed_sum;    /* [N, D] input of the embedding norm (training) */
+    aoei_tensor embed_sum;    /* [N, D] input of the embedding norm, where there is one (training) */
     aoei_tensor embed_stats;  /* [N, 2] float32 (training) */
     aoei_tensor first;        /* [N, D] embedding output, after dropout: layer 0 of golden cases */
     aoei_layer_state *layers; /* [layers], in the arena */

@@ -312,6 +312,16 @@ static int pack_weights(aoe_model *m, aoe_error *err) {
     return 0;
 }
 
+/* A static model's config.json, which may be missing, gets its sizes from the weights. */
+static int complete_static(aoe_model *m, aoe_error *err) {
+    if (!aoei_static_may_be(m->config_json))
+        return 0;
+    int rc = aoei_safetensors_open_dir(&m->file, m->dir, err);
+    if (!rc)
+        rc = aoei_static_complete(&m->config_json, m->file, m->dir, err);
+    return rc == AOE_ENOENT ? 0 : rc; /* what is missing is reported where it is needed */
+}
+
 static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
     if (!aoei_exists(m->dir))
         return aoei_fail(err, AOE_ENOENT,
@@ -320,13 +330,16 @@ static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
     char *path = aoei_path_join(m->dir, "config.json");
     if (!path)
         return aoei_fail_nomem(err, strlen(m->dir));
-    int rc;
-    if (!aoei_exists(path))
+    int rc = aoei_exists(path) ? aoei_json_load(&m->config_json, path, err) : 0;
+    if (!rc)
+        rc = complete_static(m, err);
+    if (!rc && !m->config_json)
         rc = aoei_fail(err, AOE_ENOENT, "%s: no config.json; name a model directory in the Hugging Face layout", m->dir);
-    else
-        rc = aoei_json_load(&m->config_json, path, err);
     if (!rc)
         rc = aoei_config_read(&m->config, m->config_json, path, err);
+    if (!rc && p->mlm && !m->config.arch->mlm_class_name)
+        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT", m->dir,
+                       m->config.arch->model_type);
     m->config.mlm_head = p->mlm;
     int tied = 1;
     if (!rc && p->mlm)
@@ -343,7 +356,7 @@ static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
 static int load_files(aoe_model *m, const purpose *p, aoe_error *err) {
     char *stranded = NULL;
     int rc = load_config(m, p, err);
-    if (!rc)
+    if (!rc && !m->file)
         rc = aoei_safetensors_open_dir(&m->file, m->dir, err);
     if (rc == AOE_ENOENT && !aoei_model_stranded(&stranded, m->dir, NULL) && stranded)
         aoei_fail(err, rc, "%s: no model: an interrupted save left the one it was replacing in %s; move its files back", m->dir,
@@ -383,8 +396,28 @@ static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const 
         aoe_model_close(m);
         return rc;
     }
+    if (m->config.arch->is_static && o->dtype == AOE_DTYPE_AUTO)
+        m->type = AOEI_F32; /* there is no product that bf16 would speed up */
     *out = m;
     return 0;
+}
+
+int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
+    aoe_model m = {.dir = (char *)(uintptr_t)dir}; /* not written through */
+    *o = (aoe_encode_options){0};
+    char *path = aoei_path_join(dir, "config.json");
+    int rc = path ? 0 : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && aoei_exists(path))
+        rc = aoei_json_load(&m.config_json, path, err);
+    if (!rc)
+        rc = complete_static(&m, err);
+    const char *type = json_string_value(json_object_get(m.config_json, "model_type"));
+    const aoei_arch *arch = !rc && type ? aoei_arch_find(type) : NULL;
+    o->no_specials = o->drop_unknown = arch && arch->is_static;
+    aoei_safetensors_close(m.file);
+    json_decref(m.config_json);
+    aoei_free(path);
+    return rc == AOE_ENOMEM ? rc : 0;
 }
 
 void aoe_model_options_defaults(aoe_model_options *o) {

@@ -20,20 +20,27 @@ static void put(aoei_buffer *b, const char *text) {
 static void put_model(aoei_buffer *b, const aoe_model *m) {
     const aoei_encoder_config *c = &m->config;
     const aoei_settings *s = &m->settings;
-    put(b, "---\n"
-           "library_name: sentence-transformers\n"
-           "pipeline_tag: sentence-similarity\n"
-           "tags:\n- aoe\n- sentence-transformers\n- sentence-similarity\n- feature-extraction\n"
-           "---\n\n"
-           "# Text-embedding model\n\n");
+    const char *library = c->arch->is_static ? "model2vec" : "sentence-transformers";
+    aoei_buffer_printf(b,
+                       "---\n"
+                       "library_name: %s\n"
+                       "pipeline_tag: sentence-similarity\n"
+                       "tags:\n- aoe\n- %s\n- sentence-similarity\n- feature-extraction\n"
+                       "---\n\n"
+                       "# Text-embedding model\n\n",
+                       library, library);
     aoei_buffer_printf(
         b,
         "This model turns a text into a vector of %zu numbers; the cosine of two vectors says how alike two texts "
         "are in meaning. It was written by aoe (angle-optimized embeddings) %s.\n\n",
         aoe_model_dims(m), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
-    aoei_buffer_printf(b, "| architecture | %s: %zu layers, hidden size %zu, %zu heads, feed-forward size %zu |\n",
-                       c->arch->model_type, c->layers, c->hidden, c->heads, c->intermediate);
+    if (c->arch->is_static)
+        aoei_buffer_printf(b, "| architecture | %s: a vector of %zu numbers for each token, and their mean |\n",
+                           c->arch->model_type, c->hidden);
+    else
+        aoei_buffer_printf(b, "| architecture | %s: %zu layers, hidden size %zu, %zu heads, feed-forward size %zu |\n",
+                           c->arch->model_type, c->layers, c->hidden, c->heads, c->intermediate);
     aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_parameter_count(c), c->vocab);
     aoei_buffer_printf(b, "| pooling | %s |\n| longest text | %zu tokens |\n| vectors of unit length | %s |\n",
                        aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
@@ -55,13 +62,20 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
     return rc;
 }
 
-static void put_use(aoei_buffer *b, const aoei_settings *s) {
+static void put_use(aoei_buffer *b, const aoe_model *m) {
+    const aoei_settings *s = &m->settings;
+    const int is_static = m->config.arch->is_static;
     char limits[512];
-    const char *sentence = aoei_settings_limits(s, limits, sizeof limits);
+    const char *sentence = is_static ? NULL : aoei_settings_limits(s, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
-    if (s->pooling != AOE_POOLING_FIRST_LAST_AVG)
+    if (is_static)
+        put(b, "\nWith model2vec, when there is a `tokenizer.json`:\n\n"
+               "```python\nfrom model2vec import StaticModel\n\n"
+               "model = StaticModel.from_pretrained(\"DIR\")\n"
+               "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
+    else if (s->pooling != AOE_POOLING_FIRST_LAST_AVG)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"
@@ -85,7 +99,7 @@ int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_e
     char *path = aoei_path_join(dir, "README.md");
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings.prompt);
-    put_use(&b, &m->settings);
+    put_use(&b, m);
     if (!rc)
         rc = put_record(&b, record);
     rc = rc || b.failed || !path ? aoei_fail_nomem(err, b.len) : aoei_write_file(path, b.data, b.len, err);

@@ -28,6 +28,10 @@ static int write_config(const aoe_model *m, const char *dir, aoe_error *err) {
     failed = failed || json_object_set_new(config, "torch_dtype", json_string("float32"));
     if (!failed && json_object_get(config, "dtype")) /* the newer name of the same key */
         failed = json_object_set_new(config, "dtype", json_string("float32"));
+    if (!failed && m->config.arch->is_static) /* what Model2Vec reads of it */
+        failed = json_object_set_new(config, "normalize", json_boolean(m->settings.normalize)) ||
+                 (json_object_get(config, "embedding_dtype") &&
+                  json_object_set_new(config, "embedding_dtype", json_string("float32")));
     int rc = failed ? aoei_fail_nomem(err, strlen(dir)) : aoei_json_save(config, path, err);
     json_decref(config);
     aoei_free(path);
@@ -160,7 +164,7 @@ static int write_all(const aoe_model *m, json_t *record, const char *dir, aoe_er
     int rc;
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_own(m, record, dir, err)) ||
-        (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err)) ||
+        (!m->config.arch->is_static && (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
         (rc = aoei_model_readme(m, record, dir, err)))
         return rc;
     return write_weights(m, dir, err);

@@ -282,6 +282,36 @@ done:
     return rc;
 }
 
+/* Of a static model: StaticEmbedding in the model directory, Normalize or not. config.json says the latter too. */
+static int read_static_modules(aoei_stated *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
+    json_t *root = NULL, *v;
+    char *path = NULL;
+    size_t i;
+    int normalize = c->normalize, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
+    if (root && !json_is_array(root))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; fetch the model again", path);
+    json_array_foreach(root, i, v) {
+        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        const char *dot = type ? strrchr(type, '.') : NULL;
+        const char *kind = dot ? dot + 1 : type ? type : "without a type";
+        const int here = at && (!*at || !strcmp(at, "."));
+        if (i == 0 ? strcmp(kind, "StaticEmbedding") != 0 || !here : strcmp(kind, kind_names[NORMALIZE]) != 0) {
+            rc = aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: module %zu, '%s', is not supported here (supported: StaticEmbedding in the model directory, then "
+                "Normalize or nothing)",
+                path, i, kind);
+            break;
+        }
+        normalize |= i > 0;
+    }
+    if (!rc && s->normalize < 0 && (normalize || root))
+        s->normalize = normalize;
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
 /* ---------------------------------------------------------------- length */
 
 static const char *const length_files[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
@@ -399,8 +429,8 @@ static int read_prompts(aoei_stated *s, const char *dir, size_t hidden, aoe_erro
 int aoei_sentence_transformers_read(aoei_stated *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
     int rc = 0;
     if (!s->settled)
-        rc = read_modules(s, dir, c->hidden, err);
-    if (!rc && (!s->max_length || s->lowercase < 0))
+        rc = c->arch->is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c->hidden, err);
+    if (!rc && !c->arch->is_static && (!s->max_length || s->lowercase < 0))
         rc = read_lengths(s, dir, c->arch->max_length(c), err);
     if (!rc && !s->prompts)
         rc = read_prompts(s, dir, c->hidden, err);

@@ -183,6 +183,15 @@ static int read_own(aoei_stated *s, json_t **record, const char *dir, const aoei
     return rc;
 }
 
+/* A static model has one pooling: its tokens have no order, and no first or last one that says more. */
+static int check_static(const aoei_stated *s, const aoei_encoder_config *c, aoe_error *err) {
+    if (!c->arch->is_static || s->pooling == AOE_POOLING_AUTO || s->pooling == c->arch->default_pooling)
+        return 0;
+    return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
+                     "pooling '%s' (%s) is not for static models, whose vectors are means of their tokens'; use last-avg",
+                     aoe_pooling_name(s->pooling), s->pooling_from);
+}
+
 int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
                        const aoe_model_options *o, aoe_error *err) {
     aoei_stated st;
@@ -191,14 +200,16 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     *record = NULL;
     aoei_stated_init(&st);
     if ((rc = take_options(&st, c, o, err)) || (rc = read_own(&st, record, dir, c, err)) ||
-        (rc = aoei_sentence_transformers_read(&st, dir, c, err)))
+        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_static(&st, c, err)))
         goto fail;
     if (!st.prompt && (rc = set_prompt(&st, "", err)))
         goto fail;
     *s = (aoei_settings){
         .pooling = st.pooling == AOE_POOLING_AUTO ? c->arch->default_pooling : st.pooling,
         .pooling_from = st.pooling == AOE_POOLING_AUTO ? "default" : st.pooling_from,
-        .max_length = st.max_length ? st.max_length : c->arch->max_length(c),
+        .max_length = st.max_length             ? st.max_length
+                      : c->arch->default_length ? c->arch->default_length
+                                                : c->arch->max_length(c),
         .max_length_from = st.max_length ? st.max_length_from : "default",
         .prompt = st.prompt,
         .prompts = st.prompts,

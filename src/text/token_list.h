@@ -19,6 +19,7 @@ typedef struct aoei_token_list {
     int track;            /* 1: spans are kept */
     aoei_span *span;      /* [ids->n] when track, owned */
     size_t span_capacity; /* of span */
+    int drop_unknown;     /* 1: an unknown word is no error where the vocabulary has no token for it */
 } aoei_token_list;
 
 int aoei_token_list_grow(aoei_token_list *l, size_t more, aoe_error *err);

@@ -44,10 +44,27 @@ static void to_original(encoder *e, size_t first, const char *raw, size_t len) {
     }
 }
 
+/* Takes the unknown token out of the tokens from `first` on. */
+static void drop_unknown(encoder *e, size_t first) {
+    aoei_token_list *l = &e->tokens;
+    size_t to = first;
+    for (size_t i = first; i < l->ids->n && l->drop_unknown; i++) {
+        if (l->ids->id[i] == e->t->model.wordpiece.unk)
+            continue;
+        if (l->track)
+            l->span[to] = l->span[i];
+        l->ids->id[to++] = l->ids->id[i];
+    }
+    if (l->drop_unknown)
+        l->ids->n = to;
+}
+
 static int push_added(encoder *e, const aoei_match *match) {
     int rc = aoei_token_list_reserve(&e->tokens, 1, e->err);
-    if (rc == 0)
+    if (rc == 0) {
         aoei_token_push(&e->tokens, match->token->id, match->start, match->end);
+        drop_unknown(e, e->tokens.ids->n - 1);
+    }
     return rc;
 }
 
@@ -56,8 +73,11 @@ static int encode_words(encoder *e, size_t start, size_t end) {
     const aoe_tokenizer *t = e->t;
     aoei_words words;
     int rc = 0;
-    while (!rc && !enough(e) && aoei_pretokenizer_next(&t->pretokenizer, e->normalized.data, end, &start, &words))
-        rc = aoei_wordpiece_encode(&t->model.wordpiece, e->normalized.data, &words, e->stop, &e->tokens, e->err);
+    while (!rc && !enough(e) && aoei_pretokenizer_next(&t->pretokenizer, e->normalized.data, end, &start, &words)) {
+        const size_t first = e->tokens.ids->n, stop = e->tokens.drop_unknown ? SIZE_MAX : e->stop;
+        rc = aoei_wordpiece_encode(&t->model.wordpiece, e->normalized.data, &words, stop, &e->tokens, e->err);
+        drop_unknown(e, first);
+    }
     return rc;
 }
 
@@ -142,7 +162,7 @@ int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode
     static const aoe_encode_options defaults = {0};
     const aoei_postprocessor *post = &t->post;
     o = o ? o : &defaults;
-    encoder e = {.t = t, .tokens = {.ids = ids}, .err = err};
+    encoder e = {.t = t, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .err = err};
     size_t n_specials = o->no_specials ? 0 : post->n_before + post->n_after;
     size_t room = o->max_length ? o->max_length - n_specials : SIZE_MAX;
     int rc;

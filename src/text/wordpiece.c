@@ -53,6 +53,8 @@ static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, siz
         return rc;
     if (!unknown && pieces(w, s, start, end, out))
         return 0;
+    if (w->unk < 0 && out->drop_unknown)
+        return 0;
     if (w->unk < 0)
         return aoei_fail(err, AOE_EFORMAT,
                          "word \"%.*s\" is not in the vocabulary, which has no unknown token either; add [UNK] to it",

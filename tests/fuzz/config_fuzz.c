@@ -16,7 +16,7 @@ static void check_sizes(const aoei_encoder_config *c) {
     size_t total = 0, n;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
-        if (aoei_slot_describe(c, i, &slot) || !*slot.name || (!slot.absent && (!slot.rows || !slot.cols)))
+        if (aoei_slot_describe(c, i, &slot) || (!slot.absent && (!*slot.name || !slot.rows || !slot.cols)))
             abort();
         if (!slot.absent && (aoei_mul_size(slot.rows, slot.cols, &n) || aoei_add_size(total, n, &total)))
             abort();
@@ -57,6 +57,7 @@ int main(void) {
             "\"hidden_dropout_prob\": 0.1, \"attention_probs_dropout_prob\": 0.0, \"position_embedding_type\": null, "
             "\"is_decoder\": false, " SIZES "}"),
         AOEI_FUZZ_SEED("{\"model_type\": \"bert\", \"hidden_act\": \"relu\", " SIZES "}"),
+        AOEI_FUZZ_SEED("{\"model_type\": \"model2vec\", \"hidden_size\": 64, \"vocab_size\": 100, \"normalize\": true}"),
     };
     aoei_json_init();
     return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);

@@ -97,8 +97,8 @@ static void refuses_by_name(void **state) {
         const char *key, *value, *fragment;
         int code;
     } cases[] = {
-        {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert)", AOE_EFORMAT},
-        {"model_type", "\"t5\"", "architecture 't5' is not supported (supported: bert)", AOE_EUNSUPPORTED},
+        {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, model2vec)", AOE_EFORMAT},
+        {"model_type", "\"t5\"", "architecture 't5' is not supported (supported: bert, model2vec)", AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
         {"hidden_act", "\"relu\"", "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)",
          AOE_EUNSUPPORTED},

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * A published static model, potion-base-2M, from the shared material: its rows are
+ * those of the file it was copied from, and its correlations on STS-B those that an
+ * independent implementation found (they stand in the model's README.txt).
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "model/model.h"
+
+#define MODEL     "models/potion-base-2M"
+#define TOLERANCE 5e-5 /* of figures with four digits */
+
+static uint32_t word_at(const char *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* "GGE1" | u32 vocabulary | u32 components | f32 scale of each row | i8 rows | tokens: weight = scale * number. */
+static void has_the_rows_of_the_original(void **state) {
+    (void)state;
+    char *dir = test_shared_path(MODEL), *path = test_shared_path(MODEL "/original/potion-base-2M.bin");
+    if (!dir || !path) {
+        free(dir);
+        free(path);
+        skip();
+    }
+    aoe_context *ctx = test_context(aoei_cpu_detect(), 2);
+    aoe_model *m;
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    size_t size;
+    char *data = test_read(path, &size);
+    assert_non_null(data);
+    const size_t V = word_at(data + 4), D = word_at(data + 8);
+    assert_true(V == m->config.vocab && D == m->config.hidden && size > 12 + V * (4 + D));
+    const char *scales = data + 12, *tokens = scales + 4 * V + V * D;
+    const signed char *rows = (const signed char *)scales + 4 * V;
+    const float *weights = m->weights[AOEI_W_WORD].data;
+    for (size_t i = 0; i < V; i++) {
+        float scale;
+        uint16_t len;
+        memcpy(&scale, scales + 4 * i, sizeof scale);
+        for (size_t k = 0; k < D; k++)
+            assert_true(weights[i * D + k] == scale * (float)rows[i * D + k]);
+        memcpy(&len, tokens, sizeof len);
+        const aoe_text token = aoe_tokenizer_token(m->tokenizer, (int32_t)i);
+        assert_int_equal(token.len, len);
+        assert_memory_equal(token.data, tokens + 2, len);
+        tokens += 2 + len;
+    }
+    assert_true(tokens == data + size);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    free(data);
+    free(path);
+    free(dir);
+}
+
+static void keep(void *user, const aoe_sts_result *r) {
+    *(aoe_sts_result *)user = *r;
+}
+
+static void scores_as_published(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        size_t pairs;
+        double spearman;
+    } tables[] = {{"data/stsb/dev.tsv", 1500, 0.8110}, {"data/stsb/test.tsv", 1379, 0.7280}};
+    char *dir = test_shared_path(MODEL);
+    if (!dir)
+        skip();
+    aoe_context *ctx = test_context(aoei_cpu_detect(), 2);
+    aoe_model *m;
+    aoe_embedder *e;
+    assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    for (size_t i = 0; i < 2; i++) {
+        char *path = test_shared_path(tables[i].path);
+        if (!path)
+            continue;
+        const char *const paths[] = {path};
+        aoe_sts_result r = {0};
+        assert_int_equal(aoe_eval_sts(e, paths, 1, NULL, keep, &r, NULL), 0);
+        assert_int_equal(r.pairs, tables[i].pairs);
+        assert_true(fabs(r.spearman - tables[i].spearman) <= TOLERANCE);
+        free(path);
+    }
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    free(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(has_the_rows_of_the_original), cmocka_unit_test(scores_as_published)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT
+ * Static models: every layout and stored type opens; vectors are exactly the means
+ * of their tokens' rows, whatever the batch and the number of threads; unknown
+ * tokens and specials do not count, and a text of nothing is zero; saving, the
+ * gradient, and what is refused.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "model/encode.h"
+#include "model/encoder.h"
+#include "model/model.h"
+#include "model/params.h"
+
+enum { V = 12, D = 70 }; /* more columns than are summed at a time */
+static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\ncafe\nrun\n##s\n,\ndog\n";
+enum { CLS = 2, THE = 5, CAT, CAFE, RUN, S, COMMA, DOG };
+
+static const char tokenizer_json[] =
+    "{\"version\": \"1.0\", \"truncation\": {\"max_length\": 2, \"strategy\": \"LongestFirst\", \"stride\": 0}, "
+    "\"added_tokens\": [{\"id\": 1, \"content\": \"[UNK]\", \"special\": true}], "
+    "\"normalizer\": {\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "
+    "\"strip_accents\": null, \"lowercase\": true}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, "
+    "\"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\", 3], \"cls\": [\"[CLS]\", 2]}, "
+    "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[PAD]\": 0, \"[UNK]\": 1, \"[CLS]\": 2, "
+    "\"[SEP]\": 3, \"[MASK]\": 4, \"the\": 5, \"cat\": 6, \"cafe\": 7, \"run\": 8, \"##s\": 9, \",\": 10, \"dog\": 11}}}";
+
+/* As Model2Vec writes it. */
+static const char model2vec_json[] =
+    "{\"model_type\": \"model2vec\", \"architectures\": [\"StaticModel\"], \"tokenizer_name\": "
+    "\"somebody/some-encoder\", \"apply_pca\": 64, \"hidden_dim\": 256, \"seq_length\": "
+    "1000000, \"embedding_dtype\": \"float16\", \"normalize\": true}";
+
+static float row(int32_t id, size_t k) {
+    return test_model_value((size_t)id, k);
+}
+
+typedef struct spec {
+    const char *config; /* NULL: none */
+    aoei_st_dtype dtype;
+    const char *name, *other; /* of the tensor (NULL: embeddings), of a second one (NULL: none) */
+    int vector;               /* one-dimensional */
+    int damaged;              /* a NaN at element 5 */
+    int json;                 /* tokenizer.json, else vocab.txt */
+} spec;
+
+static void write_value(aoei_st_writer *w, aoei_st_dtype dtype, float v) {
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    /* zero and powers of two with few digits: what test_model_value gives is exact in both */
+    const uint16_t b = (uint16_t)(bits >> 16);
+    const uint16_t h =
+        v == 0 ? 0 : (uint16_t)((bits >> 16 & 0x8000u) | (((bits >> 23 & 255u) - 112) << 10) | (bits >> 13 & 1023u));
+    const int wide = dtype == AOEI_ST_F32;
+    assert_int_equal(aoei_st_writer_write(w,
+                                          wide                   ? (const void *)&v
+                                          : dtype == AOEI_ST_F16 ? (const void *)&h
+                                                                 : &b,
+                                          wide ? 4 : 2, NULL),
+                     0);
+}
+
+static void write_model(const char *dir, const spec *s) {
+    aoei_st_entry e[2] = {{s->name ? s->name : "embeddings", s->dtype, 2, {V, D}}, {s->other, AOEI_ST_F32, 1, {V}}};
+    aoei_st_writer *w;
+    char *path = test_path(dir, "model.safetensors");
+    if (s->vector)
+        e[0] = (aoei_st_entry){e[0].name, s->dtype, 1, {V * D}};
+    assert_int_equal(aoei_st_writer_open(&w, path, e, s->other ? 2 : 1, NULL), 0);
+    for (size_t i = 0; i < V * D; i++)
+        write_value(w, s->dtype, s->damaged && i == 5 ? NAN : row((int32_t)(i / D), i % D));
+    for (size_t i = 0; i < V && s->other; i++)
+        write_value(w, AOEI_ST_F32, 1);
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(path);
+    if (s->config)
+        free(test_write_text(dir, "config.json", s->config));
+    free(s->json ? test_write_text(dir, "tokenizer.json", tokenizer_json) : test_write_text(dir, "vocab.txt", vocab));
+}
+
+static aoe_model *open_model(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
+    aoe_model *m;
+    aoe_error err;
+    if (aoe_model_open(&m, ctx, dir, o, &err))
+        fail_msg("%s", err.message);
+    return m;
+}
+
+/* Texts and the tokens that count. */
+static const struct {
+    const char *text;
+    size_t n;
+    int32_t id[8];
+} cases[] = {
+    {"the cat", 2, {THE, CAT}},
+    {"The Caf\xc3\xa9, RUNS", 5, {THE, CAFE, COMMA, RUN, S}},
+    {"the bird the", 2, {THE, THE}},
+    {"cat", 1, {CAT}},
+    {"", 0, {0}},
+    {"bird \xe4\xb8\xad", 0, {0}},
+    {"runsx dog", 1, {DOG}},
+    {"cat dog cat the , the dog dog", 8, {CAT, DOG, CAT, THE, COMMA, THE, DOG, DOG}},
+    {" \t", 0, {0}},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* The mean in double, rounded once: what the library promises to the bit. */
+static void reference(size_t i, int normalize, float *out) {
+    float mean[D];
+    double squares = 0;
+    for (size_t k = 0; k < D; k++) {
+        double sum = 0;
+        for (size_t t = 0; t < cases[i].n; t++)
+            sum += (double)row(cases[i].id[t], k);
+        mean[k] = cases[i].n ? (float)(sum / (double)cases[i].n) : 0;
+        squares += (double)mean[k] * (double)mean[k];
+    }
+    for (size_t k = 0; k < D; k++)
+        out[k] = normalize && cases[i].n ? (float)((double)mean[k] / sqrt(squares)) : mean[k];
+}
+
+static void embed(aoe_model *m, size_t batch_tokens, const aoe_text *texts, size_t n, float *v, aoe_text_info *info) {
+    aoe_embedder *e;
+    aoe_error err;
+    for (size_t i = 0; i < n * D; i++)
+        v[i] = NAN;
+    if (aoe_embedder_create(&e, m, &(aoe_embedder_options){.batch_tokens = batch_tokens}, &err) ||
+        aoe_embed(e, texts, n, v, info, &err))
+        fail_msg("%s", err.message);
+    aoe_embedder_destroy(e);
+}
+
+static void check_vectors(aoe_model *m, size_t batch_tokens, int normalize) {
+    aoe_text texts[CASES];
+    aoe_text_info info[CASES];
+    float got[CASES * D], want[D];
+    for (size_t i = 0; i < CASES; i++)
+        texts[i] = aoe_text_of(cases[i].text);
+    embed(m, batch_tokens, texts, CASES, got, info);
+    for (size_t i = 0; i < CASES; i++) {
+        reference(i, normalize, want);
+        assert_memory_equal(got + i * D, want, sizeof want);
+        assert_int_equal(info[i].tokens, cases[i].n);
+        assert_int_equal(info[i].truncated, 0);
+        embed(m, batch_tokens, &texts[i], 1, got, NULL);
+        assert_memory_equal(got, want, sizeof want);
+    }
+}
+
+static void opens_every_layout(void **state) {
+    (void)state;
+    static const struct {
+        spec s;
+        const char *storage;
+        int normalize;
+    } layouts[] = {
+        {{0}, "F32", 0},
+        {{.dtype = AOEI_ST_F16}, "F16", 0},
+        {{.dtype = AOEI_ST_BF16, .json = 1}, "BF16", 0},
+        {{.config = "{}"}, "F32", 0},
+        {{.config = "{\"model_type\": null, \"normalize\": false}"}, "F32", 0},
+        {{.config = model2vec_json, .json = 1}, "F32", 1},
+        {{.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 70, \"vocab_size\": 12}"}, "F32", 0},
+        {{.config = "{\"model_type\": \"static\"}"}, "F32", 0},
+    };
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        char *dir = test_dir_create();
+        write_model(dir, &layouts[i].s);
+        aoe_model *m = open_model(test_model_context, dir, NULL);
+        aoe_model_info info;
+        aoe_encode_options o;
+        aoe_memory_plan plan;
+        aoe_model_get_info(m, &info);
+        assert_string_equal(info.architecture, "static");
+        assert_string_equal(info.storage, layouts[i].storage);
+        assert_true(!info.layers && !info.heads && !info.intermediate && !info.positions && !info.token_types);
+        assert_true(info.hidden == D && info.dims == D && info.vocab == V && info.parameters == V * D && info.dropout == 0);
+        assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG);
+        assert_int_equal(info.max_length, 512);
+        assert_int_equal(info.normalize, layouts[i].normalize);
+        assert_int_equal(info.dtype, AOE_DTYPE_F32);
+        assert_int_equal(aoe_encode_options_of(&o, dir, NULL), 0);
+        assert_true(o.no_specials && o.drop_unknown && !o.max_length && !o.prompt);
+        check_vectors(m, 4096, layouts[i].normalize);
+        assert_int_equal(aoe_model_plan(m, 4, 5000, &plan, NULL), 0); /* texts have no longest length */
+        assert_true(plan.packed == m->converted_bytes && plan.training_packed == 0 &&
+                    plan.kept == 4 * 5000 * D * sizeof(float));
+        aoe_model_close(m);
+        test_dir_remove(dir);
+    }
+}
+
+static void same_bits_everywhere(void **state) {
+    (void)state;
+    static const size_t batch_tokens[] = {1, 2, 5, 8, 100};
+    char *dir = test_dir_create();
+    write_model(dir, &(spec){0});
+    for (int tier = 0; tier <= (int)aoei_cpu_detect(); tier++)
+        for (size_t threads = 1; threads <= 3; threads++) {
+            aoe_context *ctx = test_context((aoei_tier)tier, threads);
+            aoe_model *m = open_model(ctx, dir, NULL);
+            for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++)
+                check_vectors(m, batch_tokens[k], 0);
+            aoe_model_close(m);
+            aoe_context_destroy(ctx);
+        }
+    test_dir_remove(dir);
+}
+
+/* What --dtype bf16 means: rows are rounded, their mean is not. */
+static void computes_in_bf16_when_told(void **state) {
+    (void)state;
+    const aoe_model_options o = {.dtype = AOE_DTYPE_BF16, .normalize = -1};
+    char *dir = test_dir_create();
+    write_model(dir, &(spec){0});
+    aoe_model *m = open_model(test_model_context, dir, &o);
+    assert_int_equal(m->type, AOEI_BF16);
+    check_vectors(m, 4096, 0); /* these rows are exact in bf16 */
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+/* Unknown tokens do not use up the length; a template's tokens count as others do. */
+static void cuts_after_dropping(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *prompt;
+        size_t max_length, n;
+        int32_t id[3];
+        int truncated;
+    } cuts[] = {
+        {"bird the bird cat bird bird dog", NULL, 2, 2, {THE, CAT}, 1},
+        {"bird the bird cat bird bird", NULL, 2, 2, {THE, CAT}, 0},
+        {"bird the [UNK] bird [UNK] cat", NULL, 2, 2, {THE, CAT}, 0},
+        {"bird cat dog", "the {text} bird", 2, 2, {THE, CAT}, 1},
+        {"bird cat dog", "the {text} bird", 3, 3, {THE, CAT, DOG}, 0},
+        {"[CLS] the", NULL, 3, 2, {CLS, THE}, 0}, /* written out, a special token is a token */
+        {"", "the {text}", 3, 1, {THE}, 0},
+    };
+    char *dir = test_dir_create();
+    write_model(dir, &(spec){0});
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        const aoe_model_options o = {.max_length = cuts[i].max_length, .prompt = cuts[i].prompt, .normalize = -1};
+        aoe_model *m = open_model(test_model_context, dir, &o);
+        const aoe_text text = aoe_text_of(cuts[i].text);
+        aoei_token_lists l;
+        assert_int_equal(aoei_encode_for_vectors(m, &text, 1, &l, NULL, NULL), 0);
+        assert_int_equal(aoei_token_count(&l, 0), cuts[i].n);
+        assert_memory_equal(l.ids, cuts[i].id, cuts[i].n * sizeof *l.ids);
+        assert_int_equal(l.truncated[0], cuts[i].truncated);
+        aoei_token_lists_free(&l);
+        aoe_model_close(m);
+    }
+    test_dir_remove(dir);
+}
+
+/* A vocabulary of nothing but words: what is not in it is dropped, too. */
+static void needs_no_special_tokens(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    write_model(dir, &(spec){0});
+    free(test_write_text(dir, "vocab.txt", "a\nb\nc\nd\ne\nthe\ncat\n"));
+    aoe_model *m = open_model(test_model_context, dir, NULL);
+    const aoe_text texts[] = {aoe_text_of("bird the [UNK] cat"), aoe_text_of("bird")};
+    float v[2 * D];
+    embed(m, 4096, texts, 2, v, NULL);
+    for (size_t k = 0; k < D; k++) {
+        assert_true(v[k] == (float)(((double)row(THE, k) + (double)row(CAT, k)) / 2));
+        assert_true(v[D + k] == 0);
+    }
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+/* Who says that vectors have unit length. */
+static void normalizes_as_told(void **state) {
+    (void)state;
+    static const char plain[] = "[{\"path\": \".\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]";
+    static const char unit[] = "[{\"path\": \"\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}, "
+                               "{\"path\": \"1_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}]";
+    static const struct {
+        const char *config, *modules, *own;
+        int option, want;
+    } saying[] = {
+        {NULL, plain, NULL, -1, 0},
+        {NULL, unit, NULL, -1, 1},
+        {NULL, unit, NULL, 0, 0},
+        {model2vec_json, plain, NULL, -1, 1},
+        {model2vec_json, NULL, "{\"format_version\": 1, \"normalize\": false}", -1, 0},
+        {model2vec_json, NULL, "{\"format_version\": 1, \"normalize\": false}", 1, 1},
+    };
+    for (size_t i = 0; i < sizeof saying / sizeof *saying; i++) {
+        char *dir = test_dir_create();
+        const aoe_model_options o = {.normalize = saying[i].option};
+        write_model(dir, &(spec){.config = saying[i].config});
+        if (saying[i].modules)
+            free(test_write_text(dir, "modules.json", saying[i].modules));
+        if (saying[i].own)
+            free(test_write_text(dir, "aoe.json", saying[i].own));
+        aoe_model *m = open_model(test_model_context, dir, &o);
+        assert_int_equal(m->settings.normalize, saying[i].want);
+        check_vectors(m, 4096, saying[i].want);
+        aoe_model_close(m);
+        test_dir_remove(dir);
+    }
+}
+
+static void refuse(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
+                   const char *fragment) {
+    char *dir = test_dir_create();
+    aoe_model *m;
+    aoe_error err;
+    write_model(dir, s);
+    if (name)
+        free(test_write_text(dir, name, text));
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, o, &err), code);
+    assert_null(m);
+    FRAGMENT(err, fragment);
+    test_dir_remove(dir);
+}
+
+static void refuses(void **state) {
+    (void)state;
+    aoe_model_options cls;
+    aoe_model_options_defaults(&cls);
+    cls.pooling = AOE_POOLING_CLS;
+    refuse(&(spec){0}, NULL, NULL, &cls, AOE_EARG, "pooling 'cls' (option) is not for static models");
+    refuse(&(spec){0}, "aoe.json", "{\"format_version\": 1, \"pooling\": \"last-max\"}", NULL, AOE_EFORMAT,
+           "pooling 'last-max' (aoe.json) is not for static models");
+    refuse(&(spec){.config = model2vec_json, .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no tensor 'embeddings'");
+    refuse(&(spec){.config = model2vec_json, .vector = 1}, NULL, NULL, NULL, AOE_EFORMAT,
+           "no tensor 'embeddings' [tokens, components]");
+    refuse(&(spec){.config = model2vec_json, .other = "mapping"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
+           "/model.safetensors: tensor 'mapping' beside 'embeddings' is not supported");
+    refuse(&(spec){.name = "words"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
+    refuse(&(spec){.vector = 1}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
+    refuse(&(spec){.other = "weights"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
+    refuse(&(spec){.config = "{}", .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no \"model_type\"");
+    refuse(&(spec){.config = "[]"}, NULL, NULL, NULL, AOE_EFORMAT, "not a JSON object");
+    refuse(&(spec){.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 64}"}, NULL, NULL, NULL, AOE_EFORMAT,
+           "tensor 'embeddings' has shape [12, 70], config.json asks for [12, 64]");
+    refuse(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
+    refuse(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' holds NaN at element 5");
+    refuse(&(spec){.dtype = AOEI_ST_F16}, "vocab.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\n", NULL, AOE_EFORMAT,
+           "the tokenizer has ids up to 12, the model embeds 12");
+    refuse(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]", NULL,
+           AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported here");
+    refuse(&(spec){0}, "modules.json", "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]",
+           NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'StaticEmbedding', is not supported here");
+    refuse(&(spec){0}, "modules.json", "{}", NULL, AOE_EFORMAT, "modules.json: not a list of modules");
+}
+
+static char *read_file(const char *dir, const char *name) {
+    char *path = test_path(dir, name), *text = test_read(path, NULL);
+    free(path);
+    return text;
+}
+
+/* Saved and opened again, and saved from there: the same vectors, and files that Model2Vec reads. */
+static void saves_its_layout(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        char *dir = test_dir_create(), *to = test_path(dir, "to"), *again = test_path(dir, "again");
+        write_model(dir, &(spec){.config = k ? model2vec_json : NULL, .json = k, .dtype = AOEI_ST_F16});
+        aoe_model *m = open_model(test_model_context, dir, NULL);
+        aoe_error err;
+        if (aoei_model_save(m, to, NULL, &err))
+            fail_msg("%s", err.message);
+        aoe_model_close(m);
+        m = open_model(test_model_context, to, NULL);
+        check_vectors(m, 4096, k);
+        assert_string_equal(m->storage, "F32");
+        assert_string_equal(m->settings.pooling_from, "aoe.json");
+        assert_int_equal(aoei_safetensors_count(m->file), 1);
+        assert_int_equal(aoei_model_save(m, again, NULL, NULL), 0);
+        aoe_model_close(m);
+        static const char *const names[] = {"config.json", "aoe.json", "model.safetensors", "README.md"};
+        for (size_t i = 0; i < 4; i++) {
+            char *a = read_file(to, names[i]), *b = read_file(again, names[i]);
+            assert_non_null(a);
+            assert_string_equal(a, b);
+            free(a);
+            free(b);
+        }
+        char *config = read_file(to, "config.json"), *tokens = read_file(to, k ? "tokenizer.json" : "vocab.txt");
+        assert_string_equal(tokens, k ? tokenizer_json : vocab);
+        assert_non_null(strstr(config, "\"model_type\": \"model2vec\""));
+        assert_non_null(strstr(config, k ? "\"normalize\": true" : "\"normalize\": false"));
+        assert_true((strstr(config, "\"embedding_dtype\": \"float32\"") != NULL) == k);
+        assert_true((strstr(config, "some-encoder") != NULL) == k);
+        assert_true(!aoei_entry_exists(to, "modules.json") && !aoei_entry_exists(to, "1_Pooling"));
+        free(config);
+        free(tokens);
+        free(to);
+        free(again);
+        test_dir_remove(dir);
+    }
+}
+
+/* Texts that training refuses, as it does texts without a token of any model. */
+static void is_not_trained_on_nothing(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    write_model(dir, &(spec){0});
+    aoe_model *m = open_model(test_model_context, dir, NULL);
+    const aoe_text texts[] = {aoe_text_of("the cat"), aoe_text_of("bird")};
+    aoei_token_lists l;
+    aoe_error err;
+    size_t failed;
+    assert_int_equal(aoei_encode_texts(m, texts, 2, &l, &failed, &err), AOE_EFORMAT);
+    assert_int_equal(failed, 1);
+    FRAGMENT(err, "no token is left of the text");
+    aoe_model_close(m);
+    test_dir_remove(dir);
+}
+
+/* The gradient of a row is the sum over its occurrences of the text's gradient through the mean. */
+static void adds_gradients_to_rows(void **state) {
+    (void)state;
+    const aoei_encoder_config c = {.arch = &aoei_arch_static, .hidden = D, .vocab = V, .no_embed_norm = 1};
+    const aoei_encoder_mode mode = {.training = 1};
+    aoe_context *ctx = test_model_context;
+    aoei_arena plan, arena;
+    aoei_params p;
+    aoei_encoder_state s;
+    aoei_batch_buffer b;
+    aoei_tensor pooled, words[AOEI_W_LAYERS] = {{0}};
+    float values[V * D], got[V * D];
+    double want[V * D] = {0};
+    size_t n = 0;
+    assert_int_equal(aoei_slot_count(&c), AOEI_W_LAYERS);
+    assert_int_equal(aoei_batch_buffer_create(&b, 64, CASES, NULL), 0);
+    aoei_batch_clear(&b);
+    for (size_t i = 0; i < CASES; i++)
+        if (cases[i].n)
+            aoei_batch_add(&b, cases[i].id, cases[i].n, (uint32_t)n++);
+    aoei_arena_measure(&plan);
+    for (int k = 0; k < 2; k++) {
+        aoei_arena *a = k ? &arena : &plan;
+        if (k)
+            assert_int_equal(aoei_arena_create(&arena, plan.used, NULL), 0);
+        assert_int_equal(aoei_params_layout(&p, ctx, &c, AOEI_F32, a, NULL), 0);
+        assert_int_equal(aoei_encoder_layout(&s, ctx, &c, a, b.batch.n_tokens, n, b.batch.longest, mode, NULL), 0);
+        pooled = aoei_tensor_take(a, n, D);
+    }
+    for (size_t i = 0; i < V * D; i++)
+        values[i] = row((int32_t)(i / D), i % D);
+    words[AOEI_W_WORD] = aoei_tensor_wrap(values, V, D);
+    aoei_params_load(ctx, &p, words);
+    aoei_tensor last = aoei_encoder_forward(ctx, &c, p.values, &b.batch, &s, NULL);
+    aoei_pool_forward(ctx, pooled, AOE_POOLING_LAST_AVG, last, last, &b.batch);
+    float dout[CASES * D], mean[D];
+    test_fill_normal(dout, n * D, 1, 3);
+    for (size_t i = 0, text = 0; i < CASES; i++) {
+        if (!cases[i].n)
+            continue;
+        reference(i, 0, mean);
+        aoei_tensor_read(ctx, got, aoei_tensor_rows(pooled, text, 1));
+        assert_memory_equal(got, mean, sizeof mean);
+        for (size_t t = 0; t < cases[i].n; t++)
+            for (size_t k = 0; k < D; k++)
+                want[(size_t)cases[i].id[t] * D + k] += (double)dout[text * D + k] / (double)cases[i].n;
+        text++;
+    }
+    aoei_tensor_write(ctx, pooled, dout);
+    aoei_pool_backward(ctx, aoei_encoder_grad_first(&s, b.batch.n_tokens), aoei_encoder_grad_last(&s, b.batch.n_tokens),
+                       AOE_POOLING_LAST_AVG, pooled, last, &b.batch);
+    aoei_encoder_backward(ctx, &c, p.values, p.grads, &b.batch, &s, NULL, 0);
+    aoei_tensor_read(ctx, got, p.grads[AOEI_W_WORD]);
+    for (size_t i = 0; i < V * D; i++)
+        assert_true(fabs((double)got[i] - want[i]) <= 1e-6);
+    assert_true(want[CAT * D] != 0 && got[0] == 0);
+    aoei_batch_buffer_destroy(&b);
+    aoei_arena_destroy(&arena);
+}
+
+static aoe_context *alone;
+
+static int open_and_embed(void *dir) {
+    const aoe_text texts[] = {aoe_text_of("the cat"), aoe_text_of("bird")};
+    float v[2 * D];
+    aoe_model *m = NULL;
+    aoe_embedder *e = NULL;
+    aoe_encode_options o;
+    int rc = aoe_encode_options_of(&o, dir, NULL);
+    if (!rc)
+        rc = aoe_model_open(&m, alone, dir, NULL, NULL);
+    if (!rc)
+        rc = aoe_embedder_create(&e, m, NULL, NULL);
+    if (!rc)
+        rc = aoe_embed(e, texts, 2, v, NULL, NULL);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    return rc;
+}
+
+static void fails_cleanly_without_memory(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        char *dir = test_dir_create();
+        write_model(dir, &(spec){.config = k ? model2vec_json : NULL, .dtype = AOEI_ST_F16});
+        alone = test_context(AOEI_TIER_C, 1);
+        assert_true(test_alloc_failures(open_and_embed, dir, 0) > 60);
+        aoe_context_destroy(alone);
+        test_dir_remove(dir);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_every_layout),
+        cmocka_unit_test(same_bits_everywhere),
+        cmocka_unit_test(computes_in_bf16_when_told),
+        cmocka_unit_test(cuts_after_dropping),
+        cmocka_unit_test(needs_no_special_tokens),
+        cmocka_unit_test(normalizes_as_told),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(saves_its_layout),
+        cmocka_unit_test(is_not_trained_on_nothing),
+        cmocka_unit_test(adds_gradients_to_rows),
+        cmocka_unit_test(fails_cleanly_without_memory),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
+}
