@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Speed of the training objectives: values and gradients of a batch of pairs of
  * 768 numbers, each objective alone and the three together, on all threads.
- * A third of the pairs is positive, no two texts are equal.
+ * A third of the pairs is positive, no two texts are equal. Besides, the
+ * contrastive objective of as many queries with positives, and with negatives.
  *
  *     loss_bench [PAIRS...]     default: 32 256 1024 4096
  *
- * For each the fastest and the median of the runs; for in-batch negatives also
- * GFLOP/s at the fastest, counted as the least work there is with N = 2 PAIRS:
- * half of the symmetric scores once, N^2 768, and the gradient, 2 N^2 768. Past
- * the storage scores are computed twice, so large batches do more than is counted.
+ * For each the fastest and the median of the runs; for products also GFLOP/s at
+ * the fastest. Counted for in-batch negatives is the least work there is with
+ * N = 2 PAIRS: half of the symmetric scores once, N^2 768, and the gradient, 2 N^2
+ * 768; past the storage scores are computed twice, so large batches do more than
+ * is counted. For the contrastive objective: 6 PAIRS CANDIDATES 768, that is once
+ * the positives and, with negatives, all candidates besides.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +27,15 @@ enum { D = 768, MOST_RUNS = 25 };
 static const struct {
     const char *name;
     int cosine, ibn, angle;
-} terms[] = {{"cosine", 1, 0, 0}, {"in-batch negatives", 0, 1, 0}, {"angle", 0, 0, 1}, {"all three", 1, 1, 1}};
+    size_t arity;    /* of contrastive examples; 0: pairs */
+    double products; /* multiply-adds of matrix products, by PAIRS^2 768; 0: none, or with other work */
+} terms[] = {{"cosine", 1, 0, 0, 0, 0},           {"in-batch negatives", 0, 1, 0, 0, 6}, {"angle", 0, 0, 1, 0, 0},
+             {"all three", 1, 1, 1, 0, 0},        {"query, positive", 0, 1, 0, 2, 3},    {"and negative", 0, 1, 0, 3, 9},
+             {"and cosine, angle", 1, 1, 1, 3, 0}};
 
 typedef struct problem {
     size_t B;
-    float *x, *grad; /* [B, 2, D] x and y in turn */
+    float *x, *grad; /* [B, 3, D]; pairs have x and y in turn in the first two thirds */
     double *label;   /* [B] */
     void *workspace;
     size_t workspace_bytes;
@@ -44,30 +51,36 @@ static void destroy(problem *p) {
 static int create(problem *p, size_t B) {
     aoei_rng rng;
     *p = (problem){.B = B, .workspace_bytes = aoei_objective_workspace(B, D)};
+    const size_t other = aoei_contrastive_workspace(B, D, 3);
+    p->workspace_bytes = other > p->workspace_bytes ? other : p->workspace_bytes;
     if (B == 0 || p->workspace_bytes == 0)
         return -1;
-    p->x = aoei_malloc_array(B, 2 * D * sizeof(float));
-    p->grad = aoei_malloc_array(B, 2 * D * sizeof(float));
+    p->x = aoei_malloc_array(B, 3 * D * sizeof(float));
+    p->grad = aoei_malloc_array(B, 3 * D * sizeof(float));
     p->label = aoei_malloc_array(B, sizeof(double));
     p->workspace = aoei_aligned(p->workspace_bytes);
     if (!p->x || !p->grad || !p->label || !p->workspace)
         return -1;
     aoei_rng_init(&rng, 1, AOEI_STREAM_TEST, 0);
-    for (size_t i = 0; i < B * 2 * D; i++)
+    for (size_t i = 0; i < B * 3 * D; i++)
         p->x[i] = (float)aoei_rng_normal(&rng);
     for (size_t i = 0; i < B; i++)
         p->label[i] = (double)(i % 3) / 2.0;
     return 0;
 }
 
-static int measure(const aoe_context *ctx, const problem *p, size_t term) {
+/* Value and gradient of a term, once. */
+static int evaluate(const aoe_context *ctx, const problem *p, size_t term, aoe_error *err) {
     aoe_objective_options o;
-    aoe_error err;
     aoe_objective_options_defaults(&o);
     o.w_cosine = terms[term].cosine;
     o.w_ibn = terms[term].ibn;
     o.w_angle = terms[term].angle;
-    const aoei_pair_batch batch = {.B = p->B,
+    if (terms[term].arity) {
+        const aoei_example_batch examples = {.B = p->B, .D = D, .arity = terms[term].arity, .v = p->x, .grad = p->grad};
+        return aoei_contrastive_objective(&o, &examples, p->workspace, p->workspace_bytes, ctx, NULL, err);
+    }
+    const aoei_pair_batch pairs = {.B = p->B,
                                    .D = D,
                                    .stride = 2 * D,
                                    .x = p->x,
@@ -75,11 +88,16 @@ static int measure(const aoe_context *ctx, const problem *p, size_t term) {
                                    .grad_x = p->grad,
                                    .grad_y = p->grad + D,
                                    .label = p->label};
+    return aoei_objective(&o, &pairs, p->workspace, p->workspace_bytes, ctx, NULL, err);
+}
+
+static int measure(const aoe_context *ctx, const problem *p, size_t term) {
+    aoe_error err;
     bench_series times = {.n = 0};
     double total = 0.0;
     for (size_t run = 0; run <= MOST_RUNS && (run < 4 || total < 2.0); run++) {
         const double start = aoei_now();
-        if (aoei_objective(&o, &batch, p->workspace, p->workspace_bytes, ctx, NULL, &err)) {
+        if (evaluate(ctx, p, term, &err)) {
             fprintf(stderr, "loss: %s\n", err.message);
             return 1;
         }
@@ -88,10 +106,10 @@ static int measure(const aoe_context *ctx, const problem *p, size_t term) {
         if (run > 0) /* the first touches the memory */
             bench_series_add(&times, seconds);
     }
-    const double fastest = bench_fastest(&times), N = 2.0 * (double)p->B;
+    const double fastest = bench_fastest(&times), pairs = (double)p->B;
     char rate[16] = "-";
-    if (terms[term].ibn && !terms[term].cosine)
-        snprintf(rate, sizeof rate, "%.1f", 3.0 * N * N * D / fastest / 1e9);
+    if (terms[term].products > 0.0)
+        snprintf(rate, sizeof rate, "%.1f", 2.0 * terms[term].products * pairs * pairs * D / fastest / 1e9);
     printf("%-18s %-10s %7zu %8zu %10.3f %10.3f %9s\n", terms[term].name, aoe_context_tier(ctx), aoe_context_threads(ctx), p->B,
            1e3 * fastest, 1e3 * bench_median(&times), rate);
     return 0;
