@@ -16,12 +16,14 @@ typedef struct options {
     size_t texts;        /* 0: not given */
 } options;
 
+static const char *const modes[] = {"infer", "train", "pretrain"}; /* as aoe_bench_mode numbers them */
+enum { N_MODES = sizeof modes / sizeof *modes };
+
 static int parse_mode(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"infer", "train"};
-    size_t i = cli_choose(names, 2, text, "mode", err);
-    if (i == 2)
+    size_t i = cli_choose(modes, N_MODES, text, "mode", err);
+    if (i == N_MODES)
         return err->code;
-    *(int *)target = (int)i;
+    *(aoe_bench_mode *)target = (aoe_bench_mode)i;
     return 0;
 }
 
@@ -30,13 +32,13 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6 or minilm-l12"},
+     .help = "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12 or aoe-mini"},
     {.name = "mode",
      .kind = CLI_NAMED,
      .value = "MODE",
-     .offset = offsetof(options, bench.train),
+     .offset = offsetof(options, bench.mode),
      .parse = parse_mode,
-     .help = "infer, or train: a step of texts/2 pairs, three objectives, dropout 0.1, AdamW",
+     .help = "infer; train: a step of texts/2 pairs, three objectives, dropout 0.1, AdamW; pretrain: a step of masked words",
      .fallback = "infer"},
     {.name = "texts",
      .kind = CLI_SIZE,
@@ -82,7 +84,7 @@ static void print_table(const options *o, const aoe_bench_result *r, const aoe_c
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_cell(&t, "%s", heads[i]);
     cli_table_cell(&t, "%s", o->shape);
-    cli_table_cell(&t, "%s", o->bench.train ? "train" : "infer");
+    cli_table_cell(&t, "%s", modes[o->bench.mode]);
     cli_table_cell(&t, "%s", cli_dtype_name(r->dtype));
     cli_table_cell(&t, "%s", aoe_context_tier(ctx));
     cli_table_cell(&t, "%zu", aoe_context_threads(ctx));
@@ -97,12 +99,11 @@ static void print_table(const options *o, const aoe_bench_result *r, const aoe_c
 }
 
 static void print_json(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
-    cli_print_json(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "shape", o->shape, "mode",
-                             o->bench.train ? "train" : "infer", "dtype", cli_dtype_name(r->dtype), "tier",
-                             aoe_context_tier(ctx), "threads", (json_int_t)aoe_context_threads(ctx), "runs",
-                             (json_int_t)o->bench.runs, "texts", (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens,
-                             "tokens_per_second", r->tokens_per_second, "ms", r->ms, "ms_min", r->ms_min, "tflops", r->tflops,
-                             "peak_rss_mb", r->peak_rss_mb));
+    cli_print_json(json_pack(
+        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "shape", o->shape, "mode", modes[o->bench.mode], "dtype",
+        cli_dtype_name(r->dtype), "tier", aoe_context_tier(ctx), "threads", (json_int_t)aoe_context_threads(ctx), "runs",
+        (json_int_t)o->bench.runs, "texts", (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens, "tokens_per_second",
+        r->tokens_per_second, "ms", r->ms, "ms_min", r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
 }
 
 /* Reads a whole number from each line; 0, or 1 after reporting the error. */

@@ -223,7 +223,7 @@ AOE_API int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, ao
 typedef struct aoe_shape {
     size_t hidden, layers, heads, intermediate, vocab, positions;
 } aoe_shape;
-/* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12. AOE_EARG lists the names. */
+/* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini. AOE_EARG lists the names. */
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err);
 AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
 
@@ -502,9 +502,15 @@ typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
  * Errors: AOE_EMISMATCH when a check failed; AOE_ENOENT when there is nothing to check; those of aoe_model_open. */
 AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err);
 
+typedef enum aoe_bench_mode {
+    AOE_BENCH_INFER,   /* the encoder and its vectors */
+    AOE_BENCH_TRAIN,   /* a training step of texts/2 pairs, cls, three objectives, dropout 0.1, AdamW */
+    AOE_BENCH_PRETRAIN /* a step of masked-language-model training: 15% of the tokens masked, dropout 0.1, AdamW */
+} aoe_bench_mode;
+
 typedef struct aoe_bench_options {
-    aoe_shape shape;       /* random weights */
-    int train;             /* 0: inference; 1: training step of texts/2 pairs, cls, three objectives, dropout 0.1, AdamW */
+    aoe_shape shape; /* random weights */
+    aoe_bench_mode mode;
     size_t texts;          /* 64 */
     const size_t *lengths; /* [texts] tokens of each text, or NULL: all `length` */
     size_t length;         /* 32 */

@@ -3,7 +3,7 @@
  * commands on stdin, a measured run at a time.
  *
  *     aoe_bert SHAPE TEXTS LENGTH THREADS
- *     infer|train f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- why not"
+ *     infer|train|pretrain f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- why not"
  *
  * What a command needs is made at its first use, with one run to warm up, and kept.
  */
@@ -14,23 +14,27 @@
 #include "base/cpu.h"
 #include "eval/bench.h"
 
-static const char *const modes[] = {"infer", "train"};
+static const char *const modes[] = {"infer", "train", "pretrain"}; /* as aoe_bench_mode numbers them */
 static const char *const types[] = {"f32", "bf16"};
 
 typedef struct state {
     aoe_context *ctx;
     aoe_bench_options options; /* shape, texts and length of the process */
-    aoei_bench *bench[2][2];   /* [mode][type], NULL until used */
+    aoei_bench *bench[3][2];   /* [mode][type], NULL until used */
 } state;
 
-static size_t choose(const char *const *names, const char *name) {
-    return strcmp(name, names[0]) == 0 ? 0 : strcmp(name, names[1]) == 0 ? 1 : 2;
+/* The index of name among names[n]; n: it is none of them. */
+static size_t choose(const char *const *names, size_t n, const char *name) {
+    size_t i = 0;
+    while (i < n && strcmp(name, names[i]) != 0)
+        i++;
+    return i;
 }
 
 static int open_bench(state *s, size_t mode, size_t type, aoe_error *err) {
     double seconds;
     aoe_bench_options o = s->options;
-    o.train = (int)mode;
+    o.mode = (aoe_bench_mode)mode;
     o.dtype = type ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
     const int code = aoei_bench_create(&s->bench[mode][type], s->ctx, &o, err);
     return code ? code : aoei_bench_run(s->bench[mode][type], &seconds, err);
@@ -41,12 +45,12 @@ static void answer(state *s, const char *line) {
     unsigned count;
     aoe_error err;
     double seconds;
-    if (sscanf(line, "%15s %15s %u", mode_name, type_name, &count) != 3 || choose(modes, mode_name) == 2 ||
-        choose(types, type_name) == 2) {
+    if (sscanf(line, "%15s %15s %u", mode_name, type_name, &count) != 3 || choose(modes, 3, mode_name) == 3 ||
+        choose(types, 2, type_name) == 2) {
         printf("- no such command\n");
         return;
     }
-    const size_t mode = choose(modes, mode_name), type = choose(types, type_name);
+    const size_t mode = choose(modes, 3, mode_name), type = choose(types, 2, type_name);
     int code = s->bench[mode][type] ? 0 : open_bench(s, mode, type, &err);
     for (unsigned i = 0; i < count && !code; i++) {
         code = aoei_bench_run(s->bench[mode][type], &seconds, &err);
@@ -83,7 +87,7 @@ int main(int argc, char **argv) {
         answer(&s, line);
         fflush(stdout);
     }
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 6; i++)
         aoei_bench_destroy(s.bench[i / 2][i % 2]);
     aoe_context_destroy(s.ctx);
     return 0;

@@ -7,7 +7,7 @@
     --quick       two rounds, fewer shapes: does everything run?
     --rounds N    measured runs of each peer, in turns (7)
     --threads N   of each peer (the CPUs this process may use)
-    --only PART   gemm, encoder, short or start; may be repeated (all)
+    --only PART   gemm, encoder, pretrain, short or start; may be repeated (all)
     --shape NAME  of the encoder: bert-base or minilm-l6; may be repeated (both)
     --json FILE   every measured time
 
@@ -46,6 +46,7 @@ FLOORS = {
 OTHER_SHAPES = 0.85
 SHORT_FLOOR = 2.0  # one text of 16 tokens: at most half of ONNX Runtime's time
 START_LIMIT_MS = 60.0
+PRETRAIN_FLOOR = 6.0  # tokens a second against PyTorch, both in bf16
 
 
 def say(text=""):
@@ -226,6 +227,17 @@ class Runner:
             say(f"  {' '.join(column):18} {cell(times.get(column), 3):>21}")
         print_ratios([("one short text", own, ORT_F32, times, SHORT_FLOOR) for own in (AOE_BF16, AOE_F32)])
 
+    def pretrain(self):
+        texts, length = 256, 28  # a step of recipes/aoe-mini-en: sentences of 28 tokens on average
+        say(f"\nPretraining step, aoe-mini, {texts} texts of {length} tokens: milliseconds, fastest / median (tokens a second)")
+        columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32]
+        times = self.take_turns("aoe-mini", texts, length, "pretrain", columns)
+        for column in columns:
+            rate = 1e3 * texts * length / statistics.median(times[column]) if times.get(column) else 0
+            say(f"  {' '.join(column):18} {cell(times.get(column)):>21}  {rate:9,.0f}")
+        floors = [(AOE_BF16, TORCH_BF16, PRETRAIN_FLOOR), (AOE_F32, TORCH_F32, FLOORS["train", AOE_F32, TORCH_F32])]
+        print_ratios([("aoe-mini pretraining", own, peer, times, floor) for own, peer, floor in floors])
+
     def gemm(self):
         say()
         path = os.path.join(WORK, "gemm.json")
@@ -301,7 +313,7 @@ def parse():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--only", action="append", choices=["gemm", "encoder", "short", "start"])
+    parser.add_argument("--only", action="append", choices=["gemm", "encoder", "pretrain", "short", "start"])
     parser.add_argument("--shape", action="append", choices=["bert-base", "minilm-l6"])
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
@@ -312,12 +324,12 @@ def parse():
 def main():
     options = parse()
     runner = Runner(options)
-    parts = options.only or ["gemm", "encoder", "short", "start"]
+    parts = options.only or ["gemm", "encoder", "pretrain", "short", "start"]
     if "encoder" in parts or "short" in parts:
         runner.prepare_ort()
     say(f"{options.threads} threads, {options.rounds} rounds in turns; compare only within this run")
     for part in parts:
-        {"gemm": runner.gemm, "encoder": runner.encoder, "short": runner.short, "start": runner.start_up}[part]()
+        {"gemm": runner.gemm, "encoder": runner.encoder, "pretrain": runner.pretrain, "short": runner.short, "start": runner.start_up}[part]()
     say()
     if "tiers up to amx" not in runner.versions.get("aoe", "tiers up to amx"):
         say("The floors are meant for a machine with AMX tiles; this one has none.")

@@ -3,10 +3,11 @@
 stdin, a measured run at a time.
 
     torch_bert.py SHAPE TEXTS LENGTH THREADS
-    infer|train f32|bf16 COUNT    prints the milliseconds of COUNT runs, or "- why not"
+    infer|train|pretrain f32|bf16 COUNT    prints the milliseconds of COUNT runs, or "- why not"
 
 A BERT encoder (Devlin et al. 2019) as PyTorch users write it: random weights, full-length texts, [CLS] vectors. Training is one
-step on pairs: the three AnglE objectives, dropout 0.1, AdamW; no clipping. bf16 is autocast over float32 weights, which is
+step on pairs: the three AnglE objectives, dropout 0.1, AdamW; no clipping. Pretraining is a step of masked-language-model
+training whose head looks at the masked tokens alone. bf16 is autocast over float32 weights, which is
 faster than a model converted to bf16 throughout. export_onnx.py exports the same encoder.
 What a command needs is made at its first use, with one run to warm up, and kept.
 """
@@ -18,9 +19,13 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# hidden, layers, heads, intermediate
-SHAPES = {"bert-base": (768, 12, 12, 3072), "minilm-l6": (384, 6, 12, 1536)}
-VOCABULARY, POSITIONS, DROPOUT, NORM_EPS = 30522, 512, 0.1, 1e-12
+# hidden, layers, heads, intermediate, vocabulary
+SHAPES = {
+    "bert-base": (768, 12, 12, 3072, 30522),
+    "minilm-l6": (384, 6, 12, 1536, 30522),
+    "aoe-mini": (256, 3, 4, 1024, 12000),
+}
+POSITIONS, DROPOUT, NORM_EPS = 512, 0.1, 1e-12
 
 
 class Layer(nn.Module):
@@ -58,12 +63,15 @@ class Layer(nn.Module):
 class Encoder(nn.Module):
     def __init__(self, shape):
         super().__init__()
-        hidden, layers, heads, intermediate = SHAPES[shape]
-        self.word = nn.Embedding(VOCABULARY, hidden)
+        hidden, layers, heads, intermediate, vocabulary = SHAPES[shape]
+        self.word = nn.Embedding(vocabulary, hidden)
         self.position = nn.Embedding(POSITIONS, hidden)
         self.token_type = nn.Embedding(2, hidden)
         self.norm = nn.LayerNorm(hidden, NORM_EPS)
         self.layers = nn.ModuleList(Layer(hidden, heads, intermediate) for _ in range(layers))
+        self.transform = nn.Linear(hidden, hidden)  # of pretraining
+        self.transform_norm = nn.LayerNorm(hidden, NORM_EPS)
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary))
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):
                 nn.init.normal_(module.weight, 0, 0.02)
@@ -78,6 +86,12 @@ class Encoder(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         return x
+
+
+    def predict(self, hidden):
+        """Logits [M, V] of hidden states [M, D]; the decoder is the word table."""
+        x = self.transform_norm(F.gelu(self.transform(hidden)))
+        return F.linear(x, self.word.weight, self.decoder_bias)
 
 
 def ranking_loss(score, label, temperature):
@@ -112,7 +126,8 @@ class Bench:
     def __init__(self, shape, texts, length):
         torch.manual_seed(42)
         self.model = Encoder(shape)
-        self.ids = torch.randint(VOCABULARY, (texts, length))
+        self.ids = torch.randint(SHAPES[shape][4], (texts, length))
+        self.masked = (torch.arange(texts * length) % 20 % 7 == 0).nonzero()[:, 0]  # 15%
         self.attend = torch.ones(texts, length)
         self.label = torch.arange(texts // 2) % 2
         self.optimizer = None
@@ -134,8 +149,20 @@ class Bench:
         loss.backward()
         self.optimizer.step()
 
+    def pretrain(self, dtype):
+        if self.optimizer is None:
+            self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, weight_decay=0.01, foreach=True)
+        self.model.train()
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+            hidden = self.model(self.ids, self.attend).flatten(0, 1)[self.masked]
+            logits = self.model.predict(hidden)
+        loss = F.cross_entropy(logits.float(), self.ids.flatten()[self.masked])
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+
     def command(self, mode, dtype, count):
-        run = {"infer": self.infer, "train": self.train}[mode]
+        run = {"infer": self.infer, "train": self.train, "pretrain": self.pretrain}[mode]
         if dtype not in ("f32", "bf16"):
             raise ValueError(f"no {mode} {dtype}")
         if (mode, dtype) not in self.warm:

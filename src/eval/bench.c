@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * `aoe bench`: speed of the encoder on random weights of a known shape: the
- * inference forward with pooling (weights packed once, as aoe_model_open does), or
- * a whole training step (forward, three objectives, backward, AdamW; dropout 0.1). No files.
+ * inference forward with pooling (weights packed once, as aoe_model_open does),
+ * a whole training step (forward, three objectives, backward, AdamW; dropout 0.1), or
+ * one of pretraining. No files.
  */
 #include "eval/bench.h"
 
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "objective/mlm_step.h"
 #include "objective/pair_step.h"
 
 #include <stdlib.h>
@@ -33,7 +35,8 @@ typedef struct aoei_bench {
     uint64_t runs;              /* so far */
     aoei_encoder_config config;
     aoei_dtype type;
-    aoei_pair_step step; /* training: everything; inference: only its parameters */
+    aoei_pair_step step; /* training */
+    aoei_mlm_step mlm;   /* pretraining */
     aoei_params params;  /* inference */
     aoei_arena arena;    /* inference: parameters, activations, packed weights */
     aoei_encoder_state state;
@@ -75,12 +78,13 @@ static int configure(bench *b, aoe_error *err) {
 
 static int check(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
-    if (!o->texts || (o->train && o->texts % 2) || o->runs < MIN_RUNS)
+    if (!o->texts || (o->mode == AOE_BENCH_TRAIN && o->texts % 2) || o->runs < MIN_RUNS)
         return aoei_fail(err, AOE_EARG, "--texts must be positive, even for --mode train, and --runs at least %d", MIN_RUNS);
     const int code = configure(b, err);
     if (code)
         return code;
-    if (o->train && b->config.hidden % 2)
+    b->config.mlm_head = o->mode == AOE_BENCH_PRETRAIN;
+    if (o->mode == AOE_BENCH_TRAIN && b->config.hidden % 2)
         return aoei_fail(err, AOE_EARG, "the angle objective of --mode train needs an even hidden size, not %zu",
                          b->config.hidden);
     for (size_t i = 0; i < o->texts; i++) {
@@ -164,53 +168,90 @@ static int create_inference(bench *b, aoe_error *err) {
     return code;
 }
 
-static int create(bench *b, aoe_error *err) {
-    const aoe_bench_options *o = b->o;
-    int code;
-    if (o->train) {
-        const aoei_pair_step_options step = {
-            .pairs = o->texts / 2, .tokens = b->tokens, .longest = b->longest, .type = b->type};
-        code = aoei_pair_step_create(&b->step, b->ctx, &b->config, &step, err);
-        b->labels = aoei_calloc(o->texts / 2, sizeof *b->labels);
-        if (!code && !b->labels)
-            code = aoei_fail_nomem(err, o->texts * sizeof *b->labels);
-        if (!code) {
-            aoei_tensor_zero(b->ctx, b->step.params.grad);
-            aoei_tensor_zero(b->ctx, b->step.params.m);
-            aoei_tensor_zero(b->ctx, b->step.params.v);
-            code = randomize(b, &b->step.params, err);
-            aoei_params_pack(b->ctx, &b->step.params);
+/* Random values, moments and gradients zero. */
+static int start_params(bench *b, aoei_params *p, aoe_error *err) {
+    aoei_tensor_zero(b->ctx, p->grad);
+    aoei_tensor_zero(b->ctx, p->m);
+    aoei_tensor_zero(b->ctx, p->v);
+    const int code = randomize(b, p, err);
+    if (!code)
+        aoei_params_pack(b->ctx, p);
+    return code;
+}
+
+static int create_training(bench *b, aoe_error *err) {
+    const size_t pairs = b->o->texts / 2;
+    const aoei_pair_step_options step = {.pairs = pairs, .tokens = b->tokens, .longest = b->longest, .type = b->type};
+    const int code = aoei_pair_step_create(&b->step, b->ctx, &b->config, &step, err);
+    if (code)
+        return code;
+    b->labels = aoei_calloc(pairs, sizeof *b->labels);
+    if (!b->labels)
+        return aoei_fail_nomem(err, pairs * sizeof *b->labels);
+    for (size_t i = 0; i < pairs; i++)
+        b->labels[i] = (double)(i % 2);
+    return start_params(b, &b->step.params, err);
+}
+
+static int create_pretraining(bench *b, aoe_error *err) {
+    const aoei_mlm_step_options step = {.tokens = b->tokens, .texts = b->o->texts, .longest = b->longest, .type = b->type};
+    const int code = aoei_mlm_step_create(&b->mlm, b->ctx, &b->config, &step, err);
+    return code ? code : start_params(b, &b->mlm.params, err);
+}
+
+/* 3 of 20 tokens are to be predicted. */
+static void mask(bench *b) {
+    const aoei_batch *batch = &b->mlm.buffer.batch;
+    for (size_t i = 0; i < batch->n_tokens; i++)
+        if (i % 20 % 7 == 0) {
+            b->mlm.index[b->mlm.n_masked] = (uint32_t)i;
+            b->mlm.target[b->mlm.n_masked++] = batch->ids[i];
         }
-        for (size_t i = 0; !code && i < o->texts / 2; i++)
-            b->labels[i] = (double)(i % 2);
-    } else {
-        code = create_inference(b, err);
-    }
+}
+
+static int create(bench *b, aoe_error *err) {
+    const aoe_bench_mode mode = b->o->mode;
+    int code = mode == AOE_BENCH_TRAIN      ? create_training(b, err)
+               : mode == AOE_BENCH_PRETRAIN ? create_pretraining(b, err)
+                                            : create_inference(b, err);
     int32_t *ids = code ? NULL : aoei_malloc_array(b->longest, sizeof *ids);
     if (!code && !ids)
         code = aoei_fail_nomem(err, b->longest * sizeof *ids);
     if (!code)
-        fill(b, o->train ? &b->step.buffer : &b->buffer, ids);
+        fill(b, mode == AOE_BENCH_TRAIN ? &b->step.buffer : mode == AOE_BENCH_PRETRAIN ? &b->mlm.buffer : &b->buffer, ids);
+    if (!code && mode == AOE_BENCH_PRETRAIN)
+        mask(b);
     aoei_free(ids);
     return code;
 }
 
+static void infer(bench *b) {
+    const aoei_batch *batch = &b->buffer.batch;
+    const aoei_tensor last = aoei_encoder_forward(b->ctx, &b->config, b->params.values, batch, &b->state, NULL);
+    aoei_pool_forward(b->ctx, b->pooled, AOE_POOLING_CLS, b->state.first, last, batch);
+}
+
 static int run_once(bench *b, uint64_t run, aoe_error *err) {
-    if (!b->o->train) {
-        const aoei_batch *batch = &b->buffer.batch;
-        const aoei_tensor last = aoei_encoder_forward(b->ctx, &b->config, b->params.values, batch, &b->state, NULL);
-        aoei_pool_forward(b->ctx, b->pooled, AOE_POOLING_CLS, b->state.first, last, batch);
+    if (b->o->mode == AOE_BENCH_INFER) {
+        infer(b);
         return AOE_OK;
     }
-    aoe_objective_options o;
-    aoe_objective_result r;
-    aoe_objective_options_defaults(&o);
-    aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1};
-    aoei_dropout_key(drop.key, b->o->seed, run);
-    const int code = aoei_pair_step_gradient(&b->step, AOE_POOLING_CLS, &o, b->labels, NULL, &drop, 1.0, &r, err);
+    const int pretrain = b->o->mode == AOE_BENCH_PRETRAIN;
     const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
+    aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1};
+    int code = AOE_OK;
+    aoei_dropout_key(drop.key, b->o->seed, run);
+    if (pretrain) {
+        aoei_mlm_sums sums = {0};
+        aoei_mlm_step_gradient(&b->mlm, &drop, 1 / (double)b->mlm.n_masked, &sums);
+    } else {
+        aoe_objective_options o;
+        aoe_objective_result r;
+        aoe_objective_options_defaults(&o);
+        code = aoei_pair_step_gradient(&b->step, AOE_POOLING_CLS, &o, b->labels, NULL, &drop, 1.0, &r, err);
+    }
     if (!code)
-        aoei_params_update(b->step.ctx, &b->step.params, &adamw, 1.0);
+        aoei_params_update(b->ctx, pretrain ? &b->mlm.params : &b->step.params, &adamw, 1.0);
     return code;
 }
 
@@ -244,17 +285,20 @@ void aoei_bench_destroy(aoei_bench *b) {
     if (!b)
         return;
     aoei_pair_step_destroy(&b->step);
+    aoei_mlm_step_destroy(&b->mlm);
     aoei_batch_buffer_destroy(&b->buffer);
     aoei_arena_destroy(&b->arena);
     aoei_free(b->labels);
     aoei_free(b);
 }
 
-/* Multiply-adds of the matrix products, twice: weights, and the two attention products; backward costs twice the forward. */
+/* Multiply-adds of the matrix products, twice: weights, the two attention products, the masked-LM head; backward costs twice
+ * the forward. */
 static double operations(const bench *b) {
     const double D = (double)b->config.hidden, I = (double)b->config.intermediate, L = (double)b->config.layers;
     const double forward = L * (2.0 * (double)b->tokens * (4.0 * D * D + 2.0 * D * I) + 4.0 * b->sum_squared_lengths * D);
-    return b->o->train ? 3.0 * forward : forward;
+    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)b->config.vocab); /* 0 masked elsewhere */
+    return b->o->mode == AOE_BENCH_INFER ? forward : 3.0 * (forward + head);
 }
 
 static int ascending(const void *pa, const void *pb) {

@@ -5,6 +5,7 @@
 keys() { sed 's/"\([a-z_]*\)":[^,}]*/\1/g'; }
 "$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --json | keys
 "$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --mode train --dtype f32 --json | sed 's/.*\("mode":"train"\).*\("texts":4,"tokens":32\).*/\1 \2/'
+"$AOE" bench --shape bert-tiny --texts 3 --length 8 --runs 5 --mode pretrain --dtype f32 --json | sed 's/.*\("mode":"pretrain"\).*\("texts":3,"tokens":24\).*/\1 \2/'
 for type in f32 bf16; do
     "$AOE" bench --shape bert-tiny --texts 4 --length 8 --runs 5 --dtype $type --json | sed 's/.*\("dtype":"[^"]*"\).*/\1/'
 done

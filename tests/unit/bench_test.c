@@ -53,7 +53,7 @@ static void test_options(void **state) {
     BAD(shape.vocab, SIZE_MAX, AOE_EARG, "vocab_size");
 #undef BAD
     o = good;
-    o.train = 1;
+    o.mode = AOE_BENCH_TRAIN;
     o.texts = 3;
     refused(&o, AOE_EARG, "--texts");
     o.texts = 4;
@@ -72,21 +72,27 @@ static double operations(const aoe_shape *s, const size_t *lengths, size_t texts
     return sum * (double)s->layers;
 }
 
-static void check(aoe_dtype dtype, int train, const size_t *lengths, size_t tokens) {
+static void check(aoe_dtype dtype, aoe_bench_mode mode, const size_t *lengths, size_t tokens) {
     aoe_bench_options o = tiny_options();
     static const size_t equal[] = {8, 8, 8, 8};
     aoe_context *ctx = tiny_context(2);
     aoe_bench_result r;
     aoe_error err = {0};
     o.dtype = dtype;
-    o.train = train;
+    o.mode = mode;
     o.lengths = lengths;
     if (aoe_bench(ctx, &o, &r, &err))
         fail_msg("%s", err.message);
     assert_int_equal(r.tokens, tokens);
     assert_true(r.ms_min > 0 && r.ms_min <= r.ms && r.ms < 60e3);
     assert_true(fabs(r.tokens_per_second * r.ms / 1e3 / (double)tokens - 1) < 1e-9);
-    const double work = operations(&o.shape, lengths ? lengths : equal, 4) * (train ? 3 : 1);
+    double work = operations(&o.shape, lengths ? lengths : equal, 4), masked = 0;
+    for (size_t i = 0; i < tokens; i++)
+        masked += i % 20 == 0 || i % 20 == 7 || i % 20 == 14;
+    const double D = (double)o.shape.hidden, V = (double)o.shape.vocab;
+    if (mode == AOE_BENCH_PRETRAIN)
+        work += 2 * masked * D * (D + V);
+    work *= mode == AOE_BENCH_INFER ? 1 : 3;
     assert_true(fabs(r.tflops * 1e12 * r.ms / 1e3 / work - 1) < 1e-9);
     assert_true(r.tflops < 100);
     assert_true(r.peak_rss_mb > 1 && r.peak_rss_mb < 4096);
@@ -98,8 +104,8 @@ static void test_inference(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 40, 3, 9};
     for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
-        check((aoe_dtype)dtype, 0, NULL, 32);
-        check((aoe_dtype)dtype, 0, lengths, 53);
+        check((aoe_dtype)dtype, AOE_BENCH_INFER, NULL, 32);
+        check((aoe_dtype)dtype, AOE_BENCH_INFER, lengths, 53);
     }
 }
 
@@ -107,8 +113,10 @@ static void test_training(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 40, 3, 9};
     for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
-        check((aoe_dtype)dtype, 1, NULL, 32);
-        check((aoe_dtype)dtype, 1, lengths, 53);
+        check((aoe_dtype)dtype, AOE_BENCH_TRAIN, NULL, 32);
+        check((aoe_dtype)dtype, AOE_BENCH_TRAIN, lengths, 53);
+        check((aoe_dtype)dtype, AOE_BENCH_PRETRAIN, NULL, 32);
+        check((aoe_dtype)dtype, AOE_BENCH_PRETRAIN, lengths, 53);
     }
 }
 
@@ -119,7 +127,7 @@ static void test_defaults(void **state) {
     aoe_bench_options_defaults(&o);
     assert_int_equal(aoe_shape_named(&base, "bert-base", NULL), 0);
     assert_memory_equal(&o.shape, &base, sizeof base);
-    assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && !o.train && !o.lengths && o.seed == 42);
+    assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && o.mode == AOE_BENCH_INFER && !o.lengths && o.seed == 42);
 }
 
 int main(void) {

@@ -196,10 +196,11 @@ static void knows_the_named_shapes(void **state) {
     (void)state;
     static const struct {
         const char *name;
-        size_t hidden, layers, heads, intermediate;
-    } cases[] = {{"bert-base", 768, 12, 12, 3072}, {"bert-large", 1024, 24, 16, 4096}, {"bert-small", 512, 4, 8, 2048},
-                 {"bert-mini", 256, 4, 4, 1024},   {"bert-tiny", 128, 2, 2, 512},      {"minilm-l6", 384, 6, 12, 1536},
-                 {"minilm-l12", 384, 12, 12, 1536}};
+        size_t hidden, layers, heads, intermediate, vocab, positions;
+    } cases[] = {{"bert-base", 768, 12, 12, 3072, 30522, 512},  {"bert-large", 1024, 24, 16, 4096, 30522, 512},
+                 {"bert-small", 512, 4, 8, 2048, 30522, 512},   {"bert-mini", 256, 4, 4, 1024, 30522, 512},
+                 {"bert-tiny", 128, 2, 2, 512, 30522, 512},     {"minilm-l6", 384, 6, 12, 1536, 30522, 512},
+                 {"minilm-l12", 384, 12, 12, 1536, 30522, 512}, {"aoe-mini", 256, 3, 4, 1024, 12000, 128}};
     aoe_shape s;
     aoe_error err;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -208,8 +209,8 @@ static void knows_the_named_shapes(void **state) {
         assert_int_equal(s.layers, cases[i].layers);
         assert_int_equal(s.heads, cases[i].heads);
         assert_int_equal(s.intermediate, cases[i].intermediate);
-        assert_int_equal(s.vocab, 30522);
-        assert_int_equal(s.positions, 512);
+        assert_int_equal(s.vocab, cases[i].vocab);
+        assert_int_equal(s.positions, cases[i].positions);
         assert_non_null(strstr(aoe_shape_names(), cases[i].name));
     }
     assert_int_equal(aoe_shape_named(&s, "bert-huge", &err), AOE_EARG);
