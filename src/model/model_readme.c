@@ -55,19 +55,25 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
     return rc;
 }
 
-static void put_use(aoei_buffer *b, const aoei_settings *s) {
+static void put_use(aoei_buffer *b, const aoei_settings *s, aoe_storage storage) {
     char limits[512];
     const char *sentence = aoei_settings_limits(s, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
-    if (s->pooling != AOE_POOLING_FIRST_LAST_AVG)
+    if (s->pooling != AOE_POOLING_FIRST_LAST_AVG && storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
+    if (sentence || storage == AOE_STORAGE_INT8)
+        put(b, "\n## Limits\n");
     if (sentence)
-        aoei_buffer_printf(b, "\n## Limits\n\nUse aoe for this model: %s.\n", sentence);
+        aoei_buffer_printf(b, "\nUse aoe for this model: %s.\n", sentence);
+    if (storage == AOE_STORAGE_INT8)
+        put(b, "\nThe weights are stored as int8 rows with a scale each, which other programs (transformers,\n"
+               "sentence-transformers, text-embeddings-inference) cannot read. For them:\n\n"
+               "```sh\naoe convert --dtype f32 DIR -o NEW\n```\n");
 }
 
 static int put_record(aoei_buffer *b, const json_t *record) {
@@ -80,12 +86,12 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     return 0;
 }
 
-int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
+int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
     aoei_buffer b = {0};
     char *path = aoei_path_join(dir, "README.md");
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings.prompt);
-    put_use(&b, &m->settings);
+    put_use(&b, &m->settings, storage);
     if (!rc)
         rc = put_record(&b, record);
     rc = rc || b.failed || !path ? aoei_fail_nomem(err, b.len) : aoei_write_file(path, b.data, b.len, err);
