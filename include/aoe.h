@@ -188,7 +188,7 @@ typedef struct aoe_model_info {
     const char *prompt;          /* owned by the model; "" when there is none */
     int normalize;
     aoe_dtype dtype;       /* compute type in use */
-    const char *storage;   /* "F32", "F16", "BF16" or "mixed"; static */
+    const char *storage;   /* "F32", "F16", "BF16", "I8" (int8 rows, vectors F32) or "mixed"; static */
     const char *tokenizer; /* "WordPiece"; static; NULL: the directory holds none */
     double dropout;        /* hidden_dropout_prob of config.json */
 } aoe_model_info;
@@ -242,6 +242,32 @@ typedef struct aoe_init_options {
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
 /* Writes a complete model directory with random weights. Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
 AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_error *err);
+
+/* How weights are stored; computing is the same for all (docs/model-directories.md). */
+typedef enum aoe_storage {
+    AOE_STORAGE_F32,
+    AOE_STORAGE_BF16, /* rounded to the nearest; read by other programs too */
+    AOE_STORAGE_INT8  /* matrices: int8 and a float32 scale a row, max|row| / 127; vectors float32; read by aoe alone */
+} aoe_storage;
+
+typedef struct aoe_convert_options {
+    aoe_storage storage; /* default F32 */
+    int force;           /* replace a model that is there */
+} aoe_convert_options;
+
+typedef struct aoe_convert_result {
+    const char *from, *to;           /* as aoe_model_info.storage; static */
+    size_t parameters;               /* of the encoder */
+    size_t bytes_from, bytes_stored; /* its weights in the file, scales included */
+} aoe_convert_result;
+
+AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
+/* Writes the model in `from`, with all its settings and files, into `to` with its weights stored in another form.
+ * result may be NULL. f32 keeps every bit of any form; what was read from bf16 or int8 is stored in it with the same bytes
+ * again. Errors: AOE_EEXIST and AOE_EARG (`to` holds a model, or is `from`, without force), AOE_ENUMERIC (a value that the form
+ * cannot hold), those of aoe_model_open, I/O. */
+AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o,
+                        aoe_convert_result *result, aoe_error *err);
 
 /* --------------------------------------------------------------- embedding */
 

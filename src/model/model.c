@@ -19,6 +19,7 @@
 #include "base/pool.h"
 #include "model/init.h"
 #include "model/settings.h"
+#include "model/storage.h"
 #include "model/weights_check.h"
 #include "nn/context.h"
 #include "text/tokenizer.h"
@@ -97,11 +98,35 @@ static int check_tensor(const aoe_model *m, const aoei_slot *slot, const aoei_st
         return aoei_fail(
             err, AOE_EFORMAT, "%s: tensor '%s' has shape %s, config.json asks for %s: one of them is of another model", path,
             t->name, shape_text(has, sizeof has, t->shape, t->n_dims), shape_text(needs, sizeof needs, want, n_dims));
+    if (t->dtype == AOEI_ST_I8)
+        return aoei_int8_check(m->file, t, err);
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: tensor '%s' is of %s; weights are read as F32, F16 or BF16: convert the model", path, t->name,
-                         aoei_st_dtype_name(t->dtype));
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: tensor '%s' is of %s; weights are read as F32, F16 or BF16, matrices as I8 with scales: convert the model",
+            path, t->name, aoei_st_dtype_name(t->dtype));
+    if (aoei_safetensors_scale(m->file, t))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: tensor '%s' is of %s though '%s" AOEI_SCALE_SUFFIX
+                         "' holds scales, which an I8 matrix has: convert or fetch the model again",
+                         path, t->name, aoei_st_dtype_name(t->dtype), t->name);
     return 0;
+}
+
+/* The tensors beside the weights, as far as they are saved again; among int8 rows no scales without their matrix. */
+static int check_others(const aoe_model *m, int int8, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < aoei_safetensors_count(m->file) && !rc; i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(m->file, i);
+        const size_t len = strlen(t->name), tail = sizeof AOEI_SCALE_SUFFIX - 1;
+        if (t->dtype == AOEI_ST_I8 && aoei_model_carried(m, t))
+            rc = aoei_int8_check(m->file, t, err);
+        else if (int8 && len > tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX) && !aoei_safetensors_scaled(m->file, t))
+            rc = aoei_fail(err, AOE_EFORMAT,
+                           "%s: tensor '%s' holds scales, but there is no I8 matrix '%.*s': convert or fetch the model again",
+                           aoei_safetensors_path(m->file, t), t->name, (int)(len - tail), t->name);
+    }
+    return rc;
 }
 
 static int is_mappable(const aoei_st_tensor *t) {
@@ -128,7 +153,7 @@ static int place_weights(aoe_model *m, const aoei_st_tensor **found, aoe_error *
         return aoei_fail_nomem(err, n * sizeof *to);
     for (size_t i = 0; i < n; i++)
         if (found[i]) {
-            m->stored_bytes += found[i]->bytes;
+            m->stored_bytes += found[i]->bytes + (found[i]->dtype == AOEI_ST_I8 ? found[i]->scale->bytes : 0);
             floats += is_mappable(found[i]) ? 0 : round_floats(aoei_st_elements(found[i]));
         }
     m->converted_bytes = floats * sizeof(float);
@@ -154,10 +179,15 @@ static int place_weights(aoe_model *m, const aoei_st_tensor **found, aoe_error *
     return 0;
 }
 
-/* The type all weights are stored as, or "mixed". found: [n], NULL where absent. */
+/* The type all weights are stored as, or "mixed". I8 has vectors of F32. found: [n], NULL where absent. */
 static const char *storage_name(const aoei_st_tensor **found, size_t n) {
     const char *name = NULL;
+    int int8 = 0;
+    for (size_t i = 0; i < n; i++)
+        int8 |= found[i] && found[i]->dtype == AOEI_ST_I8;
     for (size_t i = 0; i < n; i++) {
+        if (int8 && found[i] && found[i]->n_dims == 1 && found[i]->dtype == AOEI_ST_F32)
+            continue;
         const char *type = found[i] ? aoei_st_dtype_name(found[i]->dtype) : name;
         if (name && strcmp(name, type) != 0)
             return "mixed";
@@ -166,10 +196,15 @@ static const char *storage_name(const aoei_st_tensor **found, size_t n) {
     return name;
 }
 
-/* Names the first element of t that is NaN or infinite. */
+/* Names the first element of t that is NaN or infinite, or -128 in I8. */
 static int fail_not_finite(const aoei_safetensors *f, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
     float v = 0;
+    if (t->dtype == AOEI_ST_I8)
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor '%s' holds -128 at element %zu; int8 rows hold -127 to 127: convert or fetch the model again",
+            aoei_safetensors_path(f, t), t->name, (size_t)((const unsigned char *)memchr(t->data, 0x80, t->bytes) - t->data));
     for (; i < n; i++) {
         aoei_st_tensor one = *t;
         one.n_dims = 0;
@@ -255,7 +290,7 @@ static int make_head(aoe_model *m, uint64_t seed, aoe_error *err) {
 static int load_weights(aoe_model *m, const purpose *p, aoe_error *err) {
     size_t n = aoei_slot_count(&m->config);
     const aoei_st_tensor **found = aoei_calloc(n, sizeof *found);
-    int rc = 0;
+    int rc = 0, int8 = 0;
     m->weights = aoei_calloc(n, sizeof *m->weights);
     if (!found || !m->weights)
         rc = aoei_fail_nomem(err, n * sizeof *m->weights);
@@ -267,7 +302,10 @@ static int load_weights(aoe_model *m, const purpose *p, aoe_error *err) {
         aoei_slot_describe(&m->config, i, &slot);
         if (!slot.absent && !(slot.head && new_head))
             rc = check_tensor(m, &slot, &found[i], err);
+        int8 |= found[i] && found[i]->dtype == AOEI_ST_I8;
     }
+    if (!rc)
+        rc = check_others(m, int8, err);
     if (!rc)
         rc = place_weights(m, found, err);
     if (!rc && new_head)

@@ -61,6 +61,10 @@ int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *wei
  * last; a directory that had other weights loses them first, so that it is never a mixture; on failure the old model is back,
  * after a kill the next save puts it back. Other things in `dir` (checkpoints/) stay. */
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
+/* The same with the weights stored in another form; aoei_model_save is F32. Values must be finite but for F32. */
+int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err);
+/* Name without prefix of a tensor that goes along though the encoder has no use for it (the pooler), or NULL: t is none. */
+const char *aoei_model_carried(const aoe_model *source, const aoei_st_tensor *t);
 /* Name of the folder of `dir` in which this process stages what it writes; free with aoei_free, NULL: no memory. */
 char *aoei_model_staging(const char *dir);
 /* What sentence-transformers, text-embeddings-inference and angle_emb cannot express of these settings, as one sentence

@@ -62,7 +62,7 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
     return rc;
 }
 
-static void put_use(aoei_buffer *b, const aoe_model *m) {
+static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
     const aoei_settings *s = &m->settings;
     const int is_static = m->config.arch->is_static;
     char limits[512];
@@ -70,18 +70,24 @@ static void put_use(aoei_buffer *b, const aoe_model *m) {
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
-    if (is_static)
+    if (is_static && storage != AOE_STORAGE_INT8)
         put(b, "\nWith model2vec, when there is a `tokenizer.json`:\n\n"
                "```python\nfrom model2vec import StaticModel\n\n"
                "model = StaticModel.from_pretrained(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
-    else if (s->pooling != AOE_POOLING_FIRST_LAST_AVG)
+    else if (!is_static && s->pooling != AOE_POOLING_FIRST_LAST_AVG && storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
+    if (sentence || storage == AOE_STORAGE_INT8)
+        put(b, "\n## Limits\n");
     if (sentence)
-        aoei_buffer_printf(b, "\n## Limits\n\nUse aoe for this model: %s.\n", sentence);
+        aoei_buffer_printf(b, "\nUse aoe for this model: %s.\n", sentence);
+    if (storage == AOE_STORAGE_INT8)
+        put(b, "\nThe weights are stored as int8 rows with a scale each, which other programs (transformers,\n"
+               "sentence-transformers, text-embeddings-inference) cannot read. For them:\n\n"
+               "```sh\naoe convert --dtype f32 DIR -o NEW\n```\n");
 }
 
 static int put_record(aoei_buffer *b, const json_t *record) {
@@ -94,12 +100,12 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     return 0;
 }
 
-int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
+int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
     aoei_buffer b = {0};
     char *path = aoei_path_join(dir, "README.md");
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings.prompt);
-    put_use(&b, m);
+    put_use(&b, m, storage);
     if (!rc)
         rc = put_record(&b, record);
     rc = rc || b.failed || !path ? aoei_fail_nomem(err, b.len) : aoei_write_file(path, b.data, b.len, err);

@@ -13,25 +13,26 @@
 #include "base/json.h"
 #include "model/model_publish.h"
 #include "model/settings.h"
+#include "model/storage.h"
 #include "nn/context.h"
 #include "text/tokenizer.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 
-static int write_config(const aoe_model *m, const char *dir, aoe_error *err) {
+static int write_config(const aoe_model *m, const char *dir, aoe_storage storage, aoe_error *err) {
     json_t *config = json_deep_copy(m->config_json);
     char *path = aoei_path_join(dir, "config.json");
     int failed = !config || !path;
     failed = failed || json_object_set_new(
                            config, "architectures",
                            json_pack("[s]", m->config.mlm_head ? m->config.arch->mlm_class_name : m->config.arch->class_name));
-    failed = failed || json_object_set_new(config, "torch_dtype", json_string("float32"));
+    failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch(storage)));
     if (!failed && json_object_get(config, "dtype")) /* the newer name of the same key */
-        failed = json_object_set_new(config, "dtype", json_string("float32"));
+        failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch(storage)));
     if (!failed && m->config.arch->is_static) /* what Model2Vec reads of it */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings.normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
-                  json_object_set_new(config, "embedding_dtype", json_string("float32")));
+                  json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch(storage))));
     int rc = failed ? aoei_fail_nomem(err, strlen(dir)) : aoei_json_save(config, path, err);
     json_decref(config);
     aoei_free(path);
@@ -47,13 +48,13 @@ static int write_own(const aoe_model *m, json_t *record, const char *dir, aoe_er
     return rc;
 }
 
-/* Tensors of the source that go along though the encoder has no use for them: the pooler, which a model with a masked-LM head
- * does not have. NULL: t is none. */
-static const char *carried_name(const aoe_model *source, const aoei_st_tensor *t) {
+const char *aoei_model_carried(const aoe_model *source, const aoei_st_tensor *t) {
     if (source->config.mlm_head)
         return NULL;
     size_t len = strlen(source->prefix);
-    int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16;
+    int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16 || t->dtype == AOEI_ST_I8;
+    if (aoei_safetensors_scaled(source->file, t))
+        return NULL; /* part of the matrix */
     return floats && !strncmp(t->name, source->prefix, len) && !strncmp(t->name + len, "pooler.", 7) ? t->name + len : NULL;
 }
 
@@ -98,7 +99,7 @@ static int list_contents(contents *c, const aoe_model *m, aoe_error *err) {
     }
     for (size_t i = 0; i < others; i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(source->file, i);
-        const char *name = carried_name(source, t);
+        const char *name = aoei_model_carried(source, t);
         if (!name)
             continue;
         aoei_st_entry *e = &c->entries[c->n_entries];
@@ -110,32 +111,32 @@ static int list_contents(contents *c, const aoe_model *m, aoe_error *err) {
 }
 
 /* A weight, some rows at a time. buffer: [at least CHUNK_BYTES and a row]. */
-static int write_weight(const aoe_model *m, aoei_st_writer *w, aoei_tensor t, float *buffer, aoe_error *err) {
+static int write_weight(const aoe_model *m, aoei_storage_writer *w, aoei_tensor t, float *buffer, aoe_error *err) {
     size_t row = t.cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;
     int rc = 0;
     for (size_t first = 0; first < t.rows && !rc; first += step) {
         size_t n = t.rows - first < step ? t.rows - first : step;
         aoei_tensor_read(m->ctx, buffer, aoei_tensor_rows(t, first, n));
-        rc = aoei_st_writer_write(w, buffer, n * row, err);
+        rc = aoei_storage_write(w, buffer, n * t.cols, err);
     }
     return rc;
 }
 
 /* A tensor of the source file, whole. */
-static int write_carried(aoei_st_writer *w, const aoei_st_tensor *t, aoe_error *err) {
+static int write_carried(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t);
     float *buffer = aoei_malloc_array(n, sizeof *buffer);
     if (!buffer)
         return aoei_fail_nomem(err, n * sizeof *buffer);
     aoei_st_to_float(buffer, t);
-    int rc = aoei_st_writer_write(w, buffer, n * sizeof *buffer, err);
+    int rc = aoei_storage_write(w, buffer, n, err);
     aoei_free(buffer);
     return rc;
 }
 
-static int write_weights(const aoe_model *m, const char *dir, aoe_error *err) {
+static int write_weights(const aoe_model *m, const char *dir, aoe_storage storage, aoe_error *err) {
     contents c = {0};
-    aoei_st_writer *w = NULL;
+    aoei_storage_writer *w = NULL;
     float *buffer = NULL;
     size_t widest = CHUNK_BYTES;
     char *path = aoei_path_join(dir, "model.safetensors");
@@ -146,31 +147,35 @@ static int write_weights(const aoe_model *m, const char *dir, aoe_error *err) {
     if (!rc && !(buffer = aoei_malloc(widest)))
         rc = aoei_fail_nomem(err, widest);
     if (!rc)
-        rc = aoei_st_writer_open(&w, path, c.entries, c.n_entries, err);
+        rc = aoei_storage_open(&w, path, c.entries, c.n_entries, storage, err);
     for (size_t i = 0; i < c.n_entries && !rc; i++)
         rc = c.source[i] ? write_carried(w, c.source[i], err) : write_weight(m, w, m->weights[c.slot_of[i]], buffer, err);
     if (!rc) {
-        rc = aoei_st_writer_commit(w, err);
+        rc = aoei_storage_commit(w, err);
         w = NULL;
     }
-    aoei_st_writer_abort(w);
+    aoei_storage_abort(w);
     aoei_free(buffer);
     aoei_free(path);
     free_contents(&c);
     return rc;
 }
 
-static int write_all(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
+static int write_all(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
     int rc;
-    if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
+    if ((rc = write_config(m, dir, storage, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_own(m, record, dir, err)) ||
         (!m->config.arch->is_static && (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
-        (rc = aoei_model_readme(m, record, dir, err)))
+        (rc = aoei_model_readme(m, record, dir, storage, err)))
         return rc;
-    return write_weights(m, dir, err);
+    return write_weights(m, dir, storage, err);
 }
 
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err) {
+    return aoei_model_save_as(m, dir, record, AOE_STORAGE_F32, err);
+}
+
+int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err) {
     char *staging = NULL;
     int existed = aoei_exists(dir), held = 0, rc = aoei_make_dir(dir, err);
     if (rc)
@@ -179,7 +184,7 @@ int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_err
     if (!rc && !(staging = aoei_model_staging(dir)))
         rc = aoei_fail_nomem(err, strlen(dir));
     if (!rc && !(rc = aoei_make_dir(staging, err))) {
-        rc = write_all(m, record, staging, err);
+        rc = write_all(m, record, staging, storage, err);
         if (!rc)
             rc = aoei_publish(&held, dir, staging, err);
         if (!held && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */

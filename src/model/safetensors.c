@@ -223,6 +223,24 @@ static int create(aoei_safetensors **s, aoe_error *err) {
     return *s ? 0 : aoei_fail_nomem(err, sizeof **s);
 }
 
+/* A name in two parts: [len] bytes of head, then tail. */
+typedef struct joined_name {
+    const char *head, *tail;
+    size_t len;
+} joined_name;
+
+static int by_joined_name(const void *key, const void *e) {
+    const joined_name *k = key;
+    const char *name = ((const entry *)e)->t.name;
+    int order = strncmp(k->head, name, k->len);
+    return order ? order : strcmp(k->tail, name + k->len);
+}
+
+static const aoei_st_tensor *find_joined(const aoei_safetensors *s, const char *head, size_t len, const char *tail) {
+    const joined_name key = {head, tail, len};
+    return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_joined_name) : NULL;
+}
+
 /* Sorts by name on success, closes on failure. */
 static int finish(aoei_safetensors **s, int rc) {
     if (rc) {
@@ -230,6 +248,10 @@ static int finish(aoei_safetensors **s, int rc) {
         *s = NULL;
     } else if ((*s)->n) {
         qsort((*s)->entries, (*s)->n, sizeof *(*s)->entries, by_name);
+        for (size_t i = 0; i < (*s)->n; i++) {
+            aoei_st_tensor *t = &(*s)->entries[i].t;
+            t->scale = t->dtype == AOEI_ST_I8 ? aoei_safetensors_scale(*s, t) : NULL;
+        }
     }
     return rc;
 }
@@ -381,6 +403,18 @@ const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const cha
     return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_name) : NULL;
 }
 
+const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t) {
+    return find_joined(s, t->name, strlen(t->name), AOEI_SCALE_SUFFIX);
+}
+
+const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t) {
+    const size_t len = strlen(t->name), tail = sizeof AOEI_SCALE_SUFFIX - 1;
+    const aoei_st_tensor *base = NULL;
+    if (len >= tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX))
+        base = find_joined(s, t->name, len - tail, "");
+    return base && base->dtype == AOEI_ST_I8 ? base : NULL;
+}
+
 const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t) {
     return s->shards[((const entry *)(const void *)t)->shard].path;
 }
@@ -426,8 +460,22 @@ static float float_of_half(uint16_t h) {
     return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f; /* subnormal */
 }
 
+static void rows_to_float(float *out, const aoei_st_tensor *t) {
+    const size_t cols = t->shape[1];
+    for (size_t r = 0; r < t->shape[0]; r++) {
+        float scale;
+        memcpy(&scale, t->scale->data + r * sizeof scale, sizeof scale);
+        for (size_t i = r * cols; i < (r + 1) * cols; i++)
+            out[i] = (float)(int8_t)t->data[i] * scale;
+    }
+}
+
 void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
     size_t n = aoei_st_elements(t);
+    if (t->dtype == AOEI_ST_I8) {
+        rows_to_float(out, t);
+        return;
+    }
     if (t->dtype == AOEI_ST_F32) {
         if (n)
             memcpy(out, t->data, n * sizeof *out);

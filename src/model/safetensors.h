@@ -13,7 +13,8 @@
 
 typedef enum aoei_st_dtype { AOEI_ST_F32, AOEI_ST_F16, AOEI_ST_BF16, AOEI_ST_I8, AOEI_ST_I64, AOEI_ST_OTHER } aoei_st_dtype;
 
-#define AOEI_ST_MAX_DIMS 8
+#define AOEI_ST_MAX_DIMS  8
+#define AOEI_SCALE_SUFFIX "_scale" /* model/storage.h */
 typedef struct aoei_st_tensor {
     const char *name; /* owned by the reader */
     aoei_st_dtype dtype;
@@ -21,6 +22,7 @@ typedef struct aoei_st_tensor {
     size_t shape[AOEI_ST_MAX_DIMS];
     const unsigned char *data; /* [bytes] in the mapping; alignment is that of the file */
     size_t bytes;
+    const struct aoei_st_tensor *scale; /* of an I8 tensor NAME: the one called NAME_scale, unchecked; NULL: none */
 } aoei_st_tensor;
 
 typedef struct aoei_safetensors aoei_safetensors; /* one file, or the shards of an index */
@@ -35,10 +37,14 @@ size_t aoei_safetensors_count(const aoei_safetensors *s);
 const aoei_st_tensor *aoei_safetensors_at(const aoei_safetensors *s, size_t i);
 const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* NULL when absent */
 const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t);    /* file it is in, for messages */
+/* The tensor called NAME_scale of a tensor NAME, of whatever type; NULL: none. */
+const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t);
+/* The I8 tensor whose scales t is called; NULL: none. */
+const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t);
 const char *aoei_st_dtype_name(aoei_st_dtype d);
 size_t aoei_st_dtype_size(aoei_st_dtype d); /* bytes an element; 0: AOEI_ST_OTHER */
 size_t aoei_st_elements(const aoei_st_tensor *t);
-/* Converts n elements from F32, F16 or BF16 to float. */
+/* Converts all elements from F32, F16 or BF16 to float, or from I8 that aoei_int8_check has found right. */
 void aoei_st_to_float(float *out, const aoei_st_tensor *t);
 
 /* Writing: describe every tensor, then write the data of each in the same order. Atomic: nothing is at `path` before commit. */

@@ -45,6 +45,6 @@ int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, cons
 int aoei_prompt_is_prefix(const char *prompt, size_t *len);
 
 /* README.md of a model directory. */
-int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err);
+int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err);
 
 #endif

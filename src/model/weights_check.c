@@ -49,7 +49,17 @@ static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t 
     return any & 0x8000u;
 }
 
+/* -128 is not stored. */
+static uint32_t bad_group8(const unsigned char *p) {
+    uint8_t any = 0;
+    for (size_t i = 0; i < GROUP; i++)
+        any = (uint8_t)(any | (p[i] == 0x80));
+    return any;
+}
+
 static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
+    if (dtype == AOEI_ST_I8)
+        return bad_group8(p);
     if (dtype == AOEI_ST_F32)
         return bad_group32(p);
     return dtype == AOEI_ST_F16 ? bad_group16(p, 0x7c00, 0x0400) : bad_group16(p, 0x7f80, 0x0080);

@@ -53,10 +53,11 @@ typedef struct saving {
     char *to;     /* holds the older one */
     char *older;  /* an untouched copy of the older one */
     char *newer;  /* the new one, saved without failures */
+    aoe_storage storage;
     json_t *record;
 } saving;
 
-static void begin(saving *s, const char *dir) {
+static void begin(saving *s, const char *dir, aoe_storage storage) {
     static const char *const parts[] = {"new", "old", "to"};
     char *path[3];
     for (size_t i = 0; i < 3; i++) {
@@ -74,7 +75,8 @@ static void begin(saving *s, const char *dir) {
     s->older = path[1];
     s->to = path[2];
     s->newer = test_path(dir, "newer");
-    assert_int_equal(aoei_model_save(s->m, s->newer, s->record, NULL), 0);
+    s->storage = storage;
+    assert_int_equal(aoei_model_save_as(s->m, s->newer, s->record, storage, NULL), 0);
     free(path[0]);
 }
 
@@ -88,7 +90,7 @@ static void end(saving *s) {
 
 static int run_save(void *arg) {
     saving *s = arg;
-    return aoei_model_save(s->m, s->to, s->record, NULL);
+    return aoei_model_save_as(s->m, s->to, s->record, s->storage, NULL);
 }
 
 /* Every file of `want` is in `dir`, byte for byte; with `alone` nothing besides. */
@@ -135,10 +137,9 @@ static void restore_older(const saving *s) {
 }
 
 static void saving_without_memory(void **state) {
-    (void)state;
     char *dir = test_dir_create();
     saving s;
-    begin(&s, dir);
+    begin(&s, dir, *(aoe_storage *)*state);
     int64_t live = aoei_alloc_live();
     for (uint64_t n = 1;; n++) {
         aoei_alloc_fail_at(n);
@@ -161,10 +162,9 @@ static void saving_without_memory(void **state) {
 }
 
 static void saving_on_a_failing_disk(void **state) {
-    (void)state;
     char *dir = test_dir_create();
     saving s;
-    begin(&s, dir);
+    begin(&s, dir, *(aoe_storage *)*state);
     for (int full = 0; full < 2; full++) {
         restore_older(&s);
         for (uint64_t n = 1;; n++) {
@@ -193,7 +193,7 @@ static void saving_on_a_failing_disk(void **state) {
 static int save_elsewhere(void *arg) {
     saving *s = arg;
     char *to = test_path(s->to, "fresh");
-    int rc = aoei_model_save(s->m, to, s->record, NULL);
+    int rc = aoei_model_save_as(s->m, to, s->record, s->storage, NULL);
     assert_int_equal(aoei_entry_exists(s->to, "fresh"), !rc);
     if (!rc)
         assert_int_equal(aoei_remove_tree(to, NULL), 0);
@@ -205,7 +205,7 @@ static void a_new_directory_disappears(void **state) {
     (void)state;
     char *dir = test_dir_create();
     saving s;
-    begin(&s, dir);
+    begin(&s, dir, AOE_STORAGE_F32);
     for (uint64_t n = 1;; n++) {
         aoei_io_fail_at(n, EIO);
         int rc = save_elsewhere(&s);
@@ -255,11 +255,55 @@ static void making_without_memory(void **state) {
     test_dir_remove(dir);
 }
 
+/* Int8 rows to bf16. */
+static int convert_once(void *dir) {
+    char *from = test_path(dir, "small"), *to = test_path(dir, "made");
+    int rc = aoe_convert(ctx, from, to, &(aoe_convert_options){.storage = AOE_STORAGE_BF16}, NULL, NULL);
+    assert_int_equal(aoei_is_model_dir(to), !rc);
+    free(from);
+    free(to);
+    return rc;
+}
+
+static void converting_without_memory(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *from = test_path(dir, "wide"), *to = test_path(dir, "small"),
+         *made = test_path(dir, "made");
+    assert_int_equal(aoei_make_dir(from, NULL), 0);
+    test_model_write(from, &(test_model_spec){.pooler = 1, .prefix = "bert."});
+    assert_int_equal(aoe_convert(ctx, from, to, &(aoe_convert_options){.storage = AOE_STORAGE_INT8}, NULL, NULL), 0);
+    int64_t live = aoei_alloc_live();
+    for (uint64_t n = 1;; n++) {
+        aoei_alloc_fail_at(n);
+        int rc = convert_once(dir);
+        uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(aoei_alloc_live(), live);
+        if (n > count) {
+            assert_int_equal(rc, 0);
+            break;
+        }
+        assert_true(rc == AOE_ENOMEM || rc == 0); /* 0: what failed was the clean-up */
+        if (!rc)
+            assert_int_equal(aoei_remove_tree(made, NULL), 0);
+    }
+    free(made);
+    free(from);
+    free(to);
+    test_dir_remove(dir);
+}
+
 int main(void) {
+    aoe_storage f32 = AOE_STORAGE_F32, int8 = AOE_STORAGE_INT8;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening_without_memory),   cmocka_unit_test(saving_without_memory),
-        cmocka_unit_test(saving_on_a_failing_disk), cmocka_unit_test(a_new_directory_disappears),
+        cmocka_unit_test(opening_without_memory),
+        cmocka_unit_test_prestate(saving_without_memory, &f32),
+        cmocka_unit_test_prestate(saving_without_memory, &int8),
+        cmocka_unit_test_prestate(saving_on_a_failing_disk, &f32),
+        cmocka_unit_test_prestate(saving_on_a_failing_disk, &int8),
+        cmocka_unit_test(a_new_directory_disappears),
         cmocka_unit_test(making_without_memory),
+        cmocka_unit_test(converting_without_memory),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "model/safetensors.h"
+#include "model/storage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoei_safetensors *s;
@@ -26,7 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (aoei_safetensors_find(s, t->name) != t || !aoei_safetensors_path(s, t))
             abort();
         size_t n = aoei_st_elements(t);
-        if (t->dtype <= AOEI_ST_BF16) {
+        const int rows = t->dtype == AOEI_ST_I8 && !aoei_int8_check(s, t, NULL);
+        if (rows && aoei_safetensors_scaled(s, t->scale) != t)
+            abort();
+        if (t->dtype <= AOEI_ST_BF16 || rows) {
             float *v = malloc((n ? n : 1) * sizeof *v);
             if (v)
                 aoei_st_to_float(v, t);
@@ -52,6 +55,10 @@ int main(void) {
             "\xa0\0\0\0\0\0\0\0"
             "{\"a\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F4\",\"shape\":[0],\"data_offsets\":[8,8]},\"c\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":[8,10]}} "
             "1234567890"),
+        AOEI_FUZZ_SEED(
+            "\x80\0\0\0\0\0\0\0"
+            "{\"a\":{\"dtype\":\"I8\",\"shape\":[2,4],\"data_offsets\":[0,8]},\"a_scale\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,16]}}             "
+            "1234567812345678"),
     };
     return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
 }

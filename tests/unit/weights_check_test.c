@@ -68,6 +68,7 @@ static void every_place_and_type(void **state) {
                (const uint32_t[]){0x7f7fffff, 0xff7fffff, 0x80000000, 0x807fffff, 0x3f800000}, 5);
     check_type(AOEI_ST_F16, (const uint32_t[]){0x7c00, 0xfc00, 0x7e00, 0xfc01, 0x7fff},
                (const uint32_t[]){0x7bff, 0xfbff, 0x8000, 0x83ff, 0x3c00}, 5);
+    check_type(AOEI_ST_I8, (const uint32_t[]){0x80, 0x80}, (const uint32_t[]){0x7f, 0x81}, 2); /* -128; the ends of the range */
     check_type(AOEI_ST_BF16, (const uint32_t[]){0x7f80, 0xff80, 0x7fc0, 0xff81, 0x7fff},
                (const uint32_t[]){0x7f7f, 0xff7f, 0x8000, 0x807f, 0x3f80}, 5);
 }

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+# convert: f32, bf16 and int8, to the byte and back; every command reads them; what is refused.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model model --pooling cls-last-avg
+small_table data.tsv 40
+printf 'A plane is taking off.\nAn aircraft departs.\n' >text.txt
+for type in f32 bf16 int8; do
+    "$AOE" convert model --dtype $type -o $type
+    "$AOE" convert -q -m $type --dtype $type -o again 2>/dev/null
+    cmp $type/model.safetensors again/model.safetensors
+    "$AOE" convert -q $type --dtype f32 -o wide
+    AOE_MODEL=wide "$AOE" convert -q --dtype $type -o again --force 2>/dev/null
+    cmp $type/model.safetensors again/model.safetensors
+    "$AOE" info $type | grep -E '^(stored|pooling)' | sed 's/  */ /g'
+    grep -o '"torch_dtype": "[a-z0-9]*"' $type/config.json
+    # the same vectors, scores and training as from the float32 that these weights are
+    for dir in $type wide; do
+        "$AOE" embed -q -m $dir --dtype f32 --format tsv text.txt >$dir.vectors
+        "$AOE" eval sts -q -m $dir --dtype f32 data.tsv >$dir.scores
+        "$AOE" similarity -q -m $dir --dtype f32 "a plane" "a cat" >$dir.similarity
+        "$AOE" train -q -m $dir --dtype f32 -d data.tsv -o $dir-trained --max-steps 2 >/dev/null
+        for result in vectors scores similarity; do cmp $dir.$result $type.$result; done
+    done
+    cmp $type-trained/model.safetensors wide-trained/model.safetensors
+    "$AOE" info $type-trained | sed -n 's/^stored as  */trained: stored as /p'
+    rm -rf again wide wide-trained
+done
+cmp model/model.safetensors f32/model.safetensors
+diff -r -q model f32
+diff -r -q model bf16 | sort
+diff -r -q model int8 | sort
+"$AOE" convert model --dtype int8 -o json --json 2>/dev/null
+cmp int8/model.safetensors json/model.safetensors
+
+fails "$AOE" convert model --dtype bf16 -o model
+fails "$AOE" convert model --dtype bf16 -o int8
+cmp int8/model.safetensors json/model.safetensors
+fails "$AOE" convert missing --dtype bf16 -o new
+mkdir mine
+echo my notes >mine/README.md
+fails "$AOE" convert model --dtype bf16 -o mine
+cat mine/README.md
+sed -i 's/query\.weight_scale"/query.weight_scald"/' json/model.safetensors
+fails "$AOE" embed -q -m json text.txt
+fails "$AOE" convert json --dtype f32 -o new
+is_absent new
+"$AOE" convert -q bf16 --dtype f32 -o bf16 --force # in its own place
+"$AOE" info bf16 | grep '^stored' | sed 's/  */ /g'

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT
+ * Converting model directories: every form and back, to the byte; what comes
+ * along; what int8 directories are refused for.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "base/bf16.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "model/model.h"
+#include "model/storage.h"
+
+#define MATRIX "encoder.layer.0.output.dense.weight" /* [8, 12] */
+
+static char *dir; /* of a test: "in" and what it is converted to */
+
+static int set_up(void **state) {
+    (void)state;
+    dir = test_dir_create();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    test_dir_remove(dir);
+    return 0;
+}
+
+/* dir/in, with everything a directory can say. */
+static char *make_input(const test_model_spec *spec) {
+    char *in = test_path(dir, "in");
+    assert_int_equal(aoei_make_dir(in, NULL), 0);
+    test_model_write(in, spec);
+    free(test_write_text(in, "aoe.json",
+                         "{\"format_version\": 1, \"pooling\": \"cls-last-avg\", \"prompts\": {\"default\": \"q: {text}\", "
+                         "\"other\": \"o: {text}\"}, \"max_length\": 9, \"normalize\": true, \"lowercase\": true, "
+                         "\"training\": {\"steps\": 7}}"));
+    return in;
+}
+
+static aoe_convert_result convert(const char *from, const char *to, aoe_storage storage) {
+    char *a = test_path(dir, from), *b = test_path(dir, to);
+    aoe_convert_result r;
+    aoe_error err;
+    if (aoe_convert(test_model_context, a, b, &(aoe_convert_options){.storage = storage}, &r, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(r.to, aoei_storage_name(storage));
+    free(a);
+    free(b);
+    return r;
+}
+
+static aoe_model *open_model(const char *name) {
+    char *path = test_path(dir, name);
+    aoe_model *m;
+    aoe_error err;
+    if (aoei_model_open_plain(&m, test_model_context, path, NULL, &err))
+        fail_msg("%s", err.message);
+    free(path);
+    return m;
+}
+
+/* The same files with the same bytes, but for the weights when `all` is 0. */
+static void same_files(const char *a, const char *b, int all) {
+    char **names, *x = test_path(dir, a), *y = test_path(dir, b);
+    size_t n;
+    assert_int_equal(aoei_list_dir(&names, &n, x, NULL), 0);
+    assert_int_equal(test_count_entries(y), n);
+    for (size_t i = 0; i < n; i++) {
+        char *p = test_path(x, names[i]), *s = NULL, *t = NULL;
+        const int weights = !strcmp(names[i], "model.safetensors");
+        if (aoei_is_dir(p)) {
+            char *in_a = test_path(a, names[i]), *in_b = test_path(b, names[i]);
+            same_files(in_a, in_b, all);
+            free(in_a);
+            free(in_b);
+        } else if (all || !weights) {
+            size_t na, nb = 0;
+            char *q = test_path(y, names[i]);
+            s = test_read(p, &na);
+            t = test_read(q, &nb);
+            free(q);
+            if (!s || !t || na != nb || memcmp(s, t, na) != 0)
+                fail_msg("%s/%s differs from %s's", b, names[i], a);
+        }
+        free(s);
+        free(t);
+        free(p);
+    }
+    aoei_list_free(names, n);
+    free(x);
+    free(y);
+}
+
+/* Random rows of all sizes in the place of the weights of m, saved to dir/name as F32. */
+static void save_hard_rows(const aoe_model *m, const char *name) {
+    const size_t n = aoei_slot_count(&m->config);
+    aoei_tensor *weights = calloc(n, sizeof *weights);
+    float *values = calloc(n, TEST_VOCAB * TEST_WIDE * sizeof *values);
+    aoe_model *view;
+    aoei_rng rng;
+    assert_true(weights && values);
+    aoei_rng_init(&rng, 5, AOEI_STREAM_TEST, 0);
+    for (size_t i = 0; i < n; i++) {
+        const aoei_tensor t = m->weights[i];
+        float *v = values + i * TEST_VOCAB * TEST_WIDE;
+        for (size_t k = 0; k < t.rows * t.cols; k++) {
+            const int exponent = (int)(k / t.cols * 37 % 200) - 126 - (int)aoei_rng_below(&rng, 24);
+            v[k] = aoei_rng_below(&rng, 9) ? ldexpf((float)aoei_rng_normal(&rng), exponent) : -0.0f;
+        }
+        for (size_t k = 0; t.rows > 3 && k < t.cols; k++)
+            v[2 * t.cols + k] = k % 2 ? 0 : -0.0f; /* a row of zeros */
+        weights[i] = aoei_tensor_wrap(v, t.rows, t.cols);
+    }
+    assert_int_equal(aoei_model_view(&view, m, weights, NULL), 0);
+    char *to = test_path(dir, name);
+    assert_int_equal(aoei_model_save(view, to, m->record, NULL), 0);
+    free(to);
+    aoe_model_close(view);
+    free(weights);
+    free(values);
+}
+
+/* What a stored form makes of a row. */
+static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
+    int8_t q[TEST_VOCAB * TEST_WIDE];
+    const float scale = storage == AOE_STORAGE_INT8 && !vector ? aoei_int8_row(q, v, n) : 0;
+    for (size_t i = 0; i < n; i++)
+        v[i] = storage == AOE_STORAGE_BF16              ? aoei_bf16_to_f32(aoei_bf16_from_f32(v[i]))
+               : storage == AOE_STORAGE_INT8 && !vector ? (float)q[i] * scale
+                                                        : v[i];
+}
+
+static void check_rounded(const char *from, const char *to, aoe_storage storage) {
+    aoe_model *a = open_model(from), *b = open_model(to);
+    for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
+        float x[TEST_VOCAB * TEST_WIDE], y[TEST_VOCAB * TEST_WIDE];
+        const aoei_tensor t = a->weights[i];
+        aoei_slot slot;
+        aoei_slot_describe(&a->config, i, &slot);
+        aoei_tensor_read(test_model_context, x, t);
+        aoei_tensor_read(test_model_context, y, b->weights[i]);
+        for (size_t r = 0; r < t.rows; r++)
+            round_row(x + r * t.cols, t.cols, storage, slot.vector);
+        assert_memory_equal(x, y, t.rows * t.cols * sizeof *x);
+    }
+    assert_string_equal(b->storage, aoei_storage_name(storage));
+    aoe_model_close(a);
+    aoe_model_close(b);
+}
+
+/* Stored so, read, stored again: the same bytes; so too when it was float32 in between. */
+static void round_trips_to_the_byte(void **state) {
+    (void)state;
+    free(make_input(&(test_model_spec){.pooler = 1, .prefix = "bert."}));
+    aoe_model *m = open_model("in");
+    save_hard_rows(m, "hard");
+    aoe_model_close(m);
+    for (int s = AOE_STORAGE_F32; s <= AOE_STORAGE_INT8; s++) {
+        char first[8], again[8], wide[8], back[8];
+        snprintf(first, sizeof first, "a%d", s);
+        snprintf(again, sizeof again, "b%d", s);
+        snprintf(wide, sizeof wide, "c%d", s);
+        snprintf(back, sizeof back, "d%d", s);
+        const aoe_convert_result there = convert("hard", first, (aoe_storage)s);
+        assert_string_equal(there.from, "F32");
+        check_rounded("hard", first, (aoe_storage)s);
+        const aoe_convert_result same = convert(first, again, (aoe_storage)s);
+        assert_int_equal(same.bytes_from, same.bytes_stored);
+        assert_int_equal(same.bytes_from, there.bytes_stored);
+        assert_string_equal(same.from, same.to);
+        same_files(first, again, 1);
+        const aoe_convert_result widened = convert(first, wide, AOE_STORAGE_F32);
+        assert_int_equal(widened.bytes_stored, 4 * widened.parameters);
+        check_rounded(first, wide, AOE_STORAGE_F32);
+        convert(wide, back, (aoe_storage)s);
+        same_files(first, back, 1);
+        same_files("hard", wide, s == AOE_STORAGE_F32);
+    }
+    same_files("hard", "a0", 1);
+}
+
+static char *text_of(const char *name, const char *file) {
+    char *folder = test_path(dir, name), *path = test_path(folder, file), *text = test_read(path, NULL);
+    free(folder);
+    free(path);
+    if (!text)
+        fail_msg("%s/%s is missing", name, file);
+    return text;
+}
+
+static void says(const char *name, const char *file, const char *fragment, int yes) {
+    char *text = text_of(name, file);
+    if (!strstr(text, fragment) != !yes)
+        fail_msg("%s/%s: %s", name, file, fragment);
+    free(text);
+}
+
+static void brings_everything_along(void **state) {
+    (void)state;
+    static const char *const torch[] = {"\"torch_dtype\": \"float32\"", "\"torch_dtype\": \"bfloat16\"",
+                                        "\"torch_dtype\": \"float32\""};
+    free(make_input(&(test_model_spec){.pooler = 1, .shards = 2, .dtype = AOEI_ST_F16}));
+    for (int s = AOE_STORAGE_F32; s <= AOE_STORAGE_INT8; s++) {
+        char to[8];
+        snprintf(to, sizeof to, "%d", s);
+        assert_string_equal(convert("in", to, (aoe_storage)s).from, "F16");
+        aoe_model *m = open_model(to);
+        assert_int_equal(m->settings.pooling, AOE_POOLING_CLS_LAST_AVG);
+        assert_string_equal(m->settings.prompt, "q: {text}");
+        assert_string_equal(json_string_value(json_object_get(m->settings.prompts, "other")), "o: {text}");
+        assert_int_equal(m->settings.max_length, 9);
+        assert_true(m->settings.normalize && m->settings.lowercase);
+        assert_int_equal(json_integer_value(json_object_get(m->record, "steps")), 7);
+        const aoei_st_tensor *t = aoei_safetensors_find(m->file, "pooler.dense.weight");
+        const aoei_st_tensor *bias = aoei_safetensors_find(m->file, "pooler.dense.bias");
+        assert_true(t && bias);
+        assert_int_equal(t->dtype, s == AOE_STORAGE_F32 ? AOEI_ST_F32 : s == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_I8);
+        assert_int_equal(bias->dtype, s == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_F32);
+        float v[TEST_HIDDEN * TEST_HIDDEN];
+        aoei_st_to_float(v, t);
+        for (size_t i = 0; i < sizeof v / sizeof *v; i++) /* 16ths up to 1/2 are within a step of int8 */
+            assert_true(fabsf(v[i] - test_model_value(1000, i)) <= (t->scale ? 0.5f / 127 / 2 : 0));
+        aoe_model_close(m);
+        says(to, "config.json", torch[s], 1);
+        says(to, "config.json", "\"note\": \"kept\"", 1);
+        says(to, "modules.json", "sentence_transformers.models.Pooling", 1);
+        says(to, "vocab.txt", "[CLS]", 1);
+        says(to, "README.md", "aoe convert --dtype f32", s == AOE_STORAGE_INT8);
+        says(to, "README.md", "from sentence_transformers import", s != AOE_STORAGE_INT8);
+    }
+}
+
+/* A vector of a text is the same from int8 rows and from the float32 they were converted back to. */
+static void embeds_like_its_float_form(void **state) {
+    (void)state;
+    static const char *const names[] = {"small", "wide"};
+    free(make_input(NULL));
+    convert("in", "small", AOE_STORAGE_INT8);
+    convert("small", "wide", AOE_STORAGE_F32);
+    float v[2][TEST_HIDDEN];
+    for (int i = 0; i < 2; i++) {
+        char *path = test_path(dir, names[i]);
+        const aoe_text text = aoe_text_of("a b c");
+        aoe_model *m;
+        aoe_embedder *e;
+        aoe_memory_plan plan;
+        assert_int_equal(aoe_model_open(&m, test_model_context, path, NULL, NULL), 0);
+        assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+        assert_int_equal(aoe_embed(e, &text, 1, v[i], NULL, NULL), 0);
+        assert_int_equal(aoe_model_plan(m, 2, 4, &plan, NULL), 0);
+        assert_int_equal(plan.weights, m->stored_bytes);
+        aoe_embedder_destroy(e);
+        aoe_model_close(m);
+        free(path);
+    }
+    assert_memory_equal(v[0], v[1], sizeof v[0]);
+}
+
+static void warned(void *user, aoe_log_level level, const char *message) {
+    assert_int_equal(level, AOE_LOG_WARNING);
+    test_message(message, "/out: other programs than aoe cannot read int8 weights; for them: aoe convert --dtype f32 ");
+    ++*(int *)user;
+}
+
+static void checks_the_request(void **state) {
+    (void)state;
+    char *in = make_input(NULL), *out = test_path(dir, "out"), *none = test_path(dir, "none");
+    int warnings = 0;
+    aoe_context *ctx;
+    aoe_convert_options o;
+    aoe_error err;
+    assert_int_equal(aoe_context_create(&ctx, &(aoe_context_options){.threads = 1, .log = warned, .log_user = &warnings}, NULL),
+                     0);
+    aoe_convert_options_defaults(&o);
+    assert_true(o.storage == AOE_STORAGE_F32 && !o.force);
+    o.storage = (aoe_storage)3;
+    assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
+    FRAGMENT(err, "storage 3 is unknown; use f32, bf16 or int8");
+    o.storage = AOE_STORAGE_INT8;
+    assert_int_equal(aoe_convert(ctx, in, in, &o, NULL, &err), AOE_EARG);
+    FRAGMENT(err, "the same directory; choose another output, or use --force");
+    assert_int_equal(aoe_convert(ctx, none, out, &o, NULL, &err), AOE_ENOENT);
+    FRAGMENT(err, "/none: no such directory");
+    assert_false(aoei_exists(out));
+    assert_int_equal(aoe_convert(ctx, in, out, NULL, NULL, &err), 0);
+    assert_int_equal(warnings, 0);
+    assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EEXIST);
+    FRAGMENT(err, "/out: holds a model already");
+    o.force = 1;
+    assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), 0);
+    assert_int_equal(warnings, 1);
+    convert("out", "copy", AOE_STORAGE_INT8);
+    assert_int_equal(aoe_convert(ctx, out, out, &o, NULL, &err), 0); /* from its own mapped file */
+    assert_int_equal(warnings, 2);
+    same_files("copy", "out", 1);
+    assert_int_equal(aoei_remove_tree(none, NULL), 0);
+    assert_int_equal(aoei_make_dir(none, NULL), 0);
+    free(test_write_text(none, "README.md", "mine"));
+    assert_int_equal(aoe_convert(ctx, in, none, NULL, NULL, &err), AOE_EEXIST);
+    FRAGMENT(err, "/none: already holds README.md");
+    aoe_context_destroy(ctx);
+    free(in);
+    free(out);
+    free(none);
+}
+
+/* How one tensor of a file is changed. */
+typedef struct damage {
+    const char *tensor;
+    const char *name;    /* its new name */
+    int drop;            /* left out */
+    aoei_st_dtype dtype; /* its new type, with shape; F32 (0) and no dimensions: as it was */
+    size_t n_dims, shape[2];
+    const float *value; /* what its element 3 becomes, of its old type F32 */
+    int byte;           /* what its byte 5 becomes; 0: as it was */
+} damage;
+
+/* dir/in/model.safetensors again, damaged. */
+static void rewrite(const char *from, const damage *d) {
+    char *path = test_path(dir, from), *file = test_path(path, "model.safetensors");
+    aoei_st_entry entries[128];
+    const unsigned char *data[128];
+    size_t bytes[128], n = 0;
+    aoei_safetensors *s;
+    aoei_st_writer *w;
+    unsigned char changed[1024] = {0};
+    assert_int_equal(aoei_safetensors_open(&s, file, NULL), 0);
+    for (size_t i = 0; i < aoei_safetensors_count(s); i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(s, i);
+        const int hit = !strcmp(t->name, d->tensor);
+        if (hit && d->drop)
+            continue;
+        entries[n] = (aoei_st_entry){t->name, t->dtype, t->n_dims, {t->shape[0], t->shape[1]}};
+        data[n] = t->data;
+        bytes[n] = t->bytes;
+        if (hit) {
+            assert_true(t->bytes <= sizeof changed);
+            memcpy(changed, t->data, t->bytes);
+            if (d->value)
+                memcpy(changed + 3 * sizeof(float), d->value, sizeof(float));
+            if (d->byte)
+                changed[5] = (unsigned char)d->byte;
+            if (d->name)
+                entries[n].name = d->name;
+            if (d->n_dims) {
+                entries[n] = (aoei_st_entry){t->name, d->dtype, d->n_dims, {d->shape[0], d->shape[1]}};
+                bytes[n] = aoei_st_dtype_size(d->dtype) * d->shape[0] * (d->n_dims > 1 ? d->shape[1] : 1);
+            }
+            data[n] = changed;
+        }
+        n++;
+    }
+    assert_int_equal(aoei_st_writer_open(&w, file, entries, n, NULL), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(aoei_st_writer_write(w, data[i], bytes[i], NULL), 0);
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    aoei_safetensors_close(s);
+    free(file);
+    free(path);
+}
+
+static void refuses_malformed_int8(void **state) {
+    (void)state;
+    static const float bad[] = {-0x1p-20f, NAN, INFINITY, 0x1p122f};
+    static const struct {
+        damage d;
+        int code;
+        const char *fragment;
+    } cases[] = {
+        {{MATRIX "_scale", .drop = 1},
+         AOE_EFORMAT,
+         "tensor '" MATRIX "' is of I8 and its scales, '" MATRIX "_scale', are missing"},
+        {{MATRIX "_scale", .name = "other"}, AOE_EFORMAT, "are missing"},
+        {{MATRIX "_scale", .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {8}},
+         AOE_EFORMAT,
+         "tensor '" MATRIX "_scale' is of F16; scales are F32"},
+        {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 1, .shape = {7}},
+         AOE_EFORMAT,
+         "tensor '" MATRIX "_scale' is not of shape [8], a scale for each row of '" MATRIX "'"},
+        {{MATRIX "_scale", .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {8, 1}}, AOE_EFORMAT, "is not of shape [8]"},
+        {{MATRIX "_scale", .value = &bad[0]}, AOE_EFORMAT, "_scale' holds -9.53674e-07 at element 3"},
+        {{MATRIX "_scale", .value = &bad[1]}, AOE_ENUMERIC, "_scale' holds nan at element 3"},
+        {{MATRIX "_scale", .value = &bad[2]}, AOE_ENUMERIC, "_scale' holds inf at element 3"},
+        {{MATRIX "_scale", .value = &bad[3]}, AOE_ENUMERIC, "_scale' holds 5.31691e+36 at element 3"},
+        {{MATRIX, .dtype = AOEI_ST_I8, .n_dims = 2, .shape = {8, 11}},
+         AOE_EFORMAT,
+         "tensor '" MATRIX "' has shape [8, 11], config.json asks for [8, 12]"},
+        {{MATRIX, .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {8, 12}},
+         AOE_EFORMAT,
+         "tensor '" MATRIX "' is of F32 though '" MATRIX "_scale' holds scales"},
+        {{MATRIX, .byte = 0x80}, AOE_EFORMAT, "tensor '" MATRIX "' holds -128 at element 5; int8 rows hold -127 to 127"},
+        {{MATRIX, .drop = 1}, AOE_EFORMAT, "is missing: the checkpoint is incomplete"},
+        {{"pooler.dense.weight", .drop = 1},
+         AOE_EFORMAT,
+         "tensor 'pooler.dense.weight_scale' holds scales, but there is no I8 matrix 'pooler.dense.weight'"},
+        {{"pooler.dense.weight_scale", .drop = 1}, AOE_EFORMAT, "its scales, 'pooler.dense.weight_scale', are missing"},
+        {{"encoder.layer.0.output.dense.bias", .dtype = AOEI_ST_I8, .n_dims = 1, .shape = {8}},
+         AOE_EUNSUPPORTED,
+         "is of I8 with 1 dimensions; int8 is read for matrices only"},
+    };
+    char *in = make_input(&(test_model_spec){.pooler = 1}), *small = test_path(dir, "small"), *out = test_path(dir, "out");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_model *m;
+        aoe_error err;
+        convert("in", "small", AOE_STORAGE_INT8);
+        rewrite("small", &cases[i].d);
+        const int code = aoe_model_open(&m, test_model_context, small, NULL, &err);
+        if (code != cases[i].code)
+            fail_msg("case %zu: code %d: %s", i, code, code ? err.message : "it opened");
+        assert_null(m);
+        FRAGMENT(err, "/small/model.safetensors: ");
+        FRAGMENT(err, cases[i].fragment);
+        assert_int_equal(aoe_convert(test_model_context, small, out, NULL, NULL, &err), cases[i].code);
+        assert_false(aoei_exists(out));
+        assert_int_equal(aoei_remove_tree(small, NULL), 0);
+    }
+    /* outside int8 directories a tensor may be called so; in them, F16 beside int8 is mixed */
+    rewrite("in", &(damage){"pooler.dense.bias", .name = "head.logit_scale"});
+    aoe_model_close(open_model("in"));
+    convert("in", "small", AOE_STORAGE_INT8);
+    rewrite("small", &(damage){"encoder.layer.0.output.dense.bias", .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {8}});
+    aoe_model *m = open_model("small");
+    assert_string_equal(m->storage, "mixed");
+    aoe_model_close(m);
+    free(in);
+    free(small);
+    free(out);
+}
+
+/* Values beyond a form leave no directory behind; float32 takes them. */
+static void refuses_values_beyond_the_form(void **state) {
+    (void)state;
+    static const float most = FLT_MAX, nan = NAN;
+    char *in = make_input(&(test_model_spec){.pooler = 1}), *out = test_path(dir, "out");
+    for (int pooler = 0; pooler < 2; pooler++) {
+        rewrite("in", &(damage){pooler ? "pooler.dense.weight" : MATRIX, .value = pooler ? &nan : &most});
+        for (int s = AOE_STORAGE_BF16; s <= AOE_STORAGE_INT8; s++) {
+            aoe_error err;
+            const aoe_convert_options o = {.storage = (aoe_storage)s};
+            assert_int_equal(aoe_convert(test_model_context, in, out, &o, NULL, &err), AOE_ENUMERIC);
+            FRAGMENT(err, pooler ? "tensor 'pooler.dense.weight' holds nan" : "tensor '" MATRIX "' holds 3.40282e+38");
+            FRAGMENT(err, "use f32");
+            assert_false(aoei_exists(out));
+        }
+        convert("in", "out", AOE_STORAGE_F32);
+        assert_int_equal(aoei_remove_tree(out, NULL), 0);
+        const float one = 1;
+        rewrite("in", &(damage){MATRIX, .value = &one});
+    }
+    free(in);
+    free(out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(round_trips_to_the_byte, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(brings_everything_along, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(embeds_like_its_float_form, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(checks_the_request, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_malformed_int8, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_values_beyond_the_form, set_up, tear_down),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
+}

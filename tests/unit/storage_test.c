@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ * Int8 rows and bf16: rounding against exact arithmetic, and what is read being
+ * stored as the same bytes again, over every mantissa; the writer's errors.
+ */
+#include "model/storage.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "base/bf16.h"
+#include "base/random.h"
+
+static float of_bits(uint32_t bits) {
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static uint32_t bits_of(float v) {
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+/* One row: the definition, then what is read from it is stored the same. v: [n] scratch. */
+static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float *v) {
+    const float scale = aoei_int8_row(q, x, n);
+    float most = 0;
+    int highest = 0;
+    for (size_t i = 0; i < n; i++) {
+        most = fmaxf(most, fabsf(x[i]));
+        highest = abs(q[i]) > highest ? abs(q[i]) : highest;
+        v[i] = (float)q[i] * scale;
+        assert_true(q[i] >= -127 && isfinite(v[i]));
+        /* |x - q scale| is exact in double, so that this is nearest, and a tie goes to the even one */
+        const double off = fabs((double)x[i] - (double)q[i] * (double)scale);
+        assert_true(scale == 0 || off < (double)scale / 2 || (off == (double)scale / 2 && q[i] % 2 == 0));
+    }
+    if (most <= 0x1p-127f)
+        assert_true(scale == 0 && highest == 0);
+    else
+        assert_true(scale == fmaxf(most / 127.0f, 0x1p-126f) && highest > 0);
+    if (scale > 0x1p-126f)
+        assert_int_equal(highest, 127);
+    const float scale2 = aoei_int8_row(again, v, n);
+    if (bits_of(scale2) != bits_of(scale) || memcmp(q, again, n) != 0)
+        fail_msg("a row of maximum %a: scale %a, then %a", (double)most, (double)scale, (double)scale2);
+}
+
+static void check_value(float x) {
+    int8_t q, again;
+    float v;
+    check_row(&x, 1, &q, &again, &v);
+}
+
+/* The scale depends on the largest magnitude alone, and multiplying that by 2 changes exponents only, as long as scales are
+ * normal: every maximum in [1, 4) stands for all. Then the ends of the range, where the smallest scale takes over. */
+static void every_maximum_keeps_its_scale(void **state) {
+    (void)state;
+    for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
+        const float most = of_bits(bits), scale = most / 127.0f;
+        if (127.0f * scale / 127.0f != scale)
+            fail_msg("maximum %a", (double)most);
+    }
+    for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits += 61)
+        check_value(of_bits(bits));
+    for (uint32_t bits = 0; bits < bits_of(FLT_MAX); bits += 4099)
+        check_value(-of_bits(bits));
+    static const float ends[] = {0,           0x1p-149f,    0x1p-128f,        0x1p-127f,        0x1.000002p-127f, 0x1p-126f,
+                                 0x1.8p-126f, 0x1.fcp-120f, 0x1.fbfffep-120f, 0x1.fc0002p-120f, 0x1.fffffcp127f};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        check_value(ends[i]);
+        check_value(-ends[i]);
+    }
+    for (uint32_t bits = bits_of(0x1.fcp-120f) - 200000; bits < bits_of(0x1.fcp-120f) + 200000; bits++)
+        check_value(of_bits(bits));
+}
+
+/* Every product q * scale gives q back, for scales of every exponent. */
+static void every_byte_is_kept(void **state) {
+    (void)state;
+    float x[255], v[255];
+    int8_t q[255], again[255];
+    aoei_rng rng;
+    aoei_rng_init(&rng, 1, AOEI_STREAM_TEST, 0);
+    for (int exponent = -126; exponent <= 120; exponent++)
+        for (int k = 0; k < 8; k++) {
+            const float scale = ldexpf(1.0f + (float)(aoei_rng_u32(&rng) >> 9) * 0x1p-23f, exponent);
+            for (int b = -127; b <= 127; b++)
+                x[b + 127] = (float)b * scale;
+            check_row(x, 255, q, again, v);
+            for (int b = -127; b <= 127; b++)
+                assert_int_equal(q[b + 127], b);
+        }
+}
+
+static void random_and_adversarial_rows(void **state) {
+    (void)state;
+    enum { N = 37 };
+    float x[N], v[N];
+    int8_t q[N], again[N];
+    aoei_rng rng;
+    aoei_rng_init(&rng, 2, AOEI_STREAM_TEST, 0);
+    for (int round = 0; round < 60000; round++) {
+        const int kind = round % 6;
+        for (size_t i = 0; i < N; i++) {
+            const double normal = aoei_rng_normal(&rng);
+            const int e = (int)aoei_rng_below(&rng, 270) - 149;
+            x[i] = kind == 0   ? (float)(0.02 * normal)
+                   : kind == 1 ? of_bits(aoei_rng_u32(&rng) & 0xff7ffffeu)                  /* any size below FLT_MAX */
+                   : kind == 2 ? (float)aoei_rng_below(&rng, 255) - 127.0f + 0.5f           /* ties */
+                   : kind == 3 ? ldexpf((float)normal, e)                                   /* any exponent */
+                   : kind == 4 ? of_bits(aoei_rng_below(&rng, 0x04000000u))                 /* about the smallest scale */
+                               : (float)((int)aoei_rng_below(&rng, 509) - 254) * 0x1p-127f; /* its ties */
+        }
+        if (kind == 2)
+            x[0] = 127;
+        check_row(x, N, q, again, v);
+    }
+    memset(x, 0, sizeof x);
+    x[3] = -0.0f;
+    assert_true(aoei_int8_row(q, x, N) == 0);
+    x[5] = 0x1.fffffcp127f;
+    x[6] = -0x1.fffffcp127f;
+    x[7] = 1e-45f;
+    check_row(x, N, q, again, v);
+    assert_true(aoei_int8_row(q, x, 0) == 0);
+}
+
+/* Ties and their neighbours round as the definition says, with the double quotient. */
+static void rounds_ties_to_even(void **state) {
+    (void)state;
+    const float x[] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, 125.5f, 0x1.000002p-1f, 0x1.fffffep-2f};
+    static const int8_t want[] = {127, 0, 2, 2, 0, -2, -2, 126, 126, 1, 0};
+    int8_t q[sizeof want];
+    assert_true(aoei_int8_row(q, x, sizeof want) == 1.0f);
+    assert_memory_equal(q, want, sizeof want);
+}
+
+static void names_and_sizes(void **state) {
+    (void)state;
+    assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8), "I8");
+    assert_string_equal(aoei_storage_torch(AOE_STORAGE_BF16), "bfloat16");
+    assert_string_equal(aoei_storage_torch(AOE_STORAGE_INT8), "float32");
+    assert_int_equal(aoei_storage_bytes(AOE_STORAGE_F32, 3, 5, 0), 60);
+    assert_int_equal(aoei_storage_bytes(AOE_STORAGE_BF16, 3, 5, 0), 30);
+    assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 3, 5, 0), 27);
+    assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 1, 5, 1), 20);
+}
+
+/* A matrix longer than the converter's block, rows longer than it, a vector, empty tensors, a scalar; in pieces. */
+static void writes_what_the_rows_are(void **state) {
+    (void)state;
+    static const aoei_st_entry entries[] = {
+        {"wide", AOEI_ST_F32, 2, {2, 70001}}, {"bias", AOEI_ST_F32, 1, {7}},    {"tall", AOEI_ST_F32, 2, {9000, 11}},
+        {"none", AOEI_ST_F32, 2, {0, 4}},     {"thin", AOEI_ST_F32, 2, {4, 0}}, {"one", AOEI_ST_F32, 0, {0}},
+        {"cube", AOEI_ST_F32, 3, {2, 2, 2}},
+    };
+    enum { N = sizeof entries / sizeof *entries, MOST = 2 * 70001 };
+    float *x = malloc(MOST * sizeof *x), *y = malloc(MOST * sizeof *y);
+    int8_t *q = malloc(MOST);
+    assert_true(x && y && q);
+    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
+        char *dir = test_dir_create(), *path = test_path(dir, "w.safetensors");
+        aoei_storage_writer *w;
+        aoei_safetensors *s;
+        for (int pass = 0; pass < 2; pass++) { /* write, then read */
+            aoei_rng rng;
+            aoei_rng_init(&rng, 3, AOEI_STREAM_TEST, 0);
+            if (pass)
+                assert_int_equal(aoei_safetensors_open(&s, path, NULL), 0);
+            else
+                assert_int_equal(aoei_storage_open(&w, path, entries, N, (aoe_storage)storage, NULL), 0);
+            for (size_t e = 0; e < N; e++) {
+                size_t n = 1, cols = entries[e].n_dims ? entries[e].shape[entries[e].n_dims - 1] : 1;
+                for (size_t d = 0; d < entries[e].n_dims; d++)
+                    n *= entries[e].shape[d];
+                for (size_t i = 0; i < n; i++)
+                    x[i] = (float)aoei_rng_normal(&rng);
+                if (!pass) {
+                    const size_t piece = cols && n > cols ? n / cols / 2 * cols : n; /* in two or three */
+                    size_t at = 0;
+                    do {
+                        const size_t part = n - at < piece ? n - at : piece;
+                        assert_int_equal(aoei_storage_write(w, x + at, part, NULL), 0);
+                        at += part;
+                    } while (at < n);
+                    continue;
+                }
+                const aoei_st_tensor *t = aoei_safetensors_find(s, entries[e].name);
+                const int rows = storage == AOE_STORAGE_INT8 && entries[e].n_dims == 2 && cols > 0;
+                assert_non_null(t);
+                assert_int_equal(t->n_dims, entries[e].n_dims);
+                assert_memory_equal(t->shape, entries[e].shape, t->n_dims * sizeof *t->shape);
+                assert_int_equal(t->dtype, rows ? AOEI_ST_I8 : storage == AOE_STORAGE_BF16 ? AOEI_ST_BF16 : AOEI_ST_F32);
+                assert_int_equal(t->scale != NULL, rows);
+                if (rows)
+                    assert_int_equal(aoei_int8_check(s, t, NULL), 0);
+                aoei_st_to_float(y, t);
+                for (size_t r = 0; rows && r < entries[e].shape[0]; r++) {
+                    const float scale = aoei_int8_row(q, x + r * cols, cols);
+                    assert_memory_equal(t->data + r * cols, q, cols);
+                    assert_memory_equal(t->scale->data + r * sizeof scale, &scale, sizeof scale);
+                    for (size_t i = 0; i < cols; i++)
+                        assert_true(y[r * cols + i] == (float)q[i] * scale);
+                }
+                for (size_t i = 0; !rows && i < n; i++)
+                    assert_true(y[i] == (storage == AOE_STORAGE_BF16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(x[i])) : x[i]));
+            }
+            if (pass)
+                aoei_safetensors_close(s);
+            else
+                assert_int_equal(aoei_storage_commit(w, NULL), 0);
+        }
+        free(path);
+        test_dir_remove(dir);
+    }
+    free(x);
+    free(y);
+    free(q);
+}
+
+static void refuses_what_it_cannot_store(void **state) {
+    (void)state;
+    static const aoei_st_entry matrix = {"m", AOEI_ST_F32, 2, {2, 2}}, taken = {"m_scale", AOEI_ST_F32, 1, {2}};
+    static const struct {
+        aoe_storage storage;
+        float value;
+        const char *fragment;
+    } cases[] = {
+        {AOE_STORAGE_BF16, FLT_MAX, "tensor 'm' holds 3.40282e+38, which bf16 cannot"},
+        {AOE_STORAGE_BF16, NAN, "holds nan"},
+        {AOE_STORAGE_INT8, -INFINITY, "tensor 'm' holds -inf, which int8 cannot: use f32"},
+        {AOE_STORAGE_INT8, NAN, "holds nan"},
+        {AOE_STORAGE_INT8, -FLT_MAX, "tensor 'm' holds -3.40282e+38, which int8 cannot"},
+    };
+    char *dir = test_dir_create(), *path = test_path(dir, "w.safetensors");
+    aoei_storage_writer *w;
+    aoe_error err;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const float x[4] = {1, 2, 3, cases[i].value};
+        assert_int_equal(aoei_storage_open(&w, path, &matrix, 1, cases[i].storage, NULL), 0);
+        assert_int_equal(aoei_storage_write(w, x, 4, &err), AOE_ENUMERIC);
+        FRAGMENT(err, cases[i].fragment);
+        aoei_storage_abort(w);
+    }
+    const float x[5] = {0};
+    assert_int_equal(aoei_storage_open(&w, path, &matrix, 1, AOE_STORAGE_INT8, NULL), 0);
+    assert_int_equal(aoei_storage_write(w, x, 5, &err), AOE_EARG);
+    FRAGMENT(err, "1 values more than the tensors described");
+    assert_int_equal(aoei_storage_write(w, x, 3, &err), AOE_EARG);
+    FRAGMENT(err, "not whole rows");
+    assert_int_equal(aoei_storage_write(w, x, 2, &err), 0);
+    assert_int_equal(aoei_storage_commit(w, &err), AOE_EARG);
+    assert_int_equal(aoei_storage_open(&w, path, &matrix, 1, AOE_STORAGE_BF16, NULL), 0);
+    assert_int_equal(aoei_storage_write(w, x, 4, NULL), 0);
+    assert_int_equal(aoei_storage_write(w, x, 1, &err), AOE_EARG);
+    aoei_storage_abort(w);
+    assert_int_equal(aoei_storage_open(&w, path, &taken, 1, AOE_STORAGE_INT8, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "tensor 'm_scale' would be taken for scales");
+    assert_null(w);
+    assert_int_equal(test_count_entries(dir), 0);
+    free(path);
+    test_dir_remove(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_maximum_keeps_its_scale),
+        cmocka_unit_test(every_byte_is_kept),
+        cmocka_unit_test(random_and_adversarial_rows),
+        cmocka_unit_test(rounds_ties_to_even),
+        cmocka_unit_test(names_and_sizes),
+        cmocka_unit_test(writes_what_the_rows_are),
+        cmocka_unit_test(refuses_what_it_cannot_store),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
