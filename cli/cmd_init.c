@@ -54,7 +54,8 @@ static const cli_option shape_table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12 or aoe-mini; sizes below override it"},
+     .help =
+         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12 or aoe-mini; sizes below override it"},
     SIZE_OPTION("hidden", hidden, 65536, "components of a hidden state", "of the shape"),
     SIZE_OPTION("layers", layers, 1024, "layers", "of the shape"),
     SIZE_OPTION("heads", heads, 1024, "attention heads", "of the shape, else one for 64 components"),
