@@ -292,6 +292,7 @@ typedef struct aoe_objective_result {
     double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8), or that of aoe_contrastive */
     double cosine, ibn, angle; /* each term before its weight; 0 when its weight is 0 */
     double contrastive;        /* of aoe_contrastive; else 0 */
+    double teacher;            /* of distillation (aoe_train), before its weight; part of total; else 0 */
     size_t ordered_pairs;      /* (i, j) with label_i < label_j: what cosine and angle learn from */
     size_t positive_pairs;     /* pairs with label >= ibn_threshold; of aoe_contrastive: B */
 } aoe_objective_result;
@@ -430,6 +431,12 @@ typedef struct aoe_train_course {
     aoe_train_fn event;              /* NULL: none */
     void *event_user;
 } aoe_train_course;
+
+/* What of a teacher's vectors is learned; docs/objectives.md has the formulas. */
+typedef enum aoe_distill {
+    AOE_DISTILL_COSINE, /* the cosine of x and y, query and positive, query and negative: mean squared difference */
+    AOE_DISTILL_KL      /* the softmax over components: Kullback-Leibler divergence; both models of the same width */
+} aoe_distill;
 
 /* A training file. Pairs get the cosine, in-batch negatives and angle objectives; positives and triples the contrastive one,
  * triples with cosine and angle (docs/objectives.md). */
