@@ -244,3 +244,15 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_form form, const 
     aoei_table_close(t);
     return rc;
 }
+
+size_t aoei_examples_line(const aoei_examples *e, size_t text) {
+    size_t low = 0, high = e->n - 1;
+    while (low < high) {
+        const size_t middle = (low + high + 1) / 2;
+        if (e->first[middle * e->roles] <= text)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return e->line[low];
+}
