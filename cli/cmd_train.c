@@ -127,6 +127,27 @@ static const cli_option objective_table[] = {
      .fallback = "reference"},
 };
 
+static const cli_option teacher_table[] = {
+    {.name = "teacher",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(t.teacher),
+     .help = "a model of any kind to learn from: its vectors of all texts are made first",
+     .fallback = "none"},
+    {.name = "w-teacher",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.w_teacher),
+     .help = "weight of the teacher's term; all weights of objectives may be 0 then"},
+    {.name = "distill",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(t.distill),
+     .parse = cli_parse_distill,
+     .help = "what is learned: cosine (its cosines of the pairs) or kl (its vectors' softmax, of models of one width)",
+     .fallback = "cosine"},
+};
+
 /* What may follow a file of --data. */
 enum {
     SETTING_WEIGHT,
@@ -188,6 +209,8 @@ static void show_step(run *r, const aoe_train_event *e) {
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
     if (e->loss.contrastive > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  contrastive %.3f", e->loss.contrastive);
+    if (e->loss.teacher > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  teacher %.4f", e->loss.teacher);
     snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.1e", e->lr);
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
     snprintf(rate, sizeof rate, "%.0f tokens/s", r->rate);
@@ -391,7 +414,9 @@ static int check_options(const options *o) {
         return cli_usage("train", "it needs a directory for the trained model: -o DIR");
     if (o->t.course.resume && o->t.course.force)
         return cli_usage("train", "--resume and --force exclude each other");
-    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0)
+    if (!o->t.teacher && (o->t.w_teacher < 1 || o->t.w_teacher > 1 || o->t.distill != AOE_DISTILL_COSINE))
+        return cli_usage("train", "--w-teacher and --distill need a teacher: --teacher DIR");
+    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
         return cli_usage("train", "all weights are 0; leave one objective on");
     if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
         return cli_usage("train", "--eval-every and --patience need --dev FILE");
@@ -409,6 +434,7 @@ int cli_train(int argc, char **argv) {
         CLI_GROUP("batches", batch_table, &o),
         CLI_GROUP("course", cli_course_table, &o.t.course),
         CLI_GROUP("objectives", objective_table, &o),
+        CLI_GROUP("teacher", teacher_table, &o),
         CLI_GROUP("tables", cli_table_table, &o.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
@@ -417,15 +443,17 @@ int cli_train(int argc, char **argv) {
         .command = "train",
         .operands = "",
         .about = "Fine-tunes a model on scored pairs of texts with the cosine, in-batch negatives and angle\n"
-                 "objectives, and on positives and triples with the contrastive one. The output directory holds\n"
-                 "the best model on --dev, else the last; beside it train-log.jsonl and the newest checkpoint.\n"
+                 "objectives, and on positives and triples with the contrastive one; a teacher's vectors may come\n"
+                 "on top. The output directory holds the best model on --dev, else the last; beside it\n"
+                 "train-log.jsonl and the newest checkpoint.\n"
                  "Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
         .examples = "  aoe train -m start -d examples/train.tsv -o model --epochs 10 --lr 5e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
                     "  aoe train -m base -d triples.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
+                    "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = groups,
-        .n_groups = 8,
+        .n_groups = 9,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);

@@ -45,6 +45,16 @@ int cli_parse_angle_form(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
+int cli_parse_distill(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"cosine", "kl"};
+    static const aoe_distill values[] = {AOE_DISTILL_COSINE, AOE_DISTILL_KL};
+    size_t i = cli_choose(names, 2, text, "way to learn from a teacher", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_distill *)target = values[i];
+    return 0;
+}
+
 int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
     return aoe_pooling_parse(target, text, err);
 }

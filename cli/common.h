@@ -35,9 +35,10 @@ void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
 /* The index of text among names[n], or n with err filled: "'TEXT' is no NOUN; choose A, B or C". */
 size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err);
-/* For cli_option.parse; targets aoe_dtype, aoe_angle_form and aoe_pooling. */
+/* For cli_option.parse; targets aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
 int cli_parse_dtype(void *target, const char *text, aoe_error *err);
 int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
+int cli_parse_distill(void *target, const char *text, aoe_error *err);
 int cli_parse_pooling(void *target, const char *text, aoe_error *err);
 
 /* ---- commands: argv holds what follows the command's name; each returns the exit code */

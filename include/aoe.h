@@ -198,7 +198,7 @@ AOE_API size_t aoe_model_dims(const aoe_model *m);
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
 
 /* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. The
- * texts of a training file come on top, and with an evaluation what `evaluation` says. */
+ * texts of a training file, and a teacher's vectors of them, come on top, and with an evaluation what `evaluation` says. */
 typedef struct aoe_memory_plan {
     aoe_dtype dtype; /* of activations and packed copies: the one the model was opened for */
     /* inference */
@@ -318,6 +318,7 @@ typedef struct aoe_objective_result {
     double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8), or that of aoe_contrastive */
     double cosine, ibn, angle; /* each term before its weight; 0 when its weight is 0 */
     double contrastive;        /* of aoe_contrastive; else 0 */
+    double teacher;            /* of distillation (aoe_train), before its weight; part of total; else 0 */
     size_t ordered_pairs;      /* (i, j) with label_i < label_j: what cosine and angle learn from */
     size_t positive_pairs;     /* pairs with label >= ibn_threshold; of aoe_contrastive: B */
 } aoe_objective_result;
@@ -440,7 +441,7 @@ typedef struct aoe_train_course {
     size_t epochs;                   /* 1 */
     size_t max_steps;                /* 0: epochs decide */
     int recompute;                   /* 1: keep less of the forward pass and compute it again; same result */
-    size_t batch_tokens;             /* 4096: of evaluation batches; of pretraining, in the encoder at a time */
+    size_t batch_tokens;             /* 4096: of evaluation batches and a teacher's; of pretraining, in the encoder at a time */
     double lr;                       /* 5e-5, peak */
     double warmup;                   /* 0.1: below 1 a share of the steps, else steps */
     double weight_decay;             /* 0.01, on matrices only */
@@ -456,6 +457,12 @@ typedef struct aoe_train_course {
     aoe_train_fn event;              /* NULL: none */
     void *event_user;
 } aoe_train_course;
+
+/* What of a teacher's vectors is learned; docs/objectives.md has the formulas. */
+typedef enum aoe_distill {
+    AOE_DISTILL_COSINE, /* the cosine of x and y, query and positive, query and negative: mean squared difference */
+    AOE_DISTILL_KL      /* the softmax over components: Kullback-Leibler divergence; both models of the same width */
+} aoe_distill;
 
 /* A training file. Pairs get the cosine, in-batch negatives and angle objectives; positives and triples the contrastive one,
  * triples with cosine and angle (docs/objectives.md). */
@@ -479,6 +486,9 @@ typedef struct aoe_train_options {
     size_t batch_size;               /* 32 examples */
     size_t accumulate;               /* 1 batches a step */
     size_t cache_chunk;              /* pairs in the encoder at a time, objectives over the whole batch; 0: all */
+    const char *teacher;             /* directory of a model to learn from, with its own tokenizer and settings; NULL: none */
+    double w_teacher;                /* 1: weight of that; above 0, all weights of `objective` may be 0; 0: no teacher */
+    aoe_distill distill;             /* AOE_DISTILL_COSINE */
     aoe_dev_fn evaluate;             /* NULL: no dev set; the last model is kept */
     void *evaluate_user;
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set: resuming with another one is refused; 0: not checked */
@@ -487,6 +497,7 @@ typedef struct aoe_train_options {
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
 /* Fine-tunes course.model on o->data into course.output. Same seed, same bits, for any number of threads and after resume.
+ * A teacher's vectors of all texts are made once, before the first step; they must be the same when a run is resumed.
  * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
  * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err);

@@ -168,7 +168,7 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
         if (kind != AOEI_LABEL_VALUE)
             return bad_label(r->t, row, kind, err);
     }
-    size_t count[MAX_ROLES], n = 0;
+    size_t count[MAX_ROLES] = {0}, n = 0;
     for (size_t role = 0; role < e->roles; role++) {
         const size_t before = n;
         const int rc = take_role(r->t, row, role, r->lists, r->o->allow_empty, &r->texts, &r->capacity, &n, err);
@@ -243,4 +243,16 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_form form, const 
         rc = aoei_examples_read(e, t, found, 1, o, err);
     aoei_table_close(t);
     return rc;
+}
+
+size_t aoei_examples_line(const aoei_examples *e, size_t text) {
+    size_t low = 0, high = e->n - 1;
+    while (low < high) {
+        const size_t middle = (low + high + 1) / 2;
+        if (e->first[middle * e->roles] <= text)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return e->line[low];
 }

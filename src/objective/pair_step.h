@@ -16,6 +16,7 @@
 #include "model/encode.h"
 #include "model/encoder.h"
 #include "model/params.h"
+#include "objective/distill.h"
 #include "objective/objective.h"
 
 /* Bounds and ways of a step. */
@@ -39,6 +40,7 @@ typedef struct aoei_pair_step {
     aoei_encoder_state state;
     aoei_batch_buffer buffer; /* the caller fills it: aoei_batch_clear, aoei_batch_add */
     size_t roles;             /* texts of an example in the buffer: 2, or 3 when the caller says so */
+    aoei_distill distill;     /* the caller sets it where there is a teacher */
     uint32_t *chunk_offsets;  /* [roles chunk_pairs + 1], owned */
     aoei_tensor pooled;       /* [roles B, D] float32; its gradient afterwards */
     float *host, *host_grad;  /* [roles B, D] for the objectives, owned */
@@ -56,7 +58,7 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
 
 /* Forward and backward of the batch in s->buffer (roles B texts): adds scale * gradient of the weighted sum to the gradients.
  * label: [B] of pairs, group: [2B] or NULL (aoe_objective); label NULL: the contrastive objective of positives or triples.
- * drop NULL: none. Errors: those of aoe_objective. */
+ * drop NULL: none. With s->distill.weight above 0 the teacher's term comes on top. Errors: those of aoe_objective. */
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err);

@@ -71,6 +71,14 @@ static int write_vector(const aoei_examples *e, size_t i, size_t a, const double
     return finite;
 }
 
+/* What is there of the gradient of example i; 0 unless it is to be added to. */
+static void start_gradient(const aoei_examples *e, size_t i, double *g) {
+    memset(g, 0, e->arity * e->D * sizeof *g);
+    for (size_t a = 0; e->add && a < e->arity; a++)
+        for (size_t k = 0; k < e->D; k++)
+            g[a * e->D + k] = e->grad64[a] ? e->grad64[a][i * e->stride + k] : (double)e->grad[a][i * e->stride + k];
+}
+
 static int write_example(const aoei_examples *e, size_t i, const double *g) {
     int finite = 1;
     for (size_t a = 0; a < e->arity; a++)
@@ -101,7 +109,7 @@ static void write_chunk(void *arg, size_t chunk, size_t worker) {
     s->bad[chunk] = s->e.n;
     for (size_t i = chunk_start(s, chunk); i < end; i++) {
         read_example(&s->e, i, v);
-        memset(g, 0, size * sizeof *g);
+        start_gradient(&s->e, i, g);
         s->fn(s->arg, i, v, g);
         if (!write_example(&s->e, i, g)) {
             s->bad[chunk] = i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sweeps over a batch of examples, each a few vectors, in chunks that run in
  * parallel: one that reads the vectors, one that writes their gradients.
- * Vectors are widened an example at a time, gradients narrowed once. What a
+ * Vectors are widened an example at a time, gradients narrowed once a sweep. What a
  * sweep finds is the same for any number of threads.
  */
 #ifndef AOEI_OBJECTIVE_SWEEP_H
@@ -21,11 +21,13 @@ typedef struct aoei_examples {
     size_t D, stride;
     const float *v[AOEI_MOST_VECTORS];
     const double *v64[AOEI_MOST_VECTORS];
-    float *grad[AOEI_MOST_VECTORS]; /* overwritten; NULL: values only */
+    float *grad[AOEI_MOST_VECTORS]; /* overwritten, or with `add` added to; NULL: values only */
     double *grad64[AOEI_MOST_VECTORS];
+    int add;
 } aoei_examples;
 
-/* Called with example i: its vectors v and, when gradients are written, g, which is 0 and to be added to; else NULL.
+/* Called with example i: its vectors v and, when gradients are written, g, which is 0 (with `add`: what is there) and to be
+ * added to; else NULL.
  * v, g: [arity, D]. Different examples at the same time. */
 typedef void (*aoei_example_fn)(void *arg, size_t i, const double *v, double *g);
 

@@ -262,7 +262,7 @@ done:
 /* Paths may be written in another way as long as they lead to the same place; that files hold the same, the fingerprints say.
  */
 static int same_option(const char *key, const json_t *now, const json_t *then) {
-    if (then && (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0))
+    if (then && (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0 || strcmp(key, "teacher") == 0))
         return json_is_null(now) == json_is_null(then);
     return then && (json_equal(now, then) ||
                     (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(then))));

@@ -57,19 +57,6 @@ static void measure(aoei_dataset *d) {
     d->fingerprint = aoei_hash(d->fingerprint, d->labels, d->n * sizeof *d->labels);
 }
 
-/* The example that a text is of. */
-static size_t example_of(const aoei_dataset *d, size_t text) {
-    size_t low = 0, high = d->n - 1;
-    while (low < high) {
-        const size_t middle = (low + high + 1) / 2;
-        if (d->first[middle * d->roles] <= text)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
 static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                     aoe_error *err) {
     uint8_t *second = aoei_calloc(e->n_texts, sizeof *second); /* 1: of a role after the first */
@@ -86,7 +73,7 @@ static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e,
     if (!code)
         return AOE_OK;
     return failed == (size_t)-1 ? aoei_fail(err, code, "%s", inner.message)
-                                : aoei_fail(err, code, "%s:%zu: %s", e->name, e->line[example_of(d, failed)], inner.message);
+                                : aoei_fail(err, code, "%s:%zu: %s", e->name, aoei_examples_line(e, failed), inner.message);
 }
 
 int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,

@@ -89,7 +89,7 @@ static size_t list_tokens(const sequence_list *l) {
 
 static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *err) {
     const size_t used = list_tokens(l);
-    if (l->capacity - used < n) {
+    if (!l->ids || l->capacity - used < n) {
         const size_t capacity = 2 * l->capacity + n;
         int32_t *grown = aoei_realloc_array(l->ids, capacity, sizeof *grown);
         if (!grown)

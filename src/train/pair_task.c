@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Fine-tuning on labelled pairs, positives and triples, from one file or several: which
  * examples make a batch is the plan's business (batches.h), which objective it gets its
- * form's. Accumulated batches are numbered through, so that a text's masks are keyed
- * by its place in the step.
+ * form's. With a teacher its term comes on top. Accumulated batches are numbered through,
+ * so that a text's masks are keyed by its place in the step.
  */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "objective/pair_step.h"
 #include "train/batches.h"
+#include "train/teacher.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -23,9 +24,12 @@ typedef struct pair_task {
     size_t roles;               /* texts of an example, at most */
     int contrastive;            /* 1: there are positives or triples */
     aoei_batches batches;
+    int has_teacher; /* there is one, and its term has a weight */
+    aoei_teacher teacher;
     aoei_pair_step step;
-    double *labels;   /* owned; [B] of the batch */
-    uint32_t *groups; /* owned; [roles B] */
+    double *labels;       /* owned; [B] of the batch */
+    uint32_t *groups;     /* owned; [roles B] */
+    const float **wanted; /* owned; [roles B] the teacher's vectors; NULL: no teacher */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -35,6 +39,7 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->objective.ibn_threshold = (double)NAN;
     o->batch_size = 32;
     o->accumulate = 1;
+    o->w_teacher = 1;
 }
 
 void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
@@ -42,6 +47,10 @@ void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
     d->path = path;
     d->weight = 1;
     d->ibn_threshold = (double)NAN;
+}
+
+static int has_teacher(const aoe_train_options *o) {
+    return o->teacher && o->w_teacher > 0;
 }
 
 static int check_options(const aoe_train_options *o, aoe_error *err) {
@@ -62,7 +71,10 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && j->w_cln >= 0 &&
           isfinite(j->w_cosine + j->w_ibn + j->w_angle + j->w_cln)))
         return aoei_fail(err, AOE_EARG, "--w-cosine, --w-ibn, --w-angle and --w-cln must be finite and not negative");
-    if (j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0)
+    if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) || (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
+        return aoei_fail(err, AOE_EARG,
+                         "--w-teacher must be finite and not negative, and what is learned of a teacher cosine or kl");
+    if (j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !has_teacher(o))
         return aoei_fail(err, AOE_EARG,
                          "every objective has weight 0; set one of --w-cosine, --w-ibn, --w-angle, --w-cln above 0");
     if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 && isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
@@ -70,20 +82,19 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     return AOE_OK;
 }
 
-static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoe_error *err) {
+/* e: the file's texts, the caller's to free. */
+static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
-    aoei_examples e;
     aoe_table_options table = o->table;
     table.allow_empty = 0;
-    int code = aoei_examples_load(&e, o->path, o->form, &table, err);
-    if (!code && e.skipped)
-        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", o->path, e.skipped);
-    if (!code && e.dropped)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows have a label that is dropped", o->path, e.dropped);
+    int code = aoei_examples_load(e, o->path, o->form, &table, err);
+    if (!code && e->skipped)
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", o->path, e->skipped);
+    if (!code && e->dropped)
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows have a label that is dropped", o->path, e->dropped);
     if (!code)
-        code = aoei_dataset_create(&source->data, t->base, &e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
-    aoei_examples_free(&e);
+        code = aoei_dataset_create(&source->data, t->base, e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
     if (!code && source->data.truncated)
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were cut", o->path,
                        source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
@@ -118,21 +129,33 @@ static int check_weights(const pair_task *p, size_t number, aoe_error *err) {
     const aoe_objective_options *j = &p->o->objective;
     const aoei_form form = p->sources[number].data.form;
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
+    if (p->has_teacher)
+        return AOE_OK;
     if (form == AOEI_FORM_PAIR ? pairs > 0 : form == AOEI_FORM_POSITIVE ? j->w_ibn > 0 : pairs + j->w_cln > 0)
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: no objective of weight above 0 learns from %s; raise %s", p->o->data[number].path,
                      form == AOEI_FORM_PAIR ? "labelled pairs" : "positives", form == AOEI_FORM_PAIR ? "one" : "--w-ibn");
 }
 
-static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
-    pair_task *p = task->self;
+static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
+    const size_t hidden = t->base->config.hidden;
+    const int code = aoei_teacher_open(&p->teacher, t->ctx, p->o->teacher, t->o->model_options.dtype, err);
+    if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != hidden)
+        return aoei_fail(err, AOE_EARG,
+                         "--teacher: %s: its vectors have %zu components and those of %s %zu: --distill kl compares component "
+                         "by component; use --distill cosine",
+                         p->o->teacher, p->teacher.dims, t->o->model, hidden);
+    return code;
+}
+
+/* Every file, checked against the objectives. files: [n_data] zeroed, the caller's to free; texts stay for a teacher alone. */
+static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
+    aoei_task *task = &p->task;
     int code = AOE_OK;
-    task->ibn_threshold = (double)NAN;
-    p->sources = aoei_calloc(p->o->n_data, sizeof *p->sources);
-    if (!p->sources)
-        return aoei_fail_nomem(err, p->o->n_data * sizeof *p->sources);
     for (size_t i = 0; i < p->o->n_data && !code; i++) {
-        code = load_source(p, t, i, err);
+        code = load_source(p, t, i, &files[i], err);
+        if (!p->has_teacher)
+            aoei_examples_free(&files[i]);
         if (!code)
             code = check_weights(p, i, err);
         if (!code && p->sources[i].data.form == AOEI_FORM_PAIR)
@@ -142,12 +165,30 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         p->contrastive |= !code && p->sources[i].data.form != AOEI_FORM_PAIR;
         p->roles = !code && p->sources[i].data.roles > p->roles ? p->sources[i].data.roles : p->roles;
     }
+    return code;
+}
+
+static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
+    pair_task *p = task->self;
+    const size_t n = p->o->n_data;
+    task->ibn_threshold = (double)NAN;
+    p->sources = aoei_calloc(n, sizeof *p->sources);
+    aoei_examples *files = aoei_calloc(n, sizeof *files);
+    int code = p->sources && files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *files);
+    if (!code && p->has_teacher)
+        code = open_teacher(p, t, err);
+    if (!code)
+        code = load_sources(p, t, files, err);
     if (!code && p->o->objective.w_angle > 0 && t->base->config.hidden % 2)
         code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
                          t->o->model, t->base->config.hidden);
     if (!code)
-        code = aoei_batches_create(&p->batches, p->sources, p->o->n_data, p->o->batch_size, t->o->seed, p->o->allow_duplicates,
-                                   err);
+        code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, p->o->allow_duplicates, err);
+    if (!code && p->has_teacher)
+        code = aoei_teacher_embed(&p->teacher, t->ctx, files, n, t->o->batch_tokens, err);
+    for (size_t i = 0; files && i < n; i++)
+        aoei_examples_free(&files[i]);
+    aoei_free(files);
     if (code)
         return code;
     task->examples = p->batches.examples;
@@ -179,6 +220,19 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s) {
     return NULL;
 }
 
+/* The vectors decide the result, not where the teacher lies: their fingerprint tells. */
+static int describe_teacher(const pair_task *p, json_t *r) {
+    const aoe_train_options *o = p->o;
+    const int there = p->has_teacher;
+    char fingerprint[24];
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->teacher.fingerprint);
+    int bad = json_object_set_new(r, "teacher", aoei_name_json(there ? o->teacher : NULL));
+    bad |= json_object_set_new(r, "w_teacher", json_real(there ? o->w_teacher : 0));
+    bad |= json_object_set_new(r, "distill", there ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
+    bad |= json_object_set_new(r, "teacher_fingerprint", there ? json_string(fingerprint) : json_null());
+    return bad;
+}
+
 static int describe(const aoei_task *task, json_t *r) {
     const pair_task *p = task->self;
     const aoe_train_options *o = p->o;
@@ -206,6 +260,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "tau_cosine", json_real(j->tau_cosine));
     bad |= json_object_set_new(r, "tau_ibn", json_real(j->tau_ibn));
     bad |= json_object_set_new(r, "tau_angle", json_real(j->tau_angle));
+    bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(task->ibn_threshold));
@@ -249,11 +304,17 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     task->params = &p->step.params;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->roles * pairs, sizeof *p->groups);
-    return p->labels && p->groups ? AOE_OK : aoei_fail_nomem(err, pairs * sizeof *p->labels);
+    p->wanted = p->has_teacher ? aoei_malloc_array(p->roles * pairs, sizeof *p->wanted) : NULL;
+    if (!p->labels || !p->groups || (p->has_teacher && !p->wanted))
+        return aoei_fail_nomem(err, pairs * sizeof *p->labels);
+    if (p->has_teacher)
+        p->step.distill =
+            (aoei_distill){.form = p->o->distill, .weight = p->o->w_teacher, .dims = p->teacher.dims, .teacher = p->wanted};
+    return AOE_OK;
 }
 
-/* Fills the step's buffer, labels and groups with a batch; its texts are numbers `text` .. of the step. Returns the number
- * after. */
+/* Fills the step's buffer, labels, groups and the teacher's vectors with a batch; its texts are numbers `text` .. of the step.
+ * Returns the number after. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
     const aoei_token_lists *l = &d->tokens;
@@ -265,6 +326,8 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
             const size_t k = p->batches.text[pick][role];
             aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
             p->groups[d->roles * i + role] = d->groups[k];
+            if (p->has_teacher)
+                p->wanted[d->roles * i + role] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
         }
         p->labels[i] = d->labels[p->batches.example[pick]];
     }
@@ -277,6 +340,7 @@ static void add_result(aoe_objective_result *sum, const aoe_objective_result *r,
     sum->ibn += r->ibn * share;
     sum->angle += r->angle * share;
     sum->contrastive += r->contrastive * share;
+    sum->teacher += r->teacher * share;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
 }
@@ -318,7 +382,7 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     int code = check_options(o, err);
     if (code)
         return code;
-    pair_task p = {.o = o};
+    pair_task p = {.o = o, .has_teacher = has_teacher(o)};
     p.task = (aoei_task){.self = &p,
                          .load = load,
                          .describe = describe,
@@ -329,10 +393,12 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     code = aoei_train_run(ctx, &o->course, &p.task, err);
     aoei_pair_step_destroy(&p.step);
     aoei_batches_destroy(&p.batches);
+    aoei_teacher_destroy(&p.teacher);
     for (size_t i = 0; p.sources && i < o->n_data; i++)
         aoei_dataset_destroy(&p.sources[i].data);
     aoei_free(p.sources);
     aoei_free(p.labels);
     aoei_free(p.groups);
+    aoei_free(p.wanted);
     return code;
 }

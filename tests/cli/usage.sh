@@ -33,6 +33,9 @@ usage train -d data.tsv -o out --cache-chunk 0
 usage train -d data.tsv -o out --recompute=yes
 usage train -d data.tsv -o out --dtype half
 usage train -d data.tsv -o out --w-cosine 0 --w-ibn 0 --w-angle 0 --w-cln 0
+usage train -d data.tsv -o out --w-cosine 0 --w-ibn 0 --w-angle 0 --w-cln 0 --teacher big --w-teacher 0
+usage train -d data.tsv -o out --w-teacher 2
+usage train -d data.tsv -o out --teacher big --distill logits
 usage train -d data.tsv -o out --patience 2
 usage train -d data.tsv -o out --angle-form sharp
 usage train -d data.tsv -o out more

@@ -38,6 +38,7 @@ static void work_create(work *w, aoe_dtype dtype) {
     tiny_model_write(r->model, &shape);
     r->o.course.model_options.dtype = dtype;
     r->o.cache_chunk = dtype == AOE_DTYPE_BF16 ? 2 : 0;
+    r->o.teacher = dtype == AOE_DTYPE_BF16 ? r->model : NULL;
     r->o.course.max_steps = 2;
     r->o.course.save_every = r->o.course.eval_every = 1;
     train_run_output(r, "whole");

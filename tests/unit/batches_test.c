@@ -83,6 +83,8 @@ static void test_forms(void **state) {
                           NULL),
                      0);
     assert_true(e.form == AOEI_FORM_POSITIVE && e.n == 2 && e.n_texts == 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(aoei_examples_line(&e, i), i < 3 ? 1 : 2);
     static const size_t first[] = {0, 2, 3, 4, 5};
     assert_memory_equal(e.first, first, sizeof first);
     aoei_examples_free(&e);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ * Making the teacher's vectors, a block of texts at a time, so that a long wait can
+ * be followed in the log.
+ */
+#include "train/teacher.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "nn/context.h"
+
+#include <string.h>
+
+enum { BLOCK = 4096 /* texts at a time; batches are made within a block */ };
+#define LOG_EVERY 10.0 /* seconds */
+
+/* What embedding the files works with. */
+typedef struct work {
+    aoei_teacher *t;
+    aoe_context *ctx;
+    aoe_embedder *embedder; /* owned */
+    aoe_text_info *info;    /* owned [BLOCK] */
+    size_t done, all;       /* texts of all files */
+    double logged;          /* seconds: when progress was last told */
+} work;
+
+int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_error *err) {
+    aoe_model_options o;
+    *t = (aoei_teacher){.dir = dir, .fingerprint = AOEI_HASH_START};
+    aoe_model_options_defaults(&o);
+    o.dtype = dtype;
+    o.normalize = 0;
+    const int code = aoe_model_open(&t->model, ctx, dir, &o, err);
+    if (code) {
+        aoei_error_prefix(err, "--teacher");
+        return code;
+    }
+    if (!aoe_model_tokenizer(t->model))
+        return aoei_fail(err, AOE_ENOENT,
+                         "--teacher: %s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there",
+                         dir);
+    t->dims = aoe_model_dims(t->model);
+    return AOE_OK;
+}
+
+/* The embedder's "text 7: what" as "file:line: the teacher: what". */
+static int name_text(const work *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner, aoe_error *err) {
+    const size_t failed = aoe_embed_failed_text(w->embedder);
+    if (failed == (size_t)-1)
+        return aoei_fail(err, code, "--teacher: %s", inner->message);
+    const char *what = strstr(inner->message, ": ");
+    return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed),
+                     what ? what + 2 : inner->message);
+}
+
+/* Texts [first, first + n) of a file. vectors: [n, dims]. */
+static int embed_block(work *w, const aoei_examples *e, size_t first, size_t n, float *vectors, aoe_error *err) {
+    aoei_teacher *t = w->t;
+    aoe_error inner = {0};
+    const int code = aoe_embed(w->embedder, e->text + first, n, vectors, w->info, &inner);
+    if (code)
+        return name_text(w, e, first, code, &inner, err);
+    for (size_t i = 0; i < n; i++)
+        if (!w->info[i].tokens)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the teacher: it knows no word of a text, whose vector would be zero; leave it out",
+                             e->name, aoei_examples_line(e, first + i));
+    t->fingerprint = aoei_hash(t->fingerprint, vectors, n * t->dims * sizeof *vectors);
+    w->done += n;
+    if (aoei_now() - w->logged >= LOG_EVERY) {
+        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: vectors of %zu of %zu texts are made", t->dir, w->done, w->all);
+        w->logged = aoei_now();
+    }
+    return AOE_OK;
+}
+
+static int embed_file(work *w, const aoei_examples *e, float **vectors, aoe_error *err) {
+    const size_t dims = w->t->dims;
+    int code = AOE_OK;
+    *vectors = aoei_malloc_array(e->n_texts, dims * sizeof **vectors);
+    if (!*vectors)
+        return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the teacher's vectors of %zu texts; train on fewer", e->name,
+                         e->n_texts);
+    for (size_t i = 0; i < e->n_texts && !code; i += BLOCK) {
+        const size_t n = e->n_texts - i < BLOCK ? e->n_texts - i : BLOCK;
+        code = embed_block(w, e, i, n, *vectors + i * dims, err);
+    }
+    return code;
+}
+
+int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *files, size_t n, size_t batch_tokens,
+                       aoe_error *err) {
+    work w = {.t = t, .ctx = ctx, .logged = aoei_now()};
+    const aoe_embedder_options o = {.batch_tokens = batch_tokens};
+    int code = aoe_embedder_create(&w.embedder, t->model, &o, err);
+    for (size_t i = 0; i < n; i++)
+        w.all += files[i].n_texts;
+    w.info = aoei_malloc_array(BLOCK, sizeof *w.info);
+    t->vectors = aoei_calloc(n, sizeof *t->vectors);
+    t->n = n;
+    if (!code && !(w.info && t->vectors))
+        code = aoei_fail_nomem(err, BLOCK * sizeof *w.info);
+    if (!code)
+        aoei_log_write(&ctx->log, AOE_LOG_INFO, "%s: making vectors of %zu texts to learn from, %zu components each, %.1f MB",
+                       t->dir, w.all, t->dims, (double)w.all * (double)(t->dims * sizeof **t->vectors) / 1e6);
+    for (size_t i = 0; i < n && !code; i++)
+        code = embed_file(&w, &files[i], &t->vectors[i], err);
+    aoei_free(w.info);
+    aoe_embedder_destroy(w.embedder);
+    aoe_model_close(t->model);
+    t->model = NULL;
+    return code;
+}
+
+void aoei_teacher_destroy(aoei_teacher *t) {
+    aoe_model_close(t->model);
+    for (size_t i = 0; t->vectors && i < t->n; i++)
+        aoei_free(t->vectors[i]);
+    aoei_free(t->vectors);
+    *t = (aoei_teacher){0};
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ * The teacher's term, both forms: its value against a plain computation, its gradient
+ * against finite differences; that both come on top of what is there; what a student
+ * that equals its teacher, scale and zero vectors imply; threads; refusals.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../support/grad_check.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "objective/distill.h"
+
+enum { MAX_B = 40, MAX_D = 26, MAX_ROWS = 3 * MAX_B, MAX_CELLS = MAX_ROWS * MAX_D, MAX_WORKSPACE = 1 << 18 };
+
+static const size_t shapes[][2] = {{1, 1}, {1, 4}, {2, 3}, {5, 8}, {40, 26}}; /* B, D */
+
+typedef struct problem {
+    size_t B, D, arity;
+    aoei_distill d;
+    float t[MAX_CELLS]; /* [arity B, d.dims] */
+    const float *rows[MAX_ROWS];
+    double v[MAX_CELLS], grad[MAX_CELLS]; /* [arity B, D] */
+} problem;
+
+static problem p; /* of the test at hand */
+
+/* Runs with double vectors; returns the total. *grad is added to. */
+static double evaluate(const double *v, double *grad, aoe_objective_result *r) {
+    static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
+    const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = p.arity, .v64 = v, .grad64 = grad};
+    aoe_objective_result local = {0};
+    aoe_error err = {0};
+    r = r ? r : &local;
+    if (aoei_distill_objective(&p.d, &b, workspace, sizeof workspace, NULL, r, &err))
+        fail_msg("%s", err.message);
+    return r->total;
+}
+
+static double loss(void *arg, const double *v) {
+    (void)arg;
+    return evaluate(v, NULL, NULL);
+}
+
+/* The teacher's width is another one where the form allows it. */
+static void set_up(aoe_distill form, size_t B, size_t D, size_t arity, double weight) {
+    aoei_rng rng;
+    memset(&p, 0, sizeof p);
+    p.B = B;
+    p.D = D;
+    p.arity = arity;
+    p.d = (aoei_distill){.form = form, .weight = weight, .dims = form == AOE_DISTILL_KL ? D : D / 2 + 1, .teacher = p.rows};
+    assert_true(p.d.dims <= MAX_D);
+    aoei_rng_init(&rng, 100 * B + D, AOEI_STREAM_TEST, (uint32_t)arity);
+    for (size_t u = 0; u < arity * B; u++) {
+        p.rows[u] = p.t + u * p.d.dims;
+        for (size_t k = 0; k < p.d.dims; k++)
+            p.t[u * p.d.dims + k] = (float)(2 * aoei_rng_normal(&rng));
+        for (size_t k = 0; k < D; k++)
+            p.v[u * D + k] = 1.5 * aoei_rng_normal(&rng);
+    }
+}
+
+/* ------------------------------------------------- the plain computation */
+
+static double cosine_of(const double *x, const double *y, size_t D) {
+    double xy = 0, xx = 0, yy = 0;
+    for (size_t k = 0; k < D; k++) {
+        xy += x[k] * y[k];
+        xx += x[k] * x[k];
+        yy += y[k] * y[k];
+    }
+    return xy / sqrt(xx) / sqrt(yy);
+}
+
+/* Text u of the teacher, in double. */
+static void widen(double *out, size_t u) {
+    for (size_t k = 0; k < p.d.dims; k++)
+        out[k] = (double)p.t[u * p.d.dims + k];
+}
+
+static double plain_cosines(void) {
+    double sum = 0, x[MAX_D], y[MAX_D];
+    size_t n = 0;
+    for (size_t i = 0; i < p.B; i++)
+        for (size_t other = 1; other < p.arity; other++, n++) {
+            const size_t u = i * p.arity;
+            widen(x, u);
+            widen(y, u + other);
+            sum += pow(cosine_of(p.v + u * p.D, p.v + (u + other) * p.D, p.D) - cosine_of(x, y, p.d.dims), 2);
+        }
+    return sum / (double)n;
+}
+
+static double plain_divergence(void) {
+    double sum = 0, t[MAX_D];
+    for (size_t u = 0; u < p.arity * p.B; u++) {
+        const double *s = p.v + u * p.D;
+        double all_s = 0, all_t = 0;
+        widen(t, u);
+        for (size_t k = 0; k < p.D; k++) {
+            all_s += exp(s[k]);
+            all_t += exp(t[k]);
+        }
+        for (size_t k = 0; k < p.D; k++)
+            sum += exp(t[k]) / all_t * log(exp(t[k]) / all_t / (exp(s[k]) / all_s));
+    }
+    return sum / (double)(p.arity * p.B);
+}
+
+/* fn(form) for every shape and arity. */
+static void each(void (*fn)(void), double weight) {
+    assert_true(aoei_distill_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t arity = 2; arity <= 3; arity++)
+            for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
+                set_up((aoe_distill)form, shapes[i][0], shapes[i][1], arity, weight);
+                fn();
+            }
+}
+
+static void check_value(void) {
+    aoe_objective_result r = {.total = 3, .cosine = 1, .ordered_pairs = 4};
+    const double want = p.d.form == AOE_DISTILL_COSINE ? plain_cosines() : plain_divergence();
+    evaluate(p.v, NULL, &r);
+    assert_true(fabs(r.teacher - want) <= 1e-13 * (1 + want));
+    assert_true(fabs(r.total - (3 + 0.7 * r.teacher)) <= 1e-14 * r.total);
+    assert_true(r.cosine == 1 && r.ordered_pairs == 4);
+}
+
+static void values(void **state) {
+    (void)state;
+    each(check_value, 0.7);
+}
+
+static void check_gradient(void) {
+    if (p.D == 1)
+        return; /* cosines of +-1 and distributions of one value: nothing changes */
+    evaluate(p.v, p.grad, NULL);
+    test_gradient(loss, NULL, p.v, p.grad, p.arity * p.B * p.D, 1e-7);
+}
+
+static void finite_differences(void **state) {
+    (void)state;
+    each(check_gradient, 1.3);
+}
+
+/* Cosines do not change along a vector, distributions not along (1, 1, ..., 1); with one component nothing changes. */
+static void check_directions(void) {
+    evaluate(p.v, p.grad, NULL);
+    for (size_t u = 0; u < p.arity * p.B; u++) {
+        double along = 0, size = 0;
+        for (size_t k = 0; k < p.D; k++) {
+            const double step = p.d.form == AOE_DISTILL_COSINE ? p.v[u * p.D + k] : 1;
+            along += step * p.grad[u * p.D + k];
+            size += fabs(step * p.grad[u * p.D + k]);
+        }
+        assert_true(fabs(along) <= (p.D == 1 ? 1e-15 : 1e-13 * size + 1e-16));
+    }
+}
+
+static void directions(void **state) {
+    (void)state;
+    each(check_directions, 1);
+}
+
+/* Float vectors: the values are those of the same numbers in double, the gradient comes on top of what is there and is rounded
+ * once, and the number of threads changes no bit. */
+static void check_float(void) {
+    static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
+    static float v[MAX_CELLS], grad[2][MAX_CELLS];
+    const size_t cells = p.arity * p.B * p.D;
+    for (size_t threads = 1; threads <= 2; threads++) {
+        aoe_context *ctx = test_context(AOEI_TIER_C, threads);
+        aoe_objective_result r = {0}, wide = {0};
+        for (size_t i = 0; i < cells; i++) {
+            v[i] = (float)p.v[i];
+            p.v[i] = (double)v[i];
+            grad[threads - 1][i] = (float)i - 7;
+            p.grad[i] = (double)i - 7;
+        }
+        const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = p.arity, .v = v, .grad = grad[threads - 1]};
+        assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, sizeof workspace, ctx, &r, NULL), 0);
+        evaluate(p.v, p.grad, &wide);
+        assert_memory_equal(&r, &wide, sizeof r);
+        for (size_t i = 0; i < cells; i++)
+            assert_true(grad[threads - 1][i] == (float)p.grad[i]);
+        aoe_context_destroy(ctx);
+    }
+    assert_memory_equal(grad[0], grad[1], cells * sizeof(float));
+}
+
+static void floats(void **state) {
+    (void)state;
+    each(check_float, 1);
+}
+
+/* A student that says what its teacher says has nothing to learn, exactly; for cosines it may say so in other lengths. */
+static void same_vectors(void **state) {
+    (void)state;
+    for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
+        set_up((aoe_distill)form, 5, 8, 3, 1);
+        p.d.dims = p.D;
+        for (size_t u = 0; u < 15; u++) {
+            p.rows[u] = p.t + u * p.D;
+            for (size_t k = 0; k < p.D; k++) {
+                p.t[u * p.D + k] = (float)p.v[u * p.D + k];
+                p.v[u * p.D + k] = (double)p.t[u * p.D + k] * (form == AOE_DISTILL_COSINE ? 4 : 1);
+            }
+        }
+        assert_true(evaluate(p.v, p.grad, NULL) == 0);
+        for (size_t i = 0; i < 15 * p.D; i++)
+            assert_true(p.grad[i] == 0);
+    }
+}
+
+/* A zero vector has cosine 0, which may be wrong, and takes no gradient. Components beyond the range of exp are no trouble. */
+static void extremes(void **state) {
+    (void)state;
+    aoe_objective_result r = {0};
+    set_up(AOE_DISTILL_COSINE, 1, 4, 2, 1);
+    memset(p.v, 0, 4 * sizeof *p.v);
+    const double cosine = aoe_cosine(p.rows[0], p.rows[1], p.d.dims);
+    evaluate(p.v, p.grad, &r);
+    assert_true(r.teacher == cosine * cosine);
+    for (size_t i = 0; i < 8; i++)
+        assert_true(p.grad[i] == 0);
+    set_up(AOE_DISTILL_KL, 1, 2, 2, 1);
+    const double s[] = {3000, 0, 0, 0};
+    const float t[] = {0, 3000, 0, 0};
+    memcpy(p.v, s, sizeof s);
+    memcpy(p.t, t, sizeof t);
+    r = (aoe_objective_result){0};
+    evaluate(p.v, p.grad, &r);
+    assert_true(r.teacher == 1500); /* log 1 - log exp(-3000), and 0, over two texts */
+    assert_true(p.grad[0] == 0.5 && p.grad[1] == -0.5 && p.grad[2] == 0 && p.grad[3] == 0);
+}
+
+static void refusals(void **state) {
+    static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
+    (void)state;
+    aoe_objective_result r = {0};
+    aoe_error err = {0};
+    set_up(AOE_DISTILL_KL, 2, 4, 2, 1);
+    aoei_example_batch b = {.B = p.B, .D = p.D, .arity = p.arity, .v64 = p.v, .grad64 = p.grad};
+    const size_t need = aoei_distill_workspace(2, 4, 2);
+    assert_true(need > 0);
+    assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need - 1, NULL, &r, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "workspace"));
+    assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need, NULL, &r, &err), 0);
+    p.d.dims = 3;
+    assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need, NULL, &r, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "components"));
+    p.d.dims = 4;
+    p.v[2 * 4 + 1] = (double)NAN;
+    assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need, NULL, &r, &err), AOE_ENUMERIC);
+    assert_non_null(strstr(err.message, "example 1: vector 0"));
+    assert_int_equal(aoei_distill_workspace(2, 4, 1), 0);
+    assert_int_equal(aoei_distill_workspace(2, 4, 4), 0);
+    assert_int_equal(aoei_distill_workspace(SIZE_MAX / 2, 4, 2), 0);
+    assert_int_equal(aoei_distill_workspace(2, SIZE_MAX / 2, 2), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values),   cmocka_unit_test(finite_differences), cmocka_unit_test(directions),
+        cmocka_unit_test(floats),   cmocka_unit_test(same_vectors),       cmocka_unit_test(extremes),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests_name("distill", tests, NULL, NULL);
+}
