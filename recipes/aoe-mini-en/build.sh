@@ -23,6 +23,7 @@ sed 's/[{}":[]//g; s/]//g; s/query//; s/positive.*//' "$AOE_WORK/captions.jsonl"
 step "$AOE_WORK/start/config.json" "$aoe" init --shape aoe-mini --vocab-from "$AOE_WORK/books_part.txt" "$AOE_WORK/wiki.txt" \
     "$AOE_WORK/captions.txt" "$AOE_WORK/entailments.tsv" "$AOE_WORK/questions.tsv" --vocab-size 12000 -o "$AOE_WORK/start"
 step "$AOE_WORK/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --resume
+"$recipe/plot.sh" "$AOE_WORK/base" "$AOE_WORK/perplexity"
 step "$AOE_WORK/tuned/config.json" "$aoe" train "@$recipe/train.args" --resume
 "$aoe" convert "$AOE_WORK/tuned" --dtype bf16 --force -o models/aoe-mini-en
 "$aoe" eval sts -m models/aoe-mini-en "$AOE_DATA/stsb/dev.tsv" "$AOE_DATA/stsb/test.tsv" "$AOE_DATA"/sts12_14_15/senteval/STS*-en-test
