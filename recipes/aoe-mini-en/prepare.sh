@@ -13,7 +13,7 @@ mkdir -p "$work"
 {
     tail -qn +2 "$data/stsb/dev.tsv" "$data/stsb/test.tsv" "$data"/mrpc/*.tsv "$data/qqp_part/dev.tsv"
     cat "$data"/sts12_14_15/*/*/STS.input.*
-} | tr '\t' '\n' | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9]//g' | sort -u | sed '/^$/d' >"$work/evaluation.keys"
+} | tr '\t' '\n' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9]//g' | sort -u | sed '/^$/d' >"$work/evaluation.keys"
 
 # keep COLUMN...: the rows of a TSV on stdin of which none of these columns is an evaluation text
 keep() {
