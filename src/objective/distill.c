@@ -4,6 +4,7 @@
  */
 #include "objective/distill.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/alloc.h"
@@ -71,6 +72,7 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* log sum_k exp(x_k). Exactly one of wide and narrow is set: x [D]. */
 static double log_sum(const double *wide, const float *narrow, size_t D) {
+    assert(wide || narrow);
     double most = -INFINITY, sum = 0;
     for (size_t k = 0; k < D; k++) {
         const double x = wide ? wide[k] : (double)narrow[k];
