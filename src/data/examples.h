@@ -16,7 +16,7 @@ typedef struct aoei_examples {
     char *name; /* owned; of the file, for messages */
     aoei_form form;
     size_t n;
-    size_t roles;   /* texts of an example: 2 or 3 */
+    size_t roles;   /* texts of an example: 2, of triples 3, of texts 1 */
     aoe_text *text; /* owned [n_texts]; alternatives of a role after each other, role after role; memory below */
     size_t *first;  /* owned [n * roles + 1] first text of each role */
     double *label;  /* owned [n]; 0 for forms without */
@@ -41,6 +41,8 @@ int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *
 int aoei_examples_read(aoei_examples *e, aoei_table *t, aoei_form form, int lists, const aoe_table_options *o, aoe_error *err);
 /* Opens a file and reads it, lists allowed; AOE_FORM_AUTO: the form whose columns it has. */
 int aoei_examples_load(aoei_examples *e, const char *path, aoe_form form, const aoe_table_options *o, aoe_error *err);
+
+size_t aoei_examples_line(const aoei_examples *e, size_t text); /* of the example that a text is of */
 
 int aoei_text_is_empty(aoe_text text); /* nothing but ASCII white space */
 
