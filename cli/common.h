@@ -51,6 +51,8 @@ typedef struct cli_command {
 
 int cli_bench(int argc, char **argv);
 int cli_convert(int argc, char **argv);
+int cli_data(int argc, char **argv);
+int cli_data_mine(int argc, char **argv);
 int cli_embed(int argc, char **argv);
 int cli_eval(int argc, char **argv);
 int cli_pretrain(int argc, char **argv);

@@ -13,6 +13,7 @@ static const cli_command commands[] = {
     {"init", "make a new model with random weights and a vocabulary of its own", cli_init},
     {"pretrain", "train a model to predict masked words of plain text", cli_pretrain},
     {"train", "fine-tune a model on scored pairs of texts", cli_train},
+    {"data", "make training data: hard negatives", cli_data},
     {"eval", "Spearman and Pearson correlation on scored pairs", cli_eval},
     {"embed", "texts to vectors, a line each", cli_embed},
     {"similarity", "how alike two texts are", cli_similarity},

@@ -524,6 +524,67 @@ AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
  * Errors: those of aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
 AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *o, aoe_error *err);
 
+/* ---------------------------------------------------------- hard negatives */
+
+typedef enum aoe_mine_stage { AOE_MINE_EMBED /* texts */, AOE_MINE_SEARCH /* rows */ } aoe_mine_stage;
+
+typedef struct aoe_mined {
+    const aoe_text *query;    /* [n_query] as the row has it: one text, or its alternatives. All borrowed for the call */
+    const aoe_text *positive; /* [n_positive] likewise */
+    size_t n_query, n_positive;
+    aoe_text negative;
+    double positive_score, negative_score; /* cosines with the query; of alternatives the highest */
+} aoe_mined;
+
+/* Each returns 0 to go on; else aoe_mine returns AOE_ECANCELLED. */
+typedef int (*aoe_mine_fn)(void *user, const aoe_mined *mined);
+typedef int (*aoe_mine_progress_fn)(void *user, aoe_mine_stage stage, size_t done, size_t total);
+
+typedef struct aoe_mine_options {
+    const char *const *files; /* [n_files] training files, as aoe_train reads them */
+    size_t n_files;
+    aoe_form form;             /* of all of them; AUTO */
+    aoe_table_options table;   /* likewise; allow_empty is ignored */
+    double threshold;          /* pairs with a label from here on are positives; NaN: lowest + 0.8 x range of a file */
+    const char *const *corpus; /* [n_corpus] files of texts, the candidates: .txt or tables; none: those below */
+    size_t n_corpus;
+    aoe_table_options corpus_table; /* columns: "text=NAME" */
+    int from_queries;               /* 1: queries (text1) are candidates; else the files' positives and negatives (text2) are */
+    size_t negatives;               /* 1: of a row, a triple each */
+    size_t range;                   /* 50: so many nearest candidates are looked at */
+    size_t skip;                    /* 0: the first of these are passed over */
+    double margin;                  /* a candidate above the positive's cosine less this is passed over; NaN: none is */
+    double min_score, max_score;    /* candidates of other cosines are passed over; NaN: none */
+    int sample;                     /* 1: drawn at random from what is left; else the nearest */
+    uint64_t seed;                  /* 42: of that */
+    int for_tsv;                    /* 1: lists of alternatives, and texts with TABs or line ends, are an error */
+    aoe_mine_fn report;             /* called for every triple, in the order of the rows, nearest first; NULL: none */
+    aoe_mine_progress_fn progress;  /* NULL: none */
+    void *user;                     /* of both */
+} aoe_mine_options;
+
+typedef struct aoe_mine_result {
+    size_t rows;           /* with a query and a positive */
+    size_t without;        /* of these, left without a negative: no triple is reported */
+    size_t triples;        /* reported */
+    size_t texts;          /* distinct ones, token by token: what was embedded */
+    size_t truncated;      /* of these, cut to the maximum length */
+    size_t candidates;     /* of these, what could be a negative */
+    size_t below;          /* pairs below the threshold: no positives, but their text2 are candidates */
+    size_t skipped;        /* bad rows left out */
+    size_t dropped;        /* rows whose label is dropped */
+    double positive_score; /* mean cosine of query and positive, of rows with a negative; NaN: there is none */
+    double negative_score; /* of query and negative, of triples; likewise */
+} aoe_mine_result;
+
+AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
+/* Looks for hard negatives: for each row of the files the candidates that are most similar to its query (cosine, exact
+ * search). Never a negative of a row: a text that stands with one of its queries, as query or positive, in any row. Texts of
+ * equal tokens, prompt included and truncated, are one text. Takes the vectors of all distinct texts in memory, and beside
+ * them a few MB. The same triples for any number of threads. A query that a static model knows no word of has no negative.
+ * Errors: AOE_EFORMAT (file, line, column; no positive), AOE_EARG, AOE_ECANCELLED, those of aoe_embed. */
+AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err);
+
 /* ------------------------------------------------------- verify, benchmark */
 
 typedef struct aoe_verify_result {

@@ -22,7 +22,8 @@ enum {
     AOEI_STREAM_MASK = 6,
     AOEI_STREAM_HELD_OUT = 7,
     AOEI_STREAM_DRAW = 8,
-    AOEI_STREAM_BATCHES = 9
+    AOEI_STREAM_BATCHES = 9,
+    AOEI_STREAM_MINE = 10
 };
 
 /* A sequential generator over one stream: counter = (i lo, i hi, substream, stream), key = seed. */

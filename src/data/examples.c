@@ -31,7 +31,7 @@ static char *take(aoei_examples *e, size_t bytes) {
 }
 
 int aoei_examples_create(aoei_examples *e, const char *name, aoei_form form, aoe_error *err) {
-    *e = (aoei_examples){.form = form, .roles = form == AOEI_FORM_TRIPLE ? 3 : 2};
+    *e = (aoei_examples){.form = form, .roles = form == AOEI_FORM_TRIPLE ? 3 : form == AOEI_FORM_TEXT ? 1 : 2};
     e->name = aoei_strdup(name);
     return e->name ? 0 : aoei_fail_nomem(err, strlen(name));
 }
@@ -181,7 +181,8 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
 
 static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
     if (e->skipped + e->dropped == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one with a row a pair", e->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one with a row a %s", e->name,
+                         e->form == AOEI_FORM_TEXT ? "text" : "pair");
     return aoei_fail(
         err, AOE_EFORMAT,
         "%s: no usable row: %zu bad, %zu dropped by their label; check --columns and --label-map, or correct the rows", e->name,

@@ -16,7 +16,7 @@ typedef struct aoei_examples {
     char *name; /* owned; of the file, for messages */
     aoei_form form;
     size_t n;
-    size_t roles;   /* texts of an example: 2 or 3 */
+    size_t roles;   /* texts of an example: 2, of triples 3, of texts 1 */
     aoe_text *text; /* owned [n_texts]; alternatives of a role after each other, role after role; memory below */
     size_t *first;  /* owned [n * roles + 1] first text of each role */
     double *label;  /* owned [n]; 0 for forms without */

@@ -131,13 +131,13 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
         for (size_t k = 0; k < D; k++)
             if (!isfinite(vectors[items[i].text * D + k])) {
                 e->failed = items[i].text;
-                return aoei_fail(err, AOE_ENUMERIC, "text %zu: its vector is not finite; the model's weights overflow",
-                                 items[i].text);
+                return aoei_fail(err, AOE_ENUMERIC, "its vector is not finite; the model's weights overflow");
             }
     return AOE_OK;
 }
 
-static int embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+    e->failed = (size_t)-1;
     item *items = aoei_malloc_array(lists->n ? lists->n : 1, sizeof *items);
     if (!items)
         return aoei_fail_nomem(err, lists->n * sizeof *items);
@@ -178,7 +178,7 @@ int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, 
         return name_text(e, code, err);
     for (size_t i = 0; info && i < n; i++)
         info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i), .truncated = lists.truncated[i]};
-    code = embed_lists(e, &lists, vectors, err);
+    code = aoei_embed_lists(e, &lists, vectors, err);
     aoei_token_lists_free(&lists);
-    return code;
+    return code ? name_text(e, code, err) : AOE_OK;
 }

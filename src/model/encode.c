@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
 
@@ -227,6 +228,32 @@ void aoei_token_lists_free(aoei_token_lists *l) {
     aoei_free(l->offsets);
     aoei_free(l->truncated);
     memset(l, 0, sizeof *l);
+}
+
+static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
+    const size_t n = aoei_token_count(l, a);
+    return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
+}
+
+/* Open addressing over the token lists. */
+int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err) {
+    size_t slots = 16;
+    while (slots < 2 * l->n)
+        slots *= 2;
+    uint32_t *table = aoei_calloc(slots, sizeof *table); /* text + 1; 0 is free */
+    if (!table)
+        return aoei_fail_nomem(err, slots * sizeof *table);
+    for (size_t i = 0; i < l->n; i++) {
+        const size_t bytes = aoei_token_count(l, i) * sizeof *l->ids;
+        size_t at = (size_t)aoei_hash(AOEI_HASH_START, l->ids + l->offsets[i], bytes) & (slots - 1);
+        while (table[at] && !same_tokens(l, table[at] - 1, i))
+            at = (at + 1) & (slots - 1);
+        if (!table[at])
+            table[at] = (uint32_t)i + 1;
+        class_of[i] = table[at] - 1;
+    }
+    aoei_free(table);
+    return AOE_OK;
 }
 
 int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err) {

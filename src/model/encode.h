@@ -34,6 +34,10 @@ static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
     return l->offsets[i + 1] - l->offsets[i];
 }
 
+/* class_of[n]: equal numbers are equal token lists, the number is that of the first such text: what the encoder cannot tell
+ * apart, after prompt and truncation. At most 2^32 - 2 texts. Errors: AOE_ENOMEM. */
+int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err);
+
 /* Host arrays of a batch of up to max_tokens tokens and max_texts texts. */
 typedef struct aoei_batch_buffer {
     aoei_batch batch;     /* points to the arrays below */
@@ -50,6 +54,9 @@ void aoei_batch_clear(aoei_batch_buffer *b);
 /* Appends one text (n > 0 ids); text_index keys its dropout masks. The caller keeps within the capacity. */
 void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index);
 
+/* aoe_embed of texts that aoei_encode_for_vectors has tokenized. vectors: [lists->n, dims]. The text in the last failure is
+ * aoe_embed_failed_text's, the message does not name it. */
+int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err);
 /* Bytes of the arena that an embedder with these options (batch_tokens > 0) allocates. Errors: AOE_ENOMEM. */
 int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
 

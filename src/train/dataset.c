@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizing a training file and telling equal texts. Equality is of token ids,
- * after prompt and truncation: what the encoder sees.
+ * Tokenizing a training file, telling equal texts, and the figures of its plan.
  */
 #include "train/dataset.h"
 
@@ -10,32 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
-    const size_t n = aoei_token_count(l, a);
-    return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
-}
-
-/* Open addressing over the token lists; a text's class is the index of its first occurrence. */
-static int find_groups(aoei_dataset *d, aoe_error *err) {
-    size_t slots = 16;
-    while (slots < 2 * d->tokens.n)
-        slots *= 2;
-    uint32_t *table = aoei_calloc(slots, sizeof *table); /* text + 1; 0 is free */
-    if (!table)
-        return aoei_fail_nomem(err, slots * sizeof *table);
-    for (size_t i = 0; i < d->tokens.n; i++) {
-        const size_t bytes = aoei_token_count(&d->tokens, i) * sizeof *d->tokens.ids;
-        size_t at = (size_t)aoei_hash(AOEI_HASH_START, d->tokens.ids + d->tokens.offsets[i], bytes) & (slots - 1);
-        while (table[at] && !same_tokens(&d->tokens, table[at] - 1, i))
-            at = (at + 1) & (slots - 1);
-        if (!table[at])
-            table[at] = (uint32_t)i + 1;
-        d->groups[i] = table[at] - 1;
-    }
-    aoei_free(table);
-    return AOE_OK;
-}
 
 static void measure(aoei_dataset *d) {
     d->lowest = d->highest = d->labels[0];
@@ -97,7 +70,7 @@ int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples
         code = tokenize(d, m, e, prompt, doc_prompt, err);
     }
     if (!code)
-        code = find_groups(d, err);
+        code = aoei_token_classes(&d->tokens, d->groups, err);
     if (code)
         aoei_dataset_destroy(d);
     else

@@ -14,5 +14,14 @@ for command in init pretrain train eval embed similarity tokenize info convert v
     awk -v c="$command" 'length > 100 { print c ": a line of " length " columns" }' one
     grep -q -- '--threads N' one || echo "$command has no --threads"
 done
+grep -q '^  data ' help
+"$AOE" help data >one
+"$AOE" data --help >two
+cmp one two
+grep '^  mine ' one
+"$AOE" data mine --help >one
+"$AOE" data mine -h >two
+cmp one two
+awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
 "$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'

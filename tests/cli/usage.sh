@@ -39,6 +39,15 @@ usage train -d data.tsv -o out --teacher big --distill logits
 usage train -d data.tsv -o out --patience 2
 usage train -d data.tsv -o out --angle-form sharp
 usage train -d data.tsv -o out more
+usage data
+usage data mnie
+usage data mine
+usage data mine a.tsv --json
+usage data mine a.tsv -o out.csv
+usage data mine a.tsv --skip 50
+usage data mine a.tsv --min-score 0.5 --max-score 0.4
+usage data mine a.tsv --corpus-columns text=a
+usage data mine a.tsv --form lists
 usage eval
 usage eval sts
 usage eval nli file

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * A block of queries times a block of texts is one product; then each query's row of
+ * scores is looked through, the k best so far in a heap with the worst at its root.
+ * Texts come in ascending order, so a score has to be above the worst to enter.
+ */
+#include "nn/nearest.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "nn/nn.h"
+
+/* A block of scores takes 4 MB; packing a block of texts for the product is repaid by the queries. */
+enum { QUERIES = 1024, TEXTS = 1024 };
+enum { ROWS = 16 /* of a task */, LANES = 16 /* scores looked at together */ };
+
+typedef struct scan {
+    const aoei_nearest_job *j;
+    aoei_neighbor *best; /* [rows, k] of the block */
+    aoei_tensor scores;  /* [rows, texts] */
+    size_t first_query, first_text;
+} scan;
+
+static int is_worse(aoei_neighbor a, aoei_neighbor b) {
+    return a.score < b.score || (!(a.score > b.score) && a.text > b.text);
+}
+
+/* Puts x in the place of the root of a heap of n > 0. */
+static void replace_root(aoei_neighbor *heap, size_t n, aoei_neighbor x) {
+    size_t at = 0;
+    for (size_t child = 1; child < n; child = 2 * at + 1) {
+        if (child + 1 < n && is_worse(heap[child + 1], heap[child]))
+            child++;
+        if (!is_worse(heap[child], x))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = x;
+}
+
+static int any_above(const float *score, float limit) {
+    int any = 0;
+    for (size_t i = 0; i < LANES; i++)
+        any |= score[i] > limit;
+    return any;
+}
+
+static void scan_row(const scan *s, size_t row) {
+    const aoei_nearest_job *j = s->j;
+    const float *score = aoei_tensor_at(s->scores, row, 0);
+    aoei_neighbor *heap = s->best + row * j->k;
+    for (size_t begin = 0; begin < s->scores.cols; begin += LANES) {
+        const size_t end = s->scores.cols - begin < LANES ? s->scores.cols : begin + LANES;
+        if (end - begin == LANES && !any_above(score + begin, heap->score))
+            continue;
+        for (size_t i = begin; i < end; i++) {
+            const uint32_t text = (uint32_t)(s->first_text + i);
+            if (score[i] > heap->score && !(j->pass_over && j->pass_over(j->user, s->first_query + row, text)))
+                replace_root(heap, j->k, (aoei_neighbor){score[i], text});
+        }
+    }
+}
+
+static void scan_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const scan *s = arg;
+    const size_t first = task * ROWS, end = s->scores.rows - first < ROWS ? s->scores.rows : first + ROWS;
+    for (size_t row = first; row < end; row++)
+        scan_row(s, row);
+}
+
+/* From a heap to an array, best first. */
+static void sort(aoei_neighbor *heap, size_t n) {
+    for (; n > 1; n--) {
+        const aoei_neighbor worst = heap[0];
+        replace_root(heap, n - 1, heap[n - 1]);
+        heap[n - 1] = worst;
+    }
+}
+
+void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighbor *best) {
+    const size_t Q = j->queries.rows, N = j->texts.rows;
+    assert(j->queries.cols == j->texts.cols && N < AOEI_NO_TEXT);
+    for (size_t i = 0; i < Q * j->k; i++)
+        best[i] = (aoei_neighbor){-INFINITY, AOEI_NO_TEXT};
+    for (size_t q = 0; q < Q && j->k; q += QUERIES) {
+        const aoei_tensor queries = aoei_tensor_rows(j->queries, q, Q - q < QUERIES ? Q - q : QUERIES);
+        for (size_t t = 0; t < N; t += TEXTS) {
+            const aoei_tensor texts = aoei_tensor_rows(j->texts, t, N - t < TEXTS ? N - t : TEXTS);
+            const size_t n_scores = queries.rows * texts.rows;
+            scan s = {.j = j, .best = best + q * j->k, .first_query = q, .first_text = t};
+            s.scores = aoei_tensor_slice(j->room, 0, queries.rows, texts.rows);
+            const aoei_linear_epilogue e = {
+                .room = aoei_tensor_slice(j->room, (n_scores + 15) / 16 * 16, 1, j->room.cols - (n_scores + 15) / 16 * 16)};
+            aoei_linear_forward(ctx, s.scores, queries, texts, (aoei_tensor){0}, &e);
+            aoei_parallel_for(ctx->pool, (queries.rows + ROWS - 1) / ROWS, scan_task, &s);
+        }
+    }
+    for (size_t q = 0; q < Q; q++)
+        sort(best + q * j->k, j->k);
+}
+
+size_t aoei_nearest_room(const aoe_context *ctx, size_t Q, size_t N, size_t D) {
+    const size_t queries = Q < QUERIES ? Q : QUERIES, texts = N < TEXTS ? N : TEXTS;
+    return (queries * texts + 15) / 16 * 16 * sizeof(float) + aoei_linear_room(ctx, AOEI_F32, 1, texts, D);
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# data mine: triples as jsonl and tsv, what is chosen, the summary, a corpus, training on what comes out; bad input writes nothing.
+. "$SRC/tests/cli/support/model.sh"
+mkdir model
+printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >model/vocab.txt
+# {"embeddings": F32 [7, 2]}: cat (4 0), kitten (4 1), tiger (4 2), dog (0 4), puppy (1 4), wolf (2 4)
+printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' | head -c 80 >model/model.safetensors
+one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
+# shellcheck disable=SC2059
+printf "$zero$zero$four$zero$four$one$four$two$zero$four$one$four$two$four" >>model/model.safetensors
+printf 'text1\ttext2\tlabel\ncat\tkitten\t5\ndog\tpuppy\t4\ncat\ttiger\t1\nCat\twolf\t0\n' >pairs.tsv
+"$AOE" data mine -m model pairs.tsv
+"$AOE" data mine -m model pairs.tsv -f tsv -n 2 -q --threads 1 >two.tsv
+"$AOE" data mine -m model pairs.tsv -o two2.tsv -n 2 --threads 2
+cmp two.tsv two2.tsv
+cat two.tsv
+short() { sed 's/\(0\.[0-9]\{6\}\)[0-9]*/\1/g' "$@"; } # the last digits of a cosine are the CPU tier's
+"$AOE" data mine -m model pairs.tsv -o scored.tsv --scores --from-queries --skip 1 --json >summary
+short summary scored.tsv
+"$AOE" data mine -m model pairs.tsv -o out.jsonl --max-score 0.8 --scores
+short out.jsonl
+"$AOE" data mine -m model pairs.tsv -o out.jsonl --margin 0 --threshold 1
+cat out.jsonl
+# alternatives stay together; a corpus, compressed, and a table
+printf '{"query":["cat","kitten"],"positive":["kitten","tiger"]}\n{"query":"dog","positive":["a \\t dog","puppy"]}\n' >lists.jsonl
+printf 'puppy\n\nwolf\n' | gzip -c >corpus.txt.gz
+printf 'body\nCat\n' >corpus.tsv
+"$AOE" data mine -q -m model lists.jsonl pairs.tsv --corpus corpus.txt.gz --sample --seed 3
+"$AOE" data mine -q -m model lists.jsonl --corpus corpus.tsv --corpus-columns text=body
+"$AOE" data mine -q -m model pairs.tsv --columns text1=text2,text2=text1 --form pairs
+# what comes out is training data
+"$AOE" train -q -m model -d two.tsv -o tuned --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
+"$AOE" train -q -m model -d out.jsonl -o tuned2 --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
+# failures leave what was there
+cp two.tsv kept.tsv
+fails "$AOE" data mine -m model lists.jsonl -o kept.tsv
+fails "$AOE" data mine -m model pairs.tsv -o kept.tsv --margin 2
+fails "$AOE" data mine -m model pairs.tsv missing.tsv -o kept.tsv
+fails "$AOE" data mine -m model pairs.tsv --threshold 6 -o kept.tsv
+fails "$AOE" data mine -m model pairs.tsv --corpus pairs.tsv -o kept.tsv
+fails "$AOE" data mine -m missing pairs.tsv -o kept.tsv
+fails "$AOE" data mine -m model pairs.tsv -o missing/out.tsv
+fails "$AOE" data mine -m model pairs.tsv -f tsv -o /dev/full
+fails "$AOE" data mine -q -m model pairs.tsv >/dev/full
+cmp two.tsv kept.tsv
+printf 'query\tpositive\ncat\tkitten\ndog\t\n' >bad.tsv
+fails "$AOE" data mine -m model bad.tsv
+"$AOE" data mine -m model bad.tsv pairs.tsv --skip-bad-rows | wc -l
+find . -name '*tmp*'

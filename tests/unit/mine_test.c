@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT
+ * Mining hard negatives with a static model whose words lie on a circle, five degrees apart,
+ * so that every cosine is known: what is never a negative, what is passed over, alternatives,
+ * thresholds, candidates, drawing, bad input. With a BERT and thousands of rows against a
+ * plain computation, for several numbers of threads.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "aoe.h"
+#include "base/file.h"
+#include "model/safetensors.h"
+
+enum { WORDS = 73, FIRST = 5, MOST = 20000 };
+
+static char *dir, *circle, *bert;
+static aoe_context *context;
+
+/* Words w00 to w72: w00 at 0 degrees, w72 at 360. */
+static void write_circle(const char *path) {
+    char vocab[8 * (WORDS + FIRST)] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", name[] = "embeddings";
+    const aoei_st_entry e = {name, AOEI_ST_F32, 2, {FIRST + WORDS, 2}};
+    aoei_st_writer *w;
+    char *file = test_path(path, "model.safetensors");
+    size_t at = strlen(vocab);
+    assert_int_equal(aoei_st_writer_open(&w, file, &e, 1, NULL), 0);
+    for (int i = -FIRST; i < WORDS; i++) {
+        const double angle = 5 * i * acos(-1) / 180;
+        const float v[2] = {(float)(2 * cos(angle)), (float)(2 * sin(angle))};
+        assert_int_equal(aoei_st_writer_write(w, v, sizeof v, NULL), 0);
+        if (i >= 0)
+            at += (size_t)snprintf(vocab + at, sizeof vocab - at, "w%02d\n", i);
+    }
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(test_write_text(path, "vocab.txt", vocab));
+    free(file);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    const tiny_model shape = tiny_defaults();
+    dir = tiny_dir_create();
+    circle = test_path(dir, "circle");
+    bert = test_path(dir, "bert");
+    assert_int_equal(aoei_make_dir(circle, NULL), 0);
+    write_circle(circle);
+    tiny_model_write(bert, &shape);
+    context = tiny_context(2);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    aoe_context_destroy(context);
+    free(circle);
+    free(bert);
+    test_dir_remove(dir);
+    return 0;
+}
+
+/* What a run reports: "query|positive|negative" a triple, alternatives joined by '/'. */
+typedef struct outcome {
+    char *triple[MOST]; /* [n] owned */
+    double positive_score[MOST], negative_score[MOST];
+    size_t n, most; /* the run is stopped after `most` */
+    aoe_mine_result result;
+    aoe_error err;
+    size_t done[2], total[2]; /* by stage */
+    int stop_stage;           /* 1 + the stage to stop in; 0: none */
+} outcome;
+
+static size_t add_texts(char *out, size_t size, const aoe_text *texts, size_t n) {
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%.*s", i ? "/" : "", (int)texts[i].len, texts[i].data);
+    return at;
+}
+
+static int keep(void *user, const aoe_mined *m) {
+    outcome *o = user;
+    char line[1024];
+    size_t at = add_texts(line, sizeof line, m->query, m->n_query);
+    line[at++] = '|';
+    at += add_texts(line + at, sizeof line - at, m->positive, m->n_positive);
+    snprintf(line + at, sizeof line - at, "|%.*s", (int)m->negative.len, m->negative.data);
+    assert_true(o->n < MOST);
+    o->positive_score[o->n] = m->positive_score;
+    o->negative_score[o->n] = m->negative_score;
+    o->triple[o->n++] = strdup(line);
+    return o->n == o->most;
+}
+
+static int progress(void *user, aoe_mine_stage stage, size_t done, size_t total) {
+    outcome *o = user;
+    assert_true(done <= total && done >= o->done[stage]);
+    o->done[stage] = done;
+    o->total[stage] = total;
+    return o->stop_stage == 1 + (int)stage;
+}
+
+static void clear(outcome *o) {
+    for (size_t i = 0; i < o->n; i++)
+        free(o->triple[i]);
+    memset(o, 0, sizeof *o);
+}
+
+/* Mines with a model in a context; o's files are set. */
+static int mine_with(outcome *out, aoe_context *ctx, const char *model_dir, aoe_mine_options *o) {
+    aoe_model *m;
+    aoe_embedder *e;
+    const aoe_model_options options = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    const size_t most = out->most;
+    const int stop_stage = out->stop_stage;
+    clear(out);
+    out->most = most;
+    out->stop_stage = stop_stage;
+    o->report = keep;
+    o->progress = progress;
+    o->user = out;
+    assert_int_equal(aoe_model_open(&m, ctx, model_dir, &options, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    const int code = aoe_mine(e, o, &out->result, &out->err);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    return code;
+}
+
+static aoe_mine_options defaults(void) {
+    aoe_mine_options o;
+    aoe_mine_options_defaults(&o);
+    return o;
+}
+
+/* One file of a name and a text. */
+static int mine_text(outcome *out, const char *name, const char *text, aoe_mine_options o) {
+    char *path = test_write_text(dir, name, text);
+    const char *const files[] = {path};
+    o.files = files;
+    o.n_files = 1;
+    const int code = mine_with(out, context, circle, &o);
+    free(path);
+    return code;
+}
+
+/* The triples, separated by blanks, are these. */
+static void expect(const char *name, const char *text, aoe_mine_options o, const char *triples, size_t without) {
+    static outcome out;
+    char got[4096] = "";
+    if (mine_text(&out, name, text, o))
+        fail_msg("%s", out.err.message);
+    for (size_t i = 0, at = 0; i < out.n; i++)
+        at += (size_t)snprintf(got + at, sizeof got - at, "%s%s", i ? " " : "", out.triple[i]);
+    assert_string_equal(got, triples);
+    assert_int_equal(out.result.without, without);
+    assert_int_equal(out.result.triples, out.n);
+    clear(&out);
+}
+
+static void expect_failure(const char *name, const char *text, aoe_mine_options o, int code, const char *message) {
+    static outcome out;
+    assert_int_equal(mine_text(&out, name, text, o), code);
+    assert_int_equal(out.err.code, code);
+    if (!strstr(out.err.message, message) || strchr(out.err.message, '\n'))
+        fail_msg("\"%s\" does not hold \"%s\"", out.err.message, message);
+    assert_int_equal(out.result.rows, 0);
+    clear(&out);
+}
+
+static const char simple[] = "query\tpositive\nw00\tw10\nw30\tw33\nw50\tw53\nw20\tw24\n";
+
+/* Candidates are w10, w33, w53, w24; cosines go by the difference, around the circle. */
+static void test_choice(void **state) {
+    (void)state;
+    aoe_mine_options o = defaults();
+    expect("a.tsv", simple, o, "w00|w10|w53 w30|w33|w24 w50|w53|w33 w20|w24|w10", 0);
+    o.negatives = 2;
+    expect("a.tsv", simple, o,
+           "w00|w10|w53 w00|w10|w24 w30|w33|w24 w30|w33|w10 w50|w53|w33 w50|w53|w24 w20|w24|w10 w20|w24|w33", 0);
+    o.negatives = 9;
+    o.range = 2;
+    o.skip = 1;
+    expect("a.tsv", simple, o, "w00|w10|w24 w30|w33|w10 w50|w53|w24 w20|w24|w33", 0);
+    o = defaults();
+    o.range = 1;
+    o.max_score = cos(7 * 5 * acos(-1) / 180); /* w24 is 6 steps from w30 */
+    expect("a.tsv", simple, o, "w00|w10|w53 w50|w53|w33 w20|w24|w10", 1);
+    o.range = 2;
+    expect("a.tsv", simple, o, "w00|w10|w53 w30|w33|w10 w50|w53|w33 w20|w24|w10", 0);
+    o = defaults();
+    o.min_score = cos(11 * 5 * acos(-1) / 180); /* w24 of w30, w10 of w20 are nearer */
+    expect("a.tsv", simple, o, "w30|w33|w24 w20|w24|w10", 2);
+    o.max_score = cos(9 * 5 * acos(-1) / 180);
+    expect("a.tsv", simple, o, "w20|w24|w10", 3);
+}
+
+/* The positives stand 10, 2, 5 and 18 steps away: cosines 0.64, 0.98, 0.91 and 0. */
+static void test_margin(void **state) {
+    (void)state;
+    aoe_mine_options o = defaults();
+    static const char near[] = "query\tpositive\nw00\tw10\nw31\tw33\nw03\tw70\nw32\tw50\n";
+    expect("a.tsv", near, o, "w00|w10|w70 w31|w33|w50 w03|w70|w10 w32|w50|w33", 0);
+    o.margin = 0;
+    expect("a.tsv", near, o, "w00|w10|w50 w31|w33|w50 w03|w70|w10 w32|w50|w10", 0);
+    o.margin = 0.5;
+    expect("a.tsv", near, o, "w00|w10|w50 w31|w33|w50 w03|w70|w50 w32|w50|w70", 0);
+    o.margin = -2;
+    expect("a.tsv", near, o, "w00|w10|w70 w31|w33|w50 w03|w70|w10 w32|w50|w33", 0);
+    o.margin = 1.99;
+    expect("a.tsv", near, o, "", 4);
+}
+
+static void test_known(void **state) {
+    (void)state;
+    aoe_mine_options o = defaults();
+    /* w02, w03 are positives of w00, in other rows too; w05 stands with w00 though w00 is the positive there */
+    static const char rows[] = "query\tpositive\nw00\tw02\nw00\tw03\nw05\tw00\nw20\tw21\n";
+    expect("a.tsv", rows, o, "w00|w02|w21 w00|w03|w21 w05|w00|w03 w20|w21|w03", 0);
+    o.from_queries = 1;
+    expect("a.tsv", rows, o, "w00|w02|w20 w00|w03|w20 w05|w00|w03 w20|w21|w05", 0);
+    /* upper case and unknown words are nothing to this model: the same text */
+    o = defaults();
+    static const char same[] = "query\tpositive\nw00\tw02\nW00\tw04\nw60\tW02 xyz\nw61\tw00 xyz\nw62\tw10\n";
+    expect("a.tsv", same, o, "w00|w02|w10 W00|w04|w10 w60|W02 xyz|w00 xyz w61|w00 xyz|w02 w62|w10|w00 xyz", 0);
+    /* a triple's own negative is a candidate like others; the row's is no positive of another row */
+    static const char triples[] = "query\tpositive\tnegative\nw00\tw05\tw08\nw09\tw12\tw01\n";
+    expect("a.tsv", triples, o, "w00|w05|w01 w09|w12|w08", 0);
+    /* nothing is left */
+    expect("a.tsv", "query\tpositive\nw00\tw01\n", o, "", 1);
+    expect("a.tsv", "query\tpositive\nw00\tw01\nw00\tw02\nw03\tW00\n", o, "w03|W00|w02", 2);
+    /* no word of the query is known; of the candidate none: cosine 0 */
+    expect("a.tsv", "query\tpositive\nxyz\tw01\nw00\tw01\nw30\tzyx\nw36\tw37\n", o, "w00|w01|zyx w30|zyx|w37 w36|w37|zyx", 1);
+}
+
+/* The first of texts at one place, wherever it stands. */
+static void test_ties(void **state) {
+    (void)state;
+    aoe_mine_options o = defaults();
+    o.negatives = 3;
+    expect("a.tsv", "query\tpositive\nw10\tw40\nw00\tw12\nw00\tw12 w12\nw00\tw12 w12 w12\n", o,
+           "w10|w40|w12 w10|w40|w12 w12 w10|w40|w12 w12 w12 w00|w12|w40 w00|w12 w12|w40 w00|w12 w12 w12|w40", 0);
+    o.negatives = 1;
+    expect("a.tsv", "query\tpositive\nw10\tw40\nw00\tw12 w12\nw00\tw12\n", o, "w10|w40|w12 w12 w00|w12 w12|w40 w00|w12|w40", 0);
+}
+
+static void test_pairs(void **state) {
+    (void)state;
+    aoe_mine_options o = defaults();
+    static outcome out;
+    /* 4 of 0 to 5 is the threshold; text2 of the others is a candidate all the same */
+    static const char pairs[] = "text1\ttext2\tlabel\nw00\tw01\t5\nw10\tw11\t4\nw20\tw03\t3.9\nw30\tw31\t0\n";
+    expect("a.tsv", pairs, o, "w00|w01|w03 w10|w11|w03", 0);
+    o.threshold = 5;
+    expect("a.tsv", pairs, o, "w00|w01|w03", 0);
+    o.threshold = -1;
+    expect("a.tsv", pairs, o, "w00|w01|w03 w10|w11|w03 w20|w03|w11 w30|w31|w11", 0);
+    o.threshold = 5.5;
+    expect_failure("a.tsv", pairs, o, AOE_EFORMAT, "threshold");
+    o.threshold = NAN;
+    static const char words[] =
+        "premise\thypothesis\tlabel\nw00\tw01\tentailment\nw00\tw02\tneutral\nw00\tw03\tcontradiction\n";
+    assert_int_equal(mine_text(&out, "a.tsv", words, o), 0);
+    assert_string_equal(out.triple[0], "w00|w01|w03");
+    assert_true(out.result.dropped == 1 && out.result.below == 1 && out.result.rows == 1 && out.result.candidates == 2);
+    assert_int_equal(out.result.texts, 3);
+    assert_true(fabs(out.positive_score[0] - cos(acos(-1) / 36)) < 1e-6);
+    assert_true(fabs(out.negative_score[0] - cos(3 * acos(-1) / 36)) < 1e-6);
+    assert_true(fabs(out.result.positive_score - out.positive_score[0]) < 1e-15);
+    assert_true(out.done[0] == 3 && out.total[0] == 3 && out.done[1] == 1 && out.total[1] == 1);
+    o.table.label_map = "neutral=1";
+    expect("a.tsv", words, o, "w00|w01|w03 w00|w02|w03", 0);
+    o.table = (aoe_table_options){.columns = "text1=b,text2=a,label=c", .skip_bad_rows = 1};
+    assert_int_equal(mine_text(&out, "a.tsv", "a\tb\tc\nw00\tw01\t1\nw02\nw05\tw02\t0\n", o), 0);
+    assert_string_equal(out.triple[0], "w01|w00|w05");
+    assert_int_equal(out.result.skipped, 1);
+    /* columns of several forms: the one asked for */
+    o.table = (aoe_table_options){0};
+    static const char both[] = "text1\ttext2\tlabel\tquery\tpositive\nw00\tw01\t1\tw20\tw21\nw00\tw03\t0\tw30\tw31\n";
+    expect("a.tsv", both, o, "w00|w01|w03", 0);
+    o.form = AOE_FORM_POSITIVES;
+    expect("a.tsv", both, o, "w20|w21|w31 w30|w31|w21", 0);
+    clear(&out);
+}
+
+/* A row with alternatives is as near to a text as the nearest of them, and none of them is its negative. */
+static void test_alternatives(void **state) {
+    (void)state;
+    aoe_mine_options o = defaults();
+    static outcome out;
+    static const char rows[] = "{\"query\": [\"w00\", \"w10\"], \"positive\": [\"w00\", \"w10\", \"w02\"]}\n"
+                               "{\"query\": \"w30\", \"positive\": [\"w29\"]}\n"
+                               "{\"query\": \"w10\", \"positive\": \"w14\"}\n"
+                               "{\"query\": [\"w50\"], \"positive\": [\"w51\", \"w60\"]}\n";
+    expect("a.jsonl", rows, o, "w00/w10|w00/w10/w02|w60 w30|w29|w14 w10|w14|w29 w50|w51/w60|w29", 0);
+    o.negatives = 3;
+    o.range = 2; /* of both alternatives together */
+    expect("a.jsonl", rows, o,
+           "w00/w10|w00/w10/w02|w60 w00/w10|w00/w10/w02|w29 w30|w29|w14 w30|w29|w10 w10|w14|w29 w10|w14|w60 "
+           "w50|w51/w60|w29 w50|w51/w60|w00",
+           0);
+    /* the margin is against the best of w00-w10, w00-w02, w10-w00, w10-w02: 2 steps */
+    o = defaults();
+    o.margin = 0;
+    assert_int_equal(mine_text(&out, "a.jsonl", rows, o), 0);
+    assert_true(fabs(out.positive_score[0] - cos(2 * acos(-1) / 36)) < 1e-6);
+    assert_true(fabs(out.positive_score[3] - cos(1 * acos(-1) / 36)) < 1e-6);
+    assert_string_equal(out.triple[0], "w00/w10|w00/w10/w02|w60");
+    /* a positive that is the query: 1 */
+    assert_int_equal(mine_text(&out, "a.jsonl",
+                               "{\"query\": \"w00\", \"positive\": \"W00\"}\n{\"query\": \"w20\", \"positive\": "
+                               "\"w22\"}\n",
+                               o),
+                     0);
+    assert_true(fabs(out.positive_score[0] - 1) < 1e-6);
+    clear(&out);
+}
+
+static void test_corpus(void **state) {
+    (void)state;
+    aoe_mine_options o = defaults();
+    static outcome out;
+    char *texts = test_write_text(dir, "corpus.txt", "w07\n\nw01\n  \nw05\n"),
+         *table = test_write_text(dir, "corpus.csv", "id,body\n1,w12\n2,\"w02, w02\"\n");
+    const char *const one[] = {texts}, *const two[] = {texts, table}, *const other[] = {table};
+    o.corpus = one;
+    o.n_corpus = 1;
+    expect("a.tsv", simple, o, "w00|w10|w01 w30|w33|w07 w50|w53|w01 w20|w24|w07", 0);
+    o.from_queries = 1;
+    expect("a.tsv", "query\tpositive\nw20\tw10\nw22\tw30\n", o, "w20|w10|w22 w22|w30|w20", 0);
+    o.from_queries = 0;
+    o.corpus = two;
+    o.n_corpus = 2;
+    expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.csv: no column for text");
+    o.corpus_table.columns = "text=body";
+    expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.txt: no column for text");
+    o.corpus = other;
+    o.n_corpus = 1;
+    expect("a.tsv", simple, o, "w00|w10|w02, w02 w30|w33|w12 w50|w53|w02, w02 w20|w24|w12", 0);
+    assert_int_equal(mine_text(&out, "a.tsv", simple, o), 0);
+    assert_int_equal(out.result.candidates, 2);
+    assert_int_equal(out.result.texts, 10);
+    /* known texts of a corpus are known */
+    expect("a.tsv", "query\tpositive\nw00\tw12\nw12\tw02\nw20\tw02 w02\n", o,
+           "w00|w12|w02, w02 w12|w02|w02, w02 w20|w02 w02|w12", 0);
+    free(test_write_text(dir, "corpus.txt", " \n\n"));
+    o.corpus = one;
+    o.corpus_table.columns = NULL;
+    expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.txt: the corpus has no text");
+    free(texts);
+    free(table);
+    clear(&out);
+}
+
+/* Drawn texts are of the range, behind those passed over, each once, nearest first; by seed and row. */
+static void test_sample(void **state) {
+    (void)state;
+    static outcome a, b;
+    aoe_mine_options o = defaults();
+    char text[4096] = "query\tpositive\n";
+    size_t at = strlen(text), seen[WORDS] = {0};
+    for (int i = 0; i < 36; i++) /* queries at w00; positives w36 to w71 that w00 does not know; w02 its own */
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s\t%s%02d\n", "w00", i ? "w01 w" : "w", i ? 0 : 2);
+    for (int i = 36; i < 72; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "w35\tw%02d\n", i);
+    o.sample = 1;
+    o.range = 12;
+    o.skip = 2;
+    o.negatives = 3;
+    assert_int_equal(mine_text(&a, "a.tsv", text, o), 0);
+    assert_int_equal(mine_text(&b, "a.tsv", text, o), 0);
+    assert_true(a.n == b.n && a.n >= 36 * 3);
+    for (size_t i = 0; i < a.n; i++)
+        assert_string_equal(a.triple[i], b.triple[i]);
+    for (size_t i = 0; i < 36 * 3; i++) {
+        const int word = atoi(strrchr(a.triple[i], '|') + 2);
+        assert_true(word >= 60 && word <= 69); /* w71 and w70 are passed over, w59 is the thirteenth */
+        seen[word]++;
+        assert_true(i % 3 == 0 || a.negative_score[i] < a.negative_score[i - 1]);
+    }
+    for (size_t w = 60; w <= 69; w++)
+        assert_in_range(seen[w], 2, 25); /* 10.8 each */
+    o.seed++;
+    assert_int_equal(mine_text(&b, "a.tsv", text, o), 0);
+    size_t differ = 0;
+    for (size_t i = 0; i < 36 * 3; i++)
+        differ += strcmp(a.triple[i], b.triple[i]) != 0;
+    assert_true(differ > 36);
+    clear(&a);
+    clear(&b);
+}
+
+static void test_bad_input(void **state) {
+    (void)state;
+    static outcome out;
+    aoe_mine_options o = defaults();
+    assert_int_equal(mine_with(&out, context, circle, &o), AOE_EARG);
+    assert_non_null(strstr(out.err.message, "training files"));
+    o.negatives = 0;
+    expect_failure("a.tsv", simple, o, AOE_EARG, "at least 1");
+    o = defaults();
+    o.skip = o.range;
+    expect_failure("a.tsv", simple, o, AOE_EARG, "--range");
+    o = defaults();
+    o.min_score = 0.5;
+    o.max_score = 0.4;
+    expect_failure("a.tsv", simple, o, AOE_EARG, "--min-score");
+    o = defaults();
+    expect_failure("a.tsv", "query\tpositive\nw00\t\n", o, AOE_EFORMAT, "a.tsv:2: column 'positive': the text is empty");
+    expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
+    expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
+    expect_failure("a.xls", simple, o, AOE_EARG, "unknown kind of file");
+    /* what a .tsv cannot hold, wherever it would end up */
+    o.for_tsv = 1;
+    expect("a.jsonl", "{\"query\": \"w00\", \"positive\": [\"w01\"]}\n{\"query\": \"w09\", \"positive\": \"w10\"}\n", o,
+           "w00|w01|w10 w09|w10|w01", 0);
+    expect_failure("a.jsonl",
+                   "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w09\", \"positive\": [\"w08\", \"w10\"]}\n", o,
+                   AOE_EFORMAT, "a.jsonl:2: a list of alternatives");
+    expect_failure("a.jsonl", "{\"query\": \"w00\", \"positive\": \"w01\"}\n{\"query\": \"w0\\t9\", \"positive\": \"w08\"}\n",
+                   o, AOE_EFORMAT, "a.jsonl:2: a text with a TAB");
+    expect_failure("a.csv", "query,positive\nw00,\"w0\n1\"\n", o, AOE_EFORMAT, "a.csv:2: a text with a TAB or a line end");
+    /* stopped */
+    o = defaults();
+    for (out.stop_stage = 1; out.stop_stage <= 2; out.stop_stage++) {
+        assert_int_equal(mine_text(&out, "a.tsv", simple, o), AOE_ECANCELLED);
+        assert_int_equal(out.n, 0);
+    }
+    out.stop_stage = 0;
+    out.most = 2;
+    assert_int_equal(mine_text(&out, "a.tsv", simple, o), AOE_ECANCELLED);
+    assert_int_equal(out.n, 2);
+    clear(&out);
+}
+
+typedef struct row {
+    char *query, *positive;
+} row;
+
+static int related(const row *rows, size_t n, const char *a, const char *b) {
+    for (size_t i = 0; i < n; i++)
+        if ((!strcmp(rows[i].query, a) || !strcmp(rows[i].positive, a)) &&
+            (!strcmp(rows[i].query, b) || !strcmp(rows[i].positive, b)))
+            return 1;
+    return 0;
+}
+
+/* Every row of a large file has the best candidate there is, up to the rounding of a cosine. */
+static void check_best(const outcome *out, const row *rows, size_t n, const aoe_model_options *options) {
+    aoe_model *m;
+    aoe_embedder *e;
+    float *v = malloc(2 * n * 16 * sizeof *v);
+    aoe_text *texts = malloc(2 * n * sizeof *texts);
+    for (size_t i = 0; i < n; i++) {
+        texts[i] = aoe_text_of(rows[i].query);
+        texts[n + i] = aoe_text_of(rows[i].positive);
+    }
+    assert_int_equal(aoe_model_open(&m, context, bert, options, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    assert_int_equal(aoe_embed(e, texts, 2 * n, v, NULL, NULL), 0);
+    assert_int_equal(out->n, n);
+    for (size_t i = 0; i < n; i += 37) {
+        double best = -1;
+        const char *negative = strrchr(out->triple[i], '|') + 1;
+        assert_false(related(rows, n, rows[i].query, negative));
+        assert_true(fabs(out->positive_score[i] - aoe_cosine(v + i * 16, v + (n + i) * 16, 16)) < 2e-6);
+        for (size_t k = 0; k < n; k++) {
+            const double c = aoe_cosine(v + i * 16, v + (n + k) * 16, 16);
+            if (c > best && !related(rows, n, rows[i].query, rows[k].positive))
+                best = c;
+            if (!strcmp(rows[k].positive, negative))
+                assert_true(fabs(c - out->negative_score[i]) < 2e-6);
+        }
+        assert_true(fabs(out->negative_score[i] - best) < 2e-6);
+    }
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    free(v);
+    free(texts);
+}
+
+/* More rows, queries and candidates than a window or a block has, some queries in many rows, for 1 to 3 threads. */
+static void test_large(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    static outcome out, again;
+    const aoe_model_options options = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_mine_options o = defaults();
+    row *rows = malloc(N * sizeof *rows);
+    char *text = malloc(N * 512), *path;
+    size_t at = (size_t)sprintf(text, "query\tpositive\n");
+    for (uint32_t i = 0; i < N; i++) {
+        rows[i].query = strdup(tiny_text(i % 9 == 4 ? 4 : i % 5 == 0 ? i - i % 10 : i));
+        rows[i].positive = strdup(tiny_text(i % 11 == 3 ? 7 : 10000 + i));
+        at += (size_t)sprintf(text + at, "%s\t%s\n", rows[i].query, rows[i].positive);
+    }
+    path = test_write_text(dir, "large.tsv", text);
+    const char *const files[] = {path};
+    o.files = files;
+    o.n_files = 1;
+    o.range = 7;
+    for (size_t threads = 1; threads <= 3; threads++) {
+        aoe_context *ctx = tiny_context(threads);
+        if (mine_with(threads == 1 ? &out : &again, ctx, bert, &o))
+            fail_msg("%s", threads == 1 ? out.err.message : again.err.message);
+        aoe_context_destroy(ctx);
+        if (threads == 1)
+            continue;
+        assert_int_equal(again.n, out.n);
+        assert_memory_equal(again.negative_score, out.negative_score, out.n * sizeof *out.negative_score);
+        assert_memory_equal(again.positive_score, out.positive_score, out.n * sizeof *out.positive_score);
+        for (size_t i = 0; i < out.n; i++)
+            assert_string_equal(again.triple[i], out.triple[i]);
+    }
+    check_best(&out, rows, N, &options);
+    for (size_t i = 0; i < N; i++) {
+        free(rows[i].query);
+        free(rows[i].positive);
+    }
+    free(rows);
+    free(text);
+    free(path);
+    clear(&out);
+    clear(&again);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),    cmocka_unit_test(test_margin),
+                                       cmocka_unit_test(test_known),     cmocka_unit_test(test_ties),
+                                       cmocka_unit_test(test_pairs),     cmocka_unit_test(test_alternatives),
+                                       cmocka_unit_test(test_corpus),    cmocka_unit_test(test_sample),
+                                       cmocka_unit_test(test_bad_input), cmocka_unit_test(test_large)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

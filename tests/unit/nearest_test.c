@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ * The k nearest vectors against a plain search: exact with small whole numbers, where
+ * many scores are equal; close to double with others; the same for every tier, number
+ * of threads and number of queries at a time; texts passed over; more wanted than there are.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "nn/nearest.h"
+
+typedef struct vectors {
+    size_t n, D;
+    float *x; /* [n, D] owned */
+} vectors;
+
+/* Whole numbers from -most to most: all products and sums of a few of them are exact. */
+static vectors whole_vectors(size_t n, size_t D, uint32_t most, uint32_t seed) {
+    vectors v = {n, D, malloc((n * D + 1) * sizeof(float))};
+    aoei_rng r;
+    aoei_rng_init(&r, seed, AOEI_STREAM_TEST, (uint32_t)n);
+    for (size_t i = 0; i < n * D; i++)
+        v.x[i] = (float)aoei_rng_below(&r, 2 * most + 1) - (float)most;
+    return v;
+}
+
+static double dot(const float *x, const float *y, size_t D) {
+    double sum = 0;
+    for (size_t i = 0; i < D; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+typedef struct scored {
+    double score;
+    uint32_t text;
+} scored;
+
+static int best_first(const void *pa, const void *pb) {
+    const scored *a = pa, *b = pb;
+    if (a->score < b->score || a->score > b->score)
+        return a->score > b->score ? -1 : 1;
+    return a->text < b->text ? -1 : 1;
+}
+
+/* want[Q][N] all texts that are not passed over, best first; n[Q] how many. */
+static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_pass_over_fn pass, const void *user) {
+    for (size_t i = 0; i < q->n; i++) {
+        scored *w = want + i * t->n;
+        n[i] = 0;
+        for (size_t k = 0; k < t->n; k++)
+            if (!pass || !pass(user, i, (uint32_t)k))
+                w[n[i]++] = (scored){dot(q->x + i * q->D, t->x + k * t->D, q->D), (uint32_t)k};
+        qsort(w, n[i], sizeof *w, best_first);
+    }
+}
+
+static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q, const vectors *t, size_t k,
+                   aoei_pass_over_fn pass, const void *user) {
+    const size_t bytes = aoei_nearest_room(ctx, q->n, t->n, t->D) + 64;
+    aoei_arena arena;
+    assert_int_equal(aoei_arena_create(&arena, bytes, NULL), 0);
+    const aoei_nearest_job j = {.queries = aoei_tensor_wrap(q->x, q->n, q->D),
+                                .texts = aoei_tensor_wrap(t->x, t->n, t->D),
+                                .k = k,
+                                .pass_over = pass,
+                                .user = user,
+                                .room = aoei_tensor_take(&arena, 1, bytes / sizeof(float) - 16)};
+    assert_false(arena.overflow);
+    memset(best, 0x55, q->n * k * sizeof *best);
+    aoei_nearest(ctx, &j, best);
+    aoei_arena_destroy(&arena);
+}
+
+static void check_exact(const aoei_neighbor *best, const scored *want, const size_t *n, size_t Q, size_t N, size_t k) {
+    for (size_t i = 0; i < Q; i++)
+        for (size_t r = 0; r < k; r++) {
+            const aoei_neighbor b = best[i * k + r];
+            const int is_there = r < n[i];
+            assert_int_equal(b.text, is_there ? want[i * N + r].text : AOEI_NO_TEXT);
+            const double score = is_there ? want[i * N + r].score : -INFINITY;
+            assert_false((double)b.score < score || (double)b.score > score || isnan(b.score));
+        }
+}
+
+static int every_third(const void *user, size_t query, uint32_t text) {
+    return (query + text + *(const size_t *)user) % 3 == 0;
+}
+
+static int all_but_two(const void *user, size_t query, uint32_t text) {
+    (void)user;
+    return text != 5 && text != 3000 + query;
+}
+
+/* Shapes on both sides of a block, of a lane and of a panel; most scores come several times. */
+static void test_exact(void **state) {
+    (void)state;
+    static const struct {
+        size_t Q, N, D, k;
+        uint32_t most;
+    } cases[] = {{1, 1, 1, 1, 3},      {1, 100, 3, 1, 1},     {3, 17, 5, 16, 2}, {70, 1023, 8, 10, 1}, {5, 1025, 4, 1, 1},
+                 {40, 3100, 2, 50, 1}, {1030, 1040, 3, 4, 1}, {7, 30, 6, 31, 2}, {2, 40, 4, 200, 1},   {9, 2500, 64, 7, 3}};
+    static const size_t shift = 1;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const size_t Q = cases[c].Q, N = cases[c].N, k = cases[c].k;
+        vectors q = whole_vectors(Q, cases[c].D, cases[c].most, 1), t = whole_vectors(N, cases[c].D, cases[c].most, 2);
+        scored *want = malloc(Q * N * sizeof *want);
+        size_t *n = malloc(Q * sizeof *n);
+        aoei_neighbor *best = malloc(Q * k * sizeof *best);
+        static const aoei_pass_over_fn passes[] = {NULL, every_third, all_but_two};
+        for (size_t p = 0; p < 3; p++) {
+            reference(want, n, &q, &t, passes[p], &shift);
+            for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
+                aoe_context *ctx = test_context((aoei_tier)tier, 1 + c % 3);
+                search(ctx, best, &q, &t, k, passes[p], &shift);
+                check_exact(best, want, n, Q, N, k);
+                aoe_context_destroy(ctx);
+            }
+        }
+        free(want);
+        free(n);
+        free(best);
+        free(q.x);
+        free(t.x);
+    }
+}
+
+/* All scores equal: the first texts, in order, though every one of them is at the limit. */
+static void test_all_equal(void **state) {
+    (void)state;
+    enum { N = 2100, K = 20 };
+    vectors q = whole_vectors(2, 3, 1, 1), t = whole_vectors(N, 3, 1, 1);
+    aoei_neighbor best[2 * K];
+    aoe_context *ctx = test_context(test_best_tier(), 2);
+    for (size_t i = 0; i < N * 3; i++)
+        t.x[i] = 0;
+    search(ctx, best, &q, &t, K, NULL, NULL);
+    for (uint32_t i = 0; i < 2 * K; i++)
+        assert_int_equal(best[i].text, i % K);
+    aoe_context_destroy(ctx);
+    free(q.x);
+    free(t.x);
+}
+
+/* Unit vectors: scores within rounding of double, none missed that is better by more than that; bits do not depend on threads
+ * or on the queries beside. */
+static void test_unit_vectors(void **state) {
+    (void)state;
+    enum { Q = 130, N = 2300, D = 96, K = 25 };
+    const double tolerance = (D + 4) * 0x1p-24;
+    vectors q = {Q, D, malloc(Q * D * sizeof(float))}, t = {N, D, malloc(N * D * sizeof(float))};
+    scored *want = malloc(Q * N * sizeof *want);
+    aoei_neighbor *best = malloc(Q * K * sizeof *best), *again = malloc(Q * K * sizeof *again);
+    size_t n[Q];
+    test_fill_normal(q.x, Q * D, 1 / sqrt(D), 1);
+    test_fill_normal(t.x, N * D, 1 / sqrt(D), 2);
+    for (size_t i = 0; i < Q + N; i++) {
+        float *x = i < Q ? q.x + i * D : t.x + (i - Q) * D;
+        const double norm = sqrt(dot(x, x, D));
+        for (size_t k = 0; k < D; k++)
+            x[k] = (float)((double)x[k] / norm);
+    }
+    reference(want, n, &q, &t, NULL, NULL);
+    for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
+        aoe_context *one = test_context((aoei_tier)tier, 1), *three = test_context((aoei_tier)tier, 3);
+        search(one, best, &q, &t, K, NULL, NULL);
+        search(three, again, &q, &t, K, NULL, NULL);
+        assert_memory_equal(best, again, Q * K * sizeof *best);
+        for (size_t i = 0; i < Q; i += 13) {
+            const vectors alone = {1, D, q.x + i * D};
+            search(three, again, &alone, &t, K, NULL, NULL);
+            assert_memory_equal(best + i * K, again, K * sizeof *best);
+        }
+        for (size_t i = 0; i < Q; i++)
+            for (size_t r = 0; r < K; r++) {
+                const aoei_neighbor b = best[i * K + r];
+                assert_true(fabs((double)b.score - dot(q.x + i * D, t.x + b.text * D, D)) <= tolerance);
+                assert_true(fabs((double)b.score - want[i * N + r].score) <= 2 * tolerance);
+                assert_true(r == 0 || best[i * K + r - 1].score >= b.score);
+                for (size_t s = 0; s < r; s++)
+                    assert_int_not_equal(best[i * K + s].text, b.text);
+            }
+        aoe_context_destroy(one);
+        aoe_context_destroy(three);
+    }
+    free(want);
+    free(best);
+    free(again);
+    free(q.x);
+    free(t.x);
+}
+
+/* What is no number is nobody's neighbour; nothing to search in; nothing wanted. */
+static void test_corners(void **state) {
+    (void)state;
+    enum { N = 40, K = 3 };
+    vectors q = whole_vectors(2, 2, 2, 1), t = whole_vectors(N, 2, 2, 2);
+    aoei_neighbor best[2 * K];
+    aoe_context *ctx = test_context(test_best_tier(), 2);
+    for (size_t i = 0; i < N; i++)
+        t.x[2 * i] = i == 7 ? 1 : NAN;
+    q.x[0] = q.x[2] = 1;
+    search(ctx, best, &q, &t, K, NULL, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(best[i * K].text, 7);
+        assert_int_equal(best[i * K + 1].text, AOEI_NO_TEXT);
+        assert_int_equal(best[i * K + 2].text, AOEI_NO_TEXT);
+    }
+    t.n = 0;
+    search(ctx, best, &q, &t, K, NULL, NULL);
+    for (size_t i = 0; i < 2 * K; i++)
+        assert_int_equal(best[i].text, AOEI_NO_TEXT);
+    t.n = N;
+    const aoei_neighbor before = best[0] = (aoei_neighbor){2, 3};
+    search(ctx, best, &q, &t, 0, NULL, NULL);
+    assert_memory_equal(best, &before, sizeof before);
+    q.n = 0;
+    search(ctx, best, &q, &t, K, NULL, NULL);
+    assert_memory_equal(best, &before, sizeof before);
+    aoe_context_destroy(ctx);
+    free(q.x);
+    free(t.x);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact), cmocka_unit_test(test_all_equal),
+                                       cmocka_unit_test(test_unit_vectors), cmocka_unit_test(test_corners)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
