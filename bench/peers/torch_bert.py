@@ -90,7 +90,7 @@ class Encoder(nn.Module):
 
     def predict(self, hidden):
         """Logits [M, V] of hidden states [M, D]; the decoder is the word table."""
-        x = self.transform_norm(F.gelu(self.transform(hidden)))
+        x = self.transform_norm(F.gelu(self.transform(hidden)).float())  # this LayerNorm takes one type
         return F.linear(x, self.word.weight, self.decoder_bias)
 
 
