@@ -53,10 +53,11 @@ SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
-# kernels and parsers know no threads: the thread sanitizer has nothing to look for in their tests
+# kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them
 THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
+ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad fault/train_fault fault/pretrain_fault))
 TEST_KINDS := $(filter-out $(THREADLESS),unit kernels grad golden fault)
-TEST_SRC := $(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c)))
+TEST_SRC := $(filter-out $(ONE_THREAD),$(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c))))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS)),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)

@@ -31,7 +31,7 @@ static void has_the_rows_of_the_original(void **state) {
         free(path);
         skip();
     }
-    aoe_context *ctx = test_context(aoei_cpu_detect(), 2);
+    aoe_context *ctx = test_context(test_best_tier(), 2);
     aoe_model *m;
     assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);
     size_t size;
@@ -76,7 +76,7 @@ static void scores_as_published(void **state) {
     char *dir = test_shared_path(MODEL);
     if (!dir)
         skip();
-    aoe_context *ctx = test_context(aoei_cpu_detect(), 2);
+    aoe_context *ctx = test_context(test_best_tier(), 2);
     aoe_model *m;
     aoe_embedder *e;
     assert_int_equal(aoe_model_open(&m, ctx, dir, NULL, NULL), 0);

@@ -201,7 +201,7 @@ static void same_bits_everywhere(void **state) {
     static const size_t batch_tokens[] = {1, 2, 5, 8, 100};
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
-    for (int tier = 0; tier <= (int)aoei_cpu_detect(); tier++)
+    for (int tier = 0; tier <= (int)test_best_tier(); tier++)
         for (size_t threads = 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context((aoei_tier)tier, threads);
             aoe_model *m = open_model(ctx, dir, NULL);
