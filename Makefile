@@ -157,7 +157,7 @@ $(BUILD)/examples/%: $(BUILD)/examples/%.o $(LIB)
 
 .SECONDARY:
 
-demo: all ## installs what is missing, builds, trains and evaluates a small model on examples/, draws the loss curve
+demo: all ## installs what is missing, builds, fine-tunes and evaluates the default model on examples/, draws the loss curve
 	@BUILD=$(BUILD) examples/demo.sh
 
 aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
@@ -195,7 +195,7 @@ deps-peers: # what aoe is measured against
 deps-lint: # the linters and sanitizer runtimes
 	@tools/deps.sh $(DEPS_LINT)
 
-install: all ## installs program, library, header, pkg-config file and man page under PREFIX
+install: all ## installs program, library, header, default model, pkg-config file and man page under PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/aoe $(DESTDIR)$(PREFIX)/bin/aoe
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
@@ -203,11 +203,13 @@ install: all ## installs program, library, header, pkg-config file and man page 
 	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
 	install -m 644 include/aoe.h $(DESTDIR)$(PREFIX)/include/aoe.h
 	install -m 644 docs/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
+	find models -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/aoe/{} \;
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes what install wrote
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/aoe/,$(wildcard models/*))
 
 clean: ## removes the build directory
 	rm -rf build
