@@ -25,8 +25,8 @@ SAN ?=
 comma := ,
 BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 PKG_CONFIG ?= pkg-config
-PACKAGES := jansson libutf8proc libzstd zlib
-DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
+PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib
+DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 

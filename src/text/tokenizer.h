@@ -21,6 +21,8 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, c
 /* The older set of files, each as data and length; a file that does not exist has data NULL. */
 typedef struct aoei_vocab_files {
     aoe_text vocab;        /* vocab.txt: a token a line */
+    aoe_text vocab_json;   /* vocab.json: {token: id}; where there is no vocab.txt */
+    aoe_text merges;       /* merges.txt, which goes with it: two tokens a line */
     aoe_text config;       /* tokenizer_config.json */
     aoe_text special_map;  /* special_tokens_map.json */
     aoe_text added_tokens; /* added_tokens.json: {token: id} */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * BertPreTokenizer against its definition, a character at a time, on random
- * texts; where batches of words end; and no pre-tokenizer at all.
+ * texts, and where batches of words end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,8 @@
 #include "../support/support.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "text/pretokenizer.h"
+#include "text/words.h"
 #include "text/unicode.h"
-
-static const aoei_pretokenizer bert = {.type = AOEI_PRETOKENIZER_BERT};
 
 /* Checks the words of s[from, len) against the definition; returns how many there are. */
 static size_t check(const char *s, size_t from, size_t len) {
@@ -31,7 +29,7 @@ static size_t check(const char *s, size_t from, size_t len) {
         }
         if (at == words.n) {
             assert_true(words.n == 0 || words.n == AOEI_WORDS); /* a batch that is not the last one is full */
-            assert_true(aoei_pretokenizer_next(&bert, s, len, &pos, &words) > 0);
+            assert_true(aoei_words_bert(s, len, &pos, &words) > 0);
             assert_true(words.n <= AOEI_WORDS && pos <= len);
             at = 0;
         }
@@ -41,7 +39,7 @@ static size_t check(const char *s, size_t from, size_t len) {
         total++;
     }
     assert_int_equal(at, words.n);
-    assert_int_equal(aoei_pretokenizer_next(&bert, s, len, &pos, &words), 0);
+    assert_int_equal(aoei_words_bert(s, len, &pos, &words), 0);
     assert_int_equal(pos, len);
     return total;
 }
@@ -103,22 +101,10 @@ static void test_batches(void **state) {
     }
 }
 
-static void test_none(void **state) {
-    (void)state;
-    const aoei_pretokenizer none = {0};
-    aoei_words words;
-    size_t pos = 2;
-    assert_int_equal(aoei_pretokenizer_next(&none, "xxa b", 5, &pos, &words), 1);
-    assert_int_equal(words.start[0], 2);
-    assert_int_equal(words.end[0], 5);
-    assert_int_equal(aoei_pretokenizer_next(&none, "xxa b", 5, &pos, &words), 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
