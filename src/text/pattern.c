@@ -121,16 +121,21 @@ void aoei_pattern_end(aoei_pattern_search *search) {
 
 static int next_literal(aoei_pattern_search *search, size_t *start, size_t *end) {
     const aoei_pattern *p = search->pattern;
-    const char *from = search->s + search->at;
-    const char *at = p->literal_len == 1 ? memchr(from, p->literal[0], search->len - search->at)
-                                         : memmem(from, search->len - search->at, p->literal, p->literal_len);
-    if (!at) {
-        search->at = search->len + 1;
-        return 0;
+    size_t at = search->at;
+    while (search->len - at >= p->literal_len) {
+        const char *found = memchr(search->s + at, p->literal[0], search->len - at - (p->literal_len - 1));
+        if (!found)
+            break;
+        at = (size_t)(found - search->s);
+        if (memcmp(found, p->literal, p->literal_len) == 0) {
+            *start = at;
+            *end = search->at = at + p->literal_len;
+            return 1;
+        }
+        at++;
     }
-    *start = (size_t)(at - search->s);
-    *end = search->at = *start + p->literal_len;
-    return 1;
+    search->at = search->len + 1;
+    return 0;
 }
 
 /* PCRE2's return code: at least 0 for a match. */

@@ -13,7 +13,8 @@
 static void check(const char *switches, const char *text, size_t len, const char *want) {
     aoei_normalizer n = {0};
     aoei_normalized out = {0}, tracked = {.track = 1};
-    assert_int_equal(aoei_normalizer_add_bert(&n, switches[0] == '1', switches[1] == '1', switches[2] == '1', switches[3] == '1', NULL), 0);
+    assert_int_equal(
+        aoei_normalizer_add_bert(&n, switches[0] == '1', switches[1] == '1', switches[2] == '1', switches[3] == '1', NULL), 0);
     assert_int_equal(aoei_normalize(&n, text, len, &out, NULL), 0);
     if (out.len != strlen(want) || memcmp(out.data, want, out.len) != 0)
         fail_msg("%s: \"%s\" became \"%.*s\", not \"%s\"", switches, text, (int)out.len, out.data, want);

@@ -5,10 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../support/support.h"
-#include "base/clock.h"
 #include "text/pattern.h"
+
+static double cpu_seconds(void) { /* the machine may be busy with other things */
+    return (double)clock() / CLOCKS_PER_SEC;
+}
 
 /* The matches with '|' between them, in static memory. */
 static const char *matches(const aoei_pattern *p, const char *s, size_t len) {
@@ -175,7 +179,7 @@ static void test_time(void **state) {
     static const char fill[] = {'a', ' ', '\n', '!', '1'};
     aoei_pattern p = {0};
     assert_int_equal(aoei_pattern_regex(&p, llama3, sizeof llama3 - 1, NULL), 0);
-    const double begin = aoei_now();
+    const double begin = cpu_seconds();
     for (size_t i = 0; i < sizeof fill; i++) {
         aoei_pattern_search search = {0};
         size_t start, end;
@@ -186,12 +190,12 @@ static void test_time(void **state) {
         assert_int_equal(search.n_matches, fill[i] == '1' ? SIZE / 3 + 1 : 1);
         aoei_pattern_end(&search);
     }
-    assert_true(aoei_now() - begin < 20.0);
+    assert_true(cpu_seconds() - begin < 20.0);
     aoei_pattern_free(&p);
     aoei_pattern_search search = {0};
     aoe_error err = {0};
     size_t start, end;
-    assert_int_equal(aoei_pattern_regex(&p, "(a*)*c", 6, NULL), 0);
+    assert_int_equal(aoei_pattern_regex(&p, "(a|aa)+[bc]", 11, NULL), 0);
     memset(text, 'a', 4096);
     aoei_pattern_begin(&search, &p, text, 4096);
     assert_int_equal(aoei_pattern_next(&search, &start, &end, &err), AOE_EFORMAT);
