@@ -138,7 +138,7 @@ typedef struct aoe_ids {
     int truncated;   /* 1: the last text lost tokens to max_length */
 } aoe_ids;
 
-/* Reads tokenizer.json, or vocab.txt with tokenizer_config.json, from a model directory.
+/* Reads tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt, from a model directory.
  * Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (the feature is named). */
 AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err);
 AOE_API void aoe_tokenizer_close(aoe_tokenizer *t); /* NULL accepted */
@@ -154,7 +154,7 @@ AOE_API void aoe_ids_free(aoe_ids *ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
 /* Token text of an id (not NUL-terminated in general), len 0 and NULL when there is none. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
-AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece"; static */
+AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", "BPE" or "Unigram"; static */
 
 /* ------------------------------------------------------------------ models */
 
