@@ -4,6 +4,7 @@
  * escapes in their letters, repetitions in what a second sign behind them means.
  * What has no counterpart is refused by name: nothing is passed on unseen.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -237,8 +238,21 @@ static int posix_class(translation *t) {
     return refuse(t, "a [:class:] beside alpha, digit, alnum, space, upper, lower, xdigit and word");
 }
 
-/* A class; t->at is behind its opening bracket. */
+/* An escape between brackets. */
+static int class_escape(translation *t) {
+    const int set = t->at + 1 < t->len && t->s[t->at + 1] && strchr("sSwhdDpP", t->s[t->at + 1]);
+    t->at++;
+    int rc = escape(t, 1);
+    if (!rc && set && next_is(t, "-")) { /* behind a set it is no range */
+        t->at++;
+        rc = put(t, "\\-");
+    }
+    return rc;
+}
+
+/* A class; t->at is behind its opening bracket. Classes inside, which PCRE2 does not have, are their members. */
 static int class(translation *t) {
+    size_t inside = 0;
     int rc = put(t, "[");
     if (!rc && next_is(t, "^")) {
         t->at++;
@@ -246,22 +260,22 @@ static int class(translation *t) {
     }
     if (!rc && next_is(t, "]"))
         return refuse(t, "a closing bracket at the start of a class; write \\]");
-    while (!rc && t->at < t->len && t->s[t->at] != ']') {
+    while (!rc && t->at < t->len && (t->s[t->at] != ']' || inside > 0)) {
         if (next_is(t, "&&"))
             return refuse(t, "&& between brackets");
+        if (next_is(t, "[^") || next_is(t, "[]") || next_is(t, "-[") || (next_is(t, "]-") && inside))
+            return refuse(t, "such brackets between brackets; write \\[");
         if (next_is(t, "[:")) {
             t->at += 2;
             rc = posix_class(t);
-        } else if (next_is(t, "[")) {
-            return refuse(t, "brackets between brackets; write \\[");
         } else if (next_is(t, "\\")) {
-            const int set = t->at + 1 < t->len && t->s[t->at + 1] && strchr("sSwhdDpP", t->s[t->at + 1]);
+            rc = class_escape(t);
+        } else if (next_is(t, "[")) {
+            inside++;
             t->at++;
-            rc = escape(t, 1);
-            if (!rc && set && next_is(t, "-")) { /* behind a set it is no range */
-                t->at++;
-                rc = put(t, "\\-");
-            }
+        } else if (next_is(t, "]")) {
+            inside--;
+            t->at++;
         } else {
             t->at++;
             rc = put_bytes(t, t->at - 1, t->at);

@@ -72,6 +72,8 @@ static void test_classes(void **state) {
     expect("[^\\w]", "a\xcc\x81-", "-");
     expect("\\W", "a\xcc\x81-", "-");
     expect("\\h+", "xaF0g", "aF0");
+    expect(" ?[^(\\s|[.,!?])]+", "(ab |cd.) e", "ab|cd| e"); /* classes inside are members */
+    expect("[a[bc]d]+", "xabcd]", "abcd");
     expect("\\d+", "1\xd9\xa1x", "1\xd9\xa1");
     expect("\\D", "1x", "x");
     expect("[\\s-x]", "-y x", "-| |x"); /* no range */
@@ -123,7 +125,11 @@ static void test_refused(void **state) {
     refuse("a)", "closing parenthesis");
     refuse("[a", "closing bracket");
     refuse("[]a]", "closing bracket at the start");
-    refuse("[a[bc]]", "brackets between brackets");
+    refuse("[a[^bc]]", "brackets between brackets");
+    refuse("[a-[b]]", "brackets between brackets");
+    refuse("[[a]-b]", "brackets between brackets");
+    refuse("[a[]", "brackets between brackets");
+    refuse("[a[b]", "closing bracket");
     refuse("[a-z&&b]", "&&");
     refuse("[\\W]", "\\W between brackets");
     refuse("[[:punct:]]", "[:class:]");

@@ -64,8 +64,9 @@ static void encode(void *arg, size_t index, size_t worker) {
 
 static void test_threads(void **state) {
     (void)state;
-    static const char json[] = "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
-                               "\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\xc4\xa0\":3},\"merges\":[]}}";
+    static const char json[] =
+        "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
+        "\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\xc4\xa0\":3},\"merges\":[]}}";
     aoei_pool *pool = NULL;
     aoe_tokenizer *t = test_tokenizer_of(json);
     job j = {.t = t};
