@@ -48,19 +48,33 @@ static int missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text right
                      (int)(right.len - skip < 80 ? right.len - skip : 80), right.data + skip);
 }
 
-static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, const char *file, aoe_error *err) {
+/* The id of left and what right adds to it, -1: no token. Vocabularies are written in the order of their merges, so `guess`,
+ * the id behind the last one, nearly always is it, and spares a walk. */
+static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_text right) {
     const aoei_trie *t = &b->vocab.trie;
+    const aoe_text likely = aoei_vocab_token(&b->vocab, guess);
+    const char *rest = right.data + b->prefix_len;
+    const size_t n = right.len - b->prefix_len;
+    if (n == 0)
+        return aoei_vocab_id(&b->vocab, left.data, left.len);
+    if (likely.data && likely.len == left.len + n && memcmp(likely.data, left.data, left.len) == 0 &&
+        memcmp(likely.data + left.len, rest, n) == 0)
+        return guess;
+    uint32_t node = aoei_trie_node(t, left.data, left.len);
+    for (size_t i = 0; i < n && node; i++)
+        node = aoei_trie_step(t, node, (unsigned char)rest[i]);
+    return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
+}
+
+/* *last: the id of the merge before, and then of this one. */
+static int add_merge(aoei_bpe *b, size_t rank, aoe_text left, aoe_text right, int32_t *last, const char *file, aoe_error *err) {
     const int32_t left_id = aoei_vocab_id(&b->vocab, left.data, left.len);
     const int32_t right_id = aoei_vocab_id(&b->vocab, right.data, right.len);
-    uint32_t node = left_id < 0 ? 0 : aoei_trie_node(t, left.data, left.len);
-    for (size_t i = b->prefix_len; i < right.len && node; i++)
-        node = aoei_trie_step(t, node, (unsigned char)right.data[i]);
-    if (right.len <= b->prefix_len) /* nothing is added */
-        node = left_id < 0 ? 0 : node | AOEI_TRIE_END;
-    if (left_id < 0 || right_id < 0 || right.len < b->prefix_len || !(node & AOEI_TRIE_END))
+    const int32_t id = left_id < 0 || right_id < 0 || right.len < b->prefix_len ? -1 : merged_id(b, *last + 1, left, right);
+    if (id < 0)
         return missing(b, rank, left, right, left_id, right_id, file, err);
-    insert(&b->merges,
-           (aoei_merge){.pair = aoei_merge_key(left_id, right_id), .rank = (uint32_t)rank, .id = aoei_trie_value(t, node)});
+    *last = id;
+    insert(&b->merges, (aoei_merge){.pair = aoei_merge_key(left_id, right_id), .rank = (uint32_t)rank, .id = id});
     return 0;
 }
 
@@ -88,6 +102,7 @@ static aoe_text string_of(const json_t *v) {
 static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_error *err) {
     const size_t n = json_array_size(merges);
     size_t rank = 0;
+    int32_t last = -1;
     int rc;
     if (!json_is_array(merges))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"merges\" of the model is not an array; fetch the file again", file);
@@ -102,7 +117,7 @@ static int read_merges(aoei_bpe *b, const json_t *merges, const char *file, aoe_
             continue;
         if (json_is_string(m) ? split_merge(string_of(m), &left, &right) : !left.data || !right.data || json_array_size(m) != 2)
             return aoei_fail(err, AOE_EFORMAT, "%s: entry %zu of \"merges\" is not two tokens; fetch the file again", file, i);
-        if ((rc = add_merge(b, rank++, left, right, file, err)))
+        if ((rc = add_merge(b, rank++, left, right, &last, file, err)))
             return rc;
     }
     return 0;
@@ -175,6 +190,7 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
     int rc = aoei_vocab_read(&b->vocab, vocab, vocab_file, err);
     const size_t most = count_lines(merges), bad = merges.len ? aoei_utf8_valid(merges.data, merges.len) : 0;
     size_t rank = 0, number = 0;
+    int32_t last = -1;
     b->unk = -1;
     if (rc)
         return rc;
@@ -199,7 +215,7 @@ int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file
         if (split_merge(line, &left, &right))
             return aoei_fail(err, AOE_EFORMAT, "%s:%zu: not two tokens with a space between them; correct the line",
                              merges_file, number);
-        if ((rc = add_merge(b, rank++, left, right, merges_file, err)))
+        if ((rc = add_merge(b, rank++, left, right, &last, merges_file, err)))
             return rc;
     }
     return finish(b, err);

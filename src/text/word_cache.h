@@ -20,14 +20,14 @@ enum {
 
 /* One cache line. */
 typedef struct aoei_cached_word {
-    _Atomic unsigned char state;       /* 0: free, 1: being filled, 2: filled and read-only */
     unsigned char len, n_tokens;       /* bytes and tokens */
-    char word[AOEI_CACHED_BYTES + 1];  /* [len] */
+    char word[AOEI_CACHED_BYTES + 2];  /* [len] */
     int32_t token[AOEI_CACHED_TOKENS]; /* [n_tokens] */
 } aoei_cached_word;
 
 typedef struct aoei_word_cache {
-    aoei_cached_word *slot; /* in memory */
+    _Atomic uint16_t *tag;  /* owned: by slot, part of the hash of its word; 0: free, 1: being filled */
+    aoei_cached_word *slot; /* in memory; one with a tag is read-only */
     void *memory;           /* owned */
 } aoei_word_cache;
 
