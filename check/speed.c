@@ -191,6 +191,16 @@ static amount call_gelu_tanh_bf16(work *w) {
     return moved(0, 2);
 }
 
+static amount call_glu_f32(work *w) {
+    w->k->glu_f32(w->f[1], w->f[0], w->f[4], N);
+    return moved(3, 0);
+}
+
+static amount call_glu_grad_f32(work *w) {
+    w->k->glu_grad_f32(w->f[1], w->f[3], w->f[4], w->f[0], w->f[2], N);
+    return moved(5, 0);
+}
+
 static amount call_add_f32(work *w) {
     w->k->add_f32(w->f[1], w->f[0], w->f[4], N);
     return moved(3, 0);

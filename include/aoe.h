@@ -104,6 +104,9 @@ typedef enum aoe_pooling {
     AOE_POOLING_LAST_MAX,       /* max over tokens, a component at a time */
     AOE_POOLING_FIRST_LAST_AVG, /* mean over tokens of (embedding output + h) / 2 */
     AOE_POOLING_LAST_TOKEN,     /* h[T-1] */
+    AOE_POOLING_CELL_LAST,      /* from here on of a RAN alone (docs/ran.md): the cell behind the last window */
+    AOE_POOLING_CELL_MEAN,      /* mean of the windows' cells */
+    AOE_POOLING_CELL_MAX,       /* max over them, a component at a time */
     AOE_POOLING_COUNT
 } aoe_pooling;
 

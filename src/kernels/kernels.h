@@ -132,6 +132,11 @@ typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
 typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
+/* The gated linear unit (Dauphin et al. 2017): y = t sigma(g), sigma the logistic function; y may be t or g, and t may be g:
+ * then it is swish. */
+typedef void aoei_glu_f32_fn(float *y, const float *t, const float *g, size_t n);
+/* dt = dy sigma(g), dg = dy t sigma'(g). dt or dg may be dy, t or g, but not each other. */
+typedef void aoei_glu_grad_f32_fn(float *dt, float *dg, const float *dy, const float *t, const float *g, size_t n);
 /* y = a + b; y may be a or b. */
 typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-static const aoei_arch *const archs[] = {&aoei_arch_bert, &aoei_arch_static};
+static const aoei_arch *const archs[] = {&aoei_arch_bert, &aoei_arch_static, &aoei_arch_ran};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -34,17 +34,17 @@ const aoei_arch *aoei_arch_find(const char *model_type) {
 }
 
 const char *aoei_arch_names(void) {
-    return "bert, model2vec";
+    return "bert, model2vec, ran";
 }
 
-static int check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {
+int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {
     if (value >= min && value <= max)
         return 0;
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %zu, allowed are %zu to %zu; correct the value", file, key, value, min,
                      max);
 }
 
-static int check_probability(const char *key, double p, const char *file, aoe_error *err) {
+int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err) {
     if (p >= 0 && p < 1)
         return 0;
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is 0 to below 1; correct the value", file, key, p);
@@ -53,16 +53,18 @@ static int check_probability(const char *key, double p, const char *file, aoe_er
 /* The names are those of Hugging Face's configuration. */
 static int check_sizes(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     int rc;
-    if ((rc = check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
-        (rc = check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) || c->arch->is_static)
+    if ((rc = aoei_check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
+        (rc = aoei_check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) || c->arch->is_static)
         return rc;
-    if ((rc = check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
-        (rc = check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
-        (rc = check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
-        (rc = check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
-        (rc = check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
-        (rc = check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
-        (rc = check_probability("attention_probs_dropout_prob", c->attention_dropout, file, err)))
+    if (c->arch->check)
+        return c->arch->check(c, file, err);
+    if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
+        (rc = aoei_check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
+        (rc = aoei_check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
+        (rc = aoei_check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
+        (rc = aoei_check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
+        (rc = aoei_check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
+        (rc = aoei_check_probability("attention_probs_dropout_prob", c->attention_dropout, file, err)))
         return rc;
     if (c->hidden % c->heads)
         return aoei_fail(err, AOE_EFORMAT,
@@ -112,6 +114,14 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
     return check_total(c, file, err);
 }
 
+static size_t layer_slots(const aoei_encoder_config *c) {
+    return c->arch && c->arch->layer_slots ? c->arch->layer_slots : AOEI_LW_COUNT;
+}
+
+size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kind) {
+    return AOEI_W_LAYERS + layer * layer_slots(c) + kind;
+}
+
 size_t aoei_slot_count(const aoei_encoder_config *c) {
     return aoei_head_slot(c, c->mlm_head ? AOEI_HW_COUNT : 0);
 }
@@ -150,6 +160,7 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     default:
         vector_slot(s, c->hidden);
         s->absent = c->no_embed_norm;
+        s->norm = kind == AOEI_W_EMBED_NORM;
     }
 }
 
@@ -172,11 +183,13 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         break;
     default:
         vector_slot(s, c->hidden);
+        s->norm = kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM2;
     }
 }
 
 static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     s->head = 1;
+    s->norm = kind == AOEI_HW_NORM;
     if (kind == AOEI_HW_TRANSFORM)
         linear_slot(s, c->hidden, c->hidden);
     else
@@ -195,9 +208,12 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
         describe_head(c, kind, out);
     } else if (slot >= AOEI_W_LAYERS) {
         group = AOEI_GROUP_LAYER;
-        kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
-        layer = (slot - AOEI_W_LAYERS) / AOEI_LW_COUNT;
-        describe_layer(c, kind, out);
+        kind = (slot - AOEI_W_LAYERS) % layer_slots(c);
+        layer = (slot - AOEI_W_LAYERS) / layer_slots(c);
+        if (c->arch && c->arch->describe)
+            c->arch->describe(c, kind, layer, out);
+        else
+            describe_layer(c, kind, out);
     } else {
         describe_outer(c, kind, out);
     }

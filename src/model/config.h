@@ -15,6 +15,15 @@
 
 typedef struct aoei_arch aoei_arch;
 
+/* The recurrent encoder's own options (docs/ran.md). */
+typedef struct aoei_ran_config {
+    size_t window;       /* tokens; 0: a transformer, which has none of this */
+    size_t least_window; /* a last window of fewer tokens is part of the one before */
+    size_t head_size;    /* of each of `heads` heads */
+    int langml_norm;     /* 1: norms divide by the root of the uncentred mean square */
+    aoe_pooling pooling; /* where neither the caller nor the directory says; AUTO: the architecture's */
+} aoei_ran_config;
+
 typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* static */
     size_t hidden;         /* D */
@@ -32,6 +41,7 @@ typedef struct aoei_encoder_config {
     double hidden_dropout;    /* on the embedding output, the attention output and the feed-forward output */
     double attention_dropout; /* on attention probabilities */
     int mlm_head;             /* 1: with the head of masked-language-model pretraining, whose decoder is the word table */
+    aoei_ran_config ran;
 } aoei_encoder_config;
 
 /* Slots: the encoder's weights as one flat array of tensors. Slot of layer l: AOEI_W_LAYERS + l * AOEI_LW_COUNT + AOEI_LW_*. */
@@ -73,8 +83,10 @@ size_t aoei_slot_count(const aoei_encoder_config *c);
 static inline size_t aoei_layer_slot(size_t layer, size_t kind) {
     return AOEI_W_LAYERS + layer * AOEI_LW_COUNT + kind;
 }
+/* The same for any architecture, whose slots of a layer may be others. */
+size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kind);
 static inline size_t aoei_head_slot(const aoei_encoder_config *c, size_t kind) {
-    return AOEI_W_LAYERS + c->layers * AOEI_LW_COUNT + kind;
+    return aoei_slot_of_layer(c, c->layers, kind);
 }
 
 typedef struct aoei_slot {
@@ -84,6 +96,7 @@ typedef struct aoei_slot {
     int vector;        /* 1: one-dimensional in the file */
     int decay;         /* 1: weight decay applies (matrices, embeddings included); 0: biases and norms */
     int linear;        /* 1: the weight of a linear layer [out, in] */
+    int norm;          /* 1: the weight of a norm, which begins as ones */
     int absent;        /* 1: this configuration has no such weight (no token types) */
 } aoei_slot;
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
@@ -102,10 +115,14 @@ struct aoei_arch {
     size_t (*max_length)(const aoei_encoder_config *c);                                     /* positions a text may use */
     size_t default_length; /* where nothing says; 0: max_length */
     aoe_pooling default_pooling;
+    size_t layer_slots; /* of a layer with slots of its own; 0: AOEI_LW_COUNT */
+    void (*describe)(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s);   /* one of them; or NULL */
+    int (*check)(const aoei_encoder_config *c, const char *file, aoe_error *err); /* sizes beside hidden and vocab; or NULL */
     int is_static; /* 1: a text's vector is the mean of its tokens' own; it has no specials and no unknown tokens, maybe none */
 };
 extern const aoei_arch aoei_arch_bert;
 extern const aoei_arch aoei_arch_static;
+extern const aoei_arch aoei_arch_ran;
 
 /* 1 when config.json (NULL: there is none) is that of a static model or does not say what it is of. */
 int aoei_static_may_be(const json_t *config);
@@ -116,6 +133,9 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
 /* Reads config.json (already parsed); unknown model_type, or an option the encoder lacks, is AOE_EUNSUPPORTED and named. Sizes
  * are checked: positive, D divisible by H, products that fit. */
 int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+/* Errors: AOE_EFORMAT, naming the key and what is allowed. */
+int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err);
+int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err);
 const aoei_arch *aoei_arch_find(const char *model_type); /* NULL when unknown */
 const char *aoei_arch_names(void);                       /* comma-separated, for errors */
 

@@ -14,6 +14,7 @@
 #include "model/encoder.h"
 
 #include "base/error.h"
+#include "model/ran.h"
 
 #include <assert.h>
 #include <math.h>
@@ -102,6 +103,8 @@ static void work_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
 
 int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
                         size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode, aoe_error *err) {
+    if (c->ran.window)
+        return aoei_ran_layout(s, ctx, c, arena, n_tokens, n_texts, longest, mode, err);
     memset(s, 0, sizeof *s);
     s->n_tokens = n_tokens;
     s->n_texts = n_texts;
@@ -221,6 +224,8 @@ aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_
 
 aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                  const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
+    if (c->ran.window)
+        return aoei_ran_forward(ctx, c, w, batch, s, drop);
     const size_t n = batch->n_tokens;
     assert(n <= s->n_tokens && batch->n_texts <= s->n_texts && batch->longest <= s->longest);
     embedding_forward(ctx, c, w, batch, s, drop);
@@ -231,6 +236,24 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
         x = v.out;
     }
     return x;
+}
+
+void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
+                       aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s) {
+    if (pooling >= AOE_POOLING_CELL_LAST)
+        aoei_ran_pool_forward(ctx, out, pooling, batch, s);
+    else
+        aoei_pool_forward(ctx, out, pooling, aoei_encoder_hidden(s, c, 0, batch->n_tokens), last, batch);
+}
+
+int aoei_encoder_pool_backward(const aoe_context *ctx, aoe_pooling pooling, aoei_tensor dout, aoei_tensor last,
+                               const aoei_batch *batch, aoei_encoder_state *s) {
+    if (pooling >= AOE_POOLING_CELL_LAST)
+        aoei_ran_pool_backward(ctx, pooling, dout, batch, s);
+    else
+        aoei_pool_backward(ctx, aoei_encoder_grad_first(s, batch->n_tokens), aoei_encoder_grad_last(s, batch->n_tokens),
+                           pooling, dout, last, batch);
+    return pooling == AOE_POOLING_FIRST_LAST_AVG;
 }
 
 aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens) {
@@ -316,6 +339,10 @@ static void layer_backward(const aoe_context *ctx, const aoei_encoder_config *c,
 
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                            const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
+    if (c->ran.window) {
+        aoei_ran_backward(ctx, c, w, grads, batch, s, drop, with_first);
+        return;
+    }
     const size_t n = batch->n_tokens;
     const aoei_tensor d = aoei_tensor_rows(s->grad_a, 0, n);
     assert(s->mode.training);

@@ -7,6 +7,7 @@
 #define AOEI_MODEL_ENCODER_H
 
 #include "model/config.h"
+#include "model/ran_state.h"
 #include "nn/nn.h"
 
 /* How an encoder runs: what is laid out depends on it. */
@@ -45,6 +46,7 @@ typedef struct aoei_encoder_state {
     aoei_tensor grad_b;       /* [N, D] what of it meets a product: behind a dropout, or rounded (training) */
     aoei_tensor grad_heads;   /* [N, D] (training) */
     aoei_tensor grad_first;   /* [N, D] float32 gradient of the embedding output from pooling (training) */
+    aoei_ran_state ran;       /* of a recurrent encoder, which has of the above what is by token and `out` of its layers */
 } aoei_encoder_state;
 
 /* Lays the state out in `arena` (a measuring one plans). Bytes depend on the configuration, the bounds and the number of
@@ -68,6 +70,12 @@ aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_
  * with_first, from aoei_encoder_grad_first. grads: [aoei_slot_count], absent ones are skipped. */
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                            const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first);
+/* Pooling of the last forward, whose last hidden state is `last`, to out [n_texts, D] float32. Its backward writes what
+ * aoei_encoder_backward begins with, and says whether that has to look at the embedding output (with_first). */
+void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
+                       aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s);
+int aoei_encoder_pool_backward(const aoe_context *ctx, aoe_pooling pooling, aoei_tensor dout, aoei_tensor last,
+                               const aoei_batch *batch, aoei_encoder_state *s);
 /* Where the caller puts the gradient of the last hidden state, and of the embedding output, for a batch of n_tokens. */
 aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens);
 aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens);

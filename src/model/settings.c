@@ -24,6 +24,9 @@ static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_LAST_MAX] = "last-max",
     [AOE_POOLING_FIRST_LAST_AVG] = "first-last-avg",
     [AOE_POOLING_LAST_TOKEN] = "last-token",
+    [AOE_POOLING_CELL_LAST] = "cell-last",
+    [AOE_POOLING_CELL_MEAN] = "cell-mean",
+    [AOE_POOLING_CELL_MAX] = "cell-max",
 };
 
 const char *aoe_pooling_name(aoe_pooling p) {

@@ -42,6 +42,11 @@ aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n) {
     return (aoei_tensor){.data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type};
 }
 
+aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n) {
+    assert(t.rows == 1);
+    return (aoei_tensor){.data = t.data, .rows = n, .cols = t.cols, .ld = 0, .type = t.type};
+}
+
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols) {
     assert(t.ld == t.cols && offset <= t.rows * t.cols && rows * cols <= t.rows * t.cols - offset);
     return (aoei_tensor){.data = aoei_tensor_at(t, 0, offset), .rows = rows, .cols = cols, .ld = cols, .type = t.type};
