@@ -263,6 +263,7 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
     } else {
         describe_outer(c, kind, out);
     }
+    out->linear &= !out->absent;
     if (c->arch)
         c->arch->name(out->name, sizeof out->name, group, kind, layer);
     return 0;

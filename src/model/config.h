@@ -129,7 +129,7 @@ typedef struct aoei_slot {
     size_t rows, cols; /* a vector is [1, cols] here and [cols] in the file */
     int vector;        /* 1: one-dimensional in the file */
     int decay;         /* 1: weight decay applies (matrices, embeddings included); 0: biases and norms */
-    int linear;        /* 1: the weight of a linear layer [out, in] */
+    int linear;        /* 1: the weight of a linear layer [out, in] that is not absent */
     int norm;          /* 1: the weight of a norm, 1 before anything is learned */
     int absent;        /* 1: this configuration has no such weight (no token types) */
 } aoei_slot;
