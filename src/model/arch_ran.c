@@ -112,6 +112,8 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
     [AOEI_W_TOKEN_TYPE] = "",
     [AOEI_W_EMBED_NORM] = "embedding_layernorm.weight",
     [AOEI_W_EMBED_NORM_BIAS] = "embedding_layernorm.bias",
+    [AOEI_W_FINAL_NORM] = "",
+    [AOEI_W_FINAL_NORM_BIAS] = "",
 };
 
 /* A linear layer's or a norm's weight, with its bias in the next slot. */

@@ -101,7 +101,7 @@ void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint
     aoei_slot d;
     aoei_rng rng;
     aoei_slot_describe(c, slot, &d);
-    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, (uint32_t)slot);
+    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
     for (size_t i = 0; i < d.rows * d.cols; i++)
         to[i] = d.norm ? 1.0f : d.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
 }
