@@ -40,7 +40,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, init.pooling),
      .parse = cli_parse_pooling,
      .help = "stored in the directory: cls, cls-last-avg, last-avg, last-max, first-last-avg or last-token",
-     .fallback = "last-avg"},
+     .fallback = "last-avg, of causal models last-token"},
     {.name = "dropout",
      .kind = CLI_REAL,
      .value = "P",
@@ -55,10 +55,13 @@ static const cli_option shape_table[] = {
      .value = "NAME",
      .offset = offsetof(options, shape),
      .help =
-         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12 or aoe-mini; sizes below override it"},
+         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
+         "tinyllama-1.1b or qwen2.5-0.5b; sizes below override it"},
     SIZE_OPTION("hidden", hidden, 65536, "components of a hidden state", "of the shape"),
     SIZE_OPTION("layers", layers, 1024, "layers", "of the shape"),
     SIZE_OPTION("heads", heads, 1024, "attention heads", "of the shape, else one for 64 components"),
+    SIZE_OPTION("kv-heads", kv_heads, 1024, "heads of keys and values, for groups of heads",
+                "of the shape, else as many as heads"),
     SIZE_OPTION("intermediate", intermediate, 1048576, "components inside the feed-forward", "of the shape, else 4 x hidden"),
     SIZE_OPTION("positions", positions, 1048576, "longest text in tokens, at least 3", "of the shape, else 512"),
 };
@@ -108,6 +111,8 @@ static int resolve_shape(options *o) {
     memset(s, 0, sizeof *s);
     if (o->shape && aoe_shape_named(s, o->shape, &err))
         return cli_usage("init", "--shape: %s", err.message);
+    if ((o->size.hidden || o->size.heads) && s->kv_heads && !o->size.kv_heads)
+        s->kv_heads = 0;
     if (!o->shape || (o->size.hidden && o->size.hidden != s->hidden)) {
         s->heads = o->size.hidden >= 128 ? o->size.hidden / 64 : 1;
         s->intermediate = 4 * o->size.hidden;
@@ -118,6 +123,7 @@ static int resolve_shape(options *o) {
     override(&s->hidden, o->size.hidden);
     override(&s->layers, o->size.layers);
     override(&s->heads, o->size.heads);
+    override(&s->kv_heads, o->size.kv_heads);
     override(&s->intermediate, o->size.intermediate);
     override(&s->positions, o->size.positions);
     if (s->hidden % s->heads)

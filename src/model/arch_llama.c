@@ -15,19 +15,15 @@ static const char *const prefixes[] = {"", "model.", NULL};
 
 /* What is not in config.json, as transformers' configuration classes have it. */
 static void defaults_llama(aoei_encoder_config *c) {
-    *c = (aoei_encoder_config){.positions = 2048,
-                               .rope = {.theta = 10000},
-                               .no_embed_norm = 1,
-                               .norm = AOEI_RMSNORM,
-                               .pre_norm = 1,
-                               .gated = 1,
-                               .no_qkv_bias = 1,
-                               .no_output_bias = 1,
-                               .no_ffn_bias = 1,
-                               .causal = 1,
-                               .bidirectional_from = AOEI_NO_LAYER,
-                               .activation = AOEI_SILU,
-                               .norm_eps = 1e-6};
+    memset(c, 0, sizeof *c);
+    c->positions = 2048;
+    c->rope.theta = 10000;
+    c->norm = AOEI_RMSNORM;
+    c->no_embed_norm = c->pre_norm = c->gated = c->causal = 1;
+    c->no_qkv_bias = c->no_output_bias = c->no_ffn_bias = 1;
+    c->bidirectional_from = AOEI_NO_LAYER;
+    c->activation = AOEI_SILU;
+    c->norm_eps = 1e-6;
 }
 
 static void defaults_mistral(aoei_encoder_config *c) {
@@ -89,9 +85,11 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
                          "%s: rotary positions of type \"%s\" are not supported (supported: default, linear, dynamic, llama3)",
                          file, type);
     r->scaling = types[i].scaling;
-    r->positions = c->positions;
+    r->factor = r->low = r->high = 0;
+    r->positions = 0;
     if (r->scaling == AOEI_ROPE_PLAIN)
         return 0;
+    r->positions = c->positions;
     if ((rc = need_factor(scaling, "factor", &r->factor, 1, file, err)))
         return rc;
     return r->scaling == AOEI_ROPE_LLAMA3
@@ -145,10 +143,28 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
         sliding += (size_t)window;
     }
     c->window_from = c->layers - sliding;
-    c->window = sliding ? c->window : 0;
+    if (!sliding)
+        c->window = c->window_from = 0;
     if (sliding && !c->window)
         return aoei_fail(err, AOE_EFORMAT, "%s: layer_types has sliding_attention, but there is no sliding_window; add it",
                          file);
+    return 0;
+}
+
+/* Heads of keys and values and components of a head, where they are not what is meant without them. */
+static int read_heads(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    const size_t even = c->heads && c->hidden % c->heads == 0 ? c->hidden / c->heads : 0;
+    size_t kv = c->kv_heads ? c->kv_heads : c->heads, dim = even;
+    int rc;
+    if ((rc = aoei_json_size(config, "num_key_value_heads", &kv, file, err)) ||
+        (rc = aoei_json_size(config, "head_dim", &dim, file, err)))
+        return rc;
+    if (c->heads && !kv)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"num_key_value_heads\" is 0; correct the value", file);
+    if (even && !dim)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"head_dim\" is 0; correct the value", file);
+    c->kv_heads = kv != c->heads ? kv : 0;
+    c->head_dim = dim != even ? dim : 0;
     return 0;
 }
 
@@ -159,8 +175,7 @@ static int read_common(aoei_encoder_config *c, const json_t *config, const char 
         (rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
         (rc = aoei_json_need_size(config, "num_hidden_layers", &c->layers, file, err)) ||
         (rc = aoei_json_need_size(config, "num_attention_heads", &c->heads, file, err)) ||
-        (rc = aoei_json_size(config, "num_key_value_heads", &c->kv_heads, file, err)) ||
-        (rc = aoei_json_size(config, "head_dim", &c->head_dim, file, err)) ||
+        (rc = read_heads(c, config, file, err)) ||
         (rc = aoei_json_need_size(config, "intermediate_size", &c->intermediate, file, err)) ||
         (rc = aoei_json_need_size(config, "vocab_size", &c->vocab, file, err)) ||
         (rc = aoei_json_size(config, "max_position_embeddings", &c->positions, file, err)) ||
@@ -192,19 +207,16 @@ static int read_mistral(aoei_encoder_config *c, const json_t *config, const char
 
 static int read_qwen2(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int use = 0, rc;
-    size_t window = 4096;
+    size_t window = json_is_null(json_object_get(config, "sliding_window")) ? 0 : 4096;
     c->kv_heads = 32;
     c->window_from = 28;
     if ((rc = read_common(c, config, file, err)) || (rc = aoei_json_bool(config, "use_sliding_window", &use, file, err)) ||
         (rc = aoei_json_size(config, "sliding_window", &window, file, err)) ||
         (rc = aoei_json_size(config, "max_window_layers", &c->window_from, file, err)))
         return rc;
-    if (!use) {
-        c->window_from = 0;
-        return 0;
-    }
-    c->window = window;
-    return read_layer_types(c, config, file, err);
+    c->window = use ? window : 0;
+    c->window_from = c->window ? c->window_from : 0;
+    return use ? read_layer_types(c, config, file, err) : 0;
 }
 
 static json_t *scaling_json(const aoei_rope *r) {
@@ -237,8 +249,14 @@ static int write_llama(const aoei_encoder_config *c, json_t *config) {
 
 static int write_mistral(const aoei_encoder_config *c, json_t *config) {
     const int rc = write_common(c, config);
-    json_t *window = c->window ? json_integer((json_int_t)c->window) : json_null();
-    return rc ? rc : aoei_keys_add(config, json_pack("{s:o}", "sliding_window", window));
+    json_t *window = c->window ? json_integer((json_int_t)c->window) : json_null(), *types = json_array();
+    for (size_t l = 0; l < c->layers && c->window; l++)
+        json_array_append_new(types, json_string(l < c->window_from ? "full_attention" : "sliding_attention"));
+    json_t *keys = json_pack("{s:o, s:o?}", "sliding_window", window, "layer_types", c->window_from ? types : json_null());
+    if (!c->window_from)
+        json_decref(types);
+    const int failed = aoei_keys_add(config, keys);
+    return rc ? rc : failed;
 }
 
 static int write_qwen2(const aoei_encoder_config *c, json_t *config) {

@@ -84,7 +84,8 @@ static int check_sizes(const aoei_encoder_config *c, const char *file, aoe_error
         (rc = aoei_check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
         (rc = aoei_check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
         (rc = aoei_check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
-        (rc = aoei_check_probability("attention_probs_dropout_prob", c->attention_dropout, file, err)))
+        (rc = aoei_check_probability(c->norm == AOEI_RMSNORM ? "attention_dropout" : "attention_probs_dropout_prob",
+                                c->attention_dropout, file, err)))
         return rc;
     if (!(c->norm_eps > 0 && c->norm_eps < 1))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is above 0 to below 1; correct the value", file,
@@ -178,6 +179,7 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     case AOEI_W_WORD:
         matrix_slot(s, c->vocab, c->hidden);
         s->linear = c->mlm_head;
+        s->table = 1;
         break;
     case AOEI_W_POSITION:
         matrix_slot(s, c->positions, c->hidden);

@@ -143,6 +143,7 @@ typedef struct aoei_slot {
     int decay;         /* 1: weight decay applies (matrices, embeddings included); 0: biases and norms */
     int linear;        /* 1: the weight of a linear layer [out, in] that is not absent */
     int norm;          /* 1: the weight of a norm, 1 before anything is learned */
+    int table;         /* 1: the table of word embeddings */
     int absent;        /* 1: this configuration has no such weight (no token types) */
 } aoei_slot;
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
@@ -190,6 +191,8 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
 /* Errors: AOE_EFORMAT, naming the key and what is allowed. */
 int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err);
 int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err);
+/* The configuration of a new model: the sizes of s, everything else as its architecture has it. AOE_EARG: there is none. */
+int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err);
 const aoei_arch *aoei_arch_find(const char *model_type); /* NULL when unknown */
 const char *aoei_arch_names(void);                       /* comma-separated, for errors */
 

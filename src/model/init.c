@@ -18,9 +18,7 @@
 #include "nn/context.h"
 
 #define WEIGHT_SD       0.02
-#define TOKEN_TYPES     2 /* as published models have, though a text alone uses the first only */
 #define LEAST_POSITIONS 3
-#define NORM_EPS        1e-12
 
 static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
 
@@ -43,25 +41,19 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
 
 /* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
 static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
-    aoei_encoder_config c = {
-        .arch = &aoei_arch_bert,
-        .hidden = o->shape.hidden,
-        .layers = o->shape.layers,
-        .heads = o->shape.heads,
-        .intermediate = o->shape.intermediate,
-        .vocab = o->shape.vocab ? o->shape.vocab : vocab,
-        .positions = o->shape.positions,
-        .token_types = TOKEN_TYPES,
-        .norm_eps = NORM_EPS,
-        .hidden_dropout = o->dropout,
-        .attention_dropout = o->dropout,
-    };
+    aoei_encoder_config c;
+    int rc = aoei_shape_config(&c, &o->shape, err);
+    if (rc)
+        return rc;
+    c.vocab = c.vocab ? c.vocab : vocab;
+    c.hidden_dropout = c.hidden_dropout > 0 ? o->dropout : 0;
+    c.attention_dropout = c.attention_dropout > 0 ? o->dropout : 0;
     json_decref(m->config_json);
     m->config_json = json_pack("{s:[s]}", "architectures", c.arch->class_name);
     if (!m->config_json || c.arch->write(&c, m->config_json) ||
         json_object_set_new(m->config_json, "torch_dtype", json_string("float32")))
         return aoei_fail_nomem(err, sizeof c);
-    int rc = aoei_config_read(&m->config, m->config_json, shape_file, err);
+    rc = aoei_config_read(&m->config, m->config_json, shape_file, err);
     if (rc == AOE_EFORMAT) {
         rc = AOE_EARG; /* the caller's numbers, not a file's */
         if (err)
@@ -143,7 +135,9 @@ static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {
 static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
     m->prefix = "";
     m->storage = "F32";
-    m->settings.pooling = o->pooling == AOE_POOLING_AUTO ? AOE_POOLING_LAST_AVG : o->pooling;
+    m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling
+                          : m->config.causal             ? m->config.arch->default_pooling
+                                                         : AOE_POOLING_LAST_AVG;
     m->settings.pooling_from = m->settings.max_length_from = "default";
     m->settings.max_length = m->config.arch->max_length(&m->config);
     m->settings.prompt = aoei_strdup("");

@@ -91,6 +91,15 @@ static int take_options(aoei_stated *s, const aoei_encoder_config *c, const aoe_
                          o->max_length, most, most);
     if (o->prompt && *o->prompt && !strstr(o->prompt, PLACEHOLDER))
         return aoei_fail(err, AOE_EARG, "prompt '%s' has no {text}; put {text} where the text belongs", o->prompt);
+    if (o->bidirectional && !c->causal)
+        return aoei_fail(err, AOE_EARG,
+                         "attention of a %s model goes in both directions anyway; leave --bidirectional-from out",
+                         c->arch->model_type);
+    if (o->bidirectional && o->bidirectional_from > c->layers)
+        return aoei_fail(err, AOE_EARG, "bidirectional from layer %zu, but there are %zu layers; ask for at most %zu",
+                         o->bidirectional_from, c->layers, c->layers);
+    s->bidirectional = o->bidirectional;
+    s->bidirectional_from = o->bidirectional_from;
     s->pooling = o->pooling;
     s->pooling_from = s->max_length_from = "option";
     s->max_length = o->max_length;
@@ -147,6 +156,22 @@ static int read_own_max_length(aoei_stated *s, json_t *root, const aoei_encoder_
     return 0;
 }
 
+static int read_own_direction(aoei_stated *s, json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    size_t from = SIZE_MAX;
+    const int rc = aoei_json_size(root, "bidirectional_from", &from, file, err);
+    if (rc || from == SIZE_MAX)
+        return rc;
+    if (!c->causal || from > c->layers)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"bidirectional_from\" is %zu, which the model's %zu %s layers do not go with; correct the value",
+                         file, from, c->layers, c->arch->model_type);
+    if (!s->bidirectional) {
+        s->bidirectional = 1;
+        s->bidirectional_from = from;
+    }
+    return 0;
+}
+
 static int read_own_fields(aoei_stated *s, json_t **record, json_t *root, const aoei_encoder_config *c, const char *file,
                            aoe_error *err) {
     size_t version = 0;
@@ -161,7 +186,8 @@ static int read_own_fields(aoei_stated *s, json_t **record, json_t *root, const 
                          "%s: format_version %zu is newer than %d, the newest this version reads; update aoe", file, version,
                          AOEI_SETTINGS_FORMAT);
     if ((rc = read_own_pooling(s, root, file, err)) || (rc = read_own_max_length(s, root, c, file, err)) ||
-        (rc = read_prompts(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
+        (rc = read_own_direction(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
+        (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)))
         return rc;
     if (training && !json_is_object(training))
@@ -218,6 +244,8 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .prompts = st.prompts,
         .normalize = st.normalize > 0,
         .lowercase = st.lowercase > 0,
+        .bidirectional = st.bidirectional,
+        .bidirectional_from = st.bidirectional_from,
     };
     return 0;
 fail:
@@ -239,6 +267,8 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
         json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", AOEI_SETTINGS_FORMAT, "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);
     if (root && ((s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
+                 (s->bidirectional &&
+                  json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from))) ||
                  (record && json_object_set(root, "training", record)))) {
         json_decref(root);
         return NULL;
@@ -247,14 +277,21 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
 }
 
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size) {
-    size_t len;
-    int pooling = s->pooling == AOE_POOLING_FIRST_LAST_AVG, prompt = *s->prompt && !aoei_prompt_is_prefix(s->prompt, &len);
-    if (!pooling && !prompt)
-        return NULL;
-    snprintf(
-        buf, size,
-        "other programs (sentence-transformers, text-embeddings-inference, angle_emb) do not make the same vectors: %s%s%s",
-        pooling ? "they have no first-last-avg pooling" : "", pooling && prompt ? ", and " : "",
-        prompt ? "their prompts cannot have text after {text}" : "");
-    return buf;
+    size_t len, at = 0;
+    const char *reasons[3];
+    int n = 0;
+    if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
+        reasons[n++] = "they have no first-last-avg pooling";
+    if (*s->prompt && !aoei_prompt_is_prefix(s->prompt, &len))
+        reasons[n++] = "their prompts cannot have text after {text}";
+    if (s->bidirectional)
+        reasons[n++] = "their attention of such a model is causal in all layers";
+    for (int i = 0; i < n && at < size; i++)
+        at +=
+            (size_t)snprintf(buf + at, size - at, "%s%s",
+                             i ? ", and "
+                               : "other programs (sentence-transformers, text-embeddings-inference, angle_emb) do not make the "
+                                 "same vectors: ",
+                             reasons[i]);
+    return n ? buf : NULL;
 }
