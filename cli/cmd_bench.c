@@ -34,7 +34,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, shape),
      .help =
          "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
-         "tinyllama-1.1b or qwen2.5-0.5b"},
+         "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"},
     {.name = "mode",
      .kind = CLI_NAMED,
      .value = "MODE",

@@ -110,8 +110,9 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .value = "NAME",
      AT(cli_model_options, o.pooling),
      .parse = cli_parse_pooling,
-     .help = "cls, cls-last-avg, last-avg, last-max, first-last-avg or last-token",
-     .fallback = "what the directory says, else cls, of causal models last-token"},
+     .help =
+         "cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, cell-mean or cell-max",
+     .fallback = "what the directory says, else cls, of causal models last-token, of a RAN cell-mean"},
     {.name = "prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",

@@ -200,6 +200,8 @@ typedef struct aoe_model_info {
     size_t kv_heads;           /* of keys and values: `heads`, or fewer where heads share them */
     int causal;                /* 1: a token sees itself and those before it in the layers before bidirectional_from */
     size_t bidirectional_from; /* of a causal model; `layers`: it is causal throughout */
+    size_t head_size;          /* of a RAN: components of a head; 0 elsewhere, as the next two */
+    size_t window, min_window; /* tokens of a window; a last one of fewer than these is part of the one before */
 } aoe_model_info;
 
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
@@ -233,9 +235,11 @@ typedef struct aoe_shape {
     size_t hidden, layers, heads, intermediate, vocab, positions;
     size_t kv_heads;          /* of keys and values; 0: as many as heads */
     const char *architecture; /* "bert", "roberta", "llama" ... as in aoe_model_info; NULL: "bert". Static or the caller's */
+    size_t head_size, window; /* of a RAN: components of a head, tokens of a window; positions: the length that longer texts are
+                                 cut to; 0 elsewhere */
 } aoe_shape;
 /* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b,
- * tinyllama-1.1b, qwen2.5-0.5b. AOE_EARG lists the names. */
+ * tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini. AOE_EARG lists the names. */
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err);
 AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
 
@@ -247,7 +251,7 @@ typedef struct aoe_init_options {
     size_t vocab_size;          /* of a trained vocabulary, specials included; default 8000 */
     int lowercase;              /* default 1 */
     aoe_pooling pooling; /* stored in the directory; AUTO: last-avg, since a first token with random weights says little, of
-                            causal models last-token */
+                            causal models last-token, of a RAN cell-mean */
     double dropout;      /* written to config.json; default 0.1; architectures without dropout have none */
     uint64_t seed;       /* of the weights: normal, sd 0.02; default 42 */
     int force;           /* replace a model that is there */

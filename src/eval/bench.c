@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "model/ran.h"
 #include "objective/mlm_step.h"
 #include "objective/pair_step.h"
 
@@ -70,7 +71,8 @@ static int configure(bench *b, aoe_error *err) {
     if (code)
         return code;
     wanted.vocab = s->vocab ? s->vocab : VOCABULARY;
-    wanted.positions = s->positions ? s->positions : POSITIONS;
+    if (!wanted.ran.window)
+        wanted.positions = s->positions ? s->positions : POSITIONS;
     aoe_error inner;
     aoei_json_init();
     json_t *config = json_object();
@@ -238,7 +240,7 @@ static int create(bench *b, aoe_error *err) {
 static void infer(bench *b) {
     const aoei_batch *batch = &b->buffer.batch;
     const aoei_tensor last = aoei_encoder_forward(b->ctx, &b->config, b->params.values, batch, &b->state, NULL);
-    aoei_pool_forward(b->ctx, b->pooled, b->config.arch->default_pooling, b->state.first, last, batch);
+    aoei_encoder_pool(b->ctx, &b->config, b->pooled, b->config.arch->default_pooling, last, batch, &b->state);
 }
 
 static int run_once(bench *b, uint64_t run, aoe_error *err) {
@@ -302,6 +304,22 @@ void aoei_bench_destroy(aoei_bench *b) {
     aoei_free(b);
 }
 
+/* The forward of a recurrent encoder's layer, twice its multiply-adds: rows in windows, tokens and cells in memory review. */
+static double ran_operations(const bench *b) {
+    const aoei_encoder_config *c = &b->config;
+    const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
+    const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);
+    double sum = 0;
+    for (size_t i = 0; i < b->o->texts; i++) {
+        const size_t length = text_length(b, i), windows = aoei_ran_window_count(&limits, length);
+        const size_t tail = length - (windows - 1) * c->ran.window;
+        const double n = (double)length, cells = (double)windows, full = (double)c->ran.window + 1, last = (double)tail + 1;
+        sum += 2 * (n + cells) * (4 * D * H + 2 * D * D) + 4 * ((cells - 1) * full * full + last * last) * H;
+        sum += 2 * (4 * n + 2 * cells + 2 * (cells - 1)) * D * D + 4 * n * cells * D;
+    }
+    return sum;
+}
+
 /* Multiply-adds of the matrix products, twice: weights, the two attention products, the masked-LM head; backward costs twice
  * the forward. */
 static double operations(const bench *b) {
@@ -310,7 +328,7 @@ static double operations(const bench *b) {
     const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
     const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
     const double pairs = c->causal ? (b->sum_squared_lengths + n) / 2 : b->sum_squared_lengths; /* of query and key */
-    const double forward = L * (2.0 * n * weights + 4.0 * pairs * Q);
+    const double forward = L * (c->ran.window ? ran_operations(b) : 2.0 * n * weights + 4.0 * pairs * Q);
     const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)c->vocab); /* 0 masked elsewhere */
     return b->o->mode == AOE_BENCH_INFER ? forward : 3.0 * (forward + head);
 }

@@ -238,7 +238,7 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_batch *b = &g->step.buffer.batch;
     const aoei_tensor out = aoei_tensor_rows(g->step.pooled, 0, b->n_texts);
     int code = AOE_OK;
-    for (int p = AOE_POOLING_AUTO + 1; p < AOE_POOLING_COUNT && !code; p++) {
+    for (int p = AOE_POOLING_AUTO + 1; p < AOE_POOLING_CELL_LAST && !code; p++) {
         aoei_check check;
         char line[48];
         snprintf(line, sizeof line, "pooled.%s", aoe_pooling_name((aoe_pooling)p));

@@ -9,15 +9,15 @@
 #include "base/json.h"
 #include "model/ran.h"
 
-#define MOST_TOKENS     ((size_t)1 << 20) /* of a text: there is no table of positions that ends */
-#define DEFAULT_TOKENS  ((size_t)512)
-#define MOST_LAYERS     ((size_t)1 << 10)
-#define MOST_HEADS      ((size_t)1 << 10)
-#define MOST_WIDTH      ((size_t)1 << 16) /* of all heads */
-#define MOST_WINDOW     ((size_t)1 << 16)
-#define NORM_EPS        1e-7
-#define WINDOW          ((size_t)256)
-#define LEAST_WINDOW    ((size_t)16)
+#define MOST_TOKENS    ((size_t)1 << 20) /* of a text: there is no table of positions that ends */
+#define DEFAULT_TOKENS ((size_t)512)
+#define MOST_LAYERS    ((size_t)1 << 10)
+#define MOST_HEADS     ((size_t)1 << 10)
+#define MOST_WIDTH     ((size_t)1 << 16) /* of all heads */
+#define MOST_WINDOW    ((size_t)1 << 16)
+#define NORM_EPS       1e-7
+#define WINDOW         ((size_t)256)
+#define LEAST_WINDOW   ((size_t)16)
 
 static const char *const prefixes[] = {"", NULL};
 
@@ -46,12 +46,15 @@ static int read_choice(int *value, const json_t *config, const char *key, const 
                      c[1].name, n > 2 ? ", max" : "");
 }
 
-static int read_ran(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
-    int rc, pooling = AOE_POOLING_AUTO, memory_review = 1;
+static void defaults_ran(aoei_encoder_config *c) {
     c->norm_eps = NORM_EPS;
-    c->hidden_dropout = 0.1;
+    c->hidden_dropout = c->attention_dropout = 0.1;
     c->ran.window = WINDOW;
     c->ran.least_window = LEAST_WINDOW;
+}
+
+static int read_ran(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    int rc, pooling = AOE_POOLING_AUTO, memory_review = 1;
     if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
         (rc = aoei_json_need_size(config, "num_hidden_layers", &c->layers, file, err)) ||
         (rc = aoei_json_need_size(config, "num_attention_heads", &c->heads, file, err)) ||
@@ -92,15 +95,14 @@ static int check_ran(const aoei_encoder_config *c, const char *file, aoe_error *
 }
 
 static int write_ran(const aoei_encoder_config *c, json_t *config) {
-    const aoe_pooling pooling = c->ran.pooling == AOE_POOLING_AUTO ? AOE_POOLING_CELL_MEAN : c->ran.pooling;
-    json_t *keys = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s, s:I, s:f}", "model_type", "ran",
+    const char *pooling = c->ran.pooling == AOE_POOLING_AUTO ? NULL : poolings[c->ran.pooling - AOE_POOLING_CELL_LAST].name;
+    json_t *keys = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s*, s:I, s:f}", "model_type", "ran",
                              "hidden_size", (json_int_t)c->hidden, "num_hidden_layers", (json_int_t)c->layers,
                              "num_attention_heads", (json_int_t)c->heads, "head_size", (json_int_t)c->ran.head_size,
                              "window_size", (json_int_t)c->ran.window, "min_window_size", (json_int_t)c->ran.least_window,
                              "vocab_size", (json_int_t)c->vocab, "layer_norm_eps", c->norm_eps, "dropout", c->hidden_dropout,
-                             "norm_variant", norms[c->ran.langml_norm != 0].name, "cell_pooling",
-                             poolings[pooling - AOE_POOLING_CELL_LAST].name, "pad_token_id", (json_int_t)0, "initializer_range",
-                             0.02);
+                             "norm_variant", norms[c->ran.langml_norm != 0].name, "cell_pooling", pooling, "pad_token_id",
+                             (json_int_t)0, "initializer_range", 0.02);
     int rc = keys ? json_object_update(config, keys) : -1;
     json_decref(keys);
     return rc ? AOE_ENOMEM : 0;
@@ -139,10 +141,8 @@ static const char *const layer_names[AOEI_RW_COUNT] = {
 };
 
 static const char *const head_names[AOEI_HW_COUNT] = {
-    [AOEI_HW_TRANSFORM] = "mlm_hidden.dense.weight",
-    [AOEI_HW_TRANSFORM_BIAS] = "mlm_hidden.dense.bias",
-    [AOEI_HW_NORM] = "mlm_hidden.layernorm.weight",
-    [AOEI_HW_NORM_BIAS] = "mlm_hidden.layernorm.bias",
+    [AOEI_HW_TRANSFORM] = "mlm_hidden.dense.weight", [AOEI_HW_TRANSFORM_BIAS] = "mlm_hidden.dense.bias",
+    [AOEI_HW_NORM] = "mlm_hidden.layernorm.weight",  [AOEI_HW_NORM_BIAS] = "mlm_hidden.layernorm.bias",
     [AOEI_HW_DECODER_BIAS] = "mlm_matching.bias",
 };
 
@@ -203,6 +203,7 @@ const aoei_arch aoei_arch_ran = {
     .mlm_class_name = "RanForMaskedLM",
     .mlm_prefix = "",
     .prefixes = prefixes,
+    .defaults = defaults_ran,
     .read = read_ran,
     .write = write_ran,
     .name = name_ran,

@@ -14,7 +14,7 @@
 #include "base/json.h"
 
 static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta, &aoei_arch_xlm_roberta, &aoei_arch_llama,
-                                         &aoei_arch_mistral, &aoei_arch_qwen2,   &aoei_arch_static,  &aoei_arch_ran};
+                                         &aoei_arch_mistral, &aoei_arch_qwen2,   &aoei_arch_static,      &aoei_arch_ran};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -85,7 +85,7 @@ static int check_sizes(const aoei_encoder_config *c, const char *file, aoe_error
         (rc = aoei_check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
         (rc = aoei_check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
         (rc = aoei_check_probability(c->norm == AOEI_RMSNORM ? "attention_dropout" : "attention_probs_dropout_prob",
-                                c->attention_dropout, file, err)))
+                                     c->attention_dropout, file, err)))
         return rc;
     if (!(c->norm_eps > 0 && c->norm_eps < 1))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is above 0 to below 1; correct the value", file,

@@ -166,7 +166,7 @@ struct aoei_arch {
     size_t default_length; /* where nothing says; 0: max_length */
     aoe_pooling default_pooling;
     size_t layer_slots; /* of a layer with slots of its own; 0: AOEI_LW_COUNT */
-    void (*describe)(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s);   /* one of them; or NULL */
+    void (*describe)(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s); /* one of them; or NULL */
     int (*check)(const aoei_encoder_config *c, const char *file, aoe_error *err); /* sizes beside hidden and vocab; or NULL */
     int is_static; /* 1: a text's vector is the mean of its tokens' own; it has no specials and no unknown tokens, maybe none */
 };

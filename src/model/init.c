@@ -39,11 +39,19 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     return rc ? rc : aoei_check_writable_dir(dir, err);
 }
 
+/* A RAN has no table of positions that would bound what its texts are cut to. */
+static int check_length(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
+    const size_t most = c->arch->max_length(c);
+    return !c->ran.window || o->shape.positions <= most
+               ? 0
+               : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", o->shape.positions, most);
+}
+
 /* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
 static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
     aoei_encoder_config c;
     int rc = aoei_shape_config(&c, &o->shape, err);
-    if (rc)
+    if (rc || (rc = check_length(&c, o, err)))
         return rc;
     c.vocab = c.vocab ? c.vocab : vocab;
     c.hidden_dropout = c.hidden_dropout > 0 ? o->dropout : 0;
@@ -135,11 +143,11 @@ static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {
 static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
     m->prefix = "";
     m->storage = "F32";
-    m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling
-                          : m->config.causal             ? m->config.arch->default_pooling
-                                                         : AOE_POOLING_LAST_AVG;
+    m->settings.pooling = o->pooling != AOE_POOLING_AUTO             ? o->pooling
+                          : m->config.causal || m->config.ran.window ? m->config.arch->default_pooling
+                                                                     : AOE_POOLING_LAST_AVG;
     m->settings.pooling_from = m->settings.max_length_from = "default";
-    m->settings.max_length = m->config.arch->max_length(&m->config);
+    m->settings.max_length = m->config.ran.window ? o->shape.positions : m->config.arch->max_length(&m->config);
     m->settings.prompt = aoei_strdup("");
     return m->settings.prompt ? 0 : aoei_fail_nomem(err, 1);
 }

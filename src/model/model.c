@@ -393,8 +393,8 @@ static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
     if (!rc)
         rc = aoei_config_read(&m->config, m->config_json, path, err);
     if (!rc && p->mlm && !m->config.arch->mlm_class_name)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT or a RoBERTa", m->dir,
-                       m->config.arch->model_type);
+        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT, a RoBERTa or a RAN",
+                       m->dir, m->config.arch->model_type);
     m->config.mlm_head = p->mlm;
     int tied = 1;
     if (!rc && p->mlm)
@@ -578,6 +578,9 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .bidirectional_from = !c->causal                          ? 0
                               : c->bidirectional_from < c->layers ? c->bidirectional_from
                                                                   : c->layers,
+        .head_size = c->ran.head_size,
+        .window = c->ran.window,
+        .min_window = c->ran.least_window,
     };
 }
 

@@ -10,12 +10,11 @@
 
 #include "base/error.h"
 
-#define ROUND_ROWS     ((size_t)4096) /* of a round in inference: enough for products to run at speed */
-#define ROTATION_BASE  10000.0
+#define ROUND_ROWS    ((size_t)4096) /* of a round in inference: enough for products to run at speed */
+#define ROTATION_BASE 10000.0
 
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {
-    return (aoei_ran_limits){
-        .window = c->ran.window, .least = c->ran.least_window, .rows = training ? SIZE_MAX : ROUND_ROWS};
+    return (aoei_ran_limits){.window = c->ran.window, .least = c->ran.least_window, .rows = training ? SIZE_MAX : ROUND_ROWS};
 }
 
 void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,

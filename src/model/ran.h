@@ -99,8 +99,8 @@ typedef struct aoei_ran_pass {
     aoei_encoder_state *s;
     const aoei_encoder_dropout *drop;
     size_t layer;
-    aoei_ran_layer l;        /* of the batch's sizes */
-    aoei_tensor cells_from;  /* [C, D] by turn: where the layer below left its cells; absent in the first */
+    aoei_ran_layer l;       /* of the batch's sizes */
+    aoei_tensor cells_from; /* [C, D] by turn: where the layer below left its cells; absent in the first */
     size_t N, C, D, H;
 } aoei_ran_pass;
 

@@ -257,8 +257,8 @@ static void begin(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = &p->s->ran;
     const aoei_ran_windows *w = &s->windows;
     const int last = p->layer + 1 == p->c->layers, pooled = last && s->pooled_cells;
-    const aoei_tensor d_s = aoei_tensor_rows(pooled ? s->pool_cells : s->d_s, 0, p->C),
-                      d_g = aoei_tensor_rows(s->d_g, 0, p->C), d_after = aoei_tensor_rows(s->d_after, 0, p->C);
+    const aoei_tensor d_s = aoei_tensor_rows(pooled ? s->pool_cells : s->d_s, 0, p->C), d_g = aoei_tensor_rows(s->d_g, 0, p->C),
+                      d_after = aoei_tensor_rows(s->d_after, 0, p->C);
     if (!pooled)
         review_backward(p, d);
     aoei_rows_put(p->ctx, d_g, d_s, w->turn);

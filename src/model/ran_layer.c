@@ -160,8 +160,7 @@ static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const ao
     open_rows(p, &cells, &keys, NULL);
     put_cells(p, rows, &cells, w->row + step->first);
     aoei_attention_spans_forward(p->ctx, cells.heads, aoei_tensor_cols(cells.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
-                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->turn_spans + step->first, n, &a,
-                                 p->s->ran.scratch);
+                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->turn_spans + step->first, n, &a, p->s->ran.scratch);
     close_rows(p, &cells, &keys, g);
     end_step(p, step, g);
 }

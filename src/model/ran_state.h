@@ -34,20 +34,20 @@ typedef struct aoei_ran_layer {
     aoei_tensor after;              /* [C, D] the cell behind each window */
     aoei_tensor s;                  /* [C, D] raw cells in text order */
     /* memory review */
-    aoei_tensor tokens;               /* [N, D] the windows' outputs */
-    aoei_tensor q_pre, kv_pre;        /* [N, D], [C, 2D] before swish */
-    aoei_tensor review, review_o;     /* [N, D] attention output, its projection before swish */
-    aoei_tensor review_glu;           /* [N, 2D] */
+    aoei_tensor tokens;                   /* [N, D] the windows' outputs */
+    aoei_tensor q_pre, kv_pre;            /* [N, D], [C, 2D] before swish */
+    aoei_tensor review, review_o;         /* [N, D] attention output, its projection before swish */
+    aoei_tensor review_glu;               /* [N, 2D] */
     aoei_tensor review_sum, review_stats; /* [N, D], [N, 2] */
-    aoei_tensor out;                  /* [N, D] */
+    aoei_tensor out;                      /* [N, D] */
 } aoei_ran_layer;
 
 typedef struct aoei_ran_grads {
-    aoei_tensor unit;              /* [M, D] float32 */
-    aoei_tensor sum;               /* [M, D] float32 */
-    aoei_tensor o, glu, heads;     /* [M, D], [M, 2D], [M, H] */
-    aoei_tensor qkv;               /* [M, 3H] float32 */
-    aoei_tensor pre;               /* [M, 3H] */
+    aoei_tensor unit;          /* [M, D] float32 */
+    aoei_tensor sum;           /* [M, D] float32 */
+    aoei_tensor o, glu, heads; /* [M, D], [M, 2D], [M, H] */
+    aoei_tensor qkv;           /* [M, 3H] float32 */
+    aoei_tensor pre;           /* [M, 3H] */
 } aoei_ran_grads;
 
 typedef struct aoei_ran_state {
@@ -62,17 +62,17 @@ typedef struct aoei_ran_state {
     aoei_tensor review_kv;     /* [C, 2D] likewise */
     aoei_tensor scratch, room; /* attention; packing room of the linear layers (training) */
     /* training */
-    aoei_ran_grads d, d_cells;               /* by row, by turn */
-    aoei_tensor d_g, d_after, d_carry;       /* [C, D] float32 by turn */
-    aoei_tensor d_carry_glu;                 /* [C, 2D] by turn */
-    aoei_tensor d_s;                         /* [C, D] float32 in text order */
-    aoei_tensor d_first;                     /* [texts, D] float32 of the cells that a layer begins with */
-    aoei_tensor d_review, d_review_kv;       /* [N, D]; [C, 2D] float32 */
-    aoei_tensor d_kv_pre;                    /* [C, 2D] */
-    aoei_tensor later_a, later_glu;          /* [C, D], [C, 2D] rows in text order */
-    aoei_tensor later_d, later_stats;        /* [C, D], [C, 2] float32 likewise */
-    aoei_tensor pool_cells, pool_last;       /* [C, D] in text order, [texts, D] float32: gradients of a pooling of cells */
-    int pooled_cells;                        /* 1: the two are set, and the last hidden state has no gradient */
+    aoei_ran_grads d, d_cells;         /* by row, by turn */
+    aoei_tensor d_g, d_after, d_carry; /* [C, D] float32 by turn */
+    aoei_tensor d_carry_glu;           /* [C, 2D] by turn */
+    aoei_tensor d_s;                   /* [C, D] float32 in text order */
+    aoei_tensor d_first;               /* [texts, D] float32 of the cells that a layer begins with */
+    aoei_tensor d_review, d_review_kv; /* [N, D]; [C, 2D] float32 */
+    aoei_tensor d_kv_pre;              /* [C, 2D] */
+    aoei_tensor later_a, later_glu;    /* [C, D], [C, 2D] rows in text order */
+    aoei_tensor later_d, later_stats;  /* [C, D], [C, 2] float32 likewise */
+    aoei_tensor pool_cells, pool_last; /* [C, D] in text order, [texts, D] float32: gradients of a pooling of cells */
+    int pooled_cells;                  /* 1: the two are set, and the last hidden state has no gradient */
 } aoei_ran_state;
 
 #endif

@@ -153,8 +153,8 @@ static void add_group(filling *f, size_t first, size_t end) {
         most = most_of(most, text_windows(f, i));
     for (size_t number = 0; number < most;) {
         aoei_ran_round *r = &w->rounds[w->n_rounds++];
-        *r = (aoei_ran_round){
-            .first_row = f->row, .first_place = f->place, .first_offset = f->offset, .first_step = w->n_steps};
+        *r =
+            (aoei_ran_round){.first_row = f->row, .first_place = f->place, .first_offset = f->offset, .first_step = w->n_steps};
         const size_t from = number;
         size_t rows = 0, more = step_rows(f, first, end, number);
         do {
@@ -220,11 +220,8 @@ aoei_batch aoei_ran_place_batch(const aoei_ran_windows *w, const aoei_ran_round 
 }
 
 aoei_batch aoei_ran_turn_batch(const aoei_ran_windows *w, size_t first, size_t n) {
-    return (aoei_batch){.n_tokens = n,
-                        .n_texts = n,
-                        .offsets = w->singles,
-                        .text_index = w->turn_text + first,
-                        .first = w->turn_first + first};
+    return (aoei_batch){
+        .n_tokens = n, .n_texts = n, .offsets = w->singles, .text_index = w->turn_text + first, .first = w->turn_first + first};
 }
 
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n) {
@@ -238,8 +235,8 @@ aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t f
         w->block_offsets[b.n_texts] = (uint32_t)(begin - first);
         w->block_text[b.n_texts] = key;
         w->block_first[b.n_texts] = number;
-        w->block_spans[b.n_texts++] = (aoei_attention_span){
-            (uint32_t)(begin - first), (uint32_t)(end - begin), w->text_first[i], cells, key, number};
+        w->block_spans[b.n_texts++] =
+            (aoei_attention_span){(uint32_t)(begin - first), (uint32_t)(end - begin), w->text_first[i], cells, key, number};
     }
     w->block_offsets[b.n_texts] = (uint32_t)n;
     return b;

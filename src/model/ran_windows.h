@@ -11,7 +11,8 @@
 
 #include "nn/nn.h"
 
-/* Windows of one number in their texts, by turn: [first, first + n), of which the first `going_on` are not their texts' last. */
+/* Windows of one number in their texts, by turn: [first, first + n), of which the first `going_on` are not their texts' last.
+ */
 typedef struct aoei_ran_step {
     size_t number; /* 0: the texts' first windows */
     size_t first, n, going_on;
@@ -39,19 +40,19 @@ typedef struct aoei_ran_windows {
     uint32_t *place_first, *place_text;
     aoei_attention_span *place_spans;
     /* by turn [C] */
-    uint32_t *previous;              /* turn of the window before; of a first one its own text's last */
-    uint32_t *text;                  /* in the batch */
-    uint32_t *row;                   /* of the cell, in the round */
+    uint32_t *previous;               /* turn of the window before; of a first one its own text's last */
+    uint32_t *text;                   /* in the batch */
+    uint32_t *row;                    /* of the cell, in the round */
     uint32_t *turn_first, *turn_text; /* number of the cell's row in the text, index of the text: for dropout */
-    uint32_t *turn_number;           /* of the window in the text */
-    uint32_t *singles;               /* [C + 1] 0, 1, 2, ...: each row a text of its own */
-    aoei_attention_span *turn_spans; /* of the cell to its window; the query's row counts from the step's first */
+    uint32_t *turn_number;            /* of the window in the text */
+    uint32_t *singles;                /* [C + 1] 0, 1, 2, ...: each row a text of its own */
+    aoei_attention_span *turn_spans;  /* of the cell to its window; the query's row counts from the step's first */
     /* by text */
     uint32_t *last;       /* [texts] turn of the last window */
     uint32_t *text_first; /* [texts + 1] first window of each text in text order */
     /* in text order */
-    uint32_t *turn;  /* [C] the turn */
-    uint32_t *later; /* [C - texts] turns of the windows that are not their texts' first */
+    uint32_t *turn;    /* [C] the turn */
+    uint32_t *later;   /* [C - texts] turns of the windows that are not their texts' first */
     uint32_t *earlier; /* [C - texts] turns of the windows before those */
     /* a block of tokens that is made at once, its pieces of texts as a batch and with their texts' windows as spans */
     uint32_t *block_offsets, *block_text, *block_first; /* [texts + 1], [texts], [texts] */

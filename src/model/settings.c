@@ -41,7 +41,9 @@ int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
         }
     return aoei_fail(
         err, AOE_EARG,
-        "pooling '%s' is unknown; use cls, cls-last-avg, last-avg (the mean), last-max, first-last-avg or last-token", name);
+        "pooling '%s' is unknown; use cls, cls-last-avg, last-avg (the mean), last-max, first-last-avg, last-token, or of a RAN "
+        "cell-last, cell-mean or cell-max",
+        name);
 }
 
 void aoei_stated_init(aoei_stated *s) {
@@ -213,7 +215,11 @@ static int read_own(aoei_stated *s, json_t **record, const char *dir, const aoei
 }
 
 /* A static model has one pooling: its tokens have no order, and no first or last one that says more. */
-static int check_static(const aoei_stated *s, const aoei_encoder_config *c, aoe_error *err) {
+static int check_pooling(const aoei_stated *s, const aoei_encoder_config *c, aoe_error *err) {
+    if (s->pooling >= AOE_POOLING_CELL_LAST && !c->ran.window)
+        return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
+                         "pooling '%s' (%s) is for a RAN, which has cells, not for a model of architecture '%s'; use another",
+                         aoe_pooling_name(s->pooling), s->pooling_from, c->arch->model_type);
     if (!c->arch->is_static || s->pooling == AOE_POOLING_AUTO || s->pooling == c->arch->default_pooling)
         return 0;
     return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
@@ -229,13 +235,17 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     *record = NULL;
     aoei_stated_init(&st);
     if ((rc = take_options(&st, c, o, err)) || (rc = read_own(&st, record, dir, c, err)) ||
-        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_static(&st, c, err)))
+        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)))
         goto fail;
     if (!st.prompt && (rc = set_prompt(&st, "", err)))
         goto fail;
     *s = (aoei_settings){
-        .pooling = st.pooling == AOE_POOLING_AUTO ? c->arch->default_pooling : st.pooling,
-        .pooling_from = st.pooling == AOE_POOLING_AUTO ? "default" : st.pooling_from,
+        .pooling = st.pooling != AOE_POOLING_AUTO       ? st.pooling
+                   : c->ran.pooling != AOE_POOLING_AUTO ? c->ran.pooling
+                                                        : c->arch->default_pooling,
+        .pooling_from = st.pooling != AOE_POOLING_AUTO       ? st.pooling_from
+                        : c->ran.pooling != AOE_POOLING_AUTO ? "config.json"
+                                                             : "default",
         .max_length = st.max_length             ? st.max_length
                       : c->arch->default_length ? c->arch->default_length
                                                 : c->arch->max_length(c),
@@ -280,6 +290,8 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
     size_t len, at = 0;
     const char *reasons[3];
     int n = 0;
+    if (s->pooling >= AOE_POOLING_CELL_LAST)
+        reasons[n++] = "they have no recurrent encoder and no pooling of cells";
     if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
         reasons[n++] = "they have no first-last-avg pooling";
     if (*s->prompt && !aoei_prompt_is_prefix(s->prompt, &len))

@@ -27,14 +27,14 @@ _Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0, "keys of a block b
 typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
-    const aoei_batch *batch;  /* queries and keys are the tokens of its texts; or, when NULL: */
+    const aoei_batch *batch; /* queries and keys are the tokens of its texts; or, when NULL: */
     const aoei_attention_span *spans;
     size_t n_spans, most_queries, most_keys; /* of the spans; set from the batch, too */
-    aoei_dtype type;          /* of all tensors */
-    aoei_tensor q, k, v, out; /* backward: out = dout */
-    aoei_tensor dq, dk, dv;   /* backward only */
-    unsigned char *scratch;   /* [threads, worker_scratch] bytes */
-    size_t chunks;            /* forward tasks of the longest text and one head */
+    aoei_dtype type;                         /* of all tensors */
+    aoei_tensor q, k, v, out;                /* backward: out = dout */
+    aoei_tensor dq, dk, dv;                  /* backward only */
+    unsigned char *scratch;                  /* [threads, worker_scratch] bytes */
+    size_t chunks;                           /* forward tasks of the longest text and one head */
 } attention_job;
 
 /* One (text, head) with the scratch of the worker that runs it. */
@@ -160,8 +160,8 @@ static void start_head(head_work *w, size_t head) {
 /* Packs x^T [d, T] of the text's rows of a key-value head; its prefixes of columns are packed forms, too. */
 static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
     const aoei_kernels *k = &w->job->ctx->kernels;
-    (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1, x.ld,
-                                                                 w->job->a->head_dim, 0, w->keys);
+    (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1,
+                                                                 x.ld, w->job->a->head_dim, 0, w->keys);
 }
 
 /* Keys of a text: [begin, end). */

@@ -108,8 +108,8 @@ void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei
 /* ---- what the recurrent encoder has besides (docs/ran.md); rows may be column views, all of one type but for gradients */
 
 /* y = swish(x) = x sigma(x), then, with positions [N], rotated (Su et al. 2021): the components 2i and 2i + 1 of each head as a
- * pair, by the angle whose cosine and sine are table[position, 2i] and [position, 2i + 1] (float32 [positions, head_dim]). y may
- * be x. */
+ * pair, by the angle whose cosine and sine are table[position, 2i] and [position, 2i + 1] (float32 [positions, head_dim]). y
+ * may be x. */
 typedef struct aoei_rotation {
     const uint32_t *position; /* [N], or NULL: none */
     aoei_tensor table;
@@ -200,8 +200,8 @@ void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_
                                    aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_attention_span *spans, size_t n,
                                    const aoei_attention *a, aoei_tensor scratch);
 
-/* y[N,D] (of either type, and so may `word` be in forward; other tables and gradients are float32) = word[id] + position[pos + position_offset] + token_type[0];
- * position and token_type may be absent. */
+/* y[N,D] (of either type, and so may `word` be in forward; other tables and gradients are float32) = word[id] + position[pos +
+ * position_offset] + token_type[0]; position and token_type may be absent. */
 void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
                             size_t position_offset, aoei_tensor token_type, const aoei_batch *batch);
 void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,

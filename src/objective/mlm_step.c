@@ -85,9 +85,8 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
 static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
     if (!drop || drop->hidden == 0)
         return;
-    const aoei_dropout d = {.p = drop->hidden,
-                            .key = {drop->key[0], drop->key[1]},
-                            .site = (uint32_t)(AOEI_RAN_SITES * s->config.layers)};
+    const aoei_dropout d = {
+        .p = drop->hidden, .key = {drop->key[0], drop->key[1]}, .site = (uint32_t)(AOEI_RAN_SITES * s->config.layers)};
     aoei_dropout_add(s->ctx, rows, rows, (aoei_tensor){0}, &s->buffer.batch, &d);
 }
 

@@ -69,6 +69,10 @@ int main(void) {
         AOEI_FUZZ_SEED(
             "{\"model_type\": \"qwen2\", \"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": "
             "6, \"max_window_layers\": 1, \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2.0}, " SIZES "}"),
+        AOEI_FUZZ_SEED(
+            "{\"model_type\": \"ran\", \"head_size\": 6, \"window_size\": 16, \"min_window_size\": 4, \"norm_variant\": "
+            "\"langml\", \"cell_pooling\": \"last\", \"memory_review\": true, \"dropout\": 0.2, \"layer_norm_eps\": 1e-7, " SIZES
+            "}"),
         AOEI_FUZZ_SEED("{\"model_type\": \"model2vec\", \"hidden_size\": 64, \"vocab_size\": 100, \"normalize\": true}"),
     };
     aoei_json_init();

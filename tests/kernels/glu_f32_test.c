@@ -21,8 +21,8 @@ static double logistic(double z) {
 
 static void check_value(float y, float t, float g, aoei_tier tier, size_t n, size_t i) {
     const double want = (double)t * logistic((double)g);
-    test_value(y, want, kernel_tolerance("glu_f32") * EPS32 * fabs(want) + fabs((double)t) * 0x1p-126 + 0x1p-149, "glu", tier, n,
-               i);
+    test_value(y, want, kernel_tolerance("glu_f32") * EPS32 * fabs(want) + fabs((double)t) * 0x1p-126 + 0x1p-149, "glu", tier,
+               n, i);
 }
 
 static void check_gradient(float dt, float dg, float dy, float t, float g, aoei_tier tier, size_t n, size_t i) {

@@ -103,8 +103,7 @@ static double dropped(const place *p, double x, uint32_t site, size_t head, size
     const double probability = !drop ? 0 : site == AOEI_RAN_SITE_ATTENTION ? drop->attention : drop->hidden;
     if (probability == 0)
         return x;
-    const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)number,
-                                 p->r->batch->text_index[p->text],
+    const uint32_t counter[4] = {(uint32_t)(column / 64 * 16 + column % 16), (uint32_t)number, p->r->batch->text_index[p->text],
                                  ((uint32_t)(8 * p->layer) + site) << 16 | (uint32_t)head};
     uint32_t word[4];
     aoei_philox(word, counter, drop->key);

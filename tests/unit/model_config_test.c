@@ -99,7 +99,7 @@ static void refuses_by_name(void **state) {
     } cases[] = {
         {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, roberta", AOE_EFORMAT},
         {"model_type", "\"t5\"",
-         "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec)",
+         "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran)",
          AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
         {"hidden_act", "\"relu\"", "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)",

@@ -439,8 +439,8 @@ static void test_plan(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),   cmocka_unit_test(test_every_length),  cmocka_unit_test(test_forward),
-        cmocka_unit_test(test_alone),     cmocka_unit_test(test_halves),        cmocka_unit_test(test_recompute),
-        cmocka_unit_test(test_rounds),    cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_plan)};
+        cmocka_unit_test(test_windows), cmocka_unit_test(test_every_length),  cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_alone),   cmocka_unit_test(test_halves),        cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_rounds),  cmocka_unit_test(test_bf16_gradient), cmocka_unit_test(test_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
