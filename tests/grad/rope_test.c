@@ -84,8 +84,9 @@ static void turns_of(const aoe_context *ctx, aoei_dtype type) {
     aoei_rope_turn(ctx, x, table, 1);
     test_to_double(want, before);
     test_close(all, want, 2 * bound);
-    test_same_bits(aoei_tensor_cols(all, 0, LEFT), aoei_tensor_cols(before, 0, LEFT));
-    test_same_bits(aoei_tensor_cols(all, cols - 2, 2), aoei_tensor_cols(before, cols - 2, 2));
+    for (size_t n = 0; n < N; n++)
+        for (size_t c = 0; c < cols; c++)
+            assert_true((c >= LEFT && c < cols - 2) || test_at(all, n, c) == test_at(before, n, c));
     free(want);
     test_tensor_free(table);
     test_tensor_free(all);

@@ -27,7 +27,7 @@ static aoe_model *open_with(aoe_context *ctx, const char *dir, const aoe_model_o
     return m;
 }
 
-static vectors embed(const aoe_model *m) {
+static vectors embed(aoe_model *m) {
     vectors v;
     aoe_embedder *e;
     aoe_text texts[VECTORS];
