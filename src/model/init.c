@@ -18,7 +18,7 @@
 #include "nn/context.h"
 
 #define WEIGHT_SD       0.02
-#define LEAST_POSITIONS 3
+#define LEAST_POSITIONS ((size_t)3)
 
 static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
 
@@ -29,9 +29,6 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     if (o->tokenizer_from && o->n_texts)
         return aoei_fail(err, AOE_EARG,
                          "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
-    if (o->shape.positions < LEAST_POSITIONS)
-        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %d",
-                         o->shape.positions, LEAST_POSITIONS);
     if (aoei_is_model_dir(dir) && !o->force)
         return aoei_fail(err, AOE_EEXIST,
                          "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
@@ -48,6 +45,9 @@ static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, ao
     c.vocab = c.vocab ? c.vocab : vocab;
     c.hidden_dropout = c.hidden_dropout > 0 ? o->dropout : 0;
     c.attention_dropout = c.attention_dropout > 0 ? o->dropout : 0;
+    if (c.positions < c.position_offset + LEAST_POSITIONS)
+        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %zu",
+                         c.positions, c.position_offset + LEAST_POSITIONS);
     json_decref(m->config_json);
     m->config_json = json_pack("{s:[s]}", "architectures", c.arch->class_name);
     if (!m->config_json || c.arch->write(&c, m->config_json) ||
@@ -62,25 +62,24 @@ static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, ao
     return rc;
 }
 
-/* Trains a vocabulary and reads it back through the staging folder of dir. */
-static int train_tokenizer(aoe_tokenizer **t, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
-                           aoe_error *err) {
+/* Trains a vocabulary and reads it back through the staging folder of the directory. */
+static int train_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     aoei_wordpiece_trainer *trainer = NULL;
     aoei_wordpiece_options w;
     char *staging = NULL;
     aoei_wordpiece_options_defaults(&w);
     w.vocab_size = o->vocab_size;
     w.lowercase = o->lowercase;
-    w.model_max_length = o->shape.positions;
+    w.model_max_length = m->config.arch->max_length(&m->config);
     int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
     if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
         goto done;
-    if (!(staging = aoei_model_staging(dir)))
-        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!(staging = aoei_model_staging(m->dir)))
+        rc = aoei_fail_nomem(err, strlen(m->dir));
     else if (!(rc = aoei_make_dir(staging, err))) {
         rc = aoei_wordpiece_save(trainer, staging, err);
         if (!rc)
-            rc = aoe_tokenizer_open(t, staging, err);
+            rc = aoe_tokenizer_open(&m->tokenizer, staging, err);
         aoei_remove_tree(staging, NULL);
     }
 done:
@@ -146,8 +145,8 @@ static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err
 
 /* The tokenizer, and the configuration checked against it. */
 static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
-    int rc = o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err)
-                               : train_tokenizer(&m->tokenizer, m->dir, o, feed, user, err);
+    int rc =
+        o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);
     if (rc)
         return rc;
     size_t n = aoe_tokenizer_vocab_size(m->tokenizer);

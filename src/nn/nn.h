@@ -147,8 +147,8 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
                              aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
                              aoei_tensor scratch);
 
-/* y[N,D] (of either type, and so may `word` be in forward; other tables and gradients are float32) = word[id] + position[pos + position_offset] + token_type[0];
- * position and token_type may be absent. */
+/* y[N,D] (of either type, and so may `word` be in forward; other tables and gradients are float32) = word[id] + position[pos +
+ * position_offset] + token_type[0]; position and token_type may be absent. */
 void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
                             size_t position_offset, aoei_tensor token_type, const aoei_batch *batch);
 void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,
