@@ -247,23 +247,30 @@ static int write_llama(const aoei_encoder_config *c, json_t *config) {
               : aoei_keys_add(config, json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
 }
 
+/* Where the window begins in a later layer; NULL: no memory. */
+static json_t *layer_types_json(const aoei_encoder_config *c) {
+    json_t *types = c->window_from ? json_array() : json_null();
+    for (size_t l = 0; l < c->layers && types && c->window_from; l++)
+        if (json_array_append_new(types, json_string(l < c->window_from ? "full_attention" : "sliding_attention"))) {
+            json_decref(types);
+            types = NULL;
+        }
+    return types;
+}
+
 static int write_mistral(const aoei_encoder_config *c, json_t *config) {
     const int rc = write_common(c, config);
-    json_t *window = c->window ? json_integer((json_int_t)c->window) : json_null(), *types = json_array();
-    for (size_t l = 0; l < c->layers && c->window; l++)
-        json_array_append_new(types, json_string(l < c->window_from ? "full_attention" : "sliding_attention"));
-    json_t *keys = json_pack("{s:o, s:o?}", "sliding_window", window, "layer_types", c->window_from ? types : json_null());
-    if (!c->window_from)
-        json_decref(types);
-    const int failed = aoei_keys_add(config, keys);
+    json_t *window = c->window ? json_integer((json_int_t)c->window) : json_null();
+    const int failed =
+        aoei_keys_add(config, json_pack("{s:o, s:o}", "sliding_window", window, "layer_types", layer_types_json(c)));
     return rc ? rc : failed;
 }
 
 static int write_qwen2(const aoei_encoder_config *c, json_t *config) {
     const int rc = write_common(c, config);
-    json_t *keys = json_pack("{s:b, s:I, s:I}", "use_sliding_window", c->window > 0, "sliding_window", (json_int_t)c->window,
-                             "max_window_layers", (json_int_t)c->window_from);
-    return rc ? rc : aoei_keys_add(config, keys);
+    return rc ? rc
+              : aoei_keys_add(config, json_pack("{s:b, s:I, s:I}", "use_sliding_window", c->window > 0, "sliding_window",
+                                                (json_int_t)c->window, "max_window_layers", (json_int_t)c->window_from));
 }
 
 static const char *const outer_names[AOEI_W_LAYERS] = {

@@ -18,7 +18,7 @@
 #include "nn/context.h"
 
 #define WEIGHT_SD       0.02
-#define LEAST_POSITIONS 3
+#define LEAST_POSITIONS ((size_t)3)
 
 static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
 
@@ -29,9 +29,6 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     if (o->tokenizer_from && o->n_texts)
         return aoei_fail(err, AOE_EARG,
                          "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
-    if (o->shape.positions < LEAST_POSITIONS)
-        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %d",
-                         o->shape.positions, LEAST_POSITIONS);
     if (aoei_is_model_dir(dir) && !o->force)
         return aoei_fail(err, AOE_EEXIST,
                          "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
@@ -39,12 +36,19 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     return rc ? rc : aoei_check_writable_dir(dir, err);
 }
 
-/* A RAN has no table of positions that would bound what its texts are cut to. */
+/* What texts are cut to: a RAN has no table of positions that would say so. */
+static size_t longest_text(const aoei_encoder_config *c, const aoe_init_options *o) {
+    return c->ran.window ? o->shape.positions : c->arch->max_length(c);
+}
+
 static int check_length(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
-    const size_t most = c->arch->max_length(c);
-    return !c->ran.window || o->shape.positions <= most
+    const size_t n = o->shape.positions, least = c->position_offset + LEAST_POSITIONS;
+    if (n < least)
+        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %zu", n,
+                         least);
+    return !c->ran.window || n <= c->arch->max_length(c)
                ? 0
-               : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", o->shape.positions, most);
+               : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", n, c->arch->max_length(c));
 }
 
 /* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
@@ -70,25 +74,24 @@ static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, ao
     return rc;
 }
 
-/* Trains a vocabulary and reads it back through the staging folder of dir. */
-static int train_tokenizer(aoe_tokenizer **t, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
-                           aoe_error *err) {
+/* Trains a vocabulary and reads it back through the staging folder of the directory. */
+static int train_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     aoei_wordpiece_trainer *trainer = NULL;
     aoei_wordpiece_options w;
     char *staging = NULL;
     aoei_wordpiece_options_defaults(&w);
     w.vocab_size = o->vocab_size;
     w.lowercase = o->lowercase;
-    w.model_max_length = o->shape.positions;
+    w.model_max_length = longest_text(&m->config, o);
     int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
     if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
         goto done;
-    if (!(staging = aoei_model_staging(dir)))
-        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!(staging = aoei_model_staging(m->dir)))
+        rc = aoei_fail_nomem(err, strlen(m->dir));
     else if (!(rc = aoei_make_dir(staging, err))) {
         rc = aoei_wordpiece_save(trainer, staging, err);
         if (!rc)
-            rc = aoe_tokenizer_open(t, staging, err);
+            rc = aoe_tokenizer_open(&m->tokenizer, staging, err);
         aoei_remove_tree(staging, NULL);
     }
 done:
@@ -147,15 +150,15 @@ static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err
                           : m->config.causal || m->config.ran.window ? m->config.arch->default_pooling
                                                                      : AOE_POOLING_LAST_AVG;
     m->settings.pooling_from = m->settings.max_length_from = "default";
-    m->settings.max_length = m->config.ran.window ? o->shape.positions : m->config.arch->max_length(&m->config);
+    m->settings.max_length = longest_text(&m->config, o);
     m->settings.prompt = aoei_strdup("");
     return m->settings.prompt ? 0 : aoei_fail_nomem(err, 1);
 }
 
 /* The tokenizer, and the configuration checked against it. */
 static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
-    int rc = o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err)
-                               : train_tokenizer(&m->tokenizer, m->dir, o, feed, user, err);
+    int rc =
+        o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);
     if (rc)
         return rc;
     size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
