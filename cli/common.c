@@ -4,6 +4,7 @@
 #include "common.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,21 @@ int cli_parse_distill(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
+int cli_parse_direction(void *target, const char *text, aoe_error *err) {
+    aoe_model_options *o = target;
+    char *end;
+    errno = 0;
+    const unsigned long layer = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || layer > 100000) {
+        err->code = AOE_EARG;
+        snprintf(err->message, sizeof err->message, "'%s' is not the number of a layer, from 0", text);
+        return err->code;
+    }
+    o->bidirectional = 1;
+    o->bidirectional_from = layer;
+    return 0;
+}
+
 int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
     return aoe_pooling_parse(target, text, err);
 }
@@ -94,8 +110,9 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .value = "NAME",
      AT(cli_model_options, o.pooling),
      .parse = cli_parse_pooling,
-     .help = "cls, cls-last-avg, last-avg, last-max, first-last-avg or last-token",
-     .fallback = "what the directory says, else cls"},
+     .help =
+         "cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, cell-mean or cell-max",
+     .fallback = "what the directory says, else cls, of causal models last-token, of a RAN cell-mean"},
     {.name = "prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
@@ -122,6 +139,13 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .parse = cli_parse_dtype,
      .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
      .fallback = "auto"},
+    {.name = "bidirectional-from",
+     .kind = CLI_NAMED,
+     .value = "N",
+     AT(cli_model_options, o),
+     .parse = cli_parse_direction,
+     .help = "causal models: layers from N on attend in both directions; 0: all of them",
+     .fallback = "what the directory says, else none"},
     {.name = "batch-tokens",
      .kind = CLI_SIZE,
      .value = "N",

@@ -26,7 +26,7 @@ typedef struct cli_model_options {
     size_t batch_tokens;
 } cli_model_options;
 
-enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 8, CLI_TABLE_COUNT = 3 };
+enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 9, CLI_TABLE_COUNT = 3 };
 extern const cli_option cli_general_table[CLI_GENERAL_COUNT];
 extern const cli_option cli_model_table[CLI_MODEL_COUNT];
 extern const cli_option cli_table_table[CLI_TABLE_COUNT]; /* base: aoe_table_options */
@@ -40,6 +40,7 @@ int cli_parse_dtype(void *target, const char *text, aoe_error *err);
 int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
 int cli_parse_distill(void *target, const char *text, aoe_error *err);
 int cli_parse_pooling(void *target, const char *text, aoe_error *err);
+int cli_parse_direction(void *target, const char *text, aoe_error *err); /* target: aoe_model_options */
 
 /* ---- commands: argv holds what follows the command's name; each returns the exit code */
 

@@ -122,7 +122,7 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
         return code;
     const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
     const aoei_tensor pooled = e->pooled;
-    aoei_pool_forward(m->ctx, pooled, m->settings.pooling, aoei_encoder_hidden(&e->state, &m->config, 0, b->n_tokens), last, b);
+    aoei_encoder_pool(m->ctx, &m->config, pooled, m->settings.pooling, last, b, &e->state);
     if (m->settings.normalize)
         aoei_l2_normalize(m->ctx, pooled);
     for (size_t i = 0; i < b->n_texts; i++)

@@ -26,7 +26,11 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     float *sum = aoei_worker_scratch(j->ctx, worker); /* of one row, where y cannot hold it */
     for (size_t i = first; i < end; i++) {
         float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, i, 0) : sum;
-        memcpy(y, aoei_tensor_at(j->word, (size_t)j->batch->ids[i], 0), D * sizeof *y);
+        const void *word = aoei_tensor_at(j->word, (size_t)j->batch->ids[i], 0);
+        if (j->word.type == AOEI_BF16)
+            k->from_bf16(y, word, D);
+        else
+            memcpy(y, word, D * sizeof *y);
         if (j->position.data)
             k->add_f32(y, y, aoei_tensor_at(j->position, j->batch->positions[i] + j->position_offset, 0), D);
         if (j->token_type.data)

@@ -32,6 +32,10 @@ aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols) {
     return (aoei_tensor){.data = (float *)data, .rows = rows, .cols = cols, .ld = cols};
 }
 
+aoei_tensor aoei_tensor_wrap_typed(const void *data, aoei_dtype type, size_t rows, size_t cols) {
+    return (aoei_tensor){.data = (void *)(uintptr_t)data, .rows = rows, .cols = cols, .ld = cols, .type = type};
+}
+
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n) {
     assert(first <= t.rows && n <= t.rows - first);
     return (aoei_tensor){.data = aoei_tensor_at(t, first, 0), .rows = n, .cols = t.cols, .ld = t.ld, .type = t.type};
@@ -40,6 +44,11 @@ aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n) {
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n) {
     assert(first <= t.cols && n <= t.cols - first);
     return (aoei_tensor){.data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type};
+}
+
+aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n) {
+    assert(t.rows == 1);
+    return (aoei_tensor){.data = t.data, .rows = n, .cols = t.cols, .ld = 0, .type = t.type};
 }
 
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols) {

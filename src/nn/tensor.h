@@ -26,9 +26,13 @@ aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);          
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols); /* uninitialised */
 /* A weight that lies in mapped memory (4-byte aligned); never written through. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
+/* The same of either type, aligned as its elements are. */
+aoei_tensor aoei_tensor_wrap_typed(const void *data, aoei_dtype type, size_t rows, size_t cols);
 /* Views: the memory of t. */
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n);
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n);
+/* A row [1, cols] as n equal rows, to be read only. */
+aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n);
 /* rows x cols elements of a contiguous tensor from its element `offset` on. */
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols);
 
