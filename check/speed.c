@@ -196,6 +196,34 @@ static amount call_gelu_tanh_bf16(work *w) {
     return moved(0, 2);
 }
 
+static amount call_silu_f32(work *w) {
+    w->k->silu_f32(w->f[1], w->f[0], N);
+    return moved(2, 0);
+}
+
+static amount call_silu_grad_f32(work *w) {
+    w->k->silu_grad_f32(w->f[1], w->f[4], w->f[0], N);
+    return moved(3, 0);
+}
+
+static amount call_mul_f32(work *w) {
+    w->k->mul_f32(w->f[1], w->f[0], w->f[4], N);
+    return moved(3, 0);
+}
+
+/* Heads of 64; the cosines and sines are any numbers below 1. */
+static amount call_rope_f32(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->k->rope_f32(w->f[1] + r * COLS, w->f[0] + r * 64, 1, COLS / 64, 32);
+    return moved(2, 0);
+}
+
+static amount call_rope_bf16(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->k->rope_bf16(w->h[1] + r * COLS, w->f[0] + r * 64, 1, COLS / 64, 32);
+    return moved(0, 2);
+}
+
 static amount call_add_f32(work *w) {
     w->k->add_f32(w->f[1], w->f[0], w->f[4], N);
     return moved(3, 0);

@@ -110,10 +110,9 @@ static int randomize(bench *b, aoei_params *p, aoe_error *err) {
         aoei_slot d;
         aoei_rng rng;
         aoei_slot_describe(&b->config, s, &d);
-        aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, (uint32_t)s);
-        const int norm = d.vector && strstr(d.name, "LayerNorm.weight") != NULL;
+        aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, aoei_slot_stream(&b->config, s));
         for (size_t i = 0; i < d.rows * d.cols; i++)
-            host[i] = d.vector ? (norm ? one : 0.0F) : (float)(0.02 * aoei_rng_normal(&rng));
+            host[i] = d.vector ? (d.norm ? one : 0.0F) : (float)(0.02 * aoei_rng_normal(&rng));
         aoei_tensor_write(b->ctx, p->values[s], host);
     }
     aoei_free(host);

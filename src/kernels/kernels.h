@@ -34,8 +34,9 @@ static inline size_t aoei_dtype_size(aoei_dtype type) {
 
 typedef enum aoei_activation {
     AOEI_IDENTITY,
-    AOEI_GELU,     /* x Phi(x), exact erf */
-    AOEI_GELU_TANH /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+    AOEI_GELU,      /* x Phi(x), exact erf */
+    AOEI_GELU_TANH, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+    AOEI_SILU       /* x / (1 + e^-x); of gates alone, not in a product's epilogue */
 } aoei_activation;
 
 /* C[M,N] = epilogue(A[M,K] B[K,N]) on one thread. Op gemm_f32: all matrices float32. Op gemm_bf16: A and B bf16; C, and pre,
@@ -139,8 +140,17 @@ typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
 typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
-/* y = a + b; y may be a or b. */
+/* y = x / (1 + e^-x), and its gradient; y may be x, dx may be dy or x. */
+typedef void aoei_silu_f32_fn(float *y, const float *x, size_t n);
+typedef void aoei_silu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+/* y = a + b, y = a * b; y may be a or b. */
 typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
+typedef void aoei_mul_f32_fn(float *y, const float *a, const float *b, size_t n);
+/* Rotary positions of one token: of every head x[2 half] the pairs (x[i], x[half + i]) become
+ * (x[i] c - x[half + i] s, x[half + i] c + x[i] s) with c = angles[i], s = direction * angles[half + i]. direction 1, or -1:
+ * back. */
+typedef void aoei_rope_f32_fn(float *x, const float *angles, float direction, size_t heads, size_t half);
+typedef void aoei_rope_bf16_fn(aoei_bf16 *x, const float *angles, float direction, size_t heads, size_t half);
 
 /* Dropout of one row, docs/numerics.md "Masks": element c is kept when word(c) >= threshold, with
  * word(c) = Philox4x32-10(key, counter = (c0 + (c / 64) * 16 + c % 16, c1, c2, c3))[(c % 64) / 16].

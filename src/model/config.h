@@ -8,24 +8,41 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "aoe.h"
 #include "model/safetensors.h"
-#include "nn/tensor.h"
+#include "nn/nn.h"
 
 typedef struct aoei_arch aoei_arch;
 
+typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
+
+/* Zero is BERT's choice in every option. */
 typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* static */
     size_t hidden;         /* D */
     size_t layers;
-    size_t heads;               /* H; D = H * head_dim */
-    size_t intermediate;        /* feed-forward width */
-    size_t vocab;               /* V */
-    size_t positions;           /* rows of the position table; 0: none */
-    size_t position_offset;     /* added to a token's position (RoBERTa: pad id + 1) */
-    size_t token_types;         /* rows of the token-type table; 0: none */
-    int no_embed_norm;          /* 1: no norm after the embedding */
+    size_t heads;           /* H */
+    size_t kv_heads;        /* of keys and values, divides H; 0: H */
+    size_t head_dim;        /* d; 0: D / H */
+    size_t intermediate;    /* feed-forward width */
+    size_t vocab;           /* V */
+    size_t positions;       /* tokens a model was made for; without rope the rows of the position table; 0: no bound */
+    size_t position_offset; /* added to a token's position (RoBERTa: pad id + 1) */
+    aoei_rope rope;         /* theta above 0: rotary positions, and no table */
+    size_t token_types;     /* rows of the token-type table; 0: none */
+    int no_embed_norm;      /* 1: no norm after the embedding */
+    aoei_norm norm;         /* RMSNorm has no biases */
+    int pre_norm;       /* 1: norms before attention and feed-forward and after the last layer; 0: after each residual sum */
+    int gated;          /* 1: feed-forward is down(activation(gate(x)) * up(x)); 0: down(activation(up(x))) */
+    int no_qkv_bias;    /* 1: query, key and value layers without bias */
+    int no_output_bias; /* 1: the attention's output layer without bias */
+    int no_ffn_bias;    /* 1: the feed-forward layers without biases */
+    int causal;         /* 1: a token of the layers before `bidirectional_from` sees itself and those before it */
+    size_t bidirectional_from; /* 0: all layers see both sides; AOEI_NO_LAYER: none does */
+    size_t window;             /* a token sees less than so far, in the layers from window_from on; 0: without bound */
+    size_t window_from;
     int normalize;              /* 1: config.json itself says that vectors have unit length (static models) */
     aoei_activation activation; /* of the feed-forward layer */
     double norm_eps;
@@ -34,10 +51,36 @@ typedef struct aoei_encoder_config {
     int mlm_head;             /* 1: with the head of masked-language-model pretraining, whose decoder is the word table */
 } aoei_encoder_config;
 
+#define AOEI_NO_LAYER SIZE_MAX
+
+static inline size_t aoei_kv_heads(const aoei_encoder_config *c) {
+    return c->kv_heads ? c->kv_heads : c->heads;
+}
+static inline size_t aoei_head_dim(const aoei_encoder_config *c) {
+    return c->head_dim || !c->heads ? c->head_dim : c->hidden / c->heads;
+}
+/* Columns of the queries, and of the keys or the values, of all heads. */
+static inline size_t aoei_query_width(const aoei_encoder_config *c) {
+    return c->heads * aoei_head_dim(c);
+}
+static inline size_t aoei_key_width(const aoei_encoder_config *c) {
+    return aoei_kv_heads(c) * aoei_head_dim(c);
+}
+
 /* Slots: the encoder's weights as one flat array of tensors. Slot of layer l: AOEI_W_LAYERS + l * AOEI_LW_COUNT + AOEI_LW_*. */
-enum { AOEI_W_WORD, AOEI_W_POSITION, AOEI_W_TOKEN_TYPE, AOEI_W_EMBED_NORM, AOEI_W_EMBED_NORM_BIAS, AOEI_W_LAYERS };
 enum {
-    /* attention: weights [D,D], biases [1,D] */
+    AOEI_W_WORD,
+    AOEI_W_POSITION,
+    AOEI_W_TOKEN_TYPE,
+    AOEI_W_EMBED_NORM,
+    AOEI_W_EMBED_NORM_BIAS,
+    AOEI_W_FINAL_NORM, /* after the last layer */
+    AOEI_W_FINAL_NORM_BIAS,
+    AOEI_W_LAYERS
+};
+/* In a layer a linear layer's bias, or a norm's, follows its weight. */
+enum {
+    /* attention: [H d, D], [1, H d]; keys and values [kv d, D], [1, kv d]; output [D, H d], [1, D] */
     AOEI_LW_Q,
     AOEI_LW_Q_BIAS,
     AOEI_LW_K,
@@ -46,7 +89,7 @@ enum {
     AOEI_LW_V_BIAS,
     AOEI_LW_O,
     AOEI_LW_O_BIAS,
-    /* after attention [1,D] */
+    /* after attention (pre-norm: before it) [1,D] */
     AOEI_LW_NORM1,
     AOEI_LW_NORM1_BIAS,
     /* feed-forward: [I,D], [1,I], [D,I], [1,D] */
@@ -54,9 +97,12 @@ enum {
     AOEI_LW_UP_BIAS,
     AOEI_LW_DOWN,
     AOEI_LW_DOWN_BIAS,
-    /* after the feed-forward [1,D] */
+    /* after the feed-forward (pre-norm: before it) [1,D] */
     AOEI_LW_NORM2,
     AOEI_LW_NORM2_BIAS,
+    /* gated feed-forward: [I,D], [1,I] */
+    AOEI_LW_GATE,
+    AOEI_LW_GATE_BIAS,
     AOEI_LW_COUNT
 };
 enum {
@@ -83,19 +129,23 @@ typedef struct aoei_slot {
     size_t rows, cols; /* a vector is [1, cols] here and [cols] in the file */
     int vector;        /* 1: one-dimensional in the file */
     int decay;         /* 1: weight decay applies (matrices, embeddings included); 0: biases and norms */
-    int linear;        /* 1: the weight of a linear layer [out, in] */
+    int linear;        /* 1: the weight of a linear layer [out, in] that is not absent */
+    int norm;          /* 1: the weight of a norm, 1 before anything is learned */
     int absent;        /* 1: this configuration has no such weight (no token types) */
 } aoei_slot;
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
 size_t aoei_parameter_count(const aoei_encoder_config *c);                         /* of all slots */
+/* The number under which a slot draws its random weights. Slots may be added; it stays. */
+uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot);
 
 struct aoei_arch {
-    const char *model_type;      /* config.json "model_type", and the architecture's name */
-    const char *other_type;      /* another "model_type" for the same, or NULL */
-    const char *class_name;      /* written to "architectures": "BertModel" */
-    const char *mlm_class_name;  /* the same with the masked-LM head: "BertForMaskedLM" */
-    const char *mlm_prefix;      /* of the encoder's names beside such a head: "bert." */
-    const char *const *prefixes; /* NULL-terminated prefixes a checkpoint's names may have: "", "bert." */
+    const char *model_type;                   /* config.json "model_type", and the architecture's name */
+    const char *other_type;                   /* another "model_type" for the same, or NULL */
+    const char *class_name;                   /* written to "architectures": "BertModel" */
+    const char *mlm_class_name;               /* the same with the masked-LM head: "BertForMaskedLM" */
+    const char *mlm_prefix;                   /* of the encoder's names beside such a head: "bert." */
+    const char *const *prefixes;              /* NULL-terminated prefixes a checkpoint's names may have: "", "bert." */
+    void (*defaults)(aoei_encoder_config *c); /* sets what a new model has where only its sizes are given; NULL: zeros */
     int (*read)(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
     int (*write)(const aoei_encoder_config *c, json_t *config); /* sets the keys of a new config.json */
     void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer); /* tensor name of a slot */
@@ -105,6 +155,11 @@ struct aoei_arch {
     int is_static; /* 1: a text's vector is the mean of its tokens' own; it has no specials and no unknown tokens, maybe none */
 };
 extern const aoei_arch aoei_arch_bert;
+extern const aoei_arch aoei_arch_roberta;
+extern const aoei_arch aoei_arch_xlm_roberta;
+extern const aoei_arch aoei_arch_llama;
+extern const aoei_arch aoei_arch_mistral;
+extern const aoei_arch aoei_arch_qwen2;
 extern const aoei_arch aoei_arch_static;
 
 /* 1 when config.json (NULL: there is none) is that of a static model or does not say what it is of. */

@@ -97,22 +97,13 @@ done:
     return rc;
 }
 
-static int is_norm(const aoei_encoder_config *c, size_t slot) {
-    if (slot < AOEI_W_LAYERS)
-        return slot == AOEI_W_EMBED_NORM;
-    if (slot >= aoei_head_slot(c, 0))
-        return slot == aoei_head_slot(c, AOEI_HW_NORM);
-    const size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
-    return kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM2;
-}
-
 void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed) {
     aoei_slot d;
     aoei_rng rng;
     aoei_slot_describe(c, slot, &d);
-    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, (uint32_t)slot);
+    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
     for (size_t i = 0; i < d.rows * d.cols; i++)
-        to[i] = is_norm(c, slot) ? 1.0f : d.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+        to[i] = d.norm ? 1.0f : d.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
 }
 
 typedef struct filling {

@@ -43,7 +43,8 @@ static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *
         const char *now, *other;
     } spellings[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
                      {"LayerNorm.bias", "LayerNorm.beta"},
-                     {"predictions.bias", "predictions.decoder.bias"}};
+                     {"predictions.bias", "predictions.decoder.bias"},
+                     {"lm_head.bias", "lm_head.decoder.bias"}};
     char full[256];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const aoei_st_tensor *t = aoei_safetensors_find(f, full);

@@ -8,7 +8,8 @@
  *
  * Order: queries of a head ascend block by block and heads of a group ascend, so every
  * element of dk and dv is one chain over (head, query). A text's result depends on the
- * text alone. Causal rows end at their own token: softmax sees exactly those entries.
+ * text alone. Causal rows end at their own token, and a window bounds a row on its open
+ * sides: softmax sees exactly those entries, and blocks of keys that nobody sees cost nothing.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,9 +17,12 @@
 #include "nn/nn.h"
 
 enum {
-    ROWS = 64,  /* queries of a block */
-    CHUNK = 512 /* queries of a forward task: a long text is shared by several */
+    ROWS = 64,   /* queries of a block */
+    CHUNK = 512, /* queries of a forward task: a long text is shared by several */
+    EDGE = 64    /* a block's first key is a multiple of it: whole panels of packed keys, whole groups of masks */
 };
+
+_Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0, "keys of a block begin in the middle of a panel");
 
 typedef struct attention_job {
     const aoe_context *ctx;
@@ -124,56 +128,84 @@ static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
                                                                  w->job->a->head_dim, 0, w->T);
 }
 
-/* x[rows, ld] as an operand of the tensors' type, its first `keys` columns at least. */
-static const void *operand(const head_work *w, const float *x, size_t rows, size_t keys) {
-    if (w->job->type == AOEI_F32)
-        return x;
-    for (size_t r = 0; r < rows; r++)
-        w->job->ctx->kernels.to_bf16(w->operand + r * w->ld, x + r * w->ld, keys);
-    return w->operand;
-}
-
-/* Keys that the block of queries [q0, q0 + rows) sees. */
-static size_t block_keys(const head_work *w, size_t q0, size_t rows) {
-    return w->job->a->causal ? q0 + rows : w->T;
-}
+/* Keys of a text: [begin, end). */
+typedef struct key_range {
+    size_t begin, end;
+} key_range;
 
 /* Keys that one query sees. */
-static size_t row_keys(const head_work *w, size_t query) {
-    return w->job->a->causal ? query + 1 : w->T;
+static key_range row_keys(const head_work *w, size_t query) {
+    const size_t window = w->job->a->window;
+    key_range k = {0, w->job->a->causal ? query + 1 : w->T};
+    if (window && window < k.end - query)
+        k.end = query + window;
+    if (window && window <= query)
+        k.begin = query - window + 1;
+    return k;
 }
 
-/* y = dropout of x for the keys that each query sees; y may be x. */
-static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows) {
+/* Keys that the block of queries [q0, q0 + rows) sees, from an edge on. */
+static key_range block_keys(const head_work *w, size_t q0, size_t rows) {
+    return (key_range){row_keys(w, q0).begin / EDGE * EDGE, row_keys(w, q0 + rows - 1).end};
+}
+
+/* x[rows, ld] as an operand of the tensors' type, at the first of the keys. */
+static const void *operand(const head_work *w, const float *x, size_t rows, key_range keys) {
+    if (w->job->type == AOEI_F32)
+        return x + keys.begin;
     for (size_t r = 0; r < rows; r++) {
+        const size_t first = r * w->ld + keys.begin;
+        w->job->ctx->kernels.to_bf16(w->operand + first, x + first, keys.end - keys.begin);
+    }
+    return w->operand + keys.begin;
+}
+
+/* The packed form of the keys from `first` on, which is an edge. */
+static const void *packed_from(const head_work *w, const void *packed, size_t first) {
+    const aoei_kernels *k = &w->job->ctx->kernels;
+    const size_t bytes =
+        (w->job->type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(w->job->a->head_dim, first);
+    return (const unsigned char *)packed + bytes;
+}
+
+/* y = dropout of x, whose keys begin at an edge, up to the last key that each query sees; y may be x. */
+static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows, key_range keys) {
+    w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
+    for (size_t r = 0; r < rows; r++) {
+        const size_t first = r * w->ld + keys.begin;
         w->drop.counter[1] = (uint32_t)(q0 + r);
-        w->job->ctx->kernels.dropout_f32(y + r * w->ld, x + r * w->ld, NULL, &w->drop, row_keys(w, q0 + r));
+        w->job->ctx->kernels.dropout_f32(y + first, x + first, NULL, &w->drop, row_keys(w, q0 + r).end - keys.begin);
     }
 }
 
 /* Zeros where a query of the block does not see a key. */
-static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, size_t keys) {
+static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
     for (size_t r = 0; r < rows; r++) {
-        const size_t n = row_keys(w, q0 + r);
-        memset(x + r * w->ld + n, 0, (keys - n) * sizeof *x);
+        const key_range seen = row_keys(w, q0 + r);
+        float *row = x + r * w->ld;
+        memset(row + keys.begin, 0, (seen.begin - keys.begin) * sizeof *row);
+        memset(row + seen.end, 0, (keys.end - seen.end) * sizeof *row);
     }
 }
 
 /* p[rows, keys] = softmax(scale q k^T) */
-static void probabilities(const head_work *w, size_t q0, size_t rows, size_t keys) {
+static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_product){.M = rows,
-                               .N = keys,
+                               .N = keys.end - keys.begin,
                                .K = j->a->head_dim,
                                .a = aoei_tensor_at(j->q, w->first + q0, w->q_col),
                                .a_row = j->q.ld,
                                .a_col = 1,
-                               .packed = w->packed_k,
-                               .c = w->p,
+                               .packed = packed_from(w, w->packed_k, keys.begin),
+                               .c = w->p + keys.begin,
                                .c_row = w->ld,
                                .scale = (float)j->a->scale});
-    for (size_t r = 0; r < rows; r++)
-        j->ctx->kernels.softmax_f32(w->p + r * w->ld, w->p + r * w->ld, row_keys(w, q0 + r));
+    for (size_t r = 0; r < rows; r++) {
+        const key_range seen = row_keys(w, q0 + r);
+        float *p = w->p + r * w->ld + seen.begin;
+        j->ctx->kernels.softmax_f32(p, p, seen.end - seen.begin);
+    }
     clear_unseen(w, w->p, q0, rows, keys);
 }
 
@@ -192,17 +224,18 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         start_head(&w, head);
         for (size_t q0 = begin; q0 < end; q0 += ROWS) {
-            const size_t rows = end - q0 < ROWS ? end - q0 : ROWS, keys = block_keys(&w, q0, rows);
+            const size_t rows = end - q0 < ROWS ? end - q0 : ROWS;
+            const key_range keys = block_keys(&w, q0, rows);
             probabilities(&w, q0, rows, keys);
             if (a->drop.p > 0)
-                drop_block(&w, w.p, w.p, q0, rows);
+                drop_block(&w, w.p, w.p, q0, rows, keys);
             multiply(&w, (aoei_product){.M = rows,
                                         .N = a->head_dim,
-                                        .K = keys,
+                                        .K = keys.end - keys.begin,
                                         .a = operand(&w, w.p, rows, keys),
                                         .a_row = w.ld,
                                         .a_col = 1,
-                                        .b = aoei_tensor_at(j->v, w.first, w.k_col),
+                                        .b = aoei_tensor_at(j->v, w.first + keys.begin, w.k_col),
                                         .b_row = j->v.ld,
                                         .b_col = 1,
                                         .c = aoei_tensor_at(j->out, w.first + q0, w.q_col),
@@ -244,10 +277,10 @@ static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
         w->job->ctx->kernels.to_bf16(aoei_tensor_at(t, w->first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
-/* to[keys, d] += x[rows, keys]^T from[rows, d], from's rows at (row, column). */
+/* to[keys, d] += x[rows, keys]^T from[rows, d], from's rows at (row, column), x at the first of the keys. */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
-                           size_t rows, size_t keys) {
-    multiply(w, (aoei_product){.M = keys,
+                           size_t rows, key_range keys) {
+    multiply(w, (aoei_product){.M = keys.end - keys.begin,
                                .N = w->job->a->head_dim,
                                .K = rows,
                                .a = x,
@@ -256,41 +289,43 @@ static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_
                                .b = aoei_tensor_at(from, row, col),
                                .b_row = from.ld,
                                .b_col = 1,
-                               .c = to.data,
+                               .c = to.data + keys.begin * to.ld,
                                .c_row = to.ld,
                                .accumulate = 1,
                                .scale = 1});
 }
 
 /* ds[rows, keys] = gradient of the scores before their scale, from p and dout */
-static void score_gradient(head_work *w, size_t q0, size_t rows, size_t keys) {
+static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_product){.M = rows,
-                               .N = keys,
+                               .N = keys.end - keys.begin,
                                .K = j->a->head_dim,
                                .a = aoei_tensor_at(j->out, w->first + q0, w->q_col),
                                .a_row = j->out.ld,
                                .a_col = 1,
-                               .packed = w->packed_v,
-                               .c = w->ds,
+                               .packed = packed_from(w, w->packed_v, keys.begin),
+                               .c = w->ds + keys.begin,
                                .c_row = w->ld,
                                .scale = 1});
     if (j->a->drop.p > 0)
-        drop_block(w, w->ds, w->ds, q0, rows);
+        drop_block(w, w->ds, w->ds, q0, rows, keys);
     for (size_t r = 0; r < rows; r++) {
-        float *ds = w->ds + r * w->ld;
-        j->ctx->kernels.softmax_grad_f32(ds, w->p + r * w->ld, ds, (float)j->a->scale, row_keys(w, q0 + r));
+        const key_range seen = row_keys(w, q0 + r);
+        const size_t first = r * w->ld + seen.begin;
+        j->ctx->kernels.softmax_grad_f32(w->ds + first, w->p + first, w->ds + first, (float)j->a->scale, seen.end - seen.begin);
     }
     clear_unseen(w, w->ds, q0, rows, keys);
 }
 
 static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
     const attention_job *j = w->job;
-    const size_t keys = block_keys(w, q0, rows), row = w->first + q0;
+    const key_range keys = block_keys(w, q0, rows);
+    const size_t row = w->first + q0;
     const float *used = w->p; /* probabilities that met the values */
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
-        drop_block(w, w->dropped, w->p, q0, rows);
+        drop_block(w, w->dropped, w->p, q0, rows, keys);
         clear_unseen(w, w->dropped, q0, rows, keys);
         used = w->dropped;
     }
@@ -300,11 +335,11 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
     add_transposed(w, dk, ds, j->q, row, w->q_col, rows, keys);
     multiply(w, (aoei_product){.M = rows,
                                .N = j->a->head_dim,
-                               .K = keys,
+                               .K = keys.end - keys.begin,
                                .a = ds,
                                .a_row = w->ld,
                                .a_col = 1,
-                               .b = aoei_tensor_at(j->k, w->first, w->k_col),
+                               .b = aoei_tensor_at(j->k, w->first + keys.begin, w->k_col),
                                .b_row = j->k.ld,
                                .b_col = 1,
                                .c = aoei_tensor_at(j->dq, row, w->q_col),

@@ -92,6 +92,12 @@ void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor 
 void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
                               aoei_activation activation);
 
+/* Gated linear unit (Shazeer 2020): y = activation(gate) * up element by element; y may be gate or up. Contiguous, of one type.
+ */
+void aoei_gate_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, aoei_tensor up, aoei_activation activation);
+/* Its gradients, written over gate and up, from dy. All contiguous and of one type. */
+void aoei_gate_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy, aoei_activation activation);
+
 /* Layer normalisation over each row (Ba et al. 2016), biased variance. stats[N,2] = mean, 1/sqrt(var + eps); absent: not kept.
  * y and x are of one type. y may be x. */
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
@@ -99,6 +105,13 @@ void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor s
 /* dx and dy float32, x of either type. dx may be dy; absent: not wanted. dgamma, dbeta [1,D] += . */
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
+
+/* RMSNorm over each row (Zhang and Sennrich 2019). stats[N,1] = 1/sqrt(mean x^2 + eps); absent: not kept. Otherwise as layer
+ * normalisation. */
+void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                          double eps);
+void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dy, aoei_tensor x,
+                           aoei_tensor stats, aoei_tensor gamma);
 
 /* y = residual + dropout(x) (residual absent: 0), all of one type. y may be x or residual. The backward of the x branch is the
  * same call on the gradient without a residual; there y may be bf16 and x float32. With p = 0 it is an addition (float32
@@ -108,10 +121,32 @@ void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei
 /* y = a + b, contiguous; y may be a or b. */
 void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b);
 
+/* Rotary positions (Su et al. 2021) and the ways they are stretched to longer texts. */
+typedef enum aoei_rope_scaling {
+    AOEI_ROPE_PLAIN,
+    AOEI_ROPE_LINEAR,  /* positions / factor */
+    AOEI_ROPE_DYNAMIC, /* theta grows with the length T of a text of more than `positions` tokens, by
+                          (factor T / positions - factor + 1) ^ (d / (d - 2)) */
+    AOEI_ROPE_LLAMA3   /* wavelengths above positions / low are multiplied by factor, below positions / high left alone,
+                          those between by a mixture */
+} aoei_rope_scaling;
+typedef struct aoei_rope {
+    double theta; /* component pair i turns by position * theta^(-2 i / d) */
+    aoei_rope_scaling scaling;
+    double factor, low, high;
+    size_t positions; /* what theta was chosen for */
+} aoei_rope;
+/* table[N, d] float32: the cosines of every token's d / 2 angles, then the sines. */
+void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope *r, const aoei_batch *batch);
+/* Turns the pairs (i, i + d / 2) of every head of x [N, heads d] by the angles of its token, or back. x may be a column view,
+ * of either type. Turning a gradient back is the backward. */
+void aoei_rope_turn(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back);
+
 typedef struct aoei_attention {
     size_t heads, kv_heads; /* H; grouped heads share keys and values (kv_heads divides heads) */
     size_t head_dim;        /* d */
     int causal;             /* 1: a token sees itself and the ones before it */
+    size_t window;          /* a token sees those at a distance below this; 0: all */
     double scale;           /* 1 / sqrt(d) */
     aoei_dropout drop;      /* on the probabilities: (text, head, query, key) */
 } aoei_attention;

@@ -47,11 +47,10 @@ void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_
     aoei_slot d;
     aoei_rng r;
     assert_int_equal(aoei_slot_describe(c, slot, &d), 0);
-    aoei_rng_init(&r, seed, AOEI_STREAM_TEST, (uint32_t)slot);
-    const int norm = d.vector && strstr(d.name, "LayerNorm.weight") != NULL;
+    aoei_rng_init(&r, seed, AOEI_STREAM_TEST, aoei_slot_stream(c, slot));
     const double sd = d.vector ? 0.1 : slot < AOEI_W_LAYERS ? 0.5 : 0.2;
     for (size_t i = 0; i < d.rows * d.cols; i++)
-        host[i] = (float)((norm ? 1.0 : 0.0) + sd * aoei_rng_normal(&r));
+        host[i] = (float)((d.norm ? 1.0 : 0.0) + sd * aoei_rng_normal(&r));
 }
 
 void tiny_fill(const aoe_context *ctx, aoei_params *p, const aoei_encoder_config *c, uint32_t seed) {
