@@ -55,12 +55,17 @@ typedef struct aoei_adapter {
 size_t aoei_adapter_low_bytes(size_t N, size_t r);
 size_t aoei_adapter_dropped_bytes(size_t N, size_t in);
 
+/* Sites of adapters: that of linear layer `index` of layer l. */
+static inline uint32_t aoei_adapter_site(size_t layer, size_t index) {
+    return (uint32_t)(0x8000 + 8 * layer + index);
+}
+
 /* What else happens to x w^T + b before it is stored (kernels.h, aoei_product); zeroed: nothing. */
 typedef struct aoei_linear_epilogue {
     aoei_activation activation;
-    aoei_tensor pre;      /* [N,O] of y's type: keeps the value before the activation; may be absent */
-    aoei_tensor residual; /* [N,O] of y's type: added last; may be absent */
-    aoei_tensor room;     /* packing room (aoei_linear_room); absent: every task packs for itself (not in bf16) */
+    aoei_tensor pre;             /* [N,O] of y's type: keeps the value before the activation; may be absent */
+    aoei_tensor residual;        /* [N,O] of y's type: added last; may be absent */
+    aoei_tensor room;            /* packing room (aoei_linear_room); absent: every task packs for itself (not in bf16) */
     const aoei_adapter *adapter; /* NULL: none. Beside an activation y and pre are contiguous, and there is no residual */
 } aoei_linear_epilogue;
 /* y[N,O] = x[N,I] w[O,I]^T + b[1,O]; b may be absent, e NULL. y is of x's type or float32, both may be column views; w is
@@ -73,10 +78,10 @@ typedef struct aoei_linear_grads {
     aoei_tensor dx; /* [N,I] = dy w; float32, or of dy's type. May be the memory of x: it is written last */
     int accumulate; /* dx += dy w, in float32 */
     aoei_activation activation;
-    aoei_tensor gate; /* [N,I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
-    aoei_tensor dw;   /* [O,I] += dy^T x, float32 */
-    aoei_tensor db;   /* [1,O] += column sums of dy, float32 */
-    aoei_tensor room; /* packing room (aoei_linear_room); absent: every task packs for itself (no dx in bf16) */
+    aoei_tensor gate;            /* [N,I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
+    aoei_tensor dw;              /* [O,I] += dy^T x, float32 */
+    aoei_tensor db;              /* [1,O] += column sums of dy, float32 */
+    aoei_tensor room;            /* packing room (aoei_linear_room); absent: every task packs for itself (no dx in bf16) */
     const aoei_adapter *adapter; /* NULL: none */
 } aoei_linear_grads;
 /* dy[N,O] and x[N,I] of one type, w[O,I] of any. */
