@@ -38,12 +38,17 @@ aoei_tensor aoei_tensor_wrap_typed(aoei_dtype type, const void *data, const floa
 
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n) {
     assert(first <= t.rows && n <= t.rows - first);
-    return (aoei_tensor){.data = aoei_tensor_at(t, first, 0), .rows = n, .cols = t.cols, .ld = t.ld, .type = t.type};
+    return (aoei_tensor){.data = aoei_tensor_at(t, first, 0),
+                         .rows = n,
+                         .cols = t.cols,
+                         .ld = t.ld,
+                         .type = t.type,
+                         .scale = t.scale ? t.scale + first : NULL};
 }
 
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n) {
     assert(first <= t.cols && n <= t.cols - first);
-    return (aoei_tensor){.data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type};
+    return (aoei_tensor){.data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type, .scale = t.scale};
 }
 
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols) {
