@@ -161,6 +161,11 @@ static amount call_from_bf16(work *w) {
     return moved(1, 1);
 }
 
+static amount call_from_int8(work *w) {
+    w->k->from_int8(w->f[1], (const int8_t *)w->h[0], 0.5f, N);
+    return moved(1, 0);
+}
+
 static amount call_gelu_f32(work *w) {
     w->k->gelu_f32(w->f[1], w->f[0], N);
     return moved(2, 0);

@@ -21,10 +21,15 @@
 #include "base/cpu.h"
 
 /* Types of elements. */
-typedef enum aoei_dtype { AOEI_F32, AOEI_BF16 } aoei_dtype;
+typedef enum aoei_dtype {
+    AOEI_F32,
+    AOEI_BF16,
+    AOEI_I8 /* weights that are not trained: a value is int8 times the scale of its row */
+} aoei_dtype;
 
 static inline size_t aoei_dtype_size(aoei_dtype type) {
-    return type == AOEI_BF16 ? sizeof(aoei_bf16) : sizeof(float);
+    static const size_t size[] = {sizeof(float), sizeof(aoei_bf16), sizeof(int8_t)};
+    return size[type];
 }
 
 typedef enum aoei_activation {
@@ -123,6 +128,8 @@ typedef void aoei_column_sum_bf16_fn(float *sum, const aoei_bf16 *x, size_t x_ro
 /* y = x rounded to bf16, or widened from it. */
 typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
+/* y = x * scale. */
+typedef void aoei_from_int8_fn(float *y, const int8_t *x, float scale, size_t n);
 /* y = x * Phi(x) with the exact erf; y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 /* dx = dy * d gelu(x); dx may be dy or x. */

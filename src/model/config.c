@@ -7,6 +7,7 @@
  */
 #include "model/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -248,6 +249,27 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         s->absent |= !c->gated;
 }
 
+/* lora_A or lora_B of one of the layer's linear layers. */
+static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    const size_t index = (kind - AOEI_LW_ADAPTERS) / 2;
+    aoei_slot of = {0};
+    describe_layer(c, aoei_adapter_kind(index), &of);
+    if ((kind - AOEI_LW_ADAPTERS) % 2)
+        linear_slot(s, of.rows, c->lora.r);
+    else
+        linear_slot(s, c->lora.r, of.cols);
+    s->adapter = 1;
+    s->absent = of.absent || !c->lora.r || !(c->lora.targets >> index & 1);
+}
+
+/* The name of an adapter's tensor, from that of its layer's weight. */
+static void name_adapter(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s) {
+    static const char end[] = "weight";
+    c->arch->name(s->name, sizeof s->name, AOEI_GROUP_LAYER, aoei_adapter_kind((kind - AOEI_LW_ADAPTERS) / 2), layer);
+    const size_t stem = strlen(s->name) - (sizeof end - 1);
+    snprintf(s->name + stem, sizeof s->name - stem, "lora_%c.weight", (kind - AOEI_LW_ADAPTERS) % 2 ? 'B' : 'A');
+}
+
 static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     s->head = 1;
     if (kind == AOEI_HW_TRANSFORM)
@@ -273,13 +295,18 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
         layer = (slot - AOEI_W_LAYERS) / layer_slots(c);
         if (c->arch && c->arch->describe)
             c->arch->describe(c, kind, layer, out);
+        else if (kind >= AOEI_LW_ADAPTERS)
+            describe_adapter(c, kind, out);
         else
             describe_layer(c, kind, out);
     } else {
         describe_outer(c, kind, out);
     }
     out->linear &= !out->absent;
-    if (c->arch)
+    out->frozen = c->lora.r && !out->adapter;
+    if (c->arch && out->adapter)
+        name_adapter(c, kind, layer, out);
+    else if (c->arch)
         c->arch->name(out->name, sizeof out->name, group, kind, layer);
     return 0;
 }

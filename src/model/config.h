@@ -27,6 +27,16 @@ typedef struct aoei_ran_config {
 
 typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
 
+/* Low-rank adapters beside linear layers (LoRA, Hu et al. 2021, as Hugging Face PEFT has it). Where there are any, all else is
+ * frozen. */
+typedef struct aoei_lora {
+    size_t r; /* rank; 0: no adapters */
+    double alpha;
+    int rank_stabilized; /* 1: the scale is alpha / sqrt(r); 0: alpha / r */
+    double dropout;      /* on what an adapter sees */
+    unsigned targets;    /* bit aoei_adapter_index(kind): the layers' linear layers that have one */
+} aoei_lora;
+
 /* Zero is BERT's choice in every option. */
 typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* static */
@@ -57,7 +67,8 @@ typedef struct aoei_encoder_config {
     double norm_eps;
     double hidden_dropout;    /* on the embedding output, the attention output and the feed-forward output */
     double attention_dropout; /* on attention probabilities */
-    int mlm_head;             /* 1: with the head of masked-language-model pretraining, whose decoder is the word table */
+    aoei_lora lora;
+    int mlm_head; /* 1: with the head of masked-language-model pretraining, whose decoder is the word table */
     aoei_ran_config ran;
 } aoei_encoder_config;
 
@@ -89,6 +100,7 @@ enum {
     AOEI_W_LAYERS
 };
 /* In a layer a linear layer's bias, or a norm's, follows its weight. */
+#define AOEI_ADAPTERS 7 /* linear layers of a layer */
 enum {
     /* attention: [H d, D], [1, H d]; keys and values [kv d, D], [1, kv d]; output [D, H d], [1, D] */
     AOEI_LW_Q,
@@ -113,8 +125,19 @@ enum {
     /* gated feed-forward: [I,D], [1,I] */
     AOEI_LW_GATE,
     AOEI_LW_GATE_BIAS,
-    AOEI_LW_COUNT
+    /* adapters: for each aoei_adapter_index lora_A [r, in] and lora_B [out, r] */
+    AOEI_LW_ADAPTERS,
+    AOEI_LW_COUNT = AOEI_LW_ADAPTERS + 2 * AOEI_ADAPTERS
 };
+/* Which of a layer's linear layers, 0 to AOEI_ADAPTERS - 1, a weight's kind is of, and the kind. */
+static inline size_t aoei_adapter_index(size_t kind) {
+    return kind == AOEI_LW_GATE ? 6 : kind <= AOEI_LW_O ? kind / 2 : kind == AOEI_LW_UP ? 4 : 5;
+}
+static inline size_t aoei_adapter_kind(size_t index) {
+    static const size_t kind[AOEI_ADAPTERS] = {AOEI_LW_Q,  AOEI_LW_K,    AOEI_LW_V,   AOEI_LW_O,
+                                               AOEI_LW_UP, AOEI_LW_DOWN, AOEI_LW_GATE};
+    return kind[index];
+}
 enum {
     /* the masked-LM head, after the layers: dense [D,D], [1,D]; norm [1,D]; decoder bias [1,V] */
     AOEI_HW_TRANSFORM,
@@ -145,6 +168,8 @@ typedef struct aoei_slot {
     int norm;          /* 1: the weight of a norm, 1 before anything is learned */
     int table;         /* 1: the table of word embeddings */
     int absent;        /* 1: this configuration has no such weight (no token types) */
+    int adapter;       /* 1: of an adapter */
+    int frozen;        /* 1: not trained: there are adapters, and this is none */
 } aoei_slot;
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
 size_t aoei_parameter_count(const aoei_encoder_config *c);                         /* of all slots */

@@ -74,8 +74,7 @@ static size_t linear_room(const aoe_context *ctx, const aoei_encoder_config *c, 
 }
 
 /* What only backward needs. */
-static void gradients_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                             size_t n) {
+static void gradients_layout(aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena, size_t n) {
     const aoei_dtype type = s->mode.type;
     const size_t D = c->hidden;
     if (!c->no_embed_norm) {
@@ -90,7 +89,21 @@ static void gradients_layout(aoei_encoder_state *s, const aoe_context *ctx, cons
     s->grad_heads = aoei_tensor_take_typed(arena, type, n, aoei_query_width(c));
     if (c->pre_norm)
         s->grad_norm = aoei_tensor_take(arena, n, D);
-    s->room = aoei_room_take(arena, linear_room(ctx, c, type, n));
+}
+
+/* Rooms that the linear layers work in: training packs operands, and so do frozen weights. */
+static void linear_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
+                          size_t n) {
+    const aoei_lora *lora = &c->lora;
+    if (s->mode.training || lora->r)
+        s->room = aoei_room_take(arena, linear_room(ctx, c, s->mode.type, n));
+    if (!lora->r)
+        return;
+    s->low = aoei_room_take(arena, aoei_adapter_low_bytes(n, lora->r));
+    if (s->mode.training && lora->dropout > 0) {
+        const size_t most = c->intermediate > aoei_query_width(c) ? c->intermediate : aoei_query_width(c);
+        s->dropped = aoei_room_take(arena, aoei_adapter_dropped_bytes(n, most > c->hidden ? most : c->hidden));
+    }
 }
 
 /* What the layers work in, one after the other. */
@@ -122,10 +135,12 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
         s->final_stats = stats_take(c, arena, n_tokens);
     }
     s->kept_bytes = arena->used - before;
-    if (c->layers)
+    if (c->layers) {
         work_layout(s, ctx, c, arena, n_tokens, longest);
+        linear_layout(s, ctx, c, arena, n_tokens);
+    }
     if (mode.training)
-        gradients_layout(s, ctx, c, arena, n_tokens);
+        gradients_layout(s, c, arena, n_tokens);
     if (arena->overflow)
         return aoei_fail(err, AOE_ENOMEM,
                          "activations of %zu tokens do not fit in memory; use a smaller --batch-tokens, --batch-size or "

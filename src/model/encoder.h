@@ -46,7 +46,8 @@ typedef struct aoei_encoder_state {
     aoei_tensor rope;         /* [N, d] float32 cosines and sines of the batch, where there is rope */
     aoei_tensor wide;         /* [N, max(I, qkv)] of all layers in turn: after the activation; in backward gradients, too */
     aoei_tensor scratch;      /* attention */
-    aoei_tensor room;         /* packing room of the linear layers (training) */
+    aoei_tensor room;         /* packing room of the linear layers (training, or frozen weights) */
+    aoei_tensor low, dropped; /* rooms of the adapters, where there are any */
     aoei_tensor grad_a;       /* [N, D] float32 gradient flowing down (training) */
     aoei_tensor grad_b;       /* [N, D] what of it meets a product: behind a dropout, or rounded (training) */
     aoei_tensor grad_norm;    /* [N, D] float32 gradient of a norm's output (training, pre-norm) */

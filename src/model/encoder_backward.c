@@ -22,6 +22,9 @@ void aoei_block_linear_backward(const aoei_block *b, size_t kind, aoei_tensor dy
     dx.dw = b->g[kind];
     dx.db = b->g[kind + 1];
     dx.room = b->s->room;
+    aoei_adapter adapter;
+    if (aoei_block_adapter(b, kind, &adapter))
+        dx.adapter = &adapter;
     aoei_linear_backward(b->ctx, &dx, dy, x, b->w[kind]);
 }
 
@@ -141,6 +144,8 @@ void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c,
         else
             post_norm_backward(&b, d);
     }
+    if (c->lora.r) /* nothing before the layers is trained */
+        return;
     if (with_first)
         aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));
     embedding_backward(ctx, c, w, grads, batch, s, drop, d);

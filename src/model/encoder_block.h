@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Between the files of the encoder: one layer of one batch, and the calls through
- * which each of its linear layers goes, forward and backward. Whatever changes a
- * linear layer (an adapter beside it) belongs into these two.
+ * which each of its linear layers goes, forward and backward, with its adapter when
+ * it has one.
  */
 #ifndef AOEI_MODEL_ENCODER_BLOCK_H
 #define AOEI_MODEL_ENCODER_BLOCK_H
@@ -35,6 +35,9 @@ void aoei_block_forward(const aoei_block *b);
 void aoei_block_linear(const aoei_block *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
 /* Its backward, from dy: weight and bias gradients, and what dx asks for (dx, accumulate, activation, gate). */
 void aoei_block_linear_backward(const aoei_block *b, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx);
+
+/* The adapter beside the linear layer `kind`; 0: it has none. */
+int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a);
 
 /* The attention of the layer. */
 aoei_attention aoei_block_attention(const aoei_block *b);

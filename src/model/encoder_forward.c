@@ -53,12 +53,34 @@ void aoei_encoder_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoe
         aoei_layernorm_forward(ctx, y, stats, x, w[0], w[1], c->norm_eps);
 }
 
+int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a) {
+    const aoei_lora *lora = &b->c->lora;
+    const size_t index = aoei_adapter_index(kind), down = AOEI_LW_ADAPTERS + 2 * index;
+    if (!lora->r || !(lora->targets >> index & 1))
+        return 0;
+    *a = (aoei_adapter){.down = b->w[down],
+                        .up = b->w[down + 1],
+                        .scale = lora->alpha / (lora->rank_stabilized ? sqrt((double)lora->r) : (double)lora->r),
+                        .drop = aoei_encoder_site(b->drop, lora->dropout, aoei_adapter_site(b->layer, index)),
+                        .batch = b->batch,
+                        .low = b->s->low,
+                        .dropped = b->s->dropped};
+    if (b->g) {
+        a->ddown = b->g[down];
+        a->dup = b->g[down + 1];
+    }
+    return 1;
+}
+
 void aoei_block_linear(const aoei_block *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
     aoei_linear_epilogue with_room;
     memset(&with_room, 0, sizeof with_room);
     if (e)
         with_room = *e;
     with_room.room = b->s->room;
+    aoei_adapter adapter;
+    if (aoei_block_adapter(b, kind, &adapter))
+        with_room.adapter = &adapter;
     aoei_linear_forward(b->ctx, y, x, b->w[kind], b->w[kind + 1], &with_room);
 }
 

@@ -184,7 +184,7 @@ static int place_weights(aoe_model *m, const purpose *p, const aoei_st_tensor **
             used += round_floats(aoei_st_elements(found[i]));
         }
         const aoei_dtype type = stays[i] && found[i]->dtype == AOEI_ST_BF16 ? AOEI_BF16 : AOEI_F32;
-        m->weights[i] = aoei_tensor_wrap_typed(to[i] ? (const void *)to[i] : found[i]->data, type, slot.rows, slot.cols);
+        m->weights[i] = aoei_tensor_wrap_typed(type, to[i] ? (const void *)to[i] : found[i]->data, NULL, slot.rows, slot.cols);
     }
     if (floats)
         aoei_parallel_for(m->ctx->pool, n, convert_task, &(conversion){found, to});

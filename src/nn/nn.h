@@ -43,15 +43,35 @@ static inline uint32_t aoei_site(size_t layer, uint32_t kind) {
     return (uint32_t)(4 * layer) + kind;
 }
 
+/* A low-rank adapter of a linear layer [O,I] (LoRA, Hu et al. 2021, as in Hugging Face PEFT): x w^T + b gets
+ * scale * (dropout(x) down^T) up^T on top. */
+typedef struct aoei_adapter {
+    aoei_tensor down, up;   /* lora_A [r,I], lora_B [O,r] */
+    aoei_tensor ddown, dup; /* their gradients, added to; absent in forward */
+    double scale;           /* alpha / r */
+    aoei_dropout drop;
+    const aoei_batch *batch; /* whose tokens x has */
+    aoei_tensor low;         /* aoei_room_take(aoei_adapter_low_bytes): [N,r] */
+    aoei_tensor dropped;     /* aoei_room_take(aoei_adapter_dropped_bytes): [N,I]; absent without dropout */
+} aoei_adapter;
+size_t aoei_adapter_low_bytes(size_t N, size_t r);
+size_t aoei_adapter_dropped_bytes(size_t N, size_t in);
+
+/* Sites of adapters: that of linear layer `index` of layer l. */
+static inline uint32_t aoei_adapter_site(size_t layer, size_t index) {
+    return (uint32_t)(0x8000 + 8 * layer + index);
+}
+
 /* What else happens to x w^T + b before it is stored (kernels.h, aoei_product); zeroed: nothing. */
 typedef struct aoei_linear_epilogue {
     aoei_activation activation;
-    aoei_tensor pre;      /* [N,O] of y's type: keeps the value before the activation; may be absent */
-    aoei_tensor residual; /* [N,O] of y's type: added last; may be absent */
-    aoei_tensor room;     /* packing room (aoei_linear_room); absent: every task packs for itself (not in bf16) */
+    aoei_tensor pre;             /* [N,O] of y's type: keeps the value before the activation; may be absent */
+    aoei_tensor residual;        /* [N,O] of y's type: added last; may be absent */
+    aoei_tensor room;            /* packing room (aoei_linear_room); absent: every task packs for itself (not in bf16) */
+    const aoei_adapter *adapter; /* NULL: none. Beside an activation y and pre are contiguous, and there is no residual */
 } aoei_linear_epilogue;
 /* y[N,O] = x[N,I] w[O,I]^T + b[1,O]; b may be absent, e NULL. y is of x's type or float32, both may be column views; w is
- * float32 and its packed form, when it has one, of x's type. */
+ * of any type and its packed form, when it has one, of x's type; without one, and of another type than x, it needs the room. */
 void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                          const aoei_linear_epilogue *e);
 
@@ -60,12 +80,13 @@ typedef struct aoei_linear_grads {
     aoei_tensor dx; /* [N,I] = dy w; float32, or of dy's type. May be the memory of x: it is written last */
     int accumulate; /* dx += dy w, in float32 */
     aoei_activation activation;
-    aoei_tensor gate; /* [N,I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
-    aoei_tensor dw;   /* [O,I] += dy^T x, float32 */
-    aoei_tensor db;   /* [1,O] += column sums of dy, float32 */
-    aoei_tensor room; /* packing room (aoei_linear_room); absent: every task packs for itself (no dx in bf16) */
+    aoei_tensor gate;            /* [N,I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
+    aoei_tensor dw;              /* [O,I] += dy^T x, float32 */
+    aoei_tensor db;              /* [1,O] += column sums of dy, float32 */
+    aoei_tensor room;            /* packing room (aoei_linear_room); absent: every task packs for itself (no dx in bf16) */
+    const aoei_adapter *adapter; /* NULL: none */
 } aoei_linear_grads;
-/* dy[N,O] and x[N,I] of one type, w[O,I] float32. */
+/* dy[N,O] and x[N,I] of one type, w[O,I] of any. */
 void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x, aoei_tensor w);
 /* Bytes of the packing room that layers [out, in] need for up to N tokens of a type. */
 size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in);
@@ -200,8 +221,8 @@ void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_
                                    aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_attention_span *spans, size_t n,
                                    const aoei_attention *a, aoei_tensor scratch);
 
-/* y[N,D] (of either type, and so may `word` be in forward; other tables and gradients are float32) = word[id] + position[pos +
- * position_offset] + token_type[0]; position and token_type may be absent. */
+/* y[N,D] (float32 or bf16; tables of any type, gradients float32) = word[id] + position[pos + position_offset] + token_type[0];
+ * position and token_type may be absent. */
 void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
                             size_t position_offset, aoei_tensor token_type, const aoei_batch *batch);
 void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,
