@@ -26,6 +26,15 @@ size_t cli_choose(const char *const *names, size_t n, const char *text, const ch
     return n;
 }
 
+int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"first", "mean"};
+    size_t i = cli_choose(names, 2, text, "way with long texts", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_chunk *)target = i ? AOE_CHUNK_MEAN : AOE_CHUNK_FIRST;
+    return 0;
+}
+
 int cli_parse_dtype(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"f32", "bf16", "auto"};
     static const aoe_dtype values[] = {AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_AUTO};
@@ -155,6 +164,23 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .help = "tokens computed at once"},
 };
 
+const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
+    {.name = "chunk",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(cli_model_options, chunk),
+     .parse = cli_parse_chunk,
+     .help = "of a text above --max-length: first, its first tokens alone, or mean, the mean of the vectors of windows "
+             "over all of it",
+     .fallback = "first"},
+    {.name = "chunk-overlap",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(cli_model_options, chunk_overlap),
+     .help = "tokens of the text that neighbouring windows share",
+     .fallback = "an eighth of a window"},
+};
+
 const cli_option cli_table_table[CLI_TABLE_COUNT] = {
     {.name = "columns",
      .kind = CLI_TEXT,
@@ -186,6 +212,8 @@ void cli_model_defaults(cli_model_options *m) {
     aoe_model_options_defaults(&m->o);
     aoe_embedder_options_defaults(&e);
     m->batch_tokens = e.batch_tokens;
+    m->chunk = e.chunk;
+    m->chunk_overlap = e.chunk_overlap;
 }
 
 static char *join(const char *dir, const char *name) {
@@ -283,6 +311,8 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
         return 1;
     aoe_embedder_options_defaults(&e);
     e.batch_tokens = m->batch_tokens;
+    e.chunk = m->chunk;
+    e.chunk_overlap = m->chunk_overlap;
     if (aoe_model_open(&s->model, s->ctx, s->dir, &m->o, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
         return cli_fail("%s", err.message);
     return 0;

@@ -290,12 +290,21 @@ AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, cons
 
 typedef struct aoe_embedder aoe_embedder; /* a session: one arena; one thread at a time */
 
+/* What becomes of a text of more than max_length tokens. */
+typedef enum aoe_chunk {
+    AOE_CHUNK_FIRST, /* its first tokens are embedded, the rest is cut */
+    AOE_CHUNK_MEAN   /* windows of max_length tokens over all of it, each with prompt and specials; the mean of their vectors */
+} aoe_chunk;
+
 typedef struct aoe_embedder_options {
-    size_t batch_tokens; /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
+    size_t batch_tokens;  /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
+    aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
+    size_t chunk_overlap; /* tokens of a text that neighbouring windows share; default (size_t)-1: an eighth of what a window holds */
 } aoe_embedder_options;
 
 typedef struct aoe_text_info {
     uint32_t tokens;   /* specials and prompt included, after truncation; 0 in static models where no word is known */
+    uint32_t windows;  /* 1, or in how many windows the text was embedded */
     uint8_t truncated; /* 1: tokens were cut */
 } aoe_text_info;
 

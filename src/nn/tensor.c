@@ -48,7 +48,8 @@ aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n) {
 
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n) {
     assert(first <= t.cols && n <= t.cols - first);
-    return (aoei_tensor){.data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type, .scale = t.scale};
+    return (aoei_tensor){
+        .data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type, .scale = t.scale};
 }
 
 aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n) {

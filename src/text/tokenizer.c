@@ -15,6 +15,11 @@
 #include "text/prompt.h"
 #include "text/tokenizer_parts.h"
 
+/* What is not the text's at both ends of the ids. */
+typedef struct ends {
+    size_t before, after;
+} ends;
+
 typedef struct encoder {
     const aoe_tokenizer *t;
     aoei_token_list tokens;
@@ -24,6 +29,7 @@ typedef struct encoder {
     aoei_subword_scratch scratch;
     size_t stop;   /* no more tokens are needed once there are this many ids */
     size_t origin; /* byte offset of the current raw piece in the whole text */
+    ends *ends;    /* wanted, or NULL */
     aoe_error *err;
 } encoder;
 
@@ -151,7 +157,12 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     int rc = aoei_prompt_format(&p, o->prompt, text, e->err);
     if (rc)
         return rc;
-    rc = encode_limited(e, p.data, p.len, room);
+    e->tokens.track = e->ends != NULL;
+    rc = aoei_token_list_reserve(&e->tokens, 0, e->err);
+    if (rc == 0)
+        rc = encode_limited(e, p.data, p.len, room);
+    if (rc == 0 && e->ends)
+        aoei_prompt_ends(&p, e->tokens.ids, e->tokens.span, first, &e->ends->before, &e->ends->after);
     if (rc == 0 && e->tokens.ids->truncated) {
         /* too long: once more with spans, and all of it, because the template may go on behind the text */
         e->tokens.ids->n = first;
@@ -167,12 +178,13 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     return rc;
 }
 
-int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, ends *ends,
+                  aoe_error *err) {
     static const aoe_encode_options defaults = {0};
     const aoei_postprocessor *post = &t->post;
     o = o ? o : &defaults;
     aoei_words words; /* not zeroed: the largest part of it is not needed */
-    encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .err = err};
+    encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = ends, .err = err};
     size_t n_specials = o->no_specials ? 0 : post->n_before + post->n_after;
     size_t room = o->max_length ? o->max_length - n_specials : SIZE_MAX;
     int rc;
@@ -196,6 +208,19 @@ done:
     aoei_token_list_free(&e.tokens);
     if (rc)
         ids->n = 0;
+    return rc;
+}
+
+int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+    return encode(t, text, o, ids, NULL, err);
+}
+
+int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                 size_t *before, size_t *after, aoe_error *err) {
+    ends e = {0};
+    const int specials = !(o && o->no_specials), rc = encode(t, text, o, ids, &e, err);
+    *before = e.before + (specials ? t->post.n_before : 0);
+    *after = e.after + (specials ? t->post.n_after : 0);
     return rc;
 }
 
