@@ -3,7 +3,7 @@
 # prepare.sh: the training files of aoe-mini-en from the data sets under $AOE_DATA, written to $AOE_WORK. What a text of the
 # evaluation sets equals in letters and digits is left out, and so are rows and images that the data sets mark as such.
 set -eu
-: "${AOE_DATA:?the folder of the data sets: stsb, sts12_14_15, mrpc, corpus_books, corpus_wiki, nli_part, flickr30k, qqp_part}"
+: "${AOE_DATA:?the folder of the data sets: stsb, sts12_14_15, mrpc, qnli, corpus_books, corpus_wiki, nli_part, flickr30k, qqp_part}"
 : "${AOE_WORK:?a folder for the files that are made}"
 data=$AOE_DATA work=$AOE_WORK
 export LC_ALL=C
@@ -11,7 +11,7 @@ mkdir -p "$work"
 
 # Letters and digits of every text of the evaluation sets.
 {
-    tail -qn +2 "$data/stsb/dev.tsv" "$data/stsb/test.tsv" "$data"/mrpc/*.tsv "$data/qqp_part/dev.tsv"
+    tail -qn +2 "$data"/stsb/*.tsv "$data"/mrpc/*.tsv "$data/qqp_part/dev.tsv" "$data/qnli/dev.tsv"
     cat "$data"/sts12_14_15/*/*/STS.input.*
 } | tr '\t' '\n' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9]//g' | sort -u | sed '/^$/d' >"$work/evaluation.keys"
 
@@ -66,5 +66,7 @@ out=questions.tsv
     printf 'query\tpositive\n'
     tail -n +2 "$data/qqp_part/train.tsv" | awk -F '\t' '$1 == 1' | cut -f 2-3 | keep 1 2
 } >"$work/$out"
+# two views of a sentence: of all of it or of a part, most words of each; mawk, because every awk draws other numbers
+LC_ALL=C mawk -f recipes/aoe-mini-en/views.awk "$work/wiki.txt" >"$work/views.tsv"
 rm "$work/nli.rows"
 wc -l "$work"/*.txt "$work"/*.tsv "$work"/*.jsonl
