@@ -54,7 +54,7 @@ static size_t text_length(const bench *b, size_t i) {
     return b->o->lengths ? b->o->lengths[i] : b->o->length;
 }
 
-/* Weights that are too many to be made are timed on one layer and a token's vocabulary. */
+/* Weights that are too many to be made: one layer is timed, with a small vocabulary. */
 static void reduce(bench *b) {
     b->layers = b->config.layers;
     if (aoei_parameter_count(&b->config) <= MOST_PARAMETERS)
