@@ -96,13 +96,13 @@ static int check_ran(const aoei_encoder_config *c, const char *file, aoe_error *
 
 static int write_ran(const aoei_encoder_config *c, json_t *config) {
     const char *pooling = c->ran.pooling == AOE_POOLING_AUTO ? NULL : poolings[c->ran.pooling - AOE_POOLING_CELL_LAST].name;
-    json_t *keys = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s*, s:I, s:f}", "model_type", "ran",
-                             "hidden_size", (json_int_t)c->hidden, "num_hidden_layers", (json_int_t)c->layers,
-                             "num_attention_heads", (json_int_t)c->heads, "head_size", (json_int_t)c->ran.head_size,
-                             "window_size", (json_int_t)c->ran.window, "min_window_size", (json_int_t)c->ran.least_window,
-                             "vocab_size", (json_int_t)c->vocab, "layer_norm_eps", c->norm_eps, "dropout", c->hidden_dropout,
-                             "norm_variant", norms[c->ran.langml_norm != 0].name, "cell_pooling", pooling, "pad_token_id",
-                             (json_int_t)0, "initializer_range", 0.02);
+    json_t *keys =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s*, s:I, s:f}", "model_type", "ran", "hidden_size",
+                  (json_int_t)c->hidden, "num_hidden_layers", (json_int_t)c->layers, "num_attention_heads",
+                  (json_int_t)c->heads, "head_size", (json_int_t)c->ran.head_size, "window_size", (json_int_t)c->ran.window,
+                  "min_window_size", (json_int_t)c->ran.least_window, "vocab_size", (json_int_t)c->vocab, "layer_norm_eps",
+                  c->norm_eps, "dropout", c->hidden_dropout, "norm_variant", norms[c->ran.langml_norm != 0].name,
+                  "cell_pooling", pooling, "pad_token_id", (json_int_t)0, "initializer_range", 0.02);
     int rc = keys ? json_object_update(config, keys) : -1;
     json_decref(keys);
     return rc ? AOE_ENOMEM : 0;

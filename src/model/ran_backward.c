@@ -136,9 +136,10 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
     const aoei_attention a = aoei_ran_attention(p);
     aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H));
     if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* nothing comes from them */
-        const aoei_tensor all[] = {rows->unit, rows->o, rows->glu, aoei_tensor_cols(rows->qkv, 0, H)};
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            aoei_tensor_zero(p->ctx, all[i]);
+        aoei_tensor_zero(p->ctx, rows->unit);
+        aoei_tensor_zero(p->ctx, rows->o);
+        aoei_tensor_zero(p->ctx, rows->glu);
+        aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, 0, H));
         return;
     }
     uint32_t *const token = s->windows.token;
