@@ -304,9 +304,9 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
     }
     out->linear &= !out->absent;
     out->frozen = c->lora.r && !out->adapter;
-    if (c->arch && out->adapter)
+    if (c->arch && out->adapter && !out->absent)
         name_adapter(c, kind, layer, out);
-    else if (c->arch)
+    else if (c->arch && !out->adapter)
         c->arch->name(out->name, sizeof out->name, group, kind, layer);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "text/tokenizer.h"
 #include "text/unicode.h"
 
 #include <assert.h>
@@ -184,14 +185,14 @@ done:
     return code;
 }
 
-typedef enum ways {
+enum {
     MAY_BE_EMPTY = 1, /* a text may have no token */
     WHOLE = 2         /* not cut, and with ends */
-} ways;
+};
 
 /* As the model's own settings ask for. */
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
-                           const uint8_t *second, ways ways, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+                           const uint8_t *second, int ways, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
     const int is_static = m->config.arch->is_static;
     job j = {.model = m, .texts = texts, .n = n, .second = second, .may_be_empty = ways & MAY_BE_EMPTY};

@@ -178,13 +178,13 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
     return rc;
 }
 
-static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, ends *ends,
+static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, ends *around,
                   aoe_error *err) {
     static const aoe_encode_options defaults = {0};
     const aoei_postprocessor *post = &t->post;
     o = o ? o : &defaults;
     aoei_words words; /* not zeroed: the largest part of it is not needed */
-    encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = ends, .err = err};
+    encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = around, .err = err};
     size_t n_specials = o->no_specials ? 0 : post->n_before + post->n_after;
     size_t room = o->max_length ? o->max_length - n_specials : SIZE_MAX;
     int rc;
