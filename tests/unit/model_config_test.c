@@ -320,7 +320,7 @@ static void lists_the_weights(void **state) {
     aoei_encoder_config c;
     aoei_slot s;
     test_model_config(&c);
-    assert_int_equal(aoei_slot_count(&c), 7 + 2 * 18);
+    assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7)); /* adapters included, which are absent */
     assert_int_equal(aoei_slot_describe(&c, AOEI_W_WORD, &s), 0);
     assert_string_equal(s.name, "embeddings.word_embeddings.weight");
     assert_int_equal(s.rows, 16);
@@ -341,6 +341,27 @@ static void lists_the_weights(void **state) {
     c.token_types = 0;
     aoei_slot_describe(&c, AOEI_W_TOKEN_TYPE, &s);
     assert_true(s.absent);
+}
+
+static void lists_the_adapters(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    aoei_slot s;
+    test_model_config(&c);
+    const size_t down = AOEI_LW_ADAPTERS + 2 * aoei_adapter_index(AOEI_LW_DOWN);
+    aoei_slot_describe(&c, aoei_layer_slot(1, down), &s);
+    assert_true(s.absent && !s.frozen);
+    c.lora = (aoei_lora){.r = 3, .alpha = 6, .targets = 1u << aoei_adapter_index(AOEI_LW_DOWN)};
+    aoei_slot_describe(&c, aoei_layer_slot(1, down), &s);
+    assert_string_equal(s.name, "encoder.layer.1.output.dense.lora_A.weight");
+    assert_true(!s.absent && !s.frozen && s.decay && s.linear && s.rows == 3 && s.cols == 12);
+    aoei_slot_describe(&c, aoei_layer_slot(0, down + 1), &s);
+    assert_string_equal(s.name, "encoder.layer.0.output.dense.lora_B.weight");
+    assert_true(!s.absent && s.rows == 8 && s.cols == 3);
+    aoei_slot_describe(&c, aoei_layer_slot(0, AOEI_LW_ADAPTERS), &s);
+    assert_true(s.absent);
+    aoei_slot_describe(&c, aoei_layer_slot(0, AOEI_LW_DOWN), &s);
+    assert_true(!s.absent && s.frozen);
 }
 
 static void counts_the_parameters(void **state) {
@@ -422,6 +443,7 @@ int main(void) {
         cmocka_unit_test(refuses_other_architectures_by_name),
         cmocka_unit_test(keeps_the_streams),
         cmocka_unit_test(lists_the_weights),
+        cmocka_unit_test(lists_the_adapters),
         cmocka_unit_test(counts_the_parameters),
         cmocka_unit_test(writes_what_it_reads),
         cmocka_unit_test(knows_the_named_shapes),
