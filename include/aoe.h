@@ -299,7 +299,8 @@ typedef enum aoe_chunk {
 typedef struct aoe_embedder_options {
     size_t batch_tokens;  /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
-    size_t chunk_overlap; /* tokens of a text that neighbouring windows share; default (size_t)-1: an eighth of what a window holds */
+    size_t chunk_overlap; /* tokens of a text that neighbouring windows share; default (size_t)-1: an eighth of what a window
+                             holds */
 } aoe_embedder_options;
 
 typedef struct aoe_text_info {

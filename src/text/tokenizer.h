@@ -29,8 +29,8 @@ typedef struct aoei_vocab_files {
 } aoei_vocab_files;
 int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
 
-/* As aoe_tokenizer_encode; besides, how many of the ids come before the text's own tokens and after them: specials, and those of the
- * prompt. */
+/* As aoe_tokenizer_encode; besides, how many of the ids come before the text's own tokens and after them: specials, and those
+ * of the prompt. */
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err);
 
