@@ -60,6 +60,8 @@ ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/te
 # SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU
 NUMBERS := $(filter numbers,$(SCOPE))
 WORDS_ALONE := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/peft unit/model_publish))
+# command-line cases: those that compute, or those in which threads meet signals and files; "" for all
+CASES_OF := $(if $(NUMBERS),architectures convert mine pipeline pretrain ran teacher verify,$(if $(THREADLESS),interrupt kill_resume mine pipeline pretrain teacher))
 TEST_KINDS := $(filter-out $(THREADLESS) $(if $(NUMBERS),fault),unit kernels grad golden fault)
 TEST_SRC := $(filter-out $(ONE_THREAD) $(WORDS_ALONE),$(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c))))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
@@ -167,7 +169,7 @@ demo: all ## installs what is missing, builds, trains and evaluates a small mode
 aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
 
 check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
-	@BUILD=$(BUILD) SAN=$(SAN) $(if $(NUMBERS),CASES="architectures convert mine pipeline pretrain ran teacher verify") tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
+	@BUILD=$(BUILD) SAN=$(SAN) $(if $(CASES_OF),CASES="$(CASES_OF)") tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 header: ## aoe.h compiles alone, as C99 and as C++
 	@echo '#include <aoe.h>' | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c -
