@@ -54,9 +54,10 @@ SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
-# kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them
+# kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them; what
+# encoder, verify and golden/bert run on threads, embedder, pair_step and train do too, and faster
 THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
-ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/peft unit/model_config fault/train_fault fault/pretrain_fault))
+ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert unit/peft unit/model_config fault/train_fault fault/pretrain_fault))
 # SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU
 NUMBERS := $(filter numbers,$(SCOPE))
 WORDS_ALONE := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/peft unit/model_publish))
