@@ -3,6 +3,7 @@
 #
 #   CC=gcc|clang   compiler
 #   SAN=LIST       sanitizers, e.g. SAN=address,undefined or SAN=thread; builds beside the plain build
+#   SCOPE=numbers  check: only tests whose figures may depend on the CPU tier
 #   BUILD=DIR      build directory (build, or build/san-... with SAN)
 #   WERROR=1       warnings are errors (CI)
 #   V=1            shows every command
@@ -25,8 +26,8 @@ SAN ?=
 comma := ,
 BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 PKG_CONFIG ?= pkg-config
-PACKAGES := jansson libutf8proc libzstd zlib
-DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
+PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib
+DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 
@@ -53,13 +54,19 @@ SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
-# kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them
+# kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them; what
+# encoder, verify and golden/bert run on threads, embedder, pair_step and train do too, and faster
 THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
-ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad fault/train_fault fault/pretrain_fault))
-TEST_KINDS := $(filter-out $(THREADLESS),unit kernels grad golden fault)
-TEST_SRC := $(filter-out $(ONE_THREAD),$(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c))))
+ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert unit/peft unit/model_config fault/train_fault fault/pretrain_fault))
+# SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU
+NUMBERS := $(filter numbers,$(SCOPE))
+WORDS_ALONE := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/peft unit/model_publish))
+# command-line cases: those that compute, or those in which threads meet signals and files; "" for all
+CASES_OF := $(if $(NUMBERS),architectures convert mine pipeline pretrain ran teacher verify,$(if $(THREADLESS),interrupt kill_resume mine pipeline pretrain teacher))
+TEST_KINDS := $(filter-out $(THREADLESS) $(if $(NUMBERS),fault),unit kernels grad golden fault)
+TEST_SRC := $(filter-out $(ONE_THREAD) $(WORDS_ALONE),$(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c))))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
-FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS)),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS))$(NUMBERS),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # aoe-check has the kernel tests under names of their own
@@ -163,7 +170,7 @@ demo: all ## installs what is missing, builds, fine-tunes and evaluates the defa
 aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
 
 check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
-	@BUILD=$(BUILD) SAN=$(SAN) tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
+	@BUILD=$(BUILD) SAN=$(SAN) $(if $(CASES_OF),CASES="$(CASES_OF)") tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 header: ## aoe.h compiles alone, as C99 and as C++
 	@echo '#include <aoe.h>' | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c -

@@ -79,7 +79,7 @@ static aoei_product make_product(const aoe_context *ctx, const memory *m, aoei_d
                       .accumulate = f == TN,
                       .scale = 1};
     if (f == NT_PACKED || f == NT_GELU) {
-        aoei_gemm_pack(ctx, type, m->packed, m->b, type, g.b_row, g.b_col, K, N);
+        aoei_gemm_pack(ctx, type, m->packed, aoei_tensor_wrap_typed(type, m->b, NULL, N, K), 1);
         g.packed = m->packed;
     }
     if (f == NT_GELU) {

@@ -161,6 +161,11 @@ static amount call_from_bf16(work *w) {
     return moved(1, 1);
 }
 
+static amount call_from_int8(work *w) {
+    w->k->from_int8(w->f[1], (const int8_t *)w->h[0], 0.5f, N);
+    return moved(1, 0);
+}
+
 static amount call_gelu_f32(work *w) {
     w->k->gelu_f32(w->f[1], w->f[0], N);
     return moved(2, 0);
@@ -188,6 +193,44 @@ static amount call_gelu_tanh_grad_f32(work *w) {
 
 static amount call_gelu_tanh_bf16(work *w) {
     w->k->gelu_tanh_bf16(w->h[1], w->h[0], N);
+    return moved(0, 2);
+}
+
+static amount call_glu_f32(work *w) {
+    w->k->glu_f32(w->f[1], w->f[0], w->f[4], N);
+    return moved(3, 0);
+}
+
+static amount call_glu_grad_f32(work *w) {
+    w->k->glu_grad_f32(w->f[1], w->f[3], w->f[4], w->f[0], w->f[2], N);
+    return moved(5, 0);
+}
+
+static amount call_silu_f32(work *w) {
+    w->k->silu_f32(w->f[1], w->f[0], N);
+    return moved(2, 0);
+}
+
+static amount call_silu_grad_f32(work *w) {
+    w->k->silu_grad_f32(w->f[1], w->f[4], w->f[0], N);
+    return moved(3, 0);
+}
+
+static amount call_mul_f32(work *w) {
+    w->k->mul_f32(w->f[1], w->f[0], w->f[4], N);
+    return moved(3, 0);
+}
+
+/* Heads of 64; the cosines and sines are any numbers below 1. */
+static amount call_rope_f32(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->k->rope_f32(w->f[1] + r * COLS, w->f[0] + r * 64, 1, COLS / 64, 32);
+    return moved(2, 0);
+}
+
+static amount call_rope_bf16(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->k->rope_bf16(w->h[1] + r * COLS, w->f[0] + r * 64, 1, COLS / 64, 32);
     return moved(0, 2);
 }
 

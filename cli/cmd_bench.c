@@ -32,7 +32,9 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12 or aoe-mini"},
+     .help =
+         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
+         "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"},
     {.name = "mode",
      .kind = CLI_NAMED,
      .value = "MODE",
@@ -99,11 +101,12 @@ static void print_table(const options *o, const aoe_bench_result *r, const aoe_c
 }
 
 static void print_json(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
-    cli_print_json(json_pack(
-        "{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "shape", o->shape, "mode", modes[o->bench.mode], "dtype",
-        cli_dtype_name(r->dtype), "tier", aoe_context_tier(ctx), "threads", (json_int_t)aoe_context_threads(ctx), "runs",
-        (json_int_t)o->bench.runs, "texts", (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens, "tokens_per_second",
-        r->tokens_per_second, "ms", r->ms, "ms_min", r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
+    cli_print_json(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "shape", o->shape, "mode",
+                             modes[o->bench.mode], "dtype", cli_dtype_name(r->dtype), "tier", aoe_context_tier(ctx), "threads",
+                             (json_int_t)aoe_context_threads(ctx), "runs", (json_int_t)o->bench.runs, "texts",
+                             (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens, "layers_timed",
+                             (json_int_t)r->layers_timed, "tokens_per_second", r->tokens_per_second, "ms", r->ms, "ms_min",
+                             r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
 }
 
 /* Reads a whole number from each line; 0, or 1 after reporting the error. */
@@ -145,6 +148,9 @@ static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
     o->bench.seed = o->general.seed;
     if (aoe_bench(ctx, &o->bench, &result, &err))
         return cli_fail("%s", err.message);
+    if (result.layers_timed < o->bench.shape.layers)
+        cli_note("%s is timed on %zu of its %zu layers, without its vocabulary, and the times multiplied by %zu", o->shape,
+                 result.layers_timed, o->bench.shape.layers, o->bench.shape.layers / result.layers_timed);
     if (o->general.json)
         print_json(o, &result, ctx);
     else

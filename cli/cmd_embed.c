@@ -37,7 +37,8 @@ typedef struct job {
     size_t model_dims, dims;
     int normalize;
     format format;
-    size_t texts, empty, truncated;
+    int windowed; /* --chunk mean */
+    size_t texts, empty, truncated, in_windows;
     size_t zero; /* texts without any token */
 } job;
 
@@ -57,7 +58,8 @@ static const cli_option table[] = {
      .value = "NAME",
      .offset = offsetof(options, format),
      .parse = parse_format,
-     .help = "jsonl (text, embedding, tokens, truncated), npy (a float32 array [texts, dims]) or tsv (components)",
+     .help =
+         "jsonl (text, embedding, tokens, truncated, with --chunk mean windows), npy (a float32 array [texts, dims]) or tsv (components)",
      .fallback = "by the name of --output, else jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
@@ -123,7 +125,10 @@ static int write_jsonl(job *j, size_t i, const float *v) {
         return cli_fail("out of memory for a line of JSON; free some memory");
     fputs(",\"embedding\":[", j->to);
     write_text(j, v, ',');
-    fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s}\n", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
+    fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
+    if (j->windowed)
+        fprintf(j->to, ",\"windows\":%u", (unsigned)j->info[i].windows);
+    fputs("}\n", j->to);
     return 0;
 }
 
@@ -153,6 +158,7 @@ static int write_window(job *j) {
             putc('\n', j->to);
         }
         j->truncated += j->info[i].truncated;
+        j->in_windows += j->info[i].windows > 1;
         j->zero += j->info[i].tokens == 0;
     }
     if (j->to == j->spool && (fflush(j->spool) || ferror(j->spool)))
@@ -235,8 +241,11 @@ static void report_counts(const job *j) {
         cli_warn("%zu of %zu text%s %s empty: special tokens only", j->empty, j->texts, cli_plural(j->texts),
                  j->empty == 1 ? "is" : "are");
     if (j->truncated)
-        cli_warn("%zu of %zu text%s %s cut to the maximum length; --max-length sets it", j->truncated, j->texts,
-                 cli_plural(j->texts), j->truncated == 1 ? "was" : "were");
+        cli_warn("%zu of %zu text%s %s cut to the maximum length; --max-length sets it, --chunk mean reads all of it",
+                 j->truncated, j->texts, cli_plural(j->texts), j->truncated == 1 ? "was" : "were");
+    if (j->in_windows)
+        cli_note("%zu of %zu text%s %s longer than the maximum length: the mean of the vectors of windows", j->in_windows,
+                 j->texts, cli_plural(j->texts), j->in_windows == 1 ? "is" : "are");
 }
 
 static int ends_with(const char *name, const char *end) {
@@ -270,6 +279,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->model_dims = info.dims;
     j->dims = o->dims ? o->dims : info.dims;
     j->normalize = info.normalize;
+    j->windowed = o->model.chunk == AOE_CHUNK_MEAN;
     j->format = format_of(o);
     warn_of_tables(args);
     if (j->dims > info.dims)
@@ -294,6 +304,7 @@ int cli_embed(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", table, &o),
         CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("long texts", cli_chunk_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
@@ -303,7 +314,7 @@ int cli_embed(int argc, char **argv) {
         .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
                     "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n",
         .groups = groups,
-        .n_groups = 3,
+        .n_groups = 4,
         .max_operands = SIZE_MAX,
     };
     cli_args args;

@@ -98,6 +98,8 @@ static int run_sts(cli_session *s, report *r, options *o, const cli_args *args) 
     if (failed)
         return cli_fail("%s", err.message);
     report_empty(r, s->model);
+    if (o->model.chunk == AOE_CHUNK_MEAN)
+        cli_note("texts above the maximum length: the mean of the vectors of windows");
     if (o->general.json)
         print_json(r);
     else
@@ -118,6 +120,7 @@ int cli_eval(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("tables", cli_table_table, &o.table),
         CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("long texts", cli_chunk_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
@@ -128,7 +131,7 @@ int cli_eval(int argc, char **argv) {
                  "folder (STSxx-en-test: its subsets, then all pairs together), and over all when there are several.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         .groups = groups,
-        .n_groups = 3,
+        .n_groups = 4,
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };

@@ -94,10 +94,25 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     pair_size(&t, "layers", m->layers);
     pair_size(&t, "hidden size", m->hidden);
     pair_size(&t, "heads", m->heads);
-    pair_size(&t, "intermediate size", m->intermediate);
-    pair_size(&t, "vocabulary", m->vocab);
-    pair_size(&t, "positions", m->positions);
-    pair_size(&t, "token types", m->token_types);
+    if (m->kv_heads != m->heads)
+        pair_size(&t, "heads of keys", m->kv_heads);
+    if (m->window) {
+        pair_size(&t, "head size", m->head_size);
+        pair_size(&t, "window", m->window);
+        pair_size(&t, "least last window", m->min_window);
+        pair_size(&t, "vocabulary", m->vocab);
+    } else {
+        pair_size(&t, "intermediate size", m->intermediate);
+        pair_size(&t, "vocabulary", m->vocab);
+        pair_size(&t, "positions", m->positions);
+        pair_size(&t, "token types", m->token_types);
+    }
+    if (m->causal && m->bidirectional_from < m->layers) {
+        cli_table_cell(&t, "attention");
+        cli_table_cell(&t, "causal, from layer %zu on in both directions", m->bidirectional_from);
+    } else if (m->causal) {
+        pair(&t, "attention", "causal");
+    }
     cli_table_cell(&t, "dropout");
     cli_table_cell(&t, "%g", m->dropout);
     pair(&t, "stored as", m->storage);
@@ -140,10 +155,20 @@ static void print_json(const char *dir, const aoe_model_info *m, const aoe_memor
     set_size(j, "layers", m->layers);
     set_size(j, "hidden", m->hidden);
     set_size(j, "heads", m->heads);
+    set_size(j, "kv_heads", m->kv_heads);
     set_size(j, "intermediate", m->intermediate);
     set_size(j, "vocab", m->vocab);
     set_size(j, "positions", m->positions);
     set_size(j, "token_types", m->token_types);
+    if (m->window) {
+        set_size(j, "head_size", m->head_size);
+        set_size(j, "window", m->window);
+        set_size(j, "min_window", m->min_window);
+    }
+    json_object_set_new(j, "causal", json_boolean(m->causal));
+    json_object_set_new(j, "bidirectional_from",
+                        m->causal && m->bidirectional_from == m->layers ? json_null()
+                                                                        : json_integer((json_int_t)m->bidirectional_from));
     json_object_set_new(j, "dropout", cli_json_real(m->dropout));
     set_text(j, "storage", m->storage);
     set_text(j, "dtype", cli_dtype_name(m->dtype));

@@ -39,8 +39,10 @@ static const cli_option table[] = {
      .value = "NAME",
      .offset = offsetof(options, init.pooling),
      .parse = cli_parse_pooling,
-     .help = "stored in the directory: cls, cls-last-avg, last-avg, last-max, first-last-avg or last-token",
-     .fallback = "last-avg"},
+     .help =
+         "stored in the directory: cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, "
+         "cell-mean or cell-max",
+     .fallback = "last-avg, of causal models last-token, of a RAN cell-mean"},
     {.name = "dropout",
      .kind = CLI_REAL,
      .value = "P",
@@ -55,11 +57,16 @@ static const cli_option shape_table[] = {
      .value = "NAME",
      .offset = offsetof(options, shape),
      .help =
-         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12 or aoe-mini; sizes below override it"},
+         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
+         "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini; sizes below override it"},
     SIZE_OPTION("hidden", hidden, 65536, "components of a hidden state", "of the shape"),
     SIZE_OPTION("layers", layers, 1024, "layers", "of the shape"),
     SIZE_OPTION("heads", heads, 1024, "attention heads", "of the shape, else one for 64 components"),
+    SIZE_OPTION("kv-heads", kv_heads, 1024, "heads of keys and values, for groups of heads",
+                "of the shape, else as many as heads"),
     SIZE_OPTION("intermediate", intermediate, 1048576, "components inside the feed-forward", "of the shape, else 4 x hidden"),
+    SIZE_OPTION("head-size", head_size, 65536, "of a RAN: components of a head", "of the shape"),
+    SIZE_OPTION("window", window, 65536, "of a RAN: tokens of a window", "of the shape"),
     SIZE_OPTION("positions", positions, 1048576, "longest text in tokens, at least 3", "of the shape, else 512"),
 };
 
@@ -108,7 +115,13 @@ static int resolve_shape(options *o) {
     memset(s, 0, sizeof *s);
     if (o->shape && aoe_shape_named(s, o->shape, &err))
         return cli_usage("init", "--shape: %s", err.message);
-    if (!o->shape || (o->size.hidden && o->size.hidden != s->hidden)) {
+    if ((o->size.hidden || o->size.heads) && s->kv_heads && !o->size.kv_heads)
+        s->kv_heads = 0;
+    if ((o->size.window || o->size.head_size) && !s->window)
+        return cli_usage("init", "--window and --head-size are for the shapes of a RAN: --shape ran-base or ran-mini");
+    override(&s->window, o->size.window);
+    override(&s->head_size, o->size.head_size);
+    if (!s->window && (!o->shape || (o->size.hidden && o->size.hidden != s->hidden))) {
         s->heads = o->size.hidden >= 128 ? o->size.hidden / 64 : 1;
         s->intermediate = 4 * o->size.hidden;
     }
@@ -118,9 +131,10 @@ static int resolve_shape(options *o) {
     override(&s->hidden, o->size.hidden);
     override(&s->layers, o->size.layers);
     override(&s->heads, o->size.heads);
+    override(&s->kv_heads, o->size.kv_heads);
     override(&s->intermediate, o->size.intermediate);
     override(&s->positions, o->size.positions);
-    if (s->hidden % s->heads)
+    if (!s->window && s->hidden % s->heads)
         return cli_usage("init", "%zu heads do not divide a hidden size of %zu; choose --heads", s->heads, s->hidden);
     return CLI_GO;
 }

@@ -63,6 +63,7 @@ int cli_similarity(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("score", table, &o),
         CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("long texts", cli_chunk_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
@@ -72,7 +73,7 @@ int cli_similarity(int argc, char **argv) {
                  "A text that begins with - or @ goes behind --.\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n",
         .groups = groups,
-        .n_groups = 3,
+        .n_groups = 4,
         .min_operands = 2,
         .max_operands = 2,
     };

@@ -116,7 +116,8 @@ static int print_text(job *j, aoe_text text) {
     aoe_error err;
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
-    if (j->ids.n == 0 && !j->encode.drop_unknown)
+    /* without --no-specials: a tokenizer that puts none around a text, and then no ids are the ids of an empty text */
+    if (j->ids.n == 0 && j->encode.no_specials && !j->encode.drop_unknown)
         return fail_line(j, "no token is left of the text; leave the line out");
     j->texts++;
     j->empty += text.len == 0;

@@ -4,6 +4,7 @@
 #include "common.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,15 @@ size_t cli_choose(const char *const *names, size_t n, const char *text, const ch
                                     : ", ",
                        names[i]);
     return n;
+}
+
+int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"first", "mean"};
+    size_t i = cli_choose(names, 2, text, "way with long texts", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_chunk *)target = i ? AOE_CHUNK_MEAN : AOE_CHUNK_FIRST;
+    return 0;
 }
 
 int cli_parse_dtype(void *target, const char *text, aoe_error *err) {
@@ -52,6 +62,21 @@ int cli_parse_distill(void *target, const char *text, aoe_error *err) {
     if (i == 2)
         return err->code;
     *(aoe_distill *)target = values[i];
+    return 0;
+}
+
+int cli_parse_direction(void *target, const char *text, aoe_error *err) {
+    aoe_model_options *o = target;
+    char *end;
+    errno = 0;
+    const unsigned long layer = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || layer > 100000) {
+        err->code = AOE_EARG;
+        snprintf(err->message, sizeof err->message, "'%s' is not the number of a layer, from 0", text);
+        return err->code;
+    }
+    o->bidirectional = 1;
+    o->bidirectional_from = layer;
     return 0;
 }
 
@@ -94,8 +119,9 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .value = "NAME",
      AT(cli_model_options, o.pooling),
      .parse = cli_parse_pooling,
-     .help = "cls, cls-last-avg, last-avg, last-max, first-last-avg or last-token",
-     .fallback = "what the directory says, else cls"},
+     .help =
+         "cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, cell-mean or cell-max",
+     .fallback = "what the directory says, else cls, of causal models last-token, of a RAN cell-mean"},
     {.name = "prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
@@ -122,6 +148,13 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .parse = cli_parse_dtype,
      .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
      .fallback = "auto"},
+    {.name = "bidirectional-from",
+     .kind = CLI_NAMED,
+     .value = "N",
+     AT(cli_model_options, o),
+     .parse = cli_parse_direction,
+     .help = "causal models: layers from N on attend in both directions; 0: all of them",
+     .fallback = "what the directory says, else none"},
     {.name = "batch-tokens",
      .kind = CLI_SIZE,
      .value = "N",
@@ -129,6 +162,23 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .min = 1,
      .max = 1e9,
      .help = "tokens computed at once"},
+};
+
+const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
+    {.name = "chunk",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(cli_model_options, chunk),
+     .parse = cli_parse_chunk,
+     .help = "of a text above --max-length: first, its first tokens alone, or mean, the mean of the vectors of windows "
+             "over all of it",
+     .fallback = "first"},
+    {.name = "chunk-overlap",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(cli_model_options, chunk_overlap),
+     .help = "tokens of the text that neighbouring windows share",
+     .fallback = "an eighth of a window"},
 };
 
 const cli_option cli_table_table[CLI_TABLE_COUNT] = {
@@ -162,6 +212,8 @@ void cli_model_defaults(cli_model_options *m) {
     aoe_model_options_defaults(&m->o);
     aoe_embedder_options_defaults(&e);
     m->batch_tokens = e.batch_tokens;
+    m->chunk = e.chunk;
+    m->chunk_overlap = e.chunk_overlap;
 }
 
 static char *join(const char *dir, const char *name) {
@@ -259,6 +311,8 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
         return 1;
     aoe_embedder_options_defaults(&e);
     e.batch_tokens = m->batch_tokens;
+    e.chunk = m->chunk;
+    e.chunk_overlap = m->chunk_overlap;
     if (aoe_model_open(&s->model, s->ctx, s->dir, &m->o, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
         return cli_fail("%s", err.message);
     return 0;

@@ -24,22 +24,27 @@ typedef struct cli_model_options {
     const char *dir; /* as given, NULL: find one */
     aoe_model_options o;
     size_t batch_tokens;
+    aoe_chunk chunk;      /* of commands with cli_chunk_table */
+    size_t chunk_overlap; /* likewise */
 } cli_model_options;
 
-enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 8, CLI_TABLE_COUNT = 3 };
+enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 9, CLI_CHUNK_COUNT = 2, CLI_TABLE_COUNT = 3 };
 extern const cli_option cli_general_table[CLI_GENERAL_COUNT];
 extern const cli_option cli_model_table[CLI_MODEL_COUNT];
+extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT]; /* base: cli_model_options */
 extern const cli_option cli_table_table[CLI_TABLE_COUNT]; /* base: aoe_table_options */
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
 /* The index of text among names[n], or n with err filled: "'TEXT' is no NOUN; choose A, B or C". */
 size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err);
-/* For cli_option.parse; targets aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
+/* For cli_option.parse; targets aoe_chunk, aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
+int cli_parse_chunk(void *target, const char *text, aoe_error *err);
 int cli_parse_dtype(void *target, const char *text, aoe_error *err);
 int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
 int cli_parse_distill(void *target, const char *text, aoe_error *err);
 int cli_parse_pooling(void *target, const char *text, aoe_error *err);
+int cli_parse_direction(void *target, const char *text, aoe_error *err); /* target: aoe_model_options */
 
 /* ---- commands: argv holds what follows the command's name; each returns the exit code */
 

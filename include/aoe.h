@@ -104,6 +104,9 @@ typedef enum aoe_pooling {
     AOE_POOLING_LAST_MAX,       /* max over tokens, a component at a time */
     AOE_POOLING_FIRST_LAST_AVG, /* mean over tokens of (embedding output + h) / 2 */
     AOE_POOLING_LAST_TOKEN,     /* h[T-1] */
+    AOE_POOLING_CELL_LAST,      /* from here on of a RAN alone (docs/ran.md): the cell behind the last window */
+    AOE_POOLING_CELL_MEAN,      /* mean of the windows' cells */
+    AOE_POOLING_CELL_MAX,       /* max over them, a component at a time */
     AOE_POOLING_COUNT
 } aoe_pooling;
 
@@ -138,7 +141,7 @@ typedef struct aoe_ids {
     int truncated;   /* 1: the last text lost tokens to max_length */
 } aoe_ids;
 
-/* Reads tokenizer.json, or vocab.txt with tokenizer_config.json, from a model directory.
+/* Reads tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt, from a model directory.
  * Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (the feature is named). */
 AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err);
 AOE_API void aoe_tokenizer_close(aoe_tokenizer *t); /* NULL accepted */
@@ -154,7 +157,7 @@ AOE_API void aoe_ids_free(aoe_ids *ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
 /* Token text of an id (not NUL-terminated in general), len 0 and NULL when there is none. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
-AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece"; static */
+AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", "BPE" or "Unigram"; static */
 
 /* ------------------------------------------------------------------ models */
 
@@ -166,6 +169,9 @@ typedef struct aoe_model_options {
     const char *prompt;  /* NULL: the directory's prompt; "": none */
     size_t max_length;   /* 0: aoe.json, sentence_bert_config.json, else the model's positions */
     int normalize;       /* -1: the directory's; 0, 1: vectors of unit L2 norm */
+    int bidirectional; /* causal models: 1: attention goes in both directions from the next field's layer on; 0: the directory's
+                          choice, else in no layer */
+    size_t bidirectional_from; /* 0: in all layers */
 } aoe_model_options;
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);
@@ -177,7 +183,7 @@ AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, con
 AOE_API void aoe_model_close(aoe_model *m); /* NULL accepted */
 
 typedef struct aoe_model_info {
-    const char *architecture; /* "bert", "static"; static */
+    const char *architecture; /* "bert", "llama", "static" ...; static */
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types;
     size_t parameters; /* of the encoder (pooler and heads not counted) */
     size_t dims;       /* components of a vector */
@@ -187,10 +193,15 @@ typedef struct aoe_model_info {
     const char *max_length_from; /* likewise */
     const char *prompt;          /* owned by the model; "" when there is none */
     int normalize;
-    aoe_dtype dtype;       /* compute type in use */
-    const char *storage;   /* "F32", "F16", "BF16", "I8" (int8 rows, vectors F32) or "mixed"; static */
-    const char *tokenizer; /* "WordPiece"; static; NULL: the directory holds none */
-    double dropout;        /* hidden_dropout_prob of config.json */
+    aoe_dtype dtype;           /* compute type in use */
+    const char *storage;       /* "F32", "F16", "BF16", "I8" (int8 rows, vectors F32) or "mixed"; static */
+    const char *tokenizer;     /* "WordPiece"; static; NULL: the directory holds none */
+    double dropout;            /* hidden_dropout_prob of config.json */
+    size_t kv_heads;           /* of keys and values: `heads`, or fewer where heads share them */
+    int causal;                /* 1: a token sees itself and those before it in the layers before bidirectional_from */
+    size_t bidirectional_from; /* of a causal model; `layers`: it is causal throughout */
+    size_t head_size;          /* of a RAN: components of a head; 0 elsewhere, as the next two */
+    size_t window, min_window; /* tokens of a window; a last one of fewer than these is part of the one before */
 } aoe_model_info;
 
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
@@ -222,8 +233,13 @@ AOE_API int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, ao
 
 typedef struct aoe_shape {
     size_t hidden, layers, heads, intermediate, vocab, positions;
+    size_t kv_heads;          /* of keys and values; 0: as many as heads */
+    const char *architecture; /* "bert", "roberta", "llama" ... as in aoe_model_info; NULL: "bert". Static or the caller's */
+    size_t head_size, window; /* of a RAN: components of a head, tokens of a window; positions: the length that longer texts are
+                                 cut to; 0 elsewhere */
 } aoe_shape;
-/* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini. AOE_EARG lists the names. */
+/* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b,
+ * tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini. AOE_EARG lists the names. */
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err);
 AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
 
@@ -234,8 +250,9 @@ typedef struct aoe_init_options {
     const char *tokenizer_from; /* or a model directory to copy the tokenizer from; NULL: train one */
     size_t vocab_size;          /* of a trained vocabulary, specials included; default 8000 */
     int lowercase;              /* default 1 */
-    aoe_pooling pooling; /* stored in the directory; AUTO: last-avg, since a first token with random weights says little */
-    double dropout;      /* written to config.json; default 0.1 */
+    aoe_pooling pooling; /* stored in the directory; AUTO: last-avg, since a first token with random weights says little, of
+                            causal models last-token, of a RAN cell-mean */
+    double dropout;      /* written to config.json; default 0.1; architectures without dropout have none */
     uint64_t seed;       /* of the weights: normal, sd 0.02; default 42 */
     int force;           /* replace a model that is there */
 } aoe_init_options;
@@ -273,12 +290,22 @@ AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, cons
 
 typedef struct aoe_embedder aoe_embedder; /* a session: one arena; one thread at a time */
 
+/* What becomes of a text of more than max_length tokens. */
+typedef enum aoe_chunk {
+    AOE_CHUNK_FIRST, /* its first tokens are embedded, the rest is cut */
+    AOE_CHUNK_MEAN   /* windows of max_length tokens over all of it, each with prompt and specials; the mean of their vectors */
+} aoe_chunk;
+
 typedef struct aoe_embedder_options {
-    size_t batch_tokens; /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
+    size_t batch_tokens;  /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
+    aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
+    size_t chunk_overlap; /* tokens of a text that neighbouring windows share; default (size_t)-1: an eighth of what a window
+                             holds */
 } aoe_embedder_options;
 
 typedef struct aoe_text_info {
     uint32_t tokens;   /* specials and prompt included, after truncation; 0 in static models where no word is known */
+    uint32_t windows;  /* 1, or in how many windows the text was embedded */
     uint8_t truncated; /* 1: tokens were cut */
 } aoe_text_info;
 
@@ -619,6 +646,8 @@ typedef struct aoe_bench_options {
 
 typedef struct aoe_bench_result {
     size_t tokens;            /* of one run */
+    size_t layers_timed;      /* fewer than the shape has where its weights are too large: times are those of one layer, without
+                                 the vocabulary, multiplied by the number of layers */
     double ms, ms_min;        /* median and fastest */
     double tokens_per_second; /* at the median */
     double tflops;            /* matrix products only, at the median, 1e12/s */

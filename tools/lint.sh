@@ -128,7 +128,7 @@ tier_flags() { # tier_flags FILE: the instruction sets the Makefile gives it
 
 tidy_one() {
     # shellcheck disable=SC2046
-    "$(tool clang-tidy)" --quiet "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(pkg-config --cflags jansson libutf8proc libzstd zlib) \
+    "$(tool clang-tidy)" --quiet "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib) \
         $(tier_flags "$1") 2>&1 | grep -E '(warning|error):' | sed "s|$PWD/||" || true
 }
 

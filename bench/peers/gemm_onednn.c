@@ -160,7 +160,7 @@ static aoei_dtype type_of(const problem *p) {
 
 static void prepare_aoe(const run *r) {
     const problem *p = &r->p;
-    aoei_gemm_pack(r->ctx, type_of(p), p->packed, p->w, type_of(p), 1, p->K, p->K, p->N);
+    aoei_gemm_pack(r->ctx, type_of(p), p->packed, aoei_tensor_wrap_typed(type_of(p), p->w, NULL, p->N, p->K), 1);
 }
 
 static void run_aoe(const run *r) {

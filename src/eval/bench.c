@@ -11,13 +11,15 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "model/ran.h"
 #include "objective/mlm_step.h"
 #include "objective/pair_step.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_RUNS = 5, VOCABULARY = 30522, POSITIONS = 512 };
+enum { MIN_RUNS = 5, VOCABULARY = 30522, POSITIONS = 512, LEAST_VOCABULARY = 1024 };
+#define MOST_PARAMETERS ((size_t)1 << 31)
 
 void aoe_bench_options_defaults(aoe_bench_options *o) {
     memset(o, 0, sizeof *o);
@@ -33,7 +35,8 @@ typedef struct aoei_bench {
     aoe_bench_options options;
     const aoe_bench_options *o; /* options */
     uint64_t runs;              /* so far */
-    aoei_encoder_config config;
+    aoei_encoder_config config; /* of what is timed */
+    size_t layers;              /* of the shape */
     aoei_dtype type;
     aoei_pair_step step; /* training */
     aoei_mlm_step mlm;   /* pretraining */
@@ -51,26 +54,33 @@ static size_t text_length(const bench *b, size_t i) {
     return b->o->lengths ? b->o->lengths[i] : b->o->length;
 }
 
+/* Weights that are too many to be made: one layer is timed, with a small vocabulary. */
+static void reduce(bench *b) {
+    b->layers = b->config.layers;
+    if (aoei_parameter_count(&b->config) <= MOST_PARAMETERS)
+        return;
+    b->config.layers = 1;
+    b->config.vocab = LEAST_VOCABULARY;
+}
+
 /* The shape as a configuration, held to the bounds that config.json is held to. */
 static int configure(bench *b, aoe_error *err) {
     const aoe_shape *s = &b->o->shape;
-    const aoei_encoder_config wanted = {.arch = aoei_arch_find("bert"),
-                                        .hidden = s->hidden,
-                                        .layers = s->layers,
-                                        .heads = s->heads,
-                                        .intermediate = s->intermediate,
-                                        .vocab = s->vocab ? s->vocab : VOCABULARY,
-                                        .positions = s->positions ? s->positions : POSITIONS,
-                                        .token_types = 2,
-                                        .norm_eps = 1e-12,
-                                        .hidden_dropout = 0.1,
-                                        .attention_dropout = 0.1};
+    aoei_encoder_config wanted;
+    int code = aoei_shape_config(&wanted, s, err);
+    if (code)
+        return code;
+    wanted.vocab = s->vocab ? s->vocab : VOCABULARY;
+    if (!wanted.ran.window)
+        wanted.positions = s->positions ? s->positions : POSITIONS;
     aoe_error inner;
     aoei_json_init();
     json_t *config = json_object();
-    int code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
-                                                              : aoei_config_read(&b->config, config, "--shape", &inner);
+    code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
+                                                          : aoei_config_read(&b->config, config, "--shape", &inner);
     json_decref(config);
+    if (!code)
+        reduce(b);
     if (code)
         code = aoei_fail(err, code == AOE_ENOMEM ? code : AOE_EARG, "%s", inner.message);
     return code;
@@ -83,14 +93,17 @@ static int check(bench *b, aoe_error *err) {
     const int code = configure(b, err);
     if (code)
         return code;
+    const size_t most = b->config.arch->max_length(&b->config);
+    if (o->mode == AOE_BENCH_PRETRAIN && !b->config.arch->mlm_class_name)
+        return aoei_fail(err, AOE_EARG, "--mode pretrain: a %s model has no masked-LM head", b->config.arch->model_type);
     b->config.mlm_head = o->mode == AOE_BENCH_PRETRAIN;
     if (o->mode == AOE_BENCH_TRAIN && b->config.hidden % 2)
         return aoei_fail(err, AOE_EARG, "the angle objective of --mode train needs an even hidden size, not %zu",
                          b->config.hidden);
     for (size_t i = 0; i < o->texts; i++) {
         const size_t n = text_length(b, i);
-        if (n == 0 || n > b->config.positions)
-            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; this shape takes 1 to %zu", i, n, b->config.positions);
+        if (n == 0 || n > most)
+            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; this shape takes 1 to %zu", i, n, most);
         b->tokens += n;
         b->sum_squared_lengths += (double)n * (double)n;
         if (n > b->longest)
@@ -110,10 +123,9 @@ static int randomize(bench *b, aoei_params *p, aoe_error *err) {
         aoei_slot d;
         aoei_rng rng;
         aoei_slot_describe(&b->config, s, &d);
-        aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, (uint32_t)s);
-        const int norm = d.vector && strstr(d.name, "LayerNorm.weight") != NULL;
+        aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, aoei_slot_stream(&b->config, s));
         for (size_t i = 0; i < d.rows * d.cols; i++)
-            host[i] = d.vector ? (norm ? one : 0.0F) : (float)(0.02 * aoei_rng_normal(&rng));
+            host[i] = d.vector ? (d.norm ? one : 0.0F) : (float)(0.02 * aoei_rng_normal(&rng));
         aoei_tensor_write(b->ctx, p->values[s], host);
     }
     aoei_free(host);
@@ -228,7 +240,7 @@ static int create(bench *b, aoe_error *err) {
 static void infer(bench *b) {
     const aoei_batch *batch = &b->buffer.batch;
     const aoei_tensor last = aoei_encoder_forward(b->ctx, &b->config, b->params.values, batch, &b->state, NULL);
-    aoei_pool_forward(b->ctx, b->pooled, AOE_POOLING_CLS, b->state.first, last, batch);
+    aoei_encoder_pool(b->ctx, &b->config, b->pooled, b->config.arch->default_pooling, last, batch, &b->state);
 }
 
 static int run_once(bench *b, uint64_t run, aoe_error *err) {
@@ -238,7 +250,7 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
     }
     const int pretrain = b->o->mode == AOE_BENCH_PRETRAIN;
     const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
-    aoei_encoder_dropout drop = {.hidden = 0.1, .attention = 0.1};
+    aoei_encoder_dropout drop = {.hidden = b->config.hidden_dropout, .attention = b->config.attention_dropout};
     int code = AOE_OK;
     aoei_dropout_key(drop.key, b->o->seed, run);
     if (pretrain) {
@@ -248,7 +260,7 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
         aoe_objective_options o;
         aoe_objective_result r;
         aoe_objective_options_defaults(&o);
-        code = aoei_pair_step_gradient(&b->step, AOE_POOLING_CLS, &o, b->labels, NULL, &drop, 1.0, &r, err);
+        code = aoei_pair_step_gradient(&b->step, b->config.arch->default_pooling, &o, b->labels, NULL, &drop, 1.0, &r, err);
     }
     if (!code)
         aoei_params_update(b->ctx, pretrain ? &b->mlm.params : &b->step.params, &adamw, 1.0);
@@ -292,12 +304,32 @@ void aoei_bench_destroy(aoei_bench *b) {
     aoei_free(b);
 }
 
+/* The forward of a recurrent encoder's layer, twice its multiply-adds: rows in windows, tokens and cells in memory review. */
+static double ran_operations(const bench *b) {
+    const aoei_encoder_config *c = &b->config;
+    const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
+    const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);
+    double sum = 0;
+    for (size_t i = 0; i < b->o->texts; i++) {
+        const size_t length = text_length(b, i), windows = aoei_ran_window_count(&limits, length);
+        const size_t tail = length - (windows - 1) * c->ran.window;
+        const double n = (double)length, cells = (double)windows, full = (double)c->ran.window + 1, last = (double)tail + 1;
+        sum += 2 * (n + cells) * (4 * D * H + 2 * D * D) + 4 * ((cells - 1) * full * full + last * last) * H;
+        sum += 2 * (4 * n + 2 * cells + 2 * (cells - 1)) * D * D + 4 * n * cells * D;
+    }
+    return sum;
+}
+
 /* Multiply-adds of the matrix products, twice: weights, the two attention products, the masked-LM head; backward costs twice
  * the forward. */
 static double operations(const bench *b) {
-    const double D = (double)b->config.hidden, I = (double)b->config.intermediate, L = (double)b->config.layers;
-    const double forward = L * (2.0 * (double)b->tokens * (4.0 * D * D + 2.0 * D * I) + 4.0 * b->sum_squared_lengths * D);
-    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)b->config.vocab); /* 0 masked elsewhere */
+    const aoei_encoder_config *c = &b->config;
+    const double D = (double)c->hidden, I = (double)c->intermediate, L = (double)b->layers, n = (double)b->tokens;
+    const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
+    const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
+    const double pairs = c->causal ? (b->sum_squared_lengths + n) / 2 : b->sum_squared_lengths; /* of query and key */
+    const double forward = L * (c->ran.window ? ran_operations(b) : 2.0 * n * weights + 4.0 * pairs * Q);
+    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)c->vocab); /* 0 masked elsewhere */
     return b->o->mode == AOE_BENCH_INFER ? forward : 3.0 * (forward + head);
 }
 
@@ -316,10 +348,12 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
         code = aoei_bench_run(b, &seconds[i], err);
     if (!code) {
         qsort(seconds, b->o->runs, sizeof *seconds, ascending);
-        const double median = seconds[b->o->runs / 2];
+        const double whole = (double)b->layers / (double)b->config.layers; /* of a part that was timed */
+        const double median = whole * seconds[b->o->runs / 2];
         result->tokens = b->tokens;
+        result->layers_timed = b->config.layers;
         result->ms = 1e3 * median;
-        result->ms_min = 1e3 * seconds[0];
+        result->ms_min = 1e3 * whole * seconds[0];
         result->tokens_per_second = (double)b->tokens / median;
         result->tflops = operations(b) / median / 1e12;
         result->peak_rss_mb = (double)aoei_peak_rss_bytes() / 1e6;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * float32 to bf16 and back, vector body. Include simd_avx2.h or simd_avx512.h first. The same bits in every tier.
+ * float32 to bf16 and back, and from int8 rows, vector body. Include simd_avx2.h or simd_avx512.h first. The same bits in every
+ * tier.
  */
 #ifndef AOEI_KERNELS_CONVERT_SIMD_H
 #define AOEI_KERNELS_CONVERT_SIMD_H
+
+#include <string.h>
 
 #include "kernels/kernels.h"
 
@@ -20,6 +23,18 @@ void AOEI_SIMD(from_bf16)(float *y, const aoei_bf16 *x, size_t n) {
         vf_store(y + i, vf_load_bf16(x + i));
     if (i < n)
         vf_store_part(y + i, n - i, vf_load_bf16_part(x + i, n - i));
+}
+
+void AOEI_SIMD(from_int8)(float *y, const int8_t *x, float scale, size_t n) {
+    size_t i = 0;
+    const vf s = vf_set1(scale);
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store(y + i, vf_mul(vf_load_int8(x + i), s));
+    if (i < n) {
+        int8_t rest[VF_LANES] = {0};
+        memcpy(rest, x + i, n - i);
+        vf_store_part(y + i, n - i, vf_mul(vf_load_int8(rest), s));
+    }
 }
 
 #endif

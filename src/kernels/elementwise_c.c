@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Addition, portable tier.
+ * Addition and multiplication, portable tier.
  */
 #include "kernels/kernels.h"
 
 void aoei_add_f32_c(float *y, const float *a, const float *b, size_t n) {
     for (size_t i = 0; i < n; i++)
         y[i] = a[i] + b[i];
+}
+
+void aoei_mul_f32_c(float *y, const float *a, const float *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] * b[i];
 }

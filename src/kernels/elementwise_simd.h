@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Addition, vector body. Include simd_avx2.h or simd_avx512.h first.
+ * Addition and multiplication, vector body. Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_ELEMENTWISE_SIMD_H
 #define AOEI_KERNELS_ELEMENTWISE_SIMD_H
@@ -12,6 +12,14 @@ void AOEI_SIMD(add_f32)(float *y, const float *a, const float *b, size_t n) {
         vf_store(y + i, vf_add(vf_load(a + i), vf_load(b + i)));
     if (i < n)
         vf_store_part(y + i, n - i, vf_add(vf_load_part(a + i, n - i), vf_load_part(b + i, n - i)));
+}
+
+void AOEI_SIMD(mul_f32)(float *y, const float *a, const float *b, size_t n) {
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store(y + i, vf_mul(vf_load(a + i), vf_load(b + i)));
+    if (i < n)
+        vf_store_part(y + i, n - i, vf_mul(vf_load_part(a + i, n - i), vf_load_part(b + i, n - i)));
 }
 
 #endif

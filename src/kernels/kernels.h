@@ -21,16 +21,22 @@
 #include "base/cpu.h"
 
 /* Types of elements. */
-typedef enum aoei_dtype { AOEI_F32, AOEI_BF16 } aoei_dtype;
+typedef enum aoei_dtype {
+    AOEI_F32,
+    AOEI_BF16,
+    AOEI_I8 /* weights that are not trained: a value is int8 times the scale of its row */
+} aoei_dtype;
 
 static inline size_t aoei_dtype_size(aoei_dtype type) {
-    return type == AOEI_BF16 ? sizeof(aoei_bf16) : sizeof(float);
+    static const size_t size[] = {sizeof(float), sizeof(aoei_bf16), sizeof(int8_t)};
+    return size[type];
 }
 
 typedef enum aoei_activation {
     AOEI_IDENTITY,
-    AOEI_GELU,     /* x Phi(x), exact erf */
-    AOEI_GELU_TANH /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+    AOEI_GELU,      /* x Phi(x), exact erf */
+    AOEI_GELU_TANH, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+    AOEI_SILU       /* x / (1 + e^-x); of gates alone, not in a product's epilogue */
 } aoei_activation;
 
 /* C[M,N] = epilogue(A[M,K] B[K,N]) on one thread. Op gemm_f32: all matrices float32. Op gemm_bf16: A and B bf16; C, and pre,
@@ -122,6 +128,8 @@ typedef void aoei_column_sum_bf16_fn(float *sum, const aoei_bf16 *x, size_t x_ro
 /* y = x rounded to bf16, or widened from it. */
 typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
+/* y = x * scale. */
+typedef void aoei_from_int8_fn(float *y, const int8_t *x, float scale, size_t n);
 /* y = x * Phi(x) with the exact erf; y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 /* dx = dy * d gelu(x); dx may be dy or x. */
@@ -132,8 +140,22 @@ typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
 typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
-/* y = a + b; y may be a or b. */
+/* The gated linear unit (Dauphin et al. 2017): y = t sigma(g), sigma the logistic function; y may be t or g, and t may be g:
+ * then it is swish. */
+typedef void aoei_glu_f32_fn(float *y, const float *t, const float *g, size_t n);
+/* dt = dy sigma(g), dg = dy t sigma'(g). dt or dg may be dy, t or g, but not each other. */
+typedef void aoei_glu_grad_f32_fn(float *dt, float *dg, const float *dy, const float *t, const float *g, size_t n);
+/* y = x / (1 + e^-x), and its gradient; y may be x, dx may be dy or x. */
+typedef void aoei_silu_f32_fn(float *y, const float *x, size_t n);
+typedef void aoei_silu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+/* y = a + b, y = a * b; y may be a or b. */
 typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
+typedef void aoei_mul_f32_fn(float *y, const float *a, const float *b, size_t n);
+/* Rotary positions of one token: of every head x[2 half] the pairs (x[i], x[half + i]) become
+ * (x[i] c - x[half + i] s, x[half + i] c + x[i] s) with c = angles[i], s = direction * angles[half + i]. direction 1, or -1:
+ * back. */
+typedef void aoei_rope_f32_fn(float *x, const float *angles, float direction, size_t heads, size_t half);
+typedef void aoei_rope_bf16_fn(aoei_bf16 *x, const float *angles, float direction, size_t heads, size_t half);
 
 /* Dropout of one row, docs/numerics.md "Masks": element c is kept when word(c) >= threshold, with
  * word(c) = Philox4x32-10(key, counter = (c0 + (c / 64) * 16 + c % 16, c1, c2, c3))[(c % 64) / 16].

@@ -98,6 +98,10 @@ static inline __m128i vf_narrow(vf x) {
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 }
 
+static inline vf vf_load_int8(const int8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+
 static inline vf vf_load_bf16(const aoei_bf16 *p) {
     return vf_widen(_mm_loadu_si128((const __m128i *)(const void *)p));
 }

@@ -96,6 +96,10 @@ static inline __m256i vf_narrow(vf x) {
     return _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, vf_bf16_bits(x)));
 }
 
+static inline vf vf_load_int8(const int8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+
 static inline vf vf_load_bf16(const aoei_bf16 *p) {
     return vf_widen(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }

@@ -2,59 +2,29 @@
  * BERT (Devlin et al. 2019): its keys in config.json and its tensor names.
  * Learned absolute positions, token types, LayerNorm after each residual sum,
  * GELU in either form. What a configuration can ask for beyond that is refused by name.
+ * RoBERTa (arch_roberta.c) has the same keys and the same names but for its head.
  */
 #include <stdio.h>
-#include <string.h>
 
-#include "base/error.h"
 #include "base/json.h"
-#include "model/config.h"
+#include "model/arch.h"
 
 static const char *const prefixes[] = {"", "bert.", NULL};
 
-/* A string option that must have one value, or be missing when that is its default. */
-static int need_value(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err) {
-    const char *v = value;
-    int rc = aoei_json_string(config, key, &v, NULL, file, err);
-    if (rc || !strcmp(v, value))
-        return rc;
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s \"%s\" is not supported (supported: %s)", file, key, v, value);
-}
-
-/* The names of the two forms of GELU in transformers' table (activations.py). */
-static const struct {
-    const char *name;
-    aoei_activation activation;
-} activations[] = {{"gelu", AOEI_GELU}, {"gelu_new", AOEI_GELU_TANH}, {"gelu_pytorch_tanh", AOEI_GELU_TANH}};
-
-static int read_activation(aoei_activation *out, const json_t *config, const char *file, aoe_error *err) {
-    const char *v = activations[0].name;
-    const int rc = aoei_json_string(config, "hidden_act", &v, NULL, file, err);
-    for (size_t i = 0; !rc && i < sizeof activations / sizeof *activations; i++)
-        if (!strcmp(v, activations[i].name)) {
-            *out = activations[i].activation;
-            return 0;
-        }
-    return rc ? rc
-              : aoei_fail(err, AOE_EUNSUPPORTED,
-                          "%s: hidden_act \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)", file, v);
-}
-
-static int refuse_true(const json_t *config, const char *key, const char *file, aoe_error *err) {
-    int v = 0, rc = aoei_json_bool(config, key, &v, file, err);
-    if (rc || !v)
-        return rc;
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is true; only encoders without cross attention are supported", file, key);
-}
-
-static int read_bert(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
-    int rc;
+void aoei_bert_defaults(aoei_encoder_config *c) {
     c->token_types = 2;
+    c->activation = AOEI_GELU;
     c->norm_eps = 1e-12;
     c->hidden_dropout = c->attention_dropout = 0.1;
-    if ((rc = read_activation(&c->activation, config, file, err)) ||
-        (rc = need_value(config, "position_embedding_type", "absolute", file, err)) ||
-        (rc = refuse_true(config, "is_decoder", file, err)) || (rc = refuse_true(config, "add_cross_attention", file, err)))
+}
+
+int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    static const char cross[] = "only encoders without cross attention are supported";
+    int rc;
+    if ((rc = aoei_key_activation(c, config, file, err)) ||
+        (rc = aoei_key_must_be(config, "position_embedding_type", "absolute", file, err)) ||
+        (rc = aoei_key_refuse_true(config, "is_decoder", cross, file, err)) ||
+        (rc = aoei_key_refuse_true(config, "add_cross_attention", cross, file, err)))
         return rc;
     if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
         (rc = aoei_json_need_size(config, "num_hidden_layers", &c->layers, file, err)) ||
@@ -70,18 +40,16 @@ static int read_bert(aoei_encoder_config *c, const json_t *config, const char *f
     return aoei_json_double(config, "attention_probs_dropout_prob", &c->attention_dropout, file, err);
 }
 
-static int write_bert(const aoei_encoder_config *c, json_t *config) {
-    json_t *keys = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:f, s:f, s:s}", "model_type",
-                             "bert", "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads,
-                             "intermediate_size", (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers,
-                             "vocab_size", (json_int_t)c->vocab, "max_position_embeddings", (json_int_t)c->positions,
-                             "type_vocab_size", (json_int_t)c->token_types, "layer_norm_eps", c->norm_eps, "pad_token_id",
-                             (json_int_t)0, "hidden_act", c->activation == AOEI_GELU_TANH ? "gelu_new" : "gelu",
-                             "hidden_dropout_prob", c->hidden_dropout, "attention_probs_dropout_prob", c->attention_dropout,
-                             "initializer_range", 0.02, "position_embedding_type", "absolute");
-    int rc = keys ? json_object_update(config, keys) : -1;
-    json_decref(keys);
-    return rc ? AOE_ENOMEM : 0;
+int aoei_bert_write(const aoei_encoder_config *c, json_t *config) {
+    json_t *keys = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:s, s:f, s:f, s:f, s:s}", "model_type", c->arch->model_type,
+        "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads, "intermediate_size",
+        (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab,
+        "max_position_embeddings", (json_int_t)c->positions, "type_vocab_size", (json_int_t)c->token_types, "layer_norm_eps",
+        c->norm_eps, "pad_token_id", (json_int_t)(c->position_offset ? c->position_offset - 1 : 0), "hidden_act",
+        aoei_activation_name(c->activation), "hidden_dropout_prob", c->hidden_dropout, "attention_probs_dropout_prob",
+        c->attention_dropout, "initializer_range", 0.02, "position_embedding_type", "absolute");
+    return aoei_keys_add(config, keys);
 }
 
 static const char *const outer_names[AOEI_W_LAYERS] = {
@@ -119,15 +87,13 @@ static const char *const head_names[AOEI_HW_COUNT] = {
     [AOEI_HW_DECODER_BIAS] = "cls.predictions.bias",
 };
 
-static void name_bert(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
-    if (group == AOEI_GROUP_LAYER)
-        snprintf(out, size, "encoder.layer.%zu.%s", layer, layer_names[kind]);
-    else
-        snprintf(out, size, "%s", group == AOEI_GROUP_HEAD ? head_names[kind] : outer_names[kind]);
+void aoei_bert_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+    const char *const *names = group == AOEI_GROUP_LAYER ? layer_names : group == AOEI_GROUP_HEAD ? head_names : outer_names;
+    aoei_slot_name(out, size, group == AOEI_GROUP_LAYER ? "encoder.layer." : NULL, layer, names[kind]);
 }
 
-static size_t max_length_bert(const aoei_encoder_config *c) {
-    return c->positions;
+size_t aoei_bert_max_length(const aoei_encoder_config *c) {
+    return c->positions - c->position_offset;
 }
 
 const aoei_arch aoei_arch_bert = {
@@ -136,9 +102,10 @@ const aoei_arch aoei_arch_bert = {
     .mlm_class_name = "BertForMaskedLM",
     .mlm_prefix = "bert.",
     .prefixes = prefixes,
-    .read = read_bert,
-    .write = write_bert,
-    .name = name_bert,
-    .max_length = max_length_bert,
+    .defaults = aoei_bert_defaults,
+    .read = aoei_bert_read,
+    .write = aoei_bert_write,
+    .name = aoei_bert_name,
+    .max_length = aoei_bert_max_length,
     .default_pooling = AOE_POOLING_CLS,
 };

@@ -7,13 +7,15 @@
  */
 #include "model/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
 
-static const aoei_arch *const archs[] = {&aoei_arch_bert, &aoei_arch_static};
+static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta, &aoei_arch_xlm_roberta, &aoei_arch_llama,
+                                         &aoei_arch_mistral, &aoei_arch_qwen2,   &aoei_arch_static,      &aoei_arch_ran};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -34,44 +36,62 @@ const aoei_arch *aoei_arch_find(const char *model_type) {
 }
 
 const char *aoei_arch_names(void) {
-    return "bert, model2vec";
+    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran";
 }
 
-static int check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {
+int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {
     if (value >= min && value <= max)
         return 0;
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %zu, allowed are %zu to %zu; correct the value", file, key, value, min,
                      max);
 }
 
-static int check_probability(const char *key, double p, const char *file, aoe_error *err) {
+int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err) {
     if (p >= 0 && p < 1)
         return 0;
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is 0 to below 1; correct the value", file, key, p);
 }
 
-/* The names are those of Hugging Face's configuration. */
-static int check_sizes(const aoei_encoder_config *c, const char *file, aoe_error *err) {
+static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     int rc;
-    if ((rc = check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
-        (rc = check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) || c->arch->is_static)
-        return rc;
-    if ((rc = check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
-        (rc = check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
-        (rc = check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
-        (rc = check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
-        (rc = check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
-        (rc = check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
-        (rc = check_probability("attention_probs_dropout_prob", c->attention_dropout, file, err)))
-        return rc;
-    if (c->hidden % c->heads)
+    if (!c->head_dim && c->hidden % c->heads)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: hidden_size %zu is not a multiple of num_attention_heads %zu; correct one of them", file,
                          c->hidden, c->heads);
-    if (!(c->norm_eps > 0 && c->norm_eps < 1))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_norm_eps\" is %g, allowed is above 0 to below 1; correct the value",
-                         file, c->norm_eps);
+    if ((rc = aoei_check_size("head_dim", aoei_head_dim(c), 1, MAX_HIDDEN, file, err)) ||
+        (rc = aoei_check_size("num_key_value_heads", aoei_kv_heads(c), 1, c->heads, file, err)))
+        return rc;
+    if (c->heads % aoei_kv_heads(c))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: num_attention_heads %zu is not a multiple of num_key_value_heads %zu; correct one of them", file,
+                         c->heads, c->kv_heads);
+    if (c->rope.theta > 0 && aoei_head_dim(c) % 2)
+        return aoei_fail(err, AOE_EFORMAT, "%s: heads of %zu components cannot be rotated in pairs; correct \"head_dim\"", file,
+                         aoei_head_dim(c));
     return 0;
+}
+
+/* The names are those of Hugging Face's configuration. */
+static int check_sizes(const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    int rc;
+    if ((rc = aoei_check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
+        (rc = aoei_check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) || c->arch->is_static)
+        return rc;
+    if (c->arch->check)
+        return c->arch->check(c, file, err);
+    if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
+        (rc = aoei_check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
+        (rc = aoei_check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
+        (rc = aoei_check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
+        (rc = aoei_check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
+        (rc = aoei_check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
+        (rc = aoei_check_probability(c->norm == AOEI_RMSNORM ? "attention_dropout" : "attention_probs_dropout_prob",
+                                     c->attention_dropout, file, err)))
+        return rc;
+    if (!(c->norm_eps > 0 && c->norm_eps < 1))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is above 0 to below 1; correct the value", file,
+                         c->norm == AOEI_RMSNORM ? "rms_norm_eps" : "layer_norm_eps", c->norm_eps);
+    return check_heads(c, file, err);
 }
 
 /* The sum of all weights fits. */
@@ -104,12 +124,22 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
     if (!arch)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: architecture '%s' is not supported (supported: %s)", file, model_type,
                          aoei_arch_names());
+    if (arch->defaults)
+        arch->defaults(c);
     if ((rc = arch->read(c, config, file, err)))
         return rc;
     c->arch = arch;
     if ((rc = check_sizes(c, file, err)))
         return rc;
     return check_total(c, file, err);
+}
+
+static size_t layer_slots(const aoei_encoder_config *c) {
+    return c->arch && c->arch->layer_slots ? c->arch->layer_slots : AOEI_LW_COUNT;
+}
+
+size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kind) {
+    return AOEI_W_LAYERS + layer * layer_slots(c) + kind;
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
@@ -133,46 +163,111 @@ static void linear_slot(aoei_slot *s, size_t out, size_t in) {
     s->linear = 1;
 }
 
+static void bias_slot(aoei_slot *s, size_t out, int absent) {
+    vector_slot(s, out);
+    s->absent = absent;
+}
+
+/* A norm's weight, or its bias. */
+static void norm_slot(const aoei_encoder_config *c, aoei_slot *s, int bias) {
+    vector_slot(s, c->hidden);
+    s->norm = !bias;
+    s->absent = bias && c->norm == AOEI_RMSNORM;
+}
+
 static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
     case AOEI_W_WORD:
         matrix_slot(s, c->vocab, c->hidden);
         s->linear = c->mlm_head;
+        s->table = 1;
         break;
     case AOEI_W_POSITION:
         matrix_slot(s, c->positions, c->hidden);
-        s->absent = c->positions == 0;
+        s->absent = c->positions == 0 || c->rope.theta > 0;
         break;
     case AOEI_W_TOKEN_TYPE:
         matrix_slot(s, c->token_types, c->hidden);
         s->absent = c->token_types == 0;
         break;
+    case AOEI_W_FINAL_NORM:
+    case AOEI_W_FINAL_NORM_BIAS:
+        norm_slot(c, s, kind == AOEI_W_FINAL_NORM_BIAS);
+        s->absent |= !c->pre_norm;
+        break;
     default:
-        vector_slot(s, c->hidden);
-        s->absent = c->no_embed_norm;
+        norm_slot(c, s, kind == AOEI_W_EMBED_NORM_BIAS);
+        s->absent |= c->no_embed_norm;
+    }
+}
+
+static void describe_attention(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    const size_t width = kind == AOEI_LW_Q || kind == AOEI_LW_Q_BIAS ? aoei_query_width(c) : aoei_key_width(c);
+    switch (kind) {
+    case AOEI_LW_O:
+        linear_slot(s, c->hidden, aoei_query_width(c));
+        break;
+    case AOEI_LW_O_BIAS:
+        bias_slot(s, c->hidden, c->no_output_bias);
+        break;
+    case AOEI_LW_Q:
+    case AOEI_LW_K:
+    case AOEI_LW_V:
+        linear_slot(s, width, c->hidden);
+        break;
+    default:
+        bias_slot(s, width, c->no_qkv_bias);
     }
 }
 
 static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
-    case AOEI_LW_Q:
-    case AOEI_LW_K:
-    case AOEI_LW_V:
-    case AOEI_LW_O:
-        linear_slot(s, c->hidden, c->hidden);
-        break;
+    case AOEI_LW_GATE:
     case AOEI_LW_UP:
         linear_slot(s, c->intermediate, c->hidden);
         break;
     case AOEI_LW_DOWN:
         linear_slot(s, c->hidden, c->intermediate);
         break;
+    case AOEI_LW_GATE_BIAS:
     case AOEI_LW_UP_BIAS:
-        vector_slot(s, c->intermediate);
+        bias_slot(s, c->intermediate, c->no_ffn_bias);
+        break;
+    case AOEI_LW_DOWN_BIAS:
+        bias_slot(s, c->hidden, c->no_ffn_bias);
+        break;
+    case AOEI_LW_NORM1:
+    case AOEI_LW_NORM1_BIAS:
+    case AOEI_LW_NORM2:
+    case AOEI_LW_NORM2_BIAS:
+        norm_slot(c, s, kind == AOEI_LW_NORM1_BIAS || kind == AOEI_LW_NORM2_BIAS);
         break;
     default:
-        vector_slot(s, c->hidden);
+        describe_attention(c, kind, s);
     }
+    if (kind == AOEI_LW_GATE || kind == AOEI_LW_GATE_BIAS)
+        s->absent |= !c->gated;
+}
+
+/* lora_A or lora_B of one of the layer's linear layers. */
+static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    const size_t index = (kind - AOEI_LW_ADAPTERS) / 2;
+    aoei_slot of = {0};
+    describe_layer(c, aoei_adapter_kind(index), &of);
+    if ((kind - AOEI_LW_ADAPTERS) % 2)
+        linear_slot(s, of.rows, c->lora.r);
+    else
+        linear_slot(s, c->lora.r, of.cols);
+    s->adapter = 1;
+    s->absent = of.absent || !c->lora.r || !(c->lora.targets >> index & 1);
+}
+
+/* The name of an adapter's tensor, from that of its layer's weight. */
+static void name_adapter(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s) {
+    static const char end[] = "weight";
+    c->arch->name(s->name, sizeof s->name, AOEI_GROUP_LAYER, aoei_adapter_kind((kind - AOEI_LW_ADAPTERS) / 2), layer);
+    const size_t stem = strlen(s->name) - (sizeof end - 1);
+    snprintf(s->name + stem, sizeof s->name - stem, "lora_%c.weight", (kind - AOEI_LW_ADAPTERS) % 2 ? 'B' : 'A');
 }
 
 static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
@@ -181,6 +276,7 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
         linear_slot(s, c->hidden, c->hidden);
     else
         vector_slot(s, kind == AOEI_HW_DECODER_BIAS ? c->vocab : c->hidden);
+    s->norm = kind == AOEI_HW_NORM;
 }
 
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out) {
@@ -195,13 +291,22 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
         describe_head(c, kind, out);
     } else if (slot >= AOEI_W_LAYERS) {
         group = AOEI_GROUP_LAYER;
-        kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
-        layer = (slot - AOEI_W_LAYERS) / AOEI_LW_COUNT;
-        describe_layer(c, kind, out);
+        kind = (slot - AOEI_W_LAYERS) % layer_slots(c);
+        layer = (slot - AOEI_W_LAYERS) / layer_slots(c);
+        if (c->arch && c->arch->describe)
+            c->arch->describe(c, kind, layer, out);
+        else if (kind >= AOEI_LW_ADAPTERS)
+            describe_adapter(c, kind, out);
+        else
+            describe_layer(c, kind, out);
     } else {
         describe_outer(c, kind, out);
     }
-    if (c->arch)
+    out->linear &= !out->absent;
+    out->frozen = c->lora.r && !out->adapter;
+    if (c->arch && out->adapter && !out->absent)
+        name_adapter(c, kind, layer, out);
+    else if (c->arch && !out->adapter)
         c->arch->name(out->name, sizeof out->name, group, kind, layer);
     return 0;
 }
@@ -215,4 +320,17 @@ size_t aoei_parameter_count(const aoei_encoder_config *c) {
             total += slot.rows * slot.cols;
     }
     return total;
+}
+
+/* Slots that came later have numbers of their own, above all others. */
+uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
+    enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28 };
+    const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;
+    if (layer_slots(c) != AOEI_LW_COUNT)
+        return (uint32_t)slot;
+    if (slot >= aoei_head_slot(c, 0))
+        return (uint32_t)(OUTER + c->layers * A_LAYER + slot - aoei_head_slot(c, 0));
+    if (slot < AOEI_W_LAYERS)
+        return (uint32_t)(slot < OUTER ? slot : LATER + slot);
+    return (uint32_t)(kind < A_LAYER ? OUTER + layer * A_LAYER + kind : LATER + slot);
 }

@@ -17,16 +17,20 @@
 struct aoe_embedder {
     aoe_model *model;    /* borrowed */
     size_t batch_tokens; /* tokens of a batch; a longer text is a batch of its own */
-    size_t failed;       /* text of the last failure, or (size_t)-1 */
+    aoe_chunk chunk;
+    size_t overlap; /* tokens; (size_t)-1: an eighth */
+    size_t failed;  /* text of the last failure, or (size_t)-1 */
     aoei_arena arena;
     aoei_encoder_state state; /* in the arena, of the batch in flight */
     aoei_tensor pooled;       /* [texts, D], likewise */
+    float *window;            /* [D], owned; the vector of one window */
     aoei_batch_buffer buffer; /* host arrays of the batch in flight */
 };
 
 void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     memset(o, 0, sizeof *o);
     o->batch_tokens = 4096;
+    o->chunk_overlap = (size_t)-1;
 }
 
 /* For a batch of n tokens in n_texts texts of at most `longest` tokens. Room grows with each of them. A small batch stays
@@ -63,11 +67,18 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
         o = *options;
     if (o.batch_tokens == 0)
         return aoei_fail(err, AOE_EARG, "--batch-tokens must be at least 1");
+    if (o.chunk != AOE_CHUNK_FIRST && o.chunk != AOE_CHUNK_MEAN)
+        return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o.chunk);
+    if (o.chunk_overlap != (size_t)-1 && o.chunk_overlap >= m->settings.max_length)
+        return aoei_fail(err, AOE_EARG, "an overlap of %zu leaves nothing of windows of %zu tokens; use less", o.chunk_overlap,
+                         m->settings.max_length);
     aoe_embedder *e = aoei_calloc(1, sizeof *e);
     if (!e)
         return aoei_fail_nomem(err, sizeof *e);
     e->model = m;
     e->batch_tokens = o.batch_tokens;
+    e->chunk = o.chunk;
+    e->overlap = o.chunk_overlap;
     e->failed = (size_t)-1;
     const size_t most = largest_batch(m, &o);
     size_t bytes;
@@ -76,6 +87,8 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
         code = aoei_arena_create(&e->arena, bytes, err);
     if (!code)
         code = aoei_batch_buffer_create(&e->buffer, most, most, err);
+    if (!code && !(e->window = aoei_malloc_array(m->config.hidden, sizeof *e->window)))
+        code = aoei_fail_nomem(err, m->config.hidden * sizeof *e->window);
     if (code) {
         aoe_embedder_destroy(e);
         return code;
@@ -87,6 +100,7 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
 void aoe_embedder_destroy(aoe_embedder *e) {
     if (!e)
         return;
+    aoei_free(e->window);
     aoei_batch_buffer_destroy(&e->buffer);
     aoei_arena_destroy(&e->arena);
     aoei_free(e);
@@ -100,16 +114,94 @@ aoe_model *aoe_embedder_model(const aoe_embedder *e) {
     return e->model;
 }
 
-/* Order of work: by length, then as given, so that equal inputs give equal batches. */
+/* A text, or a window of a longer one: the tokens before the text's own, `n` of these from `first` on, and those after. */
 typedef struct item {
     size_t length, text;
+    size_t window, windows; /* which of how many */
+    size_t first, n;
 } item;
 
+/* Order of work: by length, then as given, so that equal inputs give equal batches. The windows of a text have one length:
+ * they follow one another. */
 static int by_length(const void *pa, const void *pb) {
     const item *a = pa, *b = pb;
     if (a->length != b->length)
         return a->length < b->length ? -1 : 1;
-    return a->text < b->text ? -1 : a->text > b->text;
+    if (a->text != b->text)
+        return a->text < b->text ? -1 : 1;
+    return a->window < b->window ? -1 : a->window > b->window;
+}
+
+/* How a text of `own` tokens lies in windows that hold `room` of them and share `overlap`: the last ends where the text does.
+ */
+static size_t windows_of(size_t own, size_t room, size_t overlap) {
+    const size_t step = room - overlap;
+    return own <= room ? 1 : (own - room + step - 1) / step + 1;
+}
+
+static size_t overlap_in(const aoe_embedder *e, size_t room) {
+    return e->overlap == (size_t)-1 ? room / 8 : e->overlap < room ? e->overlap : room - 1;
+}
+
+static aoei_ends ends_of(const aoei_token_lists *lists, size_t text) {
+    return lists->ends ? lists->ends[text] : (aoei_ends){0, 0};
+}
+
+/* Windows of a text. */
+static size_t count_windows(const aoe_embedder *e, const aoei_token_lists *lists, size_t text) {
+    const size_t n = aoei_token_count(lists, text), most = e->model->settings.max_length;
+    const aoei_ends ends = ends_of(lists, text);
+    if (!lists->ends || n <= most)
+        return 1;
+    const size_t room = most - ends.before - ends.after;
+    return windows_of(n - ends.before - ends.after, room, overlap_in(e, room));
+}
+
+/* Appends the items of a text; returns their number. */
+static size_t add_items(const aoe_embedder *e, const aoei_token_lists *lists, size_t text, item *items) {
+    const aoei_ends ends = ends_of(lists, text);
+    const size_t own = aoei_token_count(lists, text) - ends.before - ends.after, windows = count_windows(e, lists, text);
+    const size_t room = windows == 1 ? own : e->model->settings.max_length - ends.before - ends.after;
+    const size_t step = room - (windows == 1 ? 0 : overlap_in(e, room));
+    for (size_t w = 0; w < windows; w++)
+        items[w] = (item){.length = ends.before + room + ends.after,
+                          .text = text,
+                          .window = w,
+                          .windows = windows,
+                          .first = w + 1 < windows ? w * step : own - room,
+                          .n = room};
+    return windows;
+}
+
+static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const item *it, size_t index) {
+    const int32_t *ids = lists->ids + lists->offsets[it->text];
+    const aoei_ends ends = ends_of(lists, it->text);
+    if (it->windows == 1) {
+        aoei_batch_add(&e->buffer, ids, it->length, (uint32_t)index);
+        return;
+    }
+    aoei_batch_add(&e->buffer, ids, it->length, (uint32_t)index); /* the length is right, and now the ids */
+    int32_t *to = e->buffer.ids + e->buffer.batch.n_tokens - it->length;
+    memcpy(to, ids, ends.before * sizeof *to);
+    memcpy(to + ends.before, ids + ends.before + it->first, it->n * sizeof *to);
+    memcpy(to + ends.before + it->n, ids + lists->offsets[it->text + 1] - lists->offsets[it->text] - ends.after,
+           ends.after * sizeof *to);
+}
+
+/* v[n] += x, or = where it is the first; after the last window the mean, of unit length where that is asked for. */
+static void add_window(const aoe_embedder *e, const item *it, float *v, const float *x, size_t n) {
+    double squares = 0;
+    for (size_t k = 0; k < n; k++)
+        v[k] = it->window ? v[k] + x[k] : x[k];
+    if (it->window + 1 < it->windows)
+        return;
+    for (size_t k = 0; k < n; k++) {
+        v[k] = (float)((double)v[k] / (double)it->windows);
+        squares += (double)v[k] * (double)v[k];
+    }
+    const double norm = sqrt(squares) > 1e-12 ? sqrt(squares) : 1e-12;
+    for (size_t k = 0; k < n && e->model->settings.normalize; k++)
+        v[k] = (float)((double)v[k] / norm);
 }
 
 /* Runs the batch in the buffer; its texts are items[0..n_texts). */
@@ -122,11 +214,19 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
         return code;
     const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
     const aoei_tensor pooled = e->pooled;
-    aoei_pool_forward(m->ctx, pooled, m->settings.pooling, aoei_encoder_hidden(&e->state, &m->config, 0, b->n_tokens), last, b);
-    if (m->settings.normalize)
-        aoei_l2_normalize(m->ctx, pooled);
-    for (size_t i = 0; i < b->n_texts; i++)
-        aoei_tensor_read(m->ctx, vectors + items[i].text * D, aoei_tensor_rows(pooled, i, 1));
+    aoei_encoder_pool(m->ctx, &m->config, pooled, m->settings.pooling, last, b, &e->state);
+    for (size_t i = 0; i < b->n_texts; i++) {
+        const aoei_tensor row = aoei_tensor_rows(pooled, i, 1);
+        float *v = vectors + items[i].text * D;
+        if (items[i].windows == 1) {
+            if (m->settings.normalize)
+                aoei_l2_normalize(m->ctx, row);
+            aoei_tensor_read(m->ctx, v, row);
+        } else {
+            aoei_tensor_read(m->ctx, e->window, row);
+            add_window(e, &items[i], v, e->window, D);
+        }
+    }
     for (size_t i = 0; i < b->n_texts; i++)
         for (size_t k = 0; k < D; k++)
             if (!isfinite(vectors[items[i].text * D + k])) {
@@ -136,26 +236,40 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
     return AOE_OK;
 }
 
-int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
-    e->failed = (size_t)-1;
-    item *items = aoei_malloc_array(lists->n ? lists->n : 1, sizeof *items);
-    if (!items)
-        return aoei_fail_nomem(err, lists->n * sizeof *items);
+/* Items in the order of work, owned by the caller; texts without a token are at the beginning. */
+static item *list_items(const aoe_embedder *e, const aoei_token_lists *lists, size_t *n, aoe_error *err) {
+    *n = 0;
     for (size_t i = 0; i < lists->n; i++)
-        items[i] = (item){aoei_token_count(lists, i), i};
-    qsort(items, lists->n, sizeof *items, by_length);
+        *n += count_windows(e, lists, i);
+    item *items = aoei_malloc_array(*n ? *n : 1, sizeof *items);
+    if (!items) {
+        aoei_fail_nomem(err, *n * sizeof *items);
+        return NULL;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < lists->n; i++)
+        at += add_items(e, lists, i, items + at);
+    qsort(items, *n, sizeof *items, by_length);
+    return items;
+}
+
+int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+    size_t total;
+    e->failed = (size_t)-1;
+    item *items = list_items(e, lists, &total, err);
+    if (!items)
+        return AOE_ENOMEM;
     int code = AOE_OK;
     size_t i = 0;
-    for (; i < lists->n && !items[i].length; i++) /* no token: the mean of nothing is zero, as in Model2Vec */
+    for (; i < total && !items[i].length; i++) /* no token: the mean of nothing is zero, as in Model2Vec */
         memset(vectors + items[i].text * e->model->config.hidden, 0, e->model->config.hidden * sizeof *vectors);
-    while (i < lists->n && !code) {
+    while (i < total && !code) {
         aoei_batch_clear(&e->buffer);
         size_t n = 0;
-        for (; i + n < lists->n; n++) {
-            const item *it = &items[i + n];
-            if (n > 0 && e->buffer.batch.n_tokens + it->length > e->batch_tokens)
+        for (; i + n < total; n++) {
+            if (n > 0 && e->buffer.batch.n_tokens + items[i + n].length > e->batch_tokens)
                 break;
-            aoei_batch_add(&e->buffer, lists->ids + lists->offsets[it->text], it->length, (uint32_t)n);
+            add_to_batch(e, lists, &items[i + n], n);
         }
         code = run_batch(e, items + i, vectors, err);
         i += n;
@@ -173,11 +287,14 @@ static int name_text(const aoe_embedder *e, int code, aoe_error *err) {
 
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
     aoei_token_lists lists;
-    int code = aoei_encode_for_vectors(e->model, texts, n, &lists, &e->failed, err);
+    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_windows : aoei_encode_for_vectors)(e->model, texts, n, &lists,
+                                                                                                &e->failed, err);
     if (code)
         return name_text(e, code, err);
     for (size_t i = 0; info && i < n; i++)
-        info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i), .truncated = lists.truncated[i]};
+        info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i),
+                                  .windows = (uint32_t)count_windows(e, &lists, i),
+                                  .truncated = lists.truncated[i]};
     code = aoei_embed_lists(e, &lists, vectors, err);
     aoei_token_lists_free(&lists);
     return code ? name_text(e, code, err) : AOE_OK;

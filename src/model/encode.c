@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "text/tokenizer.h"
 #include "text/unicode.h"
 
 #include <assert.h>
@@ -30,7 +31,9 @@ typedef struct job {
     aoe_encode_options o[2];
     const uint8_t *second; /* [n] which of the two a text has; NULL: the first */
     int may_be_empty;
-    size_t *lengths; /* [n], written by the chunks */
+    size_t max_length; /* what windows hold; for the ends' sake, otherwise not looked at */
+    aoei_ends *ends;   /* [n], written by the chunks; NULL: not wanted */
+    size_t *lengths;   /* [n], likewise */
     uint8_t *truncated;
     chunk *chunks;
 } job;
@@ -78,9 +81,16 @@ static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, ao
             return aoei_fail_nomem(&c->error, text.len);
         text = (aoe_text){.data = lowered->data, .len = lowered->len};
     }
-    int code = aoe_tokenizer_encode(j->model->tokenizer, text, &j->o[j->second && j->second[i]], ids, &c->error);
+    const aoe_encode_options *o = &j->o[j->second && j->second[i]];
+    int code = j->ends ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->ends[i].before, &j->ends[i].after,
+                                                      &c->error)
+                       : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
     if (code)
         return code;
+    if (j->ends && ids->n > j->max_length && j->ends[i].before + j->ends[i].after >= j->max_length)
+        return aoei_fail(&c->error, AOE_EARG,
+                         "max_length %zu leaves no room for the text: prompt and special tokens take %zu; raise it",
+                         j->max_length, j->ends[i].before + j->ends[i].after);
     if (ids->n == 0 && !j->may_be_empty)
         return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");
     for (size_t t = 0; t < ids->n; t++)
@@ -150,6 +160,10 @@ static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *
                          "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", j->model->dir);
     out->offsets = aoei_malloc_array(n + 1, sizeof *out->offsets);
     out->truncated = aoei_calloc(n + 1, sizeof *out->truncated);
+    if (j->max_length && !(j->ends = out->ends = aoei_calloc(n + 1, sizeof *out->ends))) {
+        aoei_fail_nomem(err, n * sizeof *out->ends);
+        goto done;
+    }
     j->truncated = out->truncated;
     j->lengths = aoei_calloc(n + 1, sizeof *j->lengths);
     j->chunks = aoei_calloc(n_chunks + 1, sizeof *j->chunks);
@@ -171,12 +185,18 @@ done:
     return code;
 }
 
-/* As the model's own settings ask for. may_be_empty: a text may have no token. */
+enum {
+    MAY_BE_EMPTY = 1, /* a text may have no token */
+    WHOLE = 2         /* not cut, and with ends */
+};
+
+/* As the model's own settings ask for. */
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
-                           const uint8_t *second, int may_be_empty, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+                           const uint8_t *second, int ways, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
     const int is_static = m->config.arch->is_static;
-    job j = {.model = m, .texts = texts, .n = n, .second = second, .may_be_empty = may_be_empty};
+    job j = {.model = m, .texts = texts, .n = n, .second = second, .may_be_empty = ways & MAY_BE_EMPTY};
+    j.max_length = ways & WHOLE ? s->max_length : 0;
     aoei_buffer lowered[2] = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
@@ -188,7 +208,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
             code = lower(&lowered[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
             prompt = lowered[i].data;
         }
-        j.o[i] = (aoe_encode_options){.max_length = s->max_length,
+        j.o[i] = (aoe_encode_options){.max_length = ways & WHOLE ? 0 : s->max_length,
                                       .prompt = !code && *prompt ? prompt : NULL,
                                       .no_specials = is_static,
                                       .drop_unknown = is_static};
@@ -214,7 +234,13 @@ int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_
 
 int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                             aoe_error *err) {
-    return encode_prompted(m, texts, n, own_prompts, NULL, m->config.arch->is_static, out, failed, err);
+    return encode_prompted(m, texts, n, own_prompts, NULL, m->config.arch->is_static ? MAY_BE_EMPTY : 0, out, failed, err);
+}
+
+int aoei_encode_for_windows(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err) {
+    return encode_prompted(m, texts, n, own_prompts, NULL, WHOLE | (m->config.arch->is_static ? MAY_BE_EMPTY : 0), out, failed,
+                           err);
 }
 
 int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
@@ -227,6 +253,7 @@ void aoei_token_lists_free(aoei_token_lists *l) {
     aoei_free(l->ids);
     aoei_free(l->offsets);
     aoei_free(l->truncated);
+    aoei_free(l->ends);
     memset(l, 0, sizeof *l);
 }
 

@@ -8,12 +8,18 @@
 #include "model/model.h"
 #include "nn/nn.h"
 
+/* Tokens of a list that are not the text's own: specials, and those of a prompt. */
+typedef struct aoei_ends {
+    size_t before, after;
+} aoei_ends;
+
 /* The token ids of n texts, laid end to end. */
 typedef struct aoei_token_lists {
     size_t n;
     int32_t *ids;       /* [offsets[n]], owned */
     size_t *offsets;    /* [n + 1], owned */
     uint8_t *truncated; /* [n], owned */
+    aoei_ends *ends;    /* [n], owned; NULL where texts are cut to max_length: else they are whole */
 } aoei_token_lists;
 
 /* Tokenizes with the model's prompt and max length. On failure *failed (may be NULL) is the lowest text that failed, or
@@ -28,6 +34,9 @@ int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, co
                          aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* The same for what is not trained on: a text of a static model may have no token. */
 int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err);
+/* The same, whole and with ends. */
+int aoei_encode_for_windows(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                             aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
 static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {

@@ -7,6 +7,7 @@
 #define AOEI_MODEL_ENCODER_H
 
 #include "model/config.h"
+#include "model/ran_state.h"
 #include "nn/nn.h"
 
 /* How an encoder runs: what is laid out depends on it. */
@@ -17,17 +18,19 @@ typedef struct aoei_encoder_mode {
 } aoei_encoder_mode;
 
 /* Activations of one layer that backward needs. What follows the activation is not among them: backward computes it again
- * from `up`. */
+ * from `up` and `gate`. */
 typedef struct aoei_layer_state {
-    aoei_tensor qkv;    /* [N, 3D] */
-    aoei_tensor heads;  /* [N, D] attention output before its projection */
-    aoei_tensor sum1;   /* [N, D] input of norm 1 */
-    aoei_tensor stats1; /* [N, 2] float32 */
-    aoei_tensor mid;    /* [N, D] output of norm 1 */
-    aoei_tensor up;     /* [N, I] before the activation (training) */
-    aoei_tensor sum2;   /* [N, D] input of norm 2 */
-    aoei_tensor stats2; /* [N, 2] float32 */
-    aoei_tensor out;    /* [N, D] output of norm 2 */
+    aoei_tensor in;     /* [N, D] output of norm 1 (pre-norm; else queries, keys and values see the layer's input itself) */
+    aoei_tensor stats1; /* [N, 2] float32 of norm 1; RMSNorm [N, 1] */
+    aoei_tensor qkv;    /* [N, H d + 2 kv d], turned by their positions where there is rope */
+    aoei_tensor heads;  /* [N, H d] attention output before its projection */
+    aoei_tensor sum1;   /* [N, D] residual sum of the attention: input of norm 1, pre-norm of norm 2 */
+    aoei_tensor mid;    /* [N, D] input of the feed-forward: output of norm 1, pre-norm of norm 2 */
+    aoei_tensor stats2; /* of norm 2 */
+    aoei_tensor gate;   /* [N, I] before the activation (gated; inference: in `wide`) */
+    aoei_tensor up;     /* [N, I] not gated: before the activation (training) */
+    aoei_tensor sum2;   /* [N, D] residual sum of the feed-forward: input of norm 2 (pre-norm: it is `out`) */
+    aoei_tensor out;    /* [N, D] */
 } aoei_layer_state;
 
 typedef struct aoei_encoder_state {
@@ -38,13 +41,19 @@ typedef struct aoei_encoder_state {
     aoei_tensor embed_stats;  /* [N, 2] float32 (training) */
     aoei_tensor first;        /* [N, D] embedding output, after dropout: layer 0 of golden cases */
     aoei_layer_state *layers; /* [layers], in the arena */
-    aoei_tensor wide;         /* [N, max(I, 3D)] of all layers in turn: after the activation; in backward gradients, too */
+    aoei_tensor final;        /* [N, D] output of the norm after the last layer, where there is one (training) */
+    aoei_tensor final_stats;  /* of that (training) */
+    aoei_tensor rope;         /* [N, d] float32 cosines and sines of the batch, where there is rope */
+    aoei_tensor wide;         /* [N, max(I, qkv)] of all layers in turn: after the activation; in backward gradients, too */
     aoei_tensor scratch;      /* attention */
-    aoei_tensor room;         /* packing room of the linear layers (training) */
+    aoei_tensor room;         /* packing room of the linear layers (training, or frozen weights) */
+    aoei_tensor low, dropped; /* rooms of the adapters, where there are any */
     aoei_tensor grad_a;       /* [N, D] float32 gradient flowing down (training) */
     aoei_tensor grad_b;       /* [N, D] what of it meets a product: behind a dropout, or rounded (training) */
-    aoei_tensor grad_heads;   /* [N, D] (training) */
+    aoei_tensor grad_norm;    /* [N, D] float32 gradient of a norm's output (training, pre-norm) */
+    aoei_tensor grad_heads;   /* [N, H d] (training) */
     aoei_tensor grad_first;   /* [N, D] float32 gradient of the embedding output from pooling (training) */
+    aoei_ran_state ran;       /* of a recurrent encoder, which has of the above what is by token and `out` of its layers */
 } aoei_encoder_state;
 
 /* Lays the state out in `arena` (a measuring one plans). Bytes depend on the configuration, the bounds and the number of
@@ -65,9 +74,16 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
 /* Output of layer l (0: embedding output) of the last training-mode forward. */
 aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens);
 /* Gradients of all weights += from dlast [N, D] = aoei_encoder_grad_last (the caller wrote it there) and, when
- * with_first, from aoei_encoder_grad_first. grads: [aoei_slot_count], absent ones are skipped. */
+ * with_first, from aoei_encoder_grad_first. grads: [aoei_slot_count], absent ones are skipped. Once a forward: the activations
+ * that it left are used up. */
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                            const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first);
+/* Pooling of the last forward, whose last hidden state is `last`, to out [n_texts, D] float32. Its backward writes what
+ * aoei_encoder_backward begins with, and says whether that has to look at the embedding output (with_first). */
+void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
+                       aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s);
+int aoei_encoder_pool_backward(const aoe_context *ctx, aoe_pooling pooling, aoei_tensor dout, aoei_tensor last,
+                               const aoei_batch *batch, aoei_encoder_state *s);
 /* Where the caller puts the gradient of the last hidden state, and of the embedding output, for a batch of n_tokens. */
 aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens);
 aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens);

@@ -18,9 +18,7 @@
 #include "nn/context.h"
 
 #define WEIGHT_SD       0.02
-#define TOKEN_TYPES     2 /* as published models have, though a text alone uses the first only */
-#define LEAST_POSITIONS 3
-#define NORM_EPS        1e-12
+#define LEAST_POSITIONS ((size_t)3)
 
 static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
 
@@ -31,9 +29,6 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     if (o->tokenizer_from && o->n_texts)
         return aoei_fail(err, AOE_EARG,
                          "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
-    if (o->shape.positions < LEAST_POSITIONS)
-        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %d",
-                         o->shape.positions, LEAST_POSITIONS);
     if (aoei_is_model_dir(dir) && !o->force)
         return aoei_fail(err, AOE_EEXIST,
                          "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
@@ -41,27 +36,36 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     return rc ? rc : aoei_check_writable_dir(dir, err);
 }
 
+/* What texts are cut to: a RAN has no table of positions that would say so. */
+static size_t longest_text(const aoei_encoder_config *c, const aoe_init_options *o) {
+    return c->ran.window ? o->shape.positions : c->arch->max_length(c);
+}
+
+static int check_length(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
+    const size_t n = o->shape.positions, least = c->position_offset + LEAST_POSITIONS;
+    if (n < least)
+        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %zu", n,
+                         least);
+    return !c->ran.window || n <= c->arch->max_length(c)
+               ? 0
+               : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", n, c->arch->max_length(c));
+}
+
 /* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
 static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
-    aoei_encoder_config c = {
-        .arch = &aoei_arch_bert,
-        .hidden = o->shape.hidden,
-        .layers = o->shape.layers,
-        .heads = o->shape.heads,
-        .intermediate = o->shape.intermediate,
-        .vocab = o->shape.vocab ? o->shape.vocab : vocab,
-        .positions = o->shape.positions,
-        .token_types = TOKEN_TYPES,
-        .norm_eps = NORM_EPS,
-        .hidden_dropout = o->dropout,
-        .attention_dropout = o->dropout,
-    };
+    aoei_encoder_config c;
+    int rc = aoei_shape_config(&c, &o->shape, err);
+    if (rc || (rc = check_length(&c, o, err)))
+        return rc;
+    c.vocab = c.vocab ? c.vocab : vocab;
+    c.hidden_dropout = c.hidden_dropout > 0 ? o->dropout : 0;
+    c.attention_dropout = c.attention_dropout > 0 ? o->dropout : 0;
     json_decref(m->config_json);
     m->config_json = json_pack("{s:[s]}", "architectures", c.arch->class_name);
     if (!m->config_json || c.arch->write(&c, m->config_json) ||
         json_object_set_new(m->config_json, "torch_dtype", json_string("float32")))
         return aoei_fail_nomem(err, sizeof c);
-    int rc = aoei_config_read(&m->config, m->config_json, shape_file, err);
+    rc = aoei_config_read(&m->config, m->config_json, shape_file, err);
     if (rc == AOE_EFORMAT) {
         rc = AOE_EARG; /* the caller's numbers, not a file's */
         if (err)
@@ -70,25 +74,24 @@ static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, ao
     return rc;
 }
 
-/* Trains a vocabulary and reads it back through the staging folder of dir. */
-static int train_tokenizer(aoe_tokenizer **t, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
-                           aoe_error *err) {
+/* Trains a vocabulary and reads it back through the staging folder of the directory. */
+static int train_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     aoei_wordpiece_trainer *trainer = NULL;
     aoei_wordpiece_options w;
     char *staging = NULL;
     aoei_wordpiece_options_defaults(&w);
     w.vocab_size = o->vocab_size;
     w.lowercase = o->lowercase;
-    w.model_max_length = o->shape.positions;
+    w.model_max_length = longest_text(&m->config, o);
     int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
     if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
         goto done;
-    if (!(staging = aoei_model_staging(dir)))
-        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!(staging = aoei_model_staging(m->dir)))
+        rc = aoei_fail_nomem(err, strlen(m->dir));
     else if (!(rc = aoei_make_dir(staging, err))) {
         rc = aoei_wordpiece_save(trainer, staging, err);
         if (!rc)
-            rc = aoe_tokenizer_open(t, staging, err);
+            rc = aoe_tokenizer_open(&m->tokenizer, staging, err);
         aoei_remove_tree(staging, NULL);
     }
 done:
@@ -97,22 +100,13 @@ done:
     return rc;
 }
 
-static int is_norm(const aoei_encoder_config *c, size_t slot) {
-    if (slot < AOEI_W_LAYERS)
-        return slot == AOEI_W_EMBED_NORM;
-    if (slot >= aoei_head_slot(c, 0))
-        return slot == aoei_head_slot(c, AOEI_HW_NORM);
-    const size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
-    return kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM2;
-}
-
 void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed) {
     aoei_slot d;
     aoei_rng rng;
     aoei_slot_describe(c, slot, &d);
-    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, (uint32_t)slot);
+    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
     for (size_t i = 0; i < d.rows * d.cols; i++)
-        to[i] = is_norm(c, slot) ? 1.0f : d.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+        to[i] = d.norm ? 1.0f : d.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
 }
 
 typedef struct filling {
@@ -152,17 +146,19 @@ static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {
 static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
     m->prefix = "";
     m->storage = "F32";
-    m->settings.pooling = o->pooling == AOE_POOLING_AUTO ? AOE_POOLING_LAST_AVG : o->pooling;
+    m->settings.pooling = o->pooling != AOE_POOLING_AUTO             ? o->pooling
+                          : m->config.causal || m->config.ran.window ? m->config.arch->default_pooling
+                                                                     : AOE_POOLING_LAST_AVG;
     m->settings.pooling_from = m->settings.max_length_from = "default";
-    m->settings.max_length = m->config.arch->max_length(&m->config);
+    m->settings.max_length = longest_text(&m->config, o);
     m->settings.prompt = aoei_strdup("");
     return m->settings.prompt ? 0 : aoei_fail_nomem(err, 1);
 }
 
 /* The tokenizer, and the configuration checked against it. */
 static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
-    int rc = o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err)
-                               : train_tokenizer(&m->tokenizer, m->dir, o, feed, user, err);
+    int rc =
+        o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);
     if (rc)
         return rc;
     size_t n = aoe_tokenizer_vocab_size(m->tokenizer);

@@ -43,7 +43,8 @@ static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *
         const char *now, *other;
     } spellings[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
                      {"LayerNorm.bias", "LayerNorm.beta"},
-                     {"predictions.bias", "predictions.decoder.bias"}};
+                     {"predictions.bias", "predictions.decoder.bias"},
+                     {"lm_head.bias", "lm_head.decoder.bias"}};
     char full[256];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const aoei_st_tensor *t = aoei_safetensors_find(f, full);
@@ -145,38 +146,52 @@ static void convert_task(void *arg, size_t task, size_t worker) {
         aoei_st_to_float(c->to[task], c->found[task]);
 }
 
+/* Where products take bf16 operands, weights that are only packed from, and the word table, stay as they are stored: what
+ * they become is the same to the bit, without a float32 copy of everything. */
+static int is_mapped_bf16(const aoe_model *m, const purpose *p, const aoei_st_tensor *t, const aoei_slot *slot) {
+    return p->packed && m->type == AOEI_BF16 && (slot->linear || slot->table) && t->dtype == AOEI_ST_BF16 &&
+           (uintptr_t)t->data % sizeof(aoei_bf16) == 0;
+}
+
 /* Points every weight at its data: into the mapping, or into one converted block. found: [slots], NULL where absent. */
-static int place_weights(aoe_model *m, const aoei_st_tensor **found, aoe_error *err) {
+static int place_weights(aoe_model *m, const purpose *p, const aoei_st_tensor **found, aoe_error *err) {
     size_t n = aoei_slot_count(&m->config), floats = 0, used = 0;
     float **to = aoei_calloc(n, sizeof *to);
-    if (!to)
-        return aoei_fail_nomem(err, n * sizeof *to);
+    unsigned char *stays = aoei_calloc(n, 1);
+    int rc = to && stays ? 0 : aoei_fail_nomem(err, n * sizeof *to);
+    if (rc)
+        goto done;
     for (size_t i = 0; i < n; i++)
         if (found[i]) {
+            aoei_slot slot;
+            aoei_slot_describe(&m->config, i, &slot);
             m->stored_bytes += found[i]->bytes + (found[i]->dtype == AOEI_ST_I8 ? found[i]->scale->bytes : 0);
-            floats += is_mappable(found[i]) ? 0 : round_floats(aoei_st_elements(found[i]));
+            stays[i] = is_mappable(found[i]) || is_mapped_bf16(m, p, found[i], &slot);
+            floats += stays[i] ? 0 : round_floats(aoei_st_elements(found[i]));
         }
     m->converted_bytes = floats * sizeof(float);
     if (floats && !(m->converted = aoei_aligned(m->converted_bytes))) {
-        aoei_free(to);
-        return aoei_fail_nomem(err, m->converted_bytes);
+        rc = aoei_fail_nomem(err, m->converted_bytes);
+        goto done;
     }
     for (size_t i = 0; i < n; i++) {
         aoei_slot slot;
         if (!found[i])
             continue;
         aoei_slot_describe(&m->config, i, &slot);
-        if (!is_mappable(found[i])) {
+        if (!stays[i]) {
             to[i] = m->converted + used;
             used += round_floats(aoei_st_elements(found[i]));
         }
-        const float *data = to[i] ? to[i] : (const float *)(const void *)found[i]->data;
-        m->weights[i] = aoei_tensor_wrap(data, slot.rows, slot.cols);
+        const aoei_dtype type = stays[i] && found[i]->dtype == AOEI_ST_BF16 ? AOEI_BF16 : AOEI_F32;
+        m->weights[i] = aoei_tensor_wrap_typed(type, to[i] ? (const void *)to[i] : found[i]->data, NULL, slot.rows, slot.cols);
     }
     if (floats)
         aoei_parallel_for(m->ctx->pool, n, convert_task, &(conversion){found, to});
+done:
+    aoei_free(stays);
     aoei_free(to);
-    return 0;
+    return rc;
 }
 
 /* The type all weights are stored as, or "mixed". I8 has vectors of F32. found: [n], NULL where absent. */
@@ -307,7 +322,7 @@ static int load_weights(aoe_model *m, const purpose *p, aoe_error *err) {
     if (!rc)
         rc = check_others(m, int8, err);
     if (!rc)
-        rc = place_weights(m, found, err);
+        rc = place_weights(m, p, found, err);
     if (!rc && new_head)
         rc = make_head(m, p->seed, err);
     if (!rc)
@@ -347,6 +362,8 @@ static int pack_weights(aoe_model *m, aoe_error *err) {
             aoei_weight_pack(m->ctx, m->type, &m->weights[i], (unsigned char *)m->packed + used);
         used += size;
     }
+    if (m->type == AOEI_BF16 && m->file) /* what was packed is not looked at again */
+        aoei_safetensors_drop(m->file);
     return 0;
 }
 
@@ -376,8 +393,8 @@ static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
     if (!rc)
         rc = aoei_config_read(&m->config, m->config_json, path, err);
     if (!rc && p->mlm && !m->config.arch->mlm_class_name)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT", m->dir,
-                       m->config.arch->model_type);
+        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT, a RoBERTa or a RAN",
+                       m->dir, m->config.arch->model_type);
     m->config.mlm_head = p->mlm;
     int tied = 1;
     if (!rc && p->mlm)
@@ -434,6 +451,8 @@ static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const 
         aoe_model_close(m);
         return rc;
     }
+    if (m->settings.bidirectional)
+        m->config.bidirectional_from = m->settings.bidirectional_from;
     if (m->config.arch->is_static && o->dtype == AOE_DTYPE_AUTO)
         m->type = AOEI_F32; /* there is no product that bf16 would speed up */
     *out = m;
@@ -554,6 +573,14 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .storage = m->storage,
         .tokenizer = m->tokenizer ? aoe_tokenizer_kind(m->tokenizer) : NULL,
         .dropout = c->hidden_dropout,
+        .kv_heads = aoei_kv_heads(c),
+        .causal = c->causal,
+        .bidirectional_from = !c->causal                          ? 0
+                              : c->bidirectional_from < c->layers ? c->bidirectional_from
+                                                                  : c->layers,
+        .head_size = c->ran.head_size,
+        .window = c->ran.window,
+        .min_window = c->ran.least_window,
     };
 }
 

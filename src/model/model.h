@@ -20,6 +20,8 @@ typedef struct aoei_settings {
     char *prompt;                /* owned; a template with {text}; "" for none */
     json_t *prompts;             /* owned; the directory's other templates by name, kept for its readers; NULL for none */
     int normalize;
+    int bidirectional; /* 1: of a causal model, attention goes in both directions from layer bidirectional_from on */
+    size_t bidirectional_from;
     int lowercase; /* sentence_bert_config.json do_lower_case: lower the text before the tokenizer */
 } aoei_settings;
 

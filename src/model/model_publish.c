@@ -66,6 +66,8 @@ static int is_model_file(const char *name) {
                                         "special_tokens_map.json",
                                         "added_tokens.json",
                                         "vocab.txt",
+                                        "vocab.json",
+                                        "merges.txt",
                                         "README.md"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))

@@ -20,7 +20,7 @@ static void put(aoei_buffer *b, const char *text) {
 static void put_model(aoei_buffer *b, const aoe_model *m) {
     const aoei_encoder_config *c = &m->config;
     const aoei_settings *s = &m->settings;
-    const char *library = c->arch->is_static ? "model2vec" : "sentence-transformers";
+    const char *library = c->arch->is_static ? "model2vec" : c->ran.window ? "aoe" : "sentence-transformers";
     aoei_buffer_printf(b,
                        "---\n"
                        "library_name: %s\n"
@@ -35,7 +35,13 @@ static void put_model(aoei_buffer *b, const aoe_model *m) {
         "are in meaning. It was written by aoe (angle-optimized embeddings) %s.\n\n",
         aoe_model_dims(m), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
-    if (c->arch->is_static)
+    if (c->ran.window)
+        aoei_buffer_printf(
+            b,
+            "| architecture | %s: %zu layers, hidden size %zu, %zu heads of %zu, windows of %zu tokens (the last "
+            "one of at least %zu) |\n",
+            c->arch->model_type, c->layers, c->hidden, c->heads, c->ran.head_size, c->ran.window, c->ran.least_window);
+    else if (c->arch->is_static)
         aoei_buffer_printf(b, "| architecture | %s: a vector of %zu numbers for each token, and their mean |\n",
                            c->arch->model_type, c->hidden);
     else
@@ -66,7 +72,10 @@ static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
     const aoei_settings *s = &m->settings;
     const int is_static = m->config.arch->is_static;
     char limits[512];
-    const char *sentence = is_static ? NULL : aoei_settings_limits(s, limits, sizeof limits);
+    const int ran = m->config.ran.window > 0;
+    const char *sentence = is_static ? NULL
+                           : ran     ? "other programs do not have its architecture"
+                                     : aoei_settings_limits(s, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
@@ -75,7 +84,7 @@ static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
                "```python\nfrom model2vec import StaticModel\n\n"
                "model = StaticModel.from_pretrained(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
-    else if (!is_static && s->pooling != AOE_POOLING_FIRST_LAST_AVG && storage != AOE_STORAGE_INT8)
+    else if (!is_static && !ran && s->pooling != AOE_POOLING_FIRST_LAST_AVG && storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"

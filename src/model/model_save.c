@@ -165,7 +165,8 @@ static int write_all(const aoe_model *m, json_t *record, const char *dir, aoe_st
     int rc;
     if ((rc = write_config(m, dir, storage, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_own(m, record, dir, err)) ||
-        (!m->config.arch->is_static && (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
+        (!m->config.arch->is_static && !m->config.ran.window &&
+         (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
         (rc = aoei_model_readme(m, record, dir, storage, err)))
         return rc;
     return write_weights(m, dir, storage, err);

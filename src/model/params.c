@@ -37,7 +37,7 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         const int code = aoei_slot_describe(c, s, &d);
         if (code)
             return aoei_fail(err, code, "slot %zu has no description", s);
-        if (!d.absent)
+        if (!d.absent && !d.frozen)
             p->count += (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
     }
     aoei_tensor *const flat[] = {&p->value, &p->grad, &p->m, &p->v};
@@ -54,12 +54,13 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
     size_t offset = 0;
     for (size_t s = 0; s < p->n_slots; s++) {
         aoei_slot_describe(c, s, &d);
-        const size_t end = offset + (d.absent ? 0 : (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
-        for (int i = 0; i < 4 && !d.absent; i++)
+        const int trained = !d.absent && !d.frozen;
+        const size_t end = offset + (!trained ? 0 : (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
+        for (int i = 0; i < 4 && trained; i++)
             views(*view[i], *flat[i], s, offset, &d);
         if (p->segments)
             p->segments[s] = (aoei_adamw_segment){.begin = offset, .end = end, .decay = d.decay};
-        if (type != AOEI_F32 && d.linear)
+        if (type != AOEI_F32 && d.linear && trained)
             take_packed(p, ctx, s, &d, type, arena);
         offset = end;
     }
@@ -75,14 +76,16 @@ void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor 
     aoei_tensor_zero(ctx, p->m);
     aoei_tensor_zero(ctx, p->v);
     for (size_t s = 0; s < p->n_slots; s++)
-        if (p->values[s].data)
+        if (p->grads[s].data)
             aoei_tensor_copy(ctx, p->values[s], weights[s]);
+        else
+            p->values[s] = weights[s];
     aoei_params_pack(ctx, p);
 }
 
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
     for (size_t s = 0; s < p->n_slots; s++)
-        if (p->values[s].packed)
+        if (p->grads[s].data && p->values[s].packed)
             aoei_weight_pack(ctx, p->values[s].packed_type, &p->values[s], p->values[s].packed);
 }
 

@@ -3,6 +3,7 @@
  * flat tensor [1, count] in slot order, with a view per slot. Slots start at
  * multiples of 64 bytes; the padding between them stays zero. For bf16 products
  * every linear weight has a packed copy beside it, which the optimiser refreshes.
+ * Frozen weights are no part of it: their values are the model's own tensors.
  */
 #ifndef AOEI_MODEL_PARAMS_H
 #define AOEI_MODEL_PARAMS_H
@@ -24,7 +25,7 @@ typedef struct aoei_params {
 /* Lays the set out in `arena` (a measuring one plans); type: of the products that will use it. Errors: AOE_ENOMEM. */
 int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
                        aoe_error *err);
-/* Copies weights [n_slots] into the values; gradients and moments become zero. */
+/* Copies weights [n_slots] into the values; gradients and moments become zero. The frozen ones are borrowed. */
 void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights);
 /* Packs the values anew, after they were written by anything but aoei_adamw_step. */
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p);

@@ -24,6 +24,9 @@ static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_LAST_MAX] = "last-max",
     [AOE_POOLING_FIRST_LAST_AVG] = "first-last-avg",
     [AOE_POOLING_LAST_TOKEN] = "last-token",
+    [AOE_POOLING_CELL_LAST] = "cell-last",
+    [AOE_POOLING_CELL_MEAN] = "cell-mean",
+    [AOE_POOLING_CELL_MAX] = "cell-max",
 };
 
 const char *aoe_pooling_name(aoe_pooling p) {
@@ -38,7 +41,9 @@ int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
         }
     return aoei_fail(
         err, AOE_EARG,
-        "pooling '%s' is unknown; use cls, cls-last-avg, last-avg (the mean), last-max, first-last-avg or last-token", name);
+        "pooling '%s' is unknown; use cls, cls-last-avg, last-avg (the mean), last-max, first-last-avg, last-token, or of a RAN "
+        "cell-last, cell-mean or cell-max",
+        name);
 }
 
 void aoei_stated_init(aoei_stated *s) {
@@ -88,6 +93,15 @@ static int take_options(aoei_stated *s, const aoei_encoder_config *c, const aoe_
                          o->max_length, most, most);
     if (o->prompt && *o->prompt && !strstr(o->prompt, PLACEHOLDER))
         return aoei_fail(err, AOE_EARG, "prompt '%s' has no {text}; put {text} where the text belongs", o->prompt);
+    if (o->bidirectional && !c->causal)
+        return aoei_fail(err, AOE_EARG,
+                         "attention of a %s model goes in both directions anyway; leave --bidirectional-from out",
+                         c->arch->model_type);
+    if (o->bidirectional && o->bidirectional_from > c->layers)
+        return aoei_fail(err, AOE_EARG, "bidirectional from layer %zu, but there are %zu layers; ask for at most %zu",
+                         o->bidirectional_from, c->layers, c->layers);
+    s->bidirectional = o->bidirectional;
+    s->bidirectional_from = o->bidirectional_from;
     s->pooling = o->pooling;
     s->pooling_from = s->max_length_from = "option";
     s->max_length = o->max_length;
@@ -144,6 +158,22 @@ static int read_own_max_length(aoei_stated *s, json_t *root, const aoei_encoder_
     return 0;
 }
 
+static int read_own_direction(aoei_stated *s, json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    size_t from = SIZE_MAX;
+    const int rc = aoei_json_size(root, "bidirectional_from", &from, file, err);
+    if (rc || from == SIZE_MAX)
+        return rc;
+    if (!c->causal || from > c->layers)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"bidirectional_from\" is %zu, which the model's %zu %s layers do not go with; correct the value",
+                         file, from, c->layers, c->arch->model_type);
+    if (!s->bidirectional) {
+        s->bidirectional = 1;
+        s->bidirectional_from = from;
+    }
+    return 0;
+}
+
 static int read_own_fields(aoei_stated *s, json_t **record, json_t *root, const aoei_encoder_config *c, const char *file,
                            aoe_error *err) {
     size_t version = 0;
@@ -158,7 +188,8 @@ static int read_own_fields(aoei_stated *s, json_t **record, json_t *root, const 
                          "%s: format_version %zu is newer than %d, the newest this version reads; update aoe", file, version,
                          AOEI_SETTINGS_FORMAT);
     if ((rc = read_own_pooling(s, root, file, err)) || (rc = read_own_max_length(s, root, c, file, err)) ||
-        (rc = read_prompts(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
+        (rc = read_own_direction(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
+        (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)))
         return rc;
     if (training && !json_is_object(training))
@@ -184,7 +215,11 @@ static int read_own(aoei_stated *s, json_t **record, const char *dir, const aoei
 }
 
 /* A static model has one pooling: its tokens have no order, and no first or last one that says more. */
-static int check_static(const aoei_stated *s, const aoei_encoder_config *c, aoe_error *err) {
+static int check_pooling(const aoei_stated *s, const aoei_encoder_config *c, aoe_error *err) {
+    if (s->pooling >= AOE_POOLING_CELL_LAST && !c->ran.window)
+        return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
+                         "pooling '%s' (%s) is for a RAN, which has cells, not for a model of architecture '%s'; use another",
+                         aoe_pooling_name(s->pooling), s->pooling_from, c->arch->model_type);
     if (!c->arch->is_static || s->pooling == AOE_POOLING_AUTO || s->pooling == c->arch->default_pooling)
         return 0;
     return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
@@ -200,13 +235,17 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     *record = NULL;
     aoei_stated_init(&st);
     if ((rc = take_options(&st, c, o, err)) || (rc = read_own(&st, record, dir, c, err)) ||
-        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_static(&st, c, err)))
+        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)))
         goto fail;
     if (!st.prompt && (rc = set_prompt(&st, "", err)))
         goto fail;
     *s = (aoei_settings){
-        .pooling = st.pooling == AOE_POOLING_AUTO ? c->arch->default_pooling : st.pooling,
-        .pooling_from = st.pooling == AOE_POOLING_AUTO ? "default" : st.pooling_from,
+        .pooling = st.pooling != AOE_POOLING_AUTO       ? st.pooling
+                   : c->ran.pooling != AOE_POOLING_AUTO ? c->ran.pooling
+                                                        : c->arch->default_pooling,
+        .pooling_from = st.pooling != AOE_POOLING_AUTO       ? st.pooling_from
+                        : c->ran.pooling != AOE_POOLING_AUTO ? "config.json"
+                                                             : "default",
         .max_length = st.max_length             ? st.max_length
                       : c->arch->default_length ? c->arch->default_length
                                                 : c->arch->max_length(c),
@@ -215,6 +254,8 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .prompts = st.prompts,
         .normalize = st.normalize > 0,
         .lowercase = st.lowercase > 0,
+        .bidirectional = st.bidirectional,
+        .bidirectional_from = st.bidirectional_from,
     };
     return 0;
 fail:
@@ -236,6 +277,8 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
         json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", AOEI_SETTINGS_FORMAT, "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);
     if (root && ((s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
+                 (s->bidirectional &&
+                  json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from))) ||
                  (record && json_object_set(root, "training", record)))) {
         json_decref(root);
         return NULL;
@@ -244,14 +287,23 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
 }
 
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size) {
-    size_t len;
-    int pooling = s->pooling == AOE_POOLING_FIRST_LAST_AVG, prompt = *s->prompt && !aoei_prompt_is_prefix(s->prompt, &len);
-    if (!pooling && !prompt)
-        return NULL;
-    snprintf(
-        buf, size,
-        "other programs (sentence-transformers, text-embeddings-inference, angle_emb) do not make the same vectors: %s%s%s",
-        pooling ? "they have no first-last-avg pooling" : "", pooling && prompt ? ", and " : "",
-        prompt ? "their prompts cannot have text after {text}" : "");
-    return buf;
+    size_t len, at = 0;
+    const char *reasons[3];
+    int n = 0;
+    if (s->pooling >= AOE_POOLING_CELL_LAST)
+        reasons[n++] = "they have no recurrent encoder and no pooling of cells";
+    if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
+        reasons[n++] = "they have no first-last-avg pooling";
+    if (*s->prompt && !aoei_prompt_is_prefix(s->prompt, &len))
+        reasons[n++] = "their prompts cannot have text after {text}";
+    if (s->bidirectional)
+        reasons[n++] = "their attention of such a model is causal in all layers";
+    for (int i = 0; i < n && at < size; i++)
+        at +=
+            (size_t)snprintf(buf + at, size - at, "%s%s",
+                             i ? ", and "
+                               : "other programs (sentence-transformers, text-embeddings-inference, angle_emb) do not make the "
+                                 "same vectors: ",
+                             reasons[i]);
+    return n ? buf : NULL;
 }

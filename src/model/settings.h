@@ -20,7 +20,9 @@ typedef struct aoei_stated {
     json_t *prompts;             /* owned; named templates, or NULL */
     int normalize;               /* -1: not stated */
     int lowercase;               /* -1: not stated */
-    int settled;                 /* aoe.json states pooling and normalisation: modules.json is not read */
+    int bidirectional;           /* 0: not stated */
+    size_t bidirectional_from;
+    int settled; /* aoe.json states pooling and normalisation: modules.json is not read */
 } aoei_stated;
 
 void aoei_stated_init(aoei_stated *s);

@@ -8,7 +8,8 @@
  *
  * Order: queries of a head ascend block by block and heads of a group ascend, so every
  * element of dk and dv is one chain over (head, query). A text's result depends on the
- * text alone. Causal rows end at their own token: softmax sees exactly those entries.
+ * text alone. Causal rows end at their own token, and a window bounds a row on its open
+ * sides: softmax sees exactly those entries, and blocks of keys that nobody sees cost nothing.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,25 +17,32 @@
 #include "nn/nn.h"
 
 enum {
-    ROWS = 64,  /* queries of a block */
-    CHUNK = 512 /* queries of a forward task: a long text is shared by several */
+    ROWS = 64,   /* queries of a block */
+    CHUNK = 512, /* queries of a forward task: a long text is shared by several */
+    EDGE = 64    /* a block's first key is a multiple of it: whole panels of packed keys, whole groups of masks */
 };
+
+_Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0, "keys of a block begin in the middle of a panel");
 
 typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
-    const aoei_batch *batch;
-    aoei_dtype type;          /* of all tensors */
-    aoei_tensor q, k, v, out; /* backward: out = dout */
-    aoei_tensor dq, dk, dv;   /* backward only */
-    unsigned char *scratch;   /* [threads, worker_scratch] bytes */
-    size_t chunks;            /* forward tasks of the longest text and one head */
+    const aoei_batch *batch; /* queries and keys are the tokens of its texts; or, when NULL: */
+    const aoei_attention_span *spans;
+    size_t n_spans, most_queries, most_keys; /* of the spans; set from the batch, too */
+    aoei_dtype type;                         /* of all tensors */
+    aoei_tensor q, k, v, out;                /* backward: out = dout */
+    aoei_tensor dq, dk, dv;                  /* backward only */
+    unsigned char *scratch;                  /* [threads, worker_scratch] bytes */
+    size_t chunks;                           /* forward tasks of the longest text and one head */
 } attention_job;
 
 /* One (text, head) with the scratch of the worker that runs it. */
 typedef struct head_work {
     const attention_job *job;
-    size_t first, T;         /* rows [first, first + T) of the tensors */
+    size_t first, T;         /* the queries: rows [first, first + T) of q, out */
+    size_t k_first, keys;    /* the keys: rows [k_first, k_first + keys) of k, v */
+    uint32_t number;         /* of the first query, for dropout */
     size_t q_col, k_col;     /* first columns of the head in q, out and in k, v */
     aoei_dropout_row drop;   /* counter[1] is the query's */
     float *p, *dropped, *ds; /* [ROWS, ld] probabilities, after dropout, their gradient */
@@ -45,7 +53,7 @@ typedef struct head_work {
     float *gemm_scratch;
 } head_work;
 
-/* Bytes of the parts of a worker's scratch, for texts of up to T tokens. */
+/* Bytes of the parts of a worker's scratch, for up to so many queries and keys. */
 typedef struct scratch_sizes {
     size_t block, operand, sums, packed; /* 3 blocks, 1 operand, 2 sums, 2 packed forms */
     size_t total;
@@ -59,8 +67,8 @@ static size_t round64(size_t n) {
     return (n + 63) / 64 * 64;
 }
 
-static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t T) {
-    const size_t cells = (T < ROWS ? T : ROWS) * round16(T);
+static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t queries, size_t T) {
+    const size_t cells = (queries < ROWS ? queries : ROWS) * round16(T);
     const aoei_kernels *k = &ctx->kernels;
     scratch_sizes s = {.block = cells * sizeof(float)};
     if (type == AOEI_BF16) {
@@ -74,8 +82,37 @@ static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, a
     return s;
 }
 
+size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t queries,
+                                    size_t keys) {
+    return aoei_pool_threads(ctx->pool) * sizes_of(ctx, a, type, queries, keys).total;
+}
+
 size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t longest) {
-    return aoei_pool_threads(ctx->pool) * sizes_of(ctx, a, type, longest).total;
+    return aoei_attention_spans_scratch(ctx, a, type, longest, longest);
+}
+
+/* The spans of the job, or its batch as spans. */
+static aoei_attention_span span_at(const attention_job *j, size_t i) {
+    if (j->spans)
+        return j->spans[i];
+    const aoei_batch *b = j->batch;
+    const uint32_t first = b->offsets[i], T = b->offsets[i + 1] - first;
+    return (aoei_attention_span){first, T, first, T, b->text_index ? b->text_index[i] : (uint32_t)i, 0};
+}
+
+static void take_batch(attention_job *j, const aoei_batch *b) {
+    j->batch = b;
+    j->n_spans = b->n_texts;
+    j->most_queries = j->most_keys = b->longest;
+}
+
+static void take_spans(attention_job *j, const aoei_attention_span *spans, size_t n) {
+    j->spans = spans;
+    j->n_spans = n;
+    for (size_t i = 0; i < n; i++) {
+        j->most_queries = spans[i].q_rows > j->most_queries ? spans[i].q_rows : j->most_queries;
+        j->most_keys = spans[i].k_rows > j->most_keys ? spans[i].k_rows : j->most_keys;
+    }
 }
 
 static void multiply(const head_work *w, aoei_product g) {
@@ -84,19 +121,22 @@ static void multiply(const head_work *w, aoei_product g) {
 }
 
 static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
-    const aoei_batch *b = j->batch;
+    const aoei_attention_span span = span_at(j, text);
     memset(w, 0, sizeof *w);
     w->job = j;
-    w->first = b->offsets[text];
-    w->T = b->offsets[text + 1] - b->offsets[text];
-    w->ld = round16(w->T);
+    w->first = span.q_first;
+    w->T = span.q_rows;
+    w->k_first = span.k_first;
+    w->keys = span.k_rows;
+    w->number = span.number;
+    w->ld = round16(w->keys);
     w->drop = (aoei_dropout_row){
         .key = {j->a->drop.key[0], j->a->drop.key[1]},
-        .counter = {0, 0, b->text_index ? b->text_index[text] : (uint32_t)text, 0},
+        .counter = {0, 0, span.text, 0},
         .threshold = (uint32_t)(j->a->drop.p * 4294967296.0),
         .scale = (float)(1.0 / (1.0 - j->a->drop.p)),
     };
-    const scratch_sizes size = sizes_of(j->ctx, j->a, j->type, b->longest);
+    const scratch_sizes size = sizes_of(j->ctx, j->a, j->type, j->most_queries, j->most_keys);
     unsigned char *s = j->scratch + worker * size.total;
     w->p = (void *)s;
     w->dropped = (void *)(s + size.block);
@@ -120,60 +160,88 @@ static void start_head(head_work *w, size_t head) {
 /* Packs x^T [d, T] of the text's rows of a key-value head; its prefixes of columns are packed forms, too. */
 static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
     const aoei_kernels *k = &w->job->ctx->kernels;
-    (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->first, w->k_col), x.type, 1, x.ld,
-                                                                 w->job->a->head_dim, 0, w->T);
+    (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1,
+                                                                 x.ld, w->job->a->head_dim, 0, w->keys);
 }
 
-/* x[rows, ld] as an operand of the tensors' type, its first `keys` columns at least. */
-static const void *operand(const head_work *w, const float *x, size_t rows, size_t keys) {
-    if (w->job->type == AOEI_F32)
-        return x;
-    for (size_t r = 0; r < rows; r++)
-        w->job->ctx->kernels.to_bf16(w->operand + r * w->ld, x + r * w->ld, keys);
-    return w->operand;
-}
-
-/* Keys that the block of queries [q0, q0 + rows) sees. */
-static size_t block_keys(const head_work *w, size_t q0, size_t rows) {
-    return w->job->a->causal ? q0 + rows : w->T;
-}
+/* Keys of a text: [begin, end). */
+typedef struct key_range {
+    size_t begin, end;
+} key_range;
 
 /* Keys that one query sees. */
-static size_t row_keys(const head_work *w, size_t query) {
-    return w->job->a->causal ? query + 1 : w->T;
+static key_range row_keys(const head_work *w, size_t query) {
+    const size_t window = w->job->a->window;
+    key_range k = {0, w->job->a->causal ? query + 1 : w->keys};
+    if (window && window < k.end - query)
+        k.end = query + window;
+    if (window && window <= query)
+        k.begin = query - window + 1;
+    return k;
 }
 
-/* y = dropout of x for the keys that each query sees; y may be x. */
-static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows) {
+/* Keys that the block of queries [q0, q0 + rows) sees, from an edge on. */
+static key_range block_keys(const head_work *w, size_t q0, size_t rows) {
+    return (key_range){row_keys(w, q0).begin / EDGE * EDGE, row_keys(w, q0 + rows - 1).end};
+}
+
+/* x[rows, ld] as an operand of the tensors' type, at the first of the keys. */
+static const void *operand(const head_work *w, const float *x, size_t rows, key_range keys) {
+    if (w->job->type == AOEI_F32)
+        return x + keys.begin;
     for (size_t r = 0; r < rows; r++) {
-        w->drop.counter[1] = (uint32_t)(q0 + r);
-        w->job->ctx->kernels.dropout_f32(y + r * w->ld, x + r * w->ld, NULL, &w->drop, row_keys(w, q0 + r));
+        const size_t first = r * w->ld + keys.begin;
+        w->job->ctx->kernels.to_bf16(w->operand + first, x + first, keys.end - keys.begin);
+    }
+    return w->operand + keys.begin;
+}
+
+/* The packed form of the keys from `first` on, which is an edge. */
+static const void *packed_from(const head_work *w, const void *packed, size_t first) {
+    const aoei_kernels *k = &w->job->ctx->kernels;
+    const size_t bytes =
+        (w->job->type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(w->job->a->head_dim, first);
+    return (const unsigned char *)packed + bytes;
+}
+
+/* y = dropout of x, whose keys begin at an edge, up to the last key that each query sees; y may be x. */
+static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows, key_range keys) {
+    w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
+    for (size_t r = 0; r < rows; r++) {
+        const size_t first = r * w->ld + keys.begin;
+        w->drop.counter[1] = w->number + (uint32_t)(q0 + r);
+        w->job->ctx->kernels.dropout_f32(y + first, x + first, NULL, &w->drop, row_keys(w, q0 + r).end - keys.begin);
     }
 }
 
 /* Zeros where a query of the block does not see a key. */
-static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, size_t keys) {
+static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
     for (size_t r = 0; r < rows; r++) {
-        const size_t n = row_keys(w, q0 + r);
-        memset(x + r * w->ld + n, 0, (keys - n) * sizeof *x);
+        const key_range seen = row_keys(w, q0 + r);
+        float *row = x + r * w->ld;
+        memset(row + keys.begin, 0, (seen.begin - keys.begin) * sizeof *row);
+        memset(row + seen.end, 0, (keys.end - seen.end) * sizeof *row);
     }
 }
 
 /* p[rows, keys] = softmax(scale q k^T) */
-static void probabilities(const head_work *w, size_t q0, size_t rows, size_t keys) {
+static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_product){.M = rows,
-                               .N = keys,
+                               .N = keys.end - keys.begin,
                                .K = j->a->head_dim,
                                .a = aoei_tensor_at(j->q, w->first + q0, w->q_col),
                                .a_row = j->q.ld,
                                .a_col = 1,
-                               .packed = w->packed_k,
-                               .c = w->p,
+                               .packed = packed_from(w, w->packed_k, keys.begin),
+                               .c = w->p + keys.begin,
                                .c_row = w->ld,
                                .scale = (float)j->a->scale});
-    for (size_t r = 0; r < rows; r++)
-        j->ctx->kernels.softmax_f32(w->p + r * w->ld, w->p + r * w->ld, row_keys(w, q0 + r));
+    for (size_t r = 0; r < rows; r++) {
+        const key_range seen = row_keys(w, q0 + r);
+        float *p = w->p + r * w->ld + seen.begin;
+        j->ctx->kernels.softmax_f32(p, p, seen.end - seen.begin);
+    }
     clear_unseen(w, w->p, q0, rows, keys);
 }
 
@@ -192,17 +260,18 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         start_head(&w, head);
         for (size_t q0 = begin; q0 < end; q0 += ROWS) {
-            const size_t rows = end - q0 < ROWS ? end - q0 : ROWS, keys = block_keys(&w, q0, rows);
+            const size_t rows = end - q0 < ROWS ? end - q0 : ROWS;
+            const key_range keys = block_keys(&w, q0, rows);
             probabilities(&w, q0, rows, keys);
             if (a->drop.p > 0)
-                drop_block(&w, w.p, w.p, q0, rows);
+                drop_block(&w, w.p, w.p, q0, rows, keys);
             multiply(&w, (aoei_product){.M = rows,
                                         .N = a->head_dim,
-                                        .K = keys,
+                                        .K = keys.end - keys.begin,
                                         .a = operand(&w, w.p, rows, keys),
                                         .a_row = w.ld,
                                         .a_col = 1,
-                                        .b = aoei_tensor_at(j->v, w.first, w.k_col),
+                                        .b = aoei_tensor_at(j->v, w.k_first + keys.begin, w.k_col),
                                         .b_row = j->v.ld,
                                         .b_col = 1,
                                         .c = aoei_tensor_at(j->out, w.first + q0, w.q_col),
@@ -213,12 +282,24 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     }
 }
 
+static void run_forward(attention_job *j) {
+    j->chunks = (j->most_queries + CHUNK - 1) / CHUNK;
+    aoei_parallel_for(j->ctx->pool, j->n_spans * j->a->kv_heads * j->chunks, forward_task, j);
+}
+
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch) {
-    attention_job j = {
-        .ctx = ctx, .a = a, .batch = batch, .type = q.type, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
-    j.chunks = (batch->longest + CHUNK - 1) / CHUNK;
-    aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads * j.chunks, forward_task, &j);
+    attention_job j = {.ctx = ctx, .a = a, .type = q.type, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
+    take_batch(&j, batch);
+    run_forward(&j);
+}
+
+void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
+                                  const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch) {
+    attention_job j = {.ctx = ctx, .a = a, .type = q.type, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
+    assert(!a->causal && !a->window);
+    take_spans(&j, spans, n);
+    run_forward(&j);
 }
 
 /* The sums dk or dv of the text's key-value head: float32 [T, d], in the tensor itself when it is float32. */
@@ -229,25 +310,25 @@ typedef struct key_sums {
 
 static key_sums sums_in(const head_work *w, aoei_tensor t, float *room) {
     if (t.type == AOEI_F32)
-        return (key_sums){aoei_tensor_at(t, w->first, w->k_col), t.ld};
+        return (key_sums){aoei_tensor_at(t, w->k_first, w->k_col), t.ld};
     return (key_sums){room, w->job->a->head_dim};
 }
 
 static void clear_sums(const head_work *w, key_sums s) {
     assert(s.data);
-    for (size_t t = 0; t < w->T; t++)
+    for (size_t t = 0; t < w->keys; t++)
         memset(s.data + t * s.ld, 0, w->job->a->head_dim * sizeof *s.data);
 }
 
 static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
-    for (size_t i = 0; t.type == AOEI_BF16 && i < w->T; i++)
-        w->job->ctx->kernels.to_bf16(aoei_tensor_at(t, w->first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
+    for (size_t i = 0; t.type == AOEI_BF16 && i < w->keys; i++)
+        w->job->ctx->kernels.to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
-/* to[keys, d] += x[rows, keys]^T from[rows, d], from's rows at (row, column). */
+/* to[keys, d] += x[rows, keys]^T from[rows, d], from's rows at (row, column), x at the first of the keys. */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
-                           size_t rows, size_t keys) {
-    multiply(w, (aoei_product){.M = keys,
+                           size_t rows, key_range keys) {
+    multiply(w, (aoei_product){.M = keys.end - keys.begin,
                                .N = w->job->a->head_dim,
                                .K = rows,
                                .a = x,
@@ -256,41 +337,43 @@ static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_
                                .b = aoei_tensor_at(from, row, col),
                                .b_row = from.ld,
                                .b_col = 1,
-                               .c = to.data,
+                               .c = to.data + keys.begin * to.ld,
                                .c_row = to.ld,
                                .accumulate = 1,
                                .scale = 1});
 }
 
 /* ds[rows, keys] = gradient of the scores before their scale, from p and dout */
-static void score_gradient(head_work *w, size_t q0, size_t rows, size_t keys) {
+static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_product){.M = rows,
-                               .N = keys,
+                               .N = keys.end - keys.begin,
                                .K = j->a->head_dim,
                                .a = aoei_tensor_at(j->out, w->first + q0, w->q_col),
                                .a_row = j->out.ld,
                                .a_col = 1,
-                               .packed = w->packed_v,
-                               .c = w->ds,
+                               .packed = packed_from(w, w->packed_v, keys.begin),
+                               .c = w->ds + keys.begin,
                                .c_row = w->ld,
                                .scale = 1});
     if (j->a->drop.p > 0)
-        drop_block(w, w->ds, w->ds, q0, rows);
+        drop_block(w, w->ds, w->ds, q0, rows, keys);
     for (size_t r = 0; r < rows; r++) {
-        float *ds = w->ds + r * w->ld;
-        j->ctx->kernels.softmax_grad_f32(ds, w->p + r * w->ld, ds, (float)j->a->scale, row_keys(w, q0 + r));
+        const key_range seen = row_keys(w, q0 + r);
+        const size_t first = r * w->ld + seen.begin;
+        j->ctx->kernels.softmax_grad_f32(w->ds + first, w->p + first, w->ds + first, (float)j->a->scale, seen.end - seen.begin);
     }
     clear_unseen(w, w->ds, q0, rows, keys);
 }
 
 static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
     const attention_job *j = w->job;
-    const size_t keys = block_keys(w, q0, rows), row = w->first + q0;
+    const key_range keys = block_keys(w, q0, rows);
+    const size_t row = w->first + q0;
     const float *used = w->p; /* probabilities that met the values */
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
-        drop_block(w, w->dropped, w->p, q0, rows);
+        drop_block(w, w->dropped, w->p, q0, rows, keys);
         clear_unseen(w, w->dropped, q0, rows, keys);
         used = w->dropped;
     }
@@ -300,16 +383,16 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
     add_transposed(w, dk, ds, j->q, row, w->q_col, rows, keys);
     multiply(w, (aoei_product){.M = rows,
                                .N = j->a->head_dim,
-                               .K = keys,
+                               .K = keys.end - keys.begin,
                                .a = ds,
                                .a_row = w->ld,
                                .a_col = 1,
-                               .b = aoei_tensor_at(j->k, w->first, w->k_col),
+                               .b = aoei_tensor_at(j->k, w->k_first + keys.begin, w->k_col),
                                .b_row = j->k.ld,
                                .b_col = 1,
                                .c = aoei_tensor_at(j->dq, row, w->q_col),
                                .c_row = j->dq.ld,
-                               .c_type = j->type,
+                               .c_type = j->dq.type,
                                .scale = 1});
 }
 
@@ -323,8 +406,10 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     pack_transposed(&w, w.packed_k, j->k);
     pack_transposed(&w, w.packed_v, j->v);
     const key_sums dk = sums_in(&w, j->dk, w.dk), dv = sums_in(&w, j->dv, w.dv);
-    clear_sums(&w, dk);
-    clear_sums(&w, dv);
+    if (!j->spans) {
+        clear_sums(&w, dk);
+        clear_sums(&w, dv);
+    }
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         start_head(&w, head);
         for (size_t q0 = 0; q0 < w.T; q0 += ROWS)
@@ -339,7 +424,6 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
                              aoei_tensor scratch) {
     attention_job j = {.ctx = ctx,
                        .a = a,
-                       .batch = batch,
                        .type = q.type,
                        .q = q,
                        .k = k,
@@ -349,5 +433,25 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
                        .dk = dk,
                        .dv = dv,
                        .scratch = scratch.data};
+    take_batch(&j, batch);
     aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads, backward_task, &j);
+}
+
+void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
+                                   aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_attention_span *spans, size_t n,
+                                   const aoei_attention *a, aoei_tensor scratch) {
+    attention_job j = {.ctx = ctx,
+                       .a = a,
+                       .type = q.type,
+                       .q = q,
+                       .k = k,
+                       .v = v,
+                       .out = dout,
+                       .dq = dq,
+                       .dk = dk,
+                       .dv = dv,
+                       .scratch = scratch.data};
+    assert(!a->causal && !a->window && dk.type == AOEI_F32 && dv.type == AOEI_F32);
+    take_spans(&j, spans, n);
+    aoei_parallel_for(ctx->pool, n * a->kv_heads, backward_task, &j);
 }

@@ -4,7 +4,7 @@
  */
 #include <assert.h>
 
-#include "nn/nn.h"
+#include "nn/dropout.h"
 
 enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
 
@@ -16,8 +16,7 @@ typedef struct dropout_job {
     size_t rows_a_task;
 } dropout_job;
 
-/* The text that token `row` belongs to. */
-static size_t text_of(const aoei_batch *b, size_t row) {
+size_t aoei_batch_text(const aoei_batch *b, size_t row) {
     size_t low = 0, high = b->n_texts - 1;
     while (low < high) {
         const size_t middle = (low + high + 1) / 2;
@@ -27,6 +26,16 @@ static size_t text_of(const aoei_batch *b, size_t row) {
             high = middle - 1;
     }
     return low;
+}
+
+aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *b, size_t text, size_t row) {
+    return (aoei_dropout_row){
+        .key = {drop->key[0], drop->key[1]},
+        .counter = {0, (b->first ? b->first[text] : 0) + (uint32_t)(row - b->offsets[text]),
+                    b->text_index ? b->text_index[text] : (uint32_t)text, drop->site << 16},
+        .threshold = (uint32_t)(drop->p * 4294967296.0),
+        .scale = (float)(1.0 / (1.0 - drop->p)),
+    };
 }
 
 static void drop_row(const dropout_job *j, size_t r, const aoei_dropout_row *d) {
@@ -46,17 +55,11 @@ static void dropout_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const size_t first = task * j->rows_a_task;
     const size_t end = first + j->rows_a_task < j->y.rows ? first + j->rows_a_task : j->y.rows;
-    size_t text = text_of(b, first);
+    size_t text = aoei_batch_text(b, first);
     for (size_t r = first; r < end; r++) {
         while (r >= b->offsets[text + 1])
             text++;
-        const aoei_dropout_row d = {
-            .key = {j->drop->key[0], j->drop->key[1]},
-            .counter = {0, (uint32_t)(r - b->offsets[text]), b->text_index ? b->text_index[text] : (uint32_t)text,
-                        j->drop->site << 16},
-            .threshold = (uint32_t)(j->drop->p * 4294967296.0),
-            .scale = (float)(1.0 / (1.0 - j->drop->p)),
-        };
+        const aoei_dropout_row d = aoei_dropout_token(j->drop, b, text, r);
         drop_row(j, r, &d);
     }
 }

@@ -19,18 +19,34 @@ typedef struct embedding_job {
     const aoei_batch *batch;
 } embedding_job;
 
+/* to[D] = row of a table of any type. */
+static void table_row(const embedding_job *j, float *to, aoei_tensor table, size_t row) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    const void *from = aoei_tensor_at(table, row, 0);
+    if (table.type == AOEI_F32)
+        memcpy(to, from, table.cols * sizeof *to);
+    else if (table.type == AOEI_BF16)
+        k->from_bf16(to, from, table.cols);
+    else
+        k->from_int8(to, from, table.scale[row], table.cols);
+}
+
 static void forward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = &j->ctx->kernels;
     const size_t D = j->y.cols, first = task * ROWS, end = first + ROWS < j->y.rows ? first + ROWS : j->y.rows;
-    float *sum = aoei_worker_scratch(j->ctx, worker); /* of one row, where y cannot hold it */
+    float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D; /* sum: of one row, where y cannot hold it */
     for (size_t i = first; i < end; i++) {
         float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, i, 0) : sum;
-        memcpy(y, aoei_tensor_at(j->word, (size_t)j->batch->ids[i], 0), D * sizeof *y);
-        if (j->position.data)
-            k->add_f32(y, y, aoei_tensor_at(j->position, j->batch->positions[i] + j->position_offset, 0), D);
-        if (j->token_type.data)
-            k->add_f32(y, y, aoei_f32(j->token_type), D);
+        table_row(j, y, j->word, (size_t)j->batch->ids[i]);
+        if (j->position.data) {
+            table_row(j, row, j->position, j->batch->positions[i] + j->position_offset);
+            k->add_f32(y, y, row, D);
+        }
+        if (j->token_type.data) {
+            table_row(j, row, j->token_type, 0);
+            k->add_f32(y, y, row, D);
+        }
         if (j->y.type == AOEI_BF16)
             k->to_bf16(aoei_tensor_at(j->y, i, 0), y, D);
     }

@@ -6,6 +6,8 @@
  */
 #include "nn/gemm.h"
 
+#include <assert.h>
+
 /* How C is cut: blocks aim at the first sizes and are made smaller until there are `tasks`, down to the least ones. */
 typedef struct cutting {
     size_t rows, cols, least_rows, least_cols, tasks;
@@ -16,6 +18,8 @@ static const cutting for_vectors = {.rows = 256, .cols = 768, .least_rows = 64, 
 /* A panel of B has to serve many rows, because tiles multiply faster than the outer caches deliver. */
 static const cutting for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .least_rows = 256, .least_cols = 128, .tasks = 8, .unit = 32};
+
+#define ROOM_ROWS ((size_t)64) /* rows of the other operand from which on packing apart pays */
 
 typedef struct grid {
     const aoe_context *ctx;
@@ -90,24 +94,69 @@ void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g) {
     aoei_parallel_for(ctx->pool, ceil_div(g->M, s.rows) * s.across, block_task, &s);
 }
 
-typedef struct pack_job {
-    const aoe_context *ctx;
-    aoei_dtype type, b_type;
-    void *packed;
-    const void *b;
-    size_t b_row, b_col, K, N;
-} pack_job;
-
-static void pack_task(void *arg, size_t task, size_t worker) {
-    (void)worker;
-    const pack_job *j = arg;
-    const aoei_kernels *k = &j->ctx->kernels;
-    const size_t n0 = task * AOEI_GEMM_PANEL, n1 = j->N - n0 < AOEI_GEMM_PANEL ? j->N : n0 + AOEI_GEMM_PANEL;
-    (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(j->packed, j->b, j->b_type, j->b_row, j->b_col, j->K, n0, n1);
+void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed, aoei_tensor room) {
+    g->b = b.data;
+    g->b_row = transposed ? 1 : b.ld;
+    g->b_col = transposed ? b.ld : 1;
+    if (!g->packed && room.data && (g->M >= ROOM_ROWS || b.type != type)) {
+        aoei_gemm_pack(ctx, type, room.data, b, transposed);
+        g->packed = room.data;
+    }
+    assert(g->packed || b.type == type);
+    aoei_gemm(ctx, type, g);
 }
 
-void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, const void *b, aoei_dtype b_type, size_t b_row,
-                    size_t b_col, size_t K, size_t N) {
-    pack_job j = {ctx, type, b_type, packed, b, b_row, b_col, K, N};
-    aoei_parallel_for(ctx->pool, ceil_div(N, AOEI_GEMM_PANEL), pack_task, &j);
+typedef struct pack_job {
+    const aoe_context *ctx;
+    aoei_dtype type;
+    void *packed;
+    aoei_tensor t;
+    int transposed; /* B[k][n] is t[n][k] */
+} pack_job;
+
+static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
+                         size_t n0, size_t n1) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t K = j->transposed ? j->t.cols : j->t.rows;
+    (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, b, b_type, b_row, b_col, K, n0, n1);
+}
+
+/* to[n] = t[row][col..) in float32. */
+static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    if (j->t.type == AOEI_I8)
+        k->from_int8(to, aoei_tensor_at(j->t, row, col), j->t.scale[row], n);
+    else
+        k->from_bf16(to, aoei_tensor_at(j->t, row, col), n);
+}
+
+/* The packing kernels know other types than their own only as float32: a panel's columns are widened first. */
+static void pack_widened(const pack_job *j, float *wide, size_t n0, size_t n1) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;
+    void *panel =
+        (unsigned char *)j->packed + (j->type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(K, n0);
+    assert(K <= AOEI_CONVERTED_SIDE);
+    for (size_t i = 0; i < (j->transposed ? n : K); i++)
+        if (j->transposed)
+            widen(j, wide + i * K, n0 + i, 0, K);
+        else
+            widen(j, wide + i * n, i, n0, n);
+    pack_columns(j, panel, wide, AOEI_F32, j->transposed ? 1 : n, j->transposed ? K : 1, 0, n);
+}
+
+static void pack_task(void *arg, size_t task, size_t worker) {
+    const pack_job *j = arg;
+    const aoei_tensor t = j->t;
+    const size_t N = j->transposed ? t.rows : t.cols, n0 = task * AOEI_GEMM_PANEL;
+    const size_t n1 = N - n0 < AOEI_GEMM_PANEL ? N : n0 + AOEI_GEMM_PANEL;
+    if (t.type == j->type || t.type == AOEI_F32)
+        pack_columns(j, j->packed, t.data, t.type, j->transposed ? 1 : t.ld, j->transposed ? t.ld : 1, n0, n1);
+    else
+        pack_widened(j, aoei_worker_scratch(j->ctx, worker), n0, n1);
+}
+
+void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed) {
+    pack_job j = {ctx, type, packed, t, transposed};
+    aoei_parallel_for(ctx->pool, ceil_div(transposed ? t.rows : t.cols, AOEI_GEMM_PANEL), pack_task, &j);
 }

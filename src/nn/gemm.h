@@ -7,11 +7,17 @@
 #define AOEI_NN_GEMM_H
 
 #include "nn/context.h"
+#include "nn/tensor.h"
 
 /* Same meaning as the kernel's, for A and B of type `type`; M or N may be 0. */
 void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g);
-/* Packs the whole of B[K,N] of type b_type for products of type `type`. */
-void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, const void *b, aoei_dtype b_type, size_t b_row,
-                    size_t b_col, size_t K, size_t N);
+/* Packs t, or where `transposed` its transpose, whole as the right-hand side of products of type `type`. t is of any type;
+ * unless it needs no conversion or is float32, both its sides are at most AOEI_CONVERTED_SIDE. */
+void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed);
+#define AOEI_CONVERTED_SIDE (AOEI_WORKER_SCRATCH / AOEI_GEMM_PANEL)
+
+/* The product of A of type `type` and B = b, or its transpose; g says the rest. B is packed into `room` (aoei_linear_room, may
+ * be absent) by all threads unless g->packed has it, where there are rows enough to repay it or it must be converted. */
+void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed, aoei_tensor room);
 
 #endif

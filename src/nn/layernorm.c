@@ -78,7 +78,8 @@ void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma, .dbeta = dbeta};
     j.rows_a_task = block_rows(x.cols);
     /* first, because dx may be dy */
-    aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
+    if (dgamma.data)
+        aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
     if (dx.data)
         aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_a_task), input_grad_task, &j);
 }

@@ -2,18 +2,15 @@
  * Linear layers y = x w^T + b with what is fused into their store, and their
  * gradients. Everything here is three products and a column sum; gradients of
  * parameters continue the chain of the stored value, token after token.
- *
- * A right-hand side that is not packed beforehand is packed once into the
- * caller's room, by all threads, when there are enough rows to repay it.
  */
 #include <assert.h>
 
+#include "nn/adapter.h"
 #include "nn/nn.h"
 
 #include "nn/gemm.h"
 
-#define SUM_COLS  ((size_t)64) /* columns of db a task sums */
-#define ROOM_ROWS ((size_t)64) /* rows of the other operand from which on packing apart pays */
+#define SUM_COLS ((size_t)64) /* columns of db a task sums */
 
 aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes) {
     return aoei_tensor_take(a, 1, (bytes + sizeof(float) - 1) / sizeof(float));
@@ -26,30 +23,14 @@ size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_
     return most > weight ? most : weight;
 }
 
-/* The product of A and B of types `type` and b_type, with B packed into the room first where there is one and it pays, or
- * where B must be rounded. */
-static void multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_dtype b_type, aoei_tensor room) {
-    if (!g->packed && room.data && (g->M >= ROOM_ROWS || b_type != type)) {
-        aoei_gemm_pack(ctx, type, room.data, g->b, b_type, g->b_row, g->b_col, g->K, g->N);
-        g->packed = room.data;
-    }
-    assert(g->packed || b_type == type);
-    aoei_gemm(ctx, type, g);
-}
-
-void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
-                         const aoei_linear_epilogue *e) {
-    static const aoei_linear_epilogue none;
-    e = e ? e : &none;
+static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
+                    const aoei_linear_epilogue *e) {
     aoei_product g = {.M = x.rows,
                       .N = w.rows,
                       .K = x.cols,
                       .a = x.data,
                       .a_row = x.ld,
                       .a_col = 1,
-                      .b = w.data,
-                      .b_row = 1,
-                      .b_col = w.ld,
                       .packed = w.packed_type == x.type ? w.packed : NULL,
                       .c = y.data,
                       .c_row = y.ld,
@@ -61,7 +42,26 @@ void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, a
                       .pre_row = e->pre.ld,
                       .residual = e->residual.data,
                       .residual_row = e->residual.ld};
-    multiply(ctx, x.type, &g, w.type, e->room);
+    aoei_multiply(ctx, x.type, &g, w, 1, e->room);
+}
+
+/* With an adapter the activation has to wait for it. */
+static void forward_adapted(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
+                            const aoei_linear_epilogue *e) {
+    const aoei_linear_epilogue sum = {.room = e->room, .residual = e->residual};
+    const aoei_tensor pre = e->pre.data ? e->pre : y;
+    assert(e->activation == AOEI_IDENTITY || !e->residual.data);
+    forward(ctx, pre, x, w, b, &sum);
+    aoei_adapter_forward(ctx, pre, x, e->adapter, e->room);
+    if (e->activation != AOEI_IDENTITY)
+        aoei_activation_forward(ctx, y, pre, e->activation);
+}
+
+void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
+                         const aoei_linear_epilogue *e) {
+    static const aoei_linear_epilogue none;
+    e = e ? e : &none;
+    (e->adapter ? forward_adapted : forward)(ctx, y, x, w, b, e);
 }
 
 typedef struct column_sum {
@@ -88,14 +88,11 @@ static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, 
                       .a = dy.data,
                       .a_row = 1,
                       .a_col = dy.ld,
-                      .b = x.data,
-                      .b_row = x.ld,
-                      .b_col = 1,
                       .c = l->dw.data,
                       .c_row = l->dw.ld,
                       .accumulate = 1,
                       .scale = 1};
-    multiply(ctx, x.type, &g, x.type, l->room);
+    aoei_multiply(ctx, x.type, &g, x, 0, l->room);
 }
 
 static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor w) {
@@ -105,9 +102,6 @@ static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, a
                       .a = dy.data,
                       .a_row = dy.ld,
                       .a_col = 1,
-                      .b = w.data,
-                      .b_row = w.ld,
-                      .b_col = 1,
                       .c = l->dx.data,
                       .c_row = l->dx.ld,
                       .c_type = l->dx.type,
@@ -116,7 +110,7 @@ static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, a
                       .activation = l->activation,
                       .gate = l->gate.data,
                       .gate_row = l->gate.ld};
-    multiply(ctx, dy.type, &g, w.type, l->room);
+    aoei_multiply(ctx, dy.type, &g, w, 0, l->room);
 }
 
 void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x, aoei_tensor w) {
@@ -126,6 +120,10 @@ void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, ao
         column_sum s = {ctx, g->db, dy};
         aoei_parallel_for(ctx->pool, (dy.cols + SUM_COLS - 1) / SUM_COLS, column_sum_task, &s);
     }
+    if (g->adapter)
+        aoei_adapter_parameter_gradients(ctx, g->adapter, dy, x, g->room);
     if (g->dx.data)
         input_gradient(ctx, g, dy, w);
+    if (g->adapter && g->dx.data)
+        aoei_adapter_input_gradient(ctx, g, dy);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Some rows of a matrix taken out, and put back among zeros: what a head that looks
- * at a few tokens only needs. Copies; no arithmetic.
+ * at a few tokens only needs. Copies, and one sum.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 enum { ROWS = 64 /* of a task */ };
 
 typedef struct rows_job {
+    const aoe_context *ctx;
     aoei_tensor to, from;
     const uint32_t *index;
     size_t n;
@@ -21,7 +22,10 @@ static void gather_task(void *arg, size_t task, size_t worker) {
     const size_t bytes = j->to.cols * aoei_dtype_size(j->to.type);
     (void)worker;
     for (size_t i = first; i < end; i++)
-        memcpy(aoei_tensor_at(j->to, i, 0), aoei_tensor_at(j->from, j->index[i], 0), bytes);
+        if (j->index[i] == AOEI_NO_ROW)
+            memset(aoei_tensor_at(j->to, i, 0), 0, bytes);
+        else
+            memcpy(aoei_tensor_at(j->to, i, 0), aoei_tensor_at(j->from, j->index[i], 0), bytes);
 }
 
 void aoei_rows_gather(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index) {
@@ -36,12 +40,33 @@ static void scatter_task(void *arg, size_t task, size_t worker) {
     const size_t bytes = j->to.cols * aoei_dtype_size(j->to.type);
     (void)worker;
     for (size_t i = first; i < end; i++)
-        memcpy(aoei_tensor_at(j->to, j->index[i], 0), aoei_tensor_at(j->from, i, 0), bytes);
+        if (j->index[i] != AOEI_NO_ROW)
+            memcpy(aoei_tensor_at(j->to, j->index[i], 0), aoei_tensor_at(j->from, i, 0), bytes);
+}
+
+void aoei_rows_put(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index) {
+    assert(to.type == from.type && to.cols == from.cols);
+    rows_job j = {.to = to, .from = from, .index = index, .n = from.rows};
+    aoei_parallel_for(ctx->pool, (j.n + ROWS - 1) / ROWS, scatter_task, &j);
 }
 
 void aoei_rows_scatter(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index) {
-    assert(to.type == from.type && to.cols == from.cols);
-    rows_job j = {.to = to, .from = from, .index = index, .n = from.rows};
     aoei_tensor_zero(ctx, to);
-    aoei_parallel_for(ctx->pool, (j.n + ROWS - 1) / ROWS, scatter_task, &j);
+    aoei_rows_put(ctx, to, from, index);
+}
+
+static void add_task(void *arg, size_t task, size_t worker) {
+    const rows_job *j = arg;
+    const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
+    (void)worker;
+    for (size_t i = first; i < end; i++) {
+        float *to = aoei_tensor_at(j->to, j->index[i], 0);
+        j->ctx->kernels.add_f32(to, to, aoei_tensor_at(j->from, i, 0), j->to.cols);
+    }
+}
+
+void aoei_rows_add(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index) {
+    assert(to.type == AOEI_F32 && from.type == AOEI_F32 && to.cols == from.cols);
+    rows_job j = {.ctx = ctx, .to = to, .from = from, .index = index, .n = from.rows};
+    aoei_parallel_for(ctx->pool, (j.n + ROWS - 1) / ROWS, add_task, &j);
 }

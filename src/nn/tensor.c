@@ -29,17 +29,32 @@ aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols) {
 }
 
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols) {
-    return (aoei_tensor){.data = (float *)data, .rows = rows, .cols = cols, .ld = cols};
+    return aoei_tensor_wrap_typed(AOEI_F32, data, NULL, rows, cols);
+}
+
+aoei_tensor aoei_tensor_wrap_typed(aoei_dtype type, const void *data, const float *scale, size_t rows, size_t cols) {
+    return (aoei_tensor){.data = (void *)data, .rows = rows, .cols = cols, .ld = cols, .type = type, .scale = scale};
 }
 
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n) {
     assert(first <= t.rows && n <= t.rows - first);
-    return (aoei_tensor){.data = aoei_tensor_at(t, first, 0), .rows = n, .cols = t.cols, .ld = t.ld, .type = t.type};
+    return (aoei_tensor){.data = aoei_tensor_at(t, first, 0),
+                         .rows = n,
+                         .cols = t.cols,
+                         .ld = t.ld,
+                         .type = t.type,
+                         .scale = t.scale ? t.scale + first : NULL};
 }
 
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n) {
     assert(first <= t.cols && n <= t.cols - first);
-    return (aoei_tensor){.data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type};
+    return (aoei_tensor){
+        .data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type, .scale = t.scale};
+}
+
+aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n) {
+    assert(t.rows == 1);
+    return (aoei_tensor){.data = t.data, .rows = n, .cols = t.cols, .ld = 0, .type = t.type};
 }
 
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols) {
@@ -67,10 +82,14 @@ static int row_is_finite(const float *x, size_t n) {
     return !bad;
 }
 
-/* to[n] = from[n], converted where the types differ. */
-static void copy_row(const pass *p, void *to, const void *from, size_t n) {
+/* Columns [c, c + n) of row r, converted where the types differ. */
+static void copy_row(const pass *p, size_t r, size_t c, size_t n) {
+    void *to = aoei_tensor_at(p->to, r, c);
+    const void *from = aoei_tensor_at(p->from, r, c);
     if (p->to.type == p->from.type)
         memcpy(to, from, n * aoei_dtype_size(p->to.type));
+    else if (p->from.type == AOEI_I8)
+        p->ctx->kernels.from_int8(to, from, p->from.scale[r], n);
     else if (p->to.type == AOEI_BF16)
         p->ctx->kernels.to_bf16(to, from, n);
     else
@@ -89,15 +108,16 @@ static void pass_task(void *arg, size_t task, size_t worker) {
             if (!row_is_finite(aoei_tensor_at(p->from, r, c0), n))
                 atomic_store_explicit(p->bad, 1, memory_order_relaxed);
         } else if (p->from.data) {
-            copy_row(p, aoei_tensor_at(p->to, r, c0), aoei_tensor_at(p->from, r, c0), n);
+            copy_row(p, r, c0, n);
         } else {
             memset(aoei_tensor_at(p->to, r, c0), 0, n * aoei_dtype_size(p->to.type));
         }
     }
 }
 
+/* The rows may be seen as one. */
 static int contiguous(aoei_tensor t) {
-    return !t.data || t.ld == t.cols;
+    return !t.data || (t.ld == t.cols && t.type != AOEI_I8);
 }
 
 static void run_pass(pass *p, aoei_tensor shape) {
@@ -129,7 +149,7 @@ void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t) {
 }
 
 void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from) {
-    assert(to.rows == from.rows && to.cols == from.cols);
+    assert(to.rows == from.rows && to.cols == from.cols && (from.type != AOEI_I8 || to.type == AOEI_F32));
     run_pass(&(pass){.ctx = ctx, .to = to, .from = from}, to);
 }
 
@@ -147,7 +167,7 @@ size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t o
 }
 
 void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory) {
-    aoei_gemm_pack(ctx, type, memory, w->data, w->type, 1, w->ld, w->cols, w->rows);
+    aoei_gemm_pack(ctx, type, memory, *w, 1);
     w->packed = memory;
     w->packed_type = type;
 }

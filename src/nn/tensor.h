@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrices of float32 or bf16 whose memory belongs to nn/. Above nn/ a tensor is opaque:
+ * Matrices of float32 or bf16, or of int8 rows, whose memory belongs to nn/. Above nn/ a tensor is opaque:
  * it is taken from an arena, filled, read back and updated through these calls;
  * nobody does arithmetic on `data`. In a measuring arena data is NULL.
  */
@@ -18,6 +18,7 @@ typedef struct aoei_tensor {
     size_t rows, cols;
     size_t ld;              /* elements between rows; cols when contiguous */
     aoei_dtype type;        /* AOEI_F32 unless said */
+    const float *scale;     /* AOEI_I8: [rows] */
     void *packed;           /* a weight [out, in] packed for y = x w^T on this context's tier, or NULL */
     aoei_dtype packed_type; /* the type of x and y that the packed form serves */
 } aoei_tensor;
@@ -26,13 +27,17 @@ aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);          
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols); /* uninitialised */
 /* A weight that lies in mapped memory (4-byte aligned); never written through. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
+/* The same of another type; scale [rows] for AOEI_I8, else NULL. */
+aoei_tensor aoei_tensor_wrap_typed(aoei_dtype type, const void *data, const float *scale, size_t rows, size_t cols);
 /* Views: the memory of t. */
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n);
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n);
+/* A row [1, cols] as n equal rows, to be read only. */
+aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n);
 /* rows x cols elements of a contiguous tensor from its element `offset` on. */
 aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t cols);
 
-/* Calls of any type; what is read or written on the host is float32, rounded or widened. */
+/* Calls of any type, but that int8 rows are only read; what is read or written on the host is float32, rounded or widened. */
 void aoei_tensor_zero(const aoe_context *ctx, aoei_tensor t);
 void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* host [rows, cols] contiguous */
 void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);

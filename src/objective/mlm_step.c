@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "model/ran.h"
 
 #include <string.h>
 
@@ -80,6 +81,30 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     memset(s, 0, sizeof *s);
 }
 
+/* A recurrent encoder's head begins with dropout of the last hidden state, whose gradient passes the same masks. */
+static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
+    if (!drop || drop->hidden == 0)
+        return;
+    const aoei_dropout d = {
+        .p = drop->hidden, .key = {drop->key[0], drop->key[1]}, .site = (uint32_t)(AOEI_RAN_SITES * s->config.layers)};
+    aoei_dropout_add(s->ctx, rows, rows, (aoei_tensor){0}, &s->buffer.batch, &d);
+}
+
+/* The same as head_forward for a recurrent encoder, whose head has swish and its norm. */
+static void ran_head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
+    const aoei_tensor *w = s->params.values + aoei_head_slot(&s->config, 0);
+    const size_t n = s->n_masked;
+    const aoei_linear_epilogue e = {.room = s->room};
+    const aoei_tensor rows = aoei_tensor_rows(s->rows, 0, n), act = aoei_tensor_rows(s->act, 0, n),
+                      pre = aoei_tensor_rows(s->pre, 0, n);
+    drop_rows(s, last, drop);
+    aoei_rows_gather(s->ctx, rows, last, s->index);
+    aoei_linear_forward(s->ctx, pre, rows, w[AOEI_HW_TRANSFORM], w[AOEI_HW_TRANSFORM_BIAS], &e);
+    aoei_swish_forward(s->ctx, act, pre, NULL);
+    aoei_ran_norm_forward(s->ctx, &s->config, aoei_tensor_rows(s->normed, 0, n), aoei_tensor_rows(s->stats, 0, n), act,
+                          w[AOEI_HW_NORM], w[AOEI_HW_NORM_BIAS]);
+}
+
 /* normed = the head's vectors of the masked rows of `last`. */
 static void head_forward(aoei_mlm_step *s, aoei_tensor last) {
     const aoei_tensor *w = s->params.values + aoei_head_slot(&s->config, 0);
@@ -129,9 +154,15 @@ static void head_backward(aoei_mlm_step *s, aoei_tensor d_last) {
     const aoei_tensor *w = s->params.values + first, *g = s->params.grads + first;
     const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, n), act = aoei_tensor_rows(s->act, 0, n),
                       pre = aoei_tensor_rows(s->pre, 0, n);
-    aoei_layernorm_backward(s->ctx, d, g[AOEI_HW_NORM], g[AOEI_HW_NORM_BIAS], d, act, aoei_tensor_rows(s->stats, 0, n),
-                            w[AOEI_HW_NORM]);
-    aoei_activation_backward(s->ctx, act, d, pre, s->config.activation); /* act: from here on the gradient of pre */
+    if (s->config.ran.window) {
+        aoei_ran_norm_backward(s->ctx, &s->config, d, g[AOEI_HW_NORM], g[AOEI_HW_NORM_BIAS], d, act,
+                               aoei_tensor_rows(s->stats, 0, n), w[AOEI_HW_NORM]);
+        aoei_swish_backward(s->ctx, act, d, pre, NULL); /* act: from here on the gradient of pre */
+    } else {
+        aoei_layernorm_backward(s->ctx, d, g[AOEI_HW_NORM], g[AOEI_HW_NORM_BIAS], d, act, aoei_tensor_rows(s->stats, 0, n),
+                                w[AOEI_HW_NORM]);
+        aoei_activation_backward(s->ctx, act, d, pre, s->config.activation); /* as above */
+    }
     aoei_linear_grads l;
     memset(&l, 0, sizeof l);
     l.dx = d;
@@ -148,11 +179,17 @@ void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, 
     if (s->n_masked == 0)
         return;
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
-    head_forward(s, last);
+    if (s->config.ran.window)
+        ran_head_forward(s, last, drop);
+    else
+        head_forward(s, last);
     for (size_t i = 0; i < s->n_masked; i += block)
         decode_block(s, i, s->n_masked - i < block ? s->n_masked - i : block, scale, sums);
     if (scale == 0)
         return;
-    head_backward(s, aoei_encoder_grad_last(&s->state, b->n_tokens));
+    const aoei_tensor d_last = aoei_encoder_grad_last(&s->state, b->n_tokens);
+    head_backward(s, d_last);
+    if (s->config.ran.window)
+        drop_rows(s, d_last, drop);
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, 0);
 }

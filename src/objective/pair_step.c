@@ -104,17 +104,15 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
 static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling,
                                  const aoei_encoder_dropout *drop) {
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
-    aoei_pool_forward(s->ctx, pooled, pooling, aoei_encoder_hidden(&s->state, &s->config, 0, b->n_tokens), last, b);
+    aoei_encoder_pool(s->ctx, &s->config, pooled, pooling, last, b, &s->state);
     return last;
 }
 
 /* The backward of the chunk that went through the encoder last; `pooled` holds the gradient of its vectors. */
 static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
-    aoei_pool_backward(s->ctx, aoei_encoder_grad_first(&s->state, b->n_tokens), aoei_encoder_grad_last(&s->state, b->n_tokens),
-                       pooling, pooled, last, b);
-    aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop,
-                          pooling == AOE_POOLING_FIRST_LAST_AVG);
+    const int with_first = aoei_encoder_pool_backward(s->ctx, pooling, pooled, last, b, &s->state);
+    aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
 }
 
 /* Value and gradient of the objectives of the vectors in `pooled`, which receives scale times the gradient. */

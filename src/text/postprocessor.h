@@ -18,7 +18,8 @@ typedef struct aoei_postprocessor {
 } aoei_postprocessor;
 
 int aoei_postprocessor_add(aoei_postprocessor *p, int after, int32_t id, aoe_error *err); /* before first, then after */
-/* The "post_processor" section of tokenizer.json: TemplateProcessing, BertProcessing, null or NULL for none. */
+/* The "post_processor" section of tokenizer.json, null or NULL for none, into a zeroed one. In a Sequence the later ones put
+ * their tokens around those of the ones before. AOE_EUNSUPPORTED names the type. */
 int aoei_postprocessor_read(aoei_postprocessor *p, const json_t *section, const char *file, aoe_error *err);
 void aoei_postprocessor_free(aoei_postprocessor *p);
 

@@ -40,13 +40,28 @@ void aoei_prompt_free(aoei_prompted *p) {
     memset(p, 0, sizeof *p);
 }
 
+static int is_of_text(const aoei_prompted *p, aoei_span span) {
+    return span.start >= p->text_start && span.end <= p->text_end;
+}
+
+void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_span *span, size_t first, size_t *before,
+                      size_t *after) {
+    size_t begin = first, end = ids->n;
+    while (begin < end && !is_of_text(p, span[begin]))
+        begin++;
+    while (end > begin && !is_of_text(p, span[end - 1]))
+        end--;
+    *before = begin - first;
+    *after = ids->n - end;
+}
+
 int aoei_prompt_cut(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget, size_t max_length,
                     aoe_error *err) {
     size_t of_text = 0, tokens = ids->n - first;
     if (tokens <= budget)
         return 0;
     for (size_t i = first; i < ids->n; i++)
-        of_text += span[i].start >= p->text_start && span[i].end <= p->text_end;
+        of_text += (size_t)is_of_text(p, span[i]);
     size_t of_template = tokens - of_text;
     if (of_template >= budget)
         return aoei_fail(
@@ -56,7 +71,7 @@ int aoei_prompt_cut(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span,
             max_length, of_template, budget);
     size_t keep = budget - of_template, to = first;
     for (size_t i = first; i < ids->n; i++) {
-        if (span[i].start >= p->text_start && span[i].end <= p->text_end) {
+        if (is_of_text(p, span[i])) {
             if (keep == 0)
                 continue;
             keep--;

@@ -22,6 +22,10 @@ typedef struct aoei_prompted {
 int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_error *err);
 void aoei_prompt_free(aoei_prompted *p);
 
+/* How many of ids[first, n) come before the text's own tokens, and after them. */
+void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_span *span, size_t first, size_t *before,
+                      size_t *after);
+
 /* Cuts tokens of the text from the right until ids[first, n) holds at most `budget` tokens; their spans count from
  * `first` = 0 in the formatted string. A token that reaches into the template stays.
  * AOE_EARG: the template leaves no room for one token of the text. max_length is for the message. */

@@ -21,11 +21,18 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, c
 /* The older set of files, each as data and length; a file that does not exist has data NULL. */
 typedef struct aoei_vocab_files {
     aoe_text vocab;        /* vocab.txt: a token a line */
+    aoe_text vocab_json;   /* vocab.json: {token: id}; where there is no vocab.txt */
+    aoe_text merges;       /* merges.txt, which goes with it: two tokens a line */
     aoe_text config;       /* tokenizer_config.json */
     aoe_text special_map;  /* special_tokens_map.json */
     aoe_text added_tokens; /* added_tokens.json: {token: id} */
 } aoei_vocab_files;
 int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
+
+/* As aoe_tokenizer_encode; besides, how many of the ids come before the text's own tokens and after them: specials, and those
+ * of the prompt. */
+int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                 size_t *before, size_t *after, aoe_error *err);
 
 /* Writes byte-for-byte copies of the files the tokenizer was read from into dir, which exists. The
  * source may be gone by then: the bytes are kept in memory. */

@@ -10,8 +10,9 @@
 #include "text/tokenizer_parts.h"
 
 const char *aoei_tokenizer_file_name(int which) {
-    static const char *const names[AOEI_FILE_COUNT] = {"tokenizer.json", "vocab.txt", "tokenizer_config.json",
-                                                       "special_tokens_map.json", "added_tokens.json"};
+    static const char *const names[AOEI_FILE_COUNT] = {
+        "tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+        "vocab.json",     "merges.txt"};
     return names[which];
 }
 
@@ -41,13 +42,15 @@ static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     aoei_vocab_files files = {.vocab = text_of(&t->file[AOEI_FILE_VOCAB_TXT]),
                               .config = text_of(&t->file[AOEI_FILE_CONFIG]),
                               .special_map = text_of(&t->file[AOEI_FILE_SPECIAL_MAP]),
-                              .added_tokens = text_of(&t->file[AOEI_FILE_ADDED_TOKENS])};
+                              .added_tokens = text_of(&t->file[AOEI_FILE_ADDED_TOKENS]),
+                              .vocab_json = text_of(&t->file[AOEI_FILE_VOCAB_JSON]),
+                              .merges = text_of(&t->file[AOEI_FILE_MERGES])};
     return aoei_tokenizer_read_vocab(t, &files, dir, err);
 }
 
 /* Refuses a tokenizer that exists only in files that are not read; 0: there is none of these either. */
 static int refuse_other(const char *dir, aoe_error *err) {
-    static const char *const others[] = {"vocab.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model"};
+    static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char *path = aoei_path_join(dir, others[i]);
         if (!path)
@@ -74,7 +77,7 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error
         rc = keep_file(&t->file[i], dir, i, err);
     if (rc)
         goto fail;
-    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data) {
+    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data) {
         rc = refuse_other(dir, err);
         goto fail; /* with rc 0: no tokenizer, no error */
     }
@@ -91,8 +94,11 @@ int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
     int rc = aoei_tokenizer_open_optional(t, dir, err);
     if (rc || *t)
         return rc;
-    return aoei_fail(err, AOE_ENOENT,
-                     "%s: no tokenizer here; tokenizer.json is expected, or vocab.txt with tokenizer_config.json", dir);
+    return aoei_fail(
+        err, AOE_ENOENT,
+        "%s: no tokenizer here; tokenizer.json is expected, or vocab.txt with tokenizer_config.json, or vocab.json with "
+        "merges.txt",
+        dir);
 }
 
 static int keep_copy(aoei_kept_file *f, aoe_text text, aoe_error *err) {
@@ -128,6 +134,8 @@ int aoei_tokenizer_parse_vocab(aoe_tokenizer **out, const aoei_vocab_files *file
         (rc = keep_copy(&t->file[AOEI_FILE_CONFIG], files->config, err)) ||
         (rc = keep_copy(&t->file[AOEI_FILE_SPECIAL_MAP], files->special_map, err)) ||
         (rc = keep_copy(&t->file[AOEI_FILE_ADDED_TOKENS], files->added_tokens, err)) ||
+        (rc = keep_copy(&t->file[AOEI_FILE_VOCAB_JSON], files->vocab_json, err)) ||
+        (rc = keep_copy(&t->file[AOEI_FILE_MERGES], files->merges, err)) ||
         (rc = aoei_tokenizer_read_vocab(t, files, dir, err)))
         aoe_tokenizer_close(t);
     else
@@ -153,8 +161,10 @@ int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err)
 void aoe_tokenizer_close(aoe_tokenizer *t) {
     if (!t)
         return;
+    aoei_normalizer_free(&t->normalizer);
     aoei_added_tokens_free(&t->added);
-    aoei_wordpiece_free(&t->model.wordpiece);
+    aoei_pretokenizer_free(&t->pretokenizer);
+    aoei_subword_free(&t->model);
     aoei_postprocessor_free(&t->post);
     for (int i = 0; i < AOEI_FILE_COUNT; i++)
         aoei_free(t->file[i].data);

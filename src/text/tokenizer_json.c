@@ -9,25 +9,10 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "text/json_type.h"
 #include "text/tokenizer_parts.h"
 #include "text/vocab_scan.h"
 
-static int read_model(aoei_subword *m, const json_t *section, const char *path, aoe_error *err) {
-    const char *type = "WordPiece";
-    /* files before tokenizers 0.8 leave the type out; this key then tells WordPiece from the others */
-    int untyped =
-        json_is_object(section) && !json_object_get(section, "type") && json_object_get(section, "max_input_chars_per_word");
-    int rc = untyped ? 0 : aoei_json_type(&type, section, "model", path, err);
-    if (rc)
-        return rc;
-    if (strcmp(type, "WordPiece") != 0)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model \"%s\" is not supported (WordPiece is)", path, type);
-    m->type = AOEI_SUBWORD_WORDPIECE;
-    return aoei_wordpiece_read(&m->wordpiece, section, path, err);
-}
-
-static int read_root(aoe_tokenizer *t, const json_t *root, const char *path, aoe_error *err) {
+static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, const char *path, aoe_error *err) {
     const char *version = "1.0";
     int rc;
     if (!json_is_object(root))
@@ -39,10 +24,11 @@ static int read_root(aoe_tokenizer *t, const json_t *root, const char *path, aoe
     if ((rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
         (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
         (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||
-        (rc = read_model(&t->model, json_object_get(root, "model"), path, err)) ||
-        (rc = aoei_added_tokens_read(&t->added, &t->model.wordpiece.vocab, json_object_get(root, "added_tokens"), path, err)))
+        (rc = aoei_subword_read(&t->model, scanned, json_object_get(root, "model"), path, err)) ||
+        (rc = aoei_added_tokens_read(&t->added, aoei_subword_vocab(&t->model), json_object_get(root, "added_tokens"), path,
+                                     err)))
         return rc;
-    return aoei_added_tokens_finish(&t->added, &t->normalizer, path, err);
+    return aoei_tokenizer_finish(t, path, err);
 }
 
 /* The file without its vocabulary, which is data[begin, end). *root NULL and no error: it is left to the reader of the whole
@@ -63,17 +49,17 @@ static int parse_rest(json_t **root, const char *data, size_t len, size_t begin,
 }
 
 int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err) {
-    aoei_vocab *v = &t->model.wordpiece.vocab;
+    aoei_vocab v = {.n_ids = 0};
     json_t *root = NULL;
     size_t begin, end;
-    int rc = aoei_vocab_scan(v, &begin, &end, data, len, err);
+    int rc = aoei_vocab_scan(&v, &begin, &end, data, len, err);
     if (rc == 1 && !(rc = parse_rest(&root, data, len, begin, end, path, err)) && !root)
-        aoei_vocab_free(v);
+        aoei_vocab_free(&v);
     if (!rc && !root)
         rc = aoei_json_parse(&root, data, len, path, err);
-    if (rc)
-        return rc;
-    rc = read_root(t, root, path, err);
+    if (!rc)
+        rc = read_root(t, &v, root, path, err);
     json_decref(root);
+    aoei_vocab_free(&v);
     return rc;
 }

@@ -9,8 +9,8 @@
 #include "text/normalizer.h"
 #include "text/postprocessor.h"
 #include "text/pretokenizer.h"
+#include "text/subword.h"
 #include "text/tokenizer.h"
-#include "text/wordpiece.h"
 
 enum {
     AOEI_FILE_TOKENIZER_JSON,
@@ -18,6 +18,8 @@ enum {
     AOEI_FILE_CONFIG,
     AOEI_FILE_SPECIAL_MAP,
     AOEI_FILE_ADDED_TOKENS,
+    AOEI_FILE_VOCAB_JSON,
+    AOEI_FILE_MERGES,
     AOEI_FILE_COUNT
 };
 
@@ -29,13 +31,6 @@ typedef struct aoei_kept_file {
     size_t size; /* bytes */
 } aoei_kept_file;
 
-typedef enum aoei_subword_type { AOEI_SUBWORD_WORDPIECE } aoei_subword_type;
-
-typedef struct aoei_subword {
-    aoei_subword_type type;
-    aoei_wordpiece wordpiece;
-} aoei_subword;
-
 struct aoe_tokenizer {
     aoei_normalizer normalizer;
     aoei_added_tokens added;
@@ -44,6 +39,10 @@ struct aoe_tokenizer {
     aoei_postprocessor post;
     aoei_kept_file file[AOEI_FILE_COUNT];
 };
+
+/* After model, normaliser, pre-tokenizer and added tokens are there: what they must know of each other. `path` is for
+ * messages. */
+int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err);
 
 /* Fill a zeroed tokenizer; on failure it is left half-built for aoe_tokenizer_close. `path` names the file in messages. */
 int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The older files of a BERT tokenizer: vocab.txt with tokenizer_config.json,
- * special_tokens_map.json and added_tokens.json, put together as transformers
- * does for a fast BertTokenizer. Only vocab.txt is needed; the others change defaults.
+ * The older files of a tokenizer: vocab.txt (WordPiece), or vocab.json with
+ * merges.txt (byte-level BPE), beside tokenizer_config.json, special_tokens_map.json
+ * and added_tokens.json, put together as transformers does for the fast tokenizer of
+ * the class. Only the vocabulary and the merges are needed; the others change defaults.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,26 @@
 enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, N_SPECIALS };
 static const char *const special_keys[N_SPECIALS] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                      "pad_token", "cls_token", "mask_token"};
-static const char *const special_defaults[N_SPECIALS] = {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
+
+/* What the classes of tokenizers that these files are for have in common. */
+typedef enum family { BERT, ROBERTA, GPT2, QWEN2, N_FAMILIES } family;
+static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
+    [BERT] = {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"},
+    [ROBERTA] = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
+    [GPT2] = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", NULL, NULL, NULL, NULL},
+    [QWEN2] = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>", NULL, NULL}};
+static const struct {
+    const char *name; /* "Fast" may follow */
+    family family;
+} classes[] = {{"BertTokenizer", BERT},       {"DistilBertTokenizer", BERT},  {"ElectraTokenizer", BERT},
+               {"MobileBertTokenizer", BERT}, {"SqueezeBertTokenizer", BERT}, {"ConvBertTokenizer", BERT},
+               {"LayoutLMTokenizer", BERT},   {"RobertaTokenizer", ROBERTA},  {"LongformerTokenizer", ROBERTA},
+               {"BartTokenizer", ROBERTA},    {"LEDTokenizer", ROBERTA},      {"GPT2Tokenizer", GPT2},
+               {"Qwen2Tokenizer", QWEN2}};
+
+/* How Qwen2 cuts texts into words. */
+static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+                            "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 typedef struct special {
     const char *content; /* [len], borrowed from a JSON value or static; NULL: none */
@@ -31,6 +51,8 @@ typedef struct reader {
     json_t *config, *map, *added;  /* owned; NULL: no such file */
     char *config_path, *map_path;  /* for messages, owned */
     char *added_path, *vocab_path; /* likewise */
+    char *merges_path;             /* likewise */
+    family family;
     special special[N_SPECIALS];
     aoe_error *err;
 } reader;
@@ -47,43 +69,60 @@ static int load(json_t **root, char **path, const reader *r, int which, aoe_text
     return rc;
 }
 
-static int check_class(const reader *r) {
-    static const char *const known[] = {"BertTokenizer",       "DistilBertTokenizer",  "ElectraTokenizer",
-                                        "MobileBertTokenizer", "SqueezeBertTokenizer", "ConvBertTokenizer",
-                                        "LayoutLMTokenizer"};
+/* The family by the class's name. Without one: BERT's from vocab.txt, else what the vocabulary looks like. */
+static int find_family(reader *r, int from_txt) {
+    const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     const char *class = NULL;
     int rc = aoei_json_string(r->config, "tokenizer_class", &class, NULL, r->config_path, r->err);
+    r->family = from_txt ? BERT : aoei_vocab_id(v, "<s>", 3) >= 0 && aoei_vocab_id(v, "<mask>", 6) >= 0 ? ROBERTA : GPT2;
     if (rc || !class)
         return rc;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        size_t len = strlen(known[i]);
-        if (strncmp(class, known[i], len) == 0 && (class[len] == 0 || strcmp(class + len, "Fast") == 0))
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        size_t len = strlen(classes[i].name);
+        if ((classes[i].family == BERT) == from_txt && strncmp(class, classes[i].name, len) == 0 &&
+            (class[len] == 0 || strcmp(class + len, "Fast") == 0)) {
+            r->family = classes[i].family;
             return 0;
+        }
     }
     return aoei_fail(r->err, AOE_EUNSUPPORTED,
-                     "%s: tokenizer_class \"%s\" is not read from vocab.txt (BertTokenizer is); save it with a tokenizer.json",
-                     r->config_path, class);
+                     "%s: tokenizer_class \"%s\" is not read from %s (%s); save it with a tokenizer.json", r->config_path,
+                     class, from_txt ? "vocab.txt" : "vocab.json and merges.txt",
+                     from_txt ? "BertTokenizer is" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer are");
 }
 
-static int read_normalizer(const reader *r) {
+/* Normaliser and pre-tokenizer. */
+static int read_bert(const reader *r) {
     int lowercase = 1, strip_accents = -1, chinese = 1, rc;
     if ((rc = aoei_json_bool(r->config, "do_lower_case", &lowercase, r->config_path, r->err)) ||
         (rc = aoei_json_bool(r->config, "strip_accents", &strip_accents, r->config_path, r->err)) ||
-        (rc = aoei_json_bool(r->config, "tokenize_chinese_chars", &chinese, r->config_path, r->err)))
+        (rc = aoei_json_bool(r->config, "tokenize_chinese_chars", &chinese, r->config_path, r->err)) ||
+        (rc = aoei_normalizer_add_bert(&r->t->normalizer, 1, chinese, strip_accents, lowercase, r->err)))
         return rc;
-    aoei_normalizer_bert(&r->t->normalizer, 1, chinese, strip_accents, lowercase);
-    r->t->pretokenizer.type = AOEI_PRETOKENIZER_BERT;
-    return 0;
+    return aoei_pretokenizer_add_bert(&r->t->pretokenizer, r->err);
 }
 
-/* A token as a string or as an object with "content" and flags. */
-static int read_token(special *s, const json_t *value, const char *key, const char *path, aoe_error *err) {
-    aoei_added_flags flags = {.special = 1};
+static int read_byte_level(const reader *r) {
+    int prefix = 0, rc;
+    if ((rc = aoei_json_bool(r->config, "add_prefix_space", &prefix, r->config_path, r->err)))
+        return rc;
+    if (r->family != QWEN2)
+        return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 1, r->err);
+    if ((rc = aoei_normalizer_add_nfc(&r->t->normalizer, r->err)) ||
+        (rc = aoei_pretokenizer_add_regex(&r->t->pretokenizer, qwen2, r->err)))
+        return rc;
+    return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 0, r->err);
+}
+
+/* A token as a string, with the flags given, or as an object with "content" and flags. */
+static int read_token(special *s, const json_t *value, aoei_added_flags flags, const char *key, const char *path,
+                      aoe_error *err) {
     const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;
     if (!json_is_string(content))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is neither a token nor an object with \"content\"; correct the value",
                          path, key);
     if (json_is_object(value)) {
+        flags = (aoei_added_flags){.special = 1};
         int rc = aoei_added_flags_read(&flags, value, path, err);
         if (rc)
             return rc;
@@ -100,13 +139,14 @@ static int read_specials(reader *r) {
     for (int i = 0; i < N_SPECIALS; i++) {
         const json_t *from_config = json_object_get(r->config, special_keys[i]);
         const json_t *from_map = newer ? NULL : json_object_get(r->map, special_keys[i]);
-        const char *text = special_defaults[i];
+        const char *text = special_defaults[r->family][i];
+        const aoei_added_flags flags = {.special = 1, .lstrip = r->family == ROBERTA && i == MASK};
         int rc = 0;
-        r->special[i] = (special){.content = text, .len = text ? strlen(text) : 0, .flags = {.special = 1}};
+        r->special[i] = (special){.content = text, .len = text ? strlen(text) : 0, .flags = flags};
         if (from_map && !json_is_null(from_map))
-            rc = read_token(&r->special[i], from_map, special_keys[i], r->map_path, r->err);
+            rc = read_token(&r->special[i], from_map, flags, special_keys[i], r->map_path, r->err);
         else if (from_config && !json_is_null(from_config))
-            rc = read_token(&r->special[i], from_config, special_keys[i], r->config_path, r->err);
+            rc = read_token(&r->special[i], from_config, flags, special_keys[i], r->config_path, r->err);
         if (rc)
             return rc;
     }
@@ -138,7 +178,7 @@ static int read_lines(const reader *r, aoe_text text) {
 }
 
 static int add(const reader *r, const char *content, size_t len, aoei_added_flags flags, const char *path) {
-    int rc = aoei_added_tokens_add(&r->t->added, &r->t->model.wordpiece.vocab, content, len, flags, r->err);
+    int rc = aoei_added_tokens_add(&r->t->added, aoei_subword_vocab(&r->t->model), content, len, flags, r->err);
     if (rc)
         aoei_error_prefix(r->err, "%s", path);
     return rc;
@@ -209,7 +249,7 @@ static int add_listed(const reader *r) {
 
 /* The special tokens that are not listed, as far as the vocabulary has them, and additional_special_tokens. */
 static int add_specials(const reader *r) {
-    const aoei_vocab *v = &r->t->model.wordpiece.vocab;
+    const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     int rc;
     for (int i = 0; i < N_SPECIALS; i++) {
         const special *s = &r->special[i];
@@ -227,7 +267,8 @@ static int add_specials(const reader *r) {
     }
     for (size_t i = 0; i < json_array_size(more); i++) {
         special s;
-        if ((rc = read_token(&s, json_array_get(more, i), "additional_special_tokens", path, r->err)))
+        if ((rc = read_token(&s, json_array_get(more, i), (aoei_added_flags){.special = 1}, "additional_special_tokens", path,
+                             r->err)))
             return rc;
         if (aoei_added_tokens_find(&r->t->added, s.content, s.len) == (size_t)-1 &&
             (rc = add(r, s.content, s.len, s.flags, path)))
@@ -236,10 +277,15 @@ static int add_specials(const reader *r) {
     return 0;
 }
 
+static int32_t special_id(const reader *r, int which) {
+    const special *s = &r->special[which];
+    return s->content ? aoei_tokenizer_id(r->t, s->content, s->len) : -1;
+}
+
 /* [CLS] text [SEP]; nothing around the text when the vocabulary has neither (static models). */
-static int add_template(const reader *r) {
+static int add_bert_template(const reader *r) {
     const special *cls = &r->special[CLS], *sep = &r->special[SEP];
-    int32_t cls_id = aoei_tokenizer_id(r->t, cls->content, cls->len), sep_id = aoei_tokenizer_id(r->t, sep->content, sep->len);
+    const int32_t cls_id = special_id(r, CLS), sep_id = special_id(r, SEP);
     if (cls_id < 0 && sep_id < 0)
         return 0;
     if (cls_id < 0 || sep_id < 0)
@@ -249,17 +295,55 @@ static int add_template(const reader *r) {
     return rc ? rc : aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err);
 }
 
+/* GPT-2's kind has nothing around a text, unless the configuration wants the first token of all texts there. */
+static int add_template(const reader *r) {
+    int bos = 0;
+    if (r->family == BERT || r->family == ROBERTA)
+        return add_bert_template(r);
+    int rc = aoei_json_bool(r->config, "add_bos_token", &bos, r->config_path, r->err);
+    if (rc || !bos || r->family == QWEN2)
+        return rc;
+    const int32_t id = special_id(r, BOS);
+    return id < 0 ? aoei_fail(r->err, AOE_EFORMAT, "%s: \"add_bos_token\" without a \"bos_token\" of the vocabulary; name one",
+                              r->config_path)
+                  : aoei_postprocessor_add(&r->t->post, 0, id, r->err);
+}
+
+static int read_bpe(const reader *r, const aoei_vocab_files *files) {
+    json_t *vocab = NULL;
+    int rc;
+    if (!files->merges.data)
+        return aoei_fail(r->err, AOE_ENOENT, "%s: no such file, and vocab.json needs it; fetch it, or a tokenizer.json",
+                         r->merges_path);
+    r->t->model.type = AOEI_SUBWORD_BPE;
+    rc = aoei_json_parse(&vocab, files->vocab_json.data, files->vocab_json.len, r->vocab_path, r->err);
+    if (!rc)
+        rc = aoei_bpe_read_files(&r->t->model.bpe, vocab, r->vocab_path, files->merges, r->merges_path, r->err);
+    json_decref(vocab);
+    return rc;
+}
+
+/* Everything between the files and the tokens they list. */
+static int read_parts(reader *r, const aoei_vocab_files *files) {
+    const int from_txt = files->vocab.data || !files->vocab_json.data;
+    int rc;
+    if (!from_txt && (rc = read_bpe(r, files)))
+        return rc;
+    if ((rc = find_family(r, from_txt)) || (rc = from_txt ? read_bert(r) : read_byte_level(r)) || (rc = read_specials(r)))
+        return rc;
+    return from_txt ? read_lines(r, files->vocab) : 0;
+}
+
 int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, const char *dir, aoe_error *err) {
     reader r = {.t = t, .dir = dir, .err = err};
+    const int vocab_file = files->vocab.data || !files->vocab_json.data ? AOEI_FILE_VOCAB_TXT : AOEI_FILE_VOCAB_JSON;
     int rc;
-    t->model.type = AOEI_SUBWORD_WORDPIECE;
-    if ((rc = load(NULL, &r.vocab_path, &r, AOEI_FILE_VOCAB_TXT, files->vocab)) ||
+    if ((rc = load(NULL, &r.vocab_path, &r, vocab_file, files->vocab)) ||
+        (rc = load(NULL, &r.merges_path, &r, AOEI_FILE_MERGES, files->merges)) ||
         (rc = load(&r.config, &r.config_path, &r, AOEI_FILE_CONFIG, files->config)) ||
         (rc = load(&r.map, &r.map_path, &r, AOEI_FILE_SPECIAL_MAP, files->special_map)) ||
-        (rc = load(&r.added, &r.added_path, &r, AOEI_FILE_ADDED_TOKENS, files->added_tokens)) || (rc = check_class(&r)) ||
-        (rc = read_normalizer(&r)) || (rc = read_specials(&r)) || (rc = read_lines(&r, files->vocab)) ||
-        (rc = add_listed(&r)) || (rc = add_specials(&r)) ||
-        (rc = aoei_added_tokens_finish(&t->added, &t->normalizer, r.config_path, err)))
+        (rc = load(&r.added, &r.added_path, &r, AOEI_FILE_ADDED_TOKENS, files->added_tokens)) || (rc = read_parts(&r, files)) ||
+        (rc = add_listed(&r)) || (rc = add_specials(&r)) || (rc = aoei_tokenizer_finish(t, r.config_path, err)))
         goto done;
     rc = add_template(&r);
 done:
@@ -270,5 +354,6 @@ done:
     aoei_free(r.map_path);
     aoei_free(r.added_path);
     aoei_free(r.vocab_path);
+    aoei_free(r.merges_path);
     return rc;
 }

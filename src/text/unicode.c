@@ -75,6 +75,22 @@ int aoei_unicode_is_nonspacing(uint32_t cp) {
     return cp == 0x1734; /* category Mn until Unicode 13 */
 }
 
+int aoei_unicode_is_mark(uint32_t cp) {
+    switch (category(cp)) {
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+        return !in_ranges(cp, marks_since_10, COUNT(marks_since_10));
+    default:
+        return 0;
+    }
+}
+
+int aoei_unicode_is_numeric(uint32_t cp) {
+    const utf8proc_category_t c = category(cp);
+    return c == UTF8PROC_CATEGORY_ND || c == UTF8PROC_CATEGORY_NL || c == UTF8PROC_CATEGORY_NO;
+}
+
 int aoei_unicode_is_word(uint32_t cp) {
     /* Alphabetic symbols: circled, squared and negative letters (Other_Alphabetic outside L and M) */
     static const aoei_range letters[] = {{0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
@@ -120,20 +136,46 @@ size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
     return 1;
 }
 
-size_t aoei_unicode_decompose(uint32_t cp, uint32_t out[AOEI_DECOMPOSED_MAX]) {
-    utf8proc_int32_t buffer[AOEI_DECOMPOSED_MAX];
-    int boundary = 0;    /* used for grapheme breaks only */
-    if (cp == 0x11938) { /* decomposes since Unicode 13 */
-        out[0] = cp;
-        return 1;
-    }
-    utf8proc_ssize_t n =
-        utf8proc_decompose_char((utf8proc_int32_t)cp, buffer, AOEI_DECOMPOSED_MAX, UTF8PROC_DECOMPOSE, &boundary);
-    if (n < 1 || n > AOEI_DECOMPOSED_MAX) {
+static size_t decompose(uint32_t cp, uint32_t *out, size_t most, utf8proc_option_t options) {
+    utf8proc_int32_t buffer[AOEI_COMPATIBLE_MAX];
+    int boundary = 0; /* used for grapheme breaks only */
+    const utf8proc_ssize_t n =
+        utf8proc_decompose_char((utf8proc_int32_t)cp, buffer, (utf8proc_ssize_t)most, options, &boundary);
+    if (n < 1 || (size_t)n > most) {
         out[0] = cp;
         return 1;
     }
     for (utf8proc_ssize_t i = 0; i < n; i++)
         out[i] = (uint32_t)buffer[i];
     return (size_t)n;
+}
+
+size_t aoei_unicode_decompose(uint32_t cp, uint32_t out[AOEI_DECOMPOSED_MAX]) {
+    if (cp == 0x11938) { /* decomposes since Unicode 13 */
+        out[0] = cp;
+        return 1;
+    }
+    return decompose(cp, out, AOEI_DECOMPOSED_MAX, UTF8PROC_DECOMPOSE);
+}
+
+size_t aoei_unicode_decompose_compatible(uint32_t cp, uint32_t out[AOEI_COMPATIBLE_MAX]) {
+    if (in_ranges(cp, compatible_since_10, COUNT(compatible_since_10))) {
+        out[0] = cp;
+        return 1;
+    }
+    return decompose(cp, out, AOEI_COMPATIBLE_MAX, (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT));
+}
+
+uint32_t aoei_unicode_compose(uint32_t a, uint32_t b) {
+    utf8proc_int32_t pair[2] = {(utf8proc_int32_t)a, (utf8proc_int32_t)b};
+    const utf8proc_ssize_t n = utf8proc_normalize_utf32(pair, 2, (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    return n == 1 && pair[0] != 0x11938 ? (uint32_t)pair[0] : 0;
+}
+
+int aoei_unicode_composes_back(uint32_t cp) {
+    return cp >= composing_back[0].first && in_ranges(cp, composing_back, COUNT(composing_back));
+}
+
+int aoei_unicode_cluster_break(uint32_t a, uint32_t b, int32_t *state) {
+    return utf8proc_grapheme_break_stateful((utf8proc_int32_t)a, (utf8proc_int32_t)b, state);
 }

@@ -79,6 +79,18 @@ int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_wor
     return rc;
 }
 
+int aoei_wordpiece_is_continuation(const aoei_wordpiece *w, aoe_text token) {
+    uint32_t node = AOEI_TRIE_ROOT;
+    if (w->no_continuation || w->continuation == AOEI_TRIE_ROOT)
+        return 0;
+    for (size_t i = 0; i < token.len; i++) {
+        node = aoei_trie_step(&w->vocab.trie, node, (unsigned char)token.data[i]) & ~AOEI_TRIE_END;
+        if (node == AOEI_TRIE_ROOT || node == w->continuation)
+            return node != AOEI_TRIE_ROOT;
+    }
+    return 0;
+}
+
 int aoei_wordpiece_finish(aoei_wordpiece *w, const char *unk, size_t unk_len, const char *prefix, size_t prefix_len,
                           size_t max_chars, aoe_error *err) {
     w->unk = aoei_vocab_id(&w->vocab, unk, unk_len);

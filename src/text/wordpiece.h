@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "aoe.h"
-#include "text/pretokenizer.h"
 #include "text/token_list.h"
 #include "text/vocab.h"
 #include "text/word_table.h"
+#include "text/words.h"
 
 typedef struct aoei_wordpiece {
     aoei_vocab vocab;      /* owned */
@@ -35,6 +35,7 @@ int aoei_wordpiece_read(aoei_wordpiece *w, const json_t *section, const char *fi
  * AOE_ENOMEM, AOE_EFORMAT (unknown word and no unknown token). */
 int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop, aoei_token_list *out,
                           aoe_error *err);
+int aoei_wordpiece_is_continuation(const aoei_wordpiece *w, aoe_text token); /* 1: it begins with the prefix of pieces */
 void aoei_wordpiece_free(aoei_wordpiece *w);
 
 #endif

@@ -53,10 +53,12 @@ int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **out, const aoei_wordp
     if (!tr)
         return aoei_fail_nomem(err, sizeof *tr);
     tr->options = *o;
-    tr->pretokenizer.type = AOEI_PRETOKENIZER_BERT;
-    aoei_normalizer_bert(&tr->normalizer, 1, 1, -1, o->lowercase != 0);
-    *out = tr;
-    return 0;
+    int rc = aoei_normalizer_add_bert(&tr->normalizer, 1, 1, -1, o->lowercase != 0, err);
+    if (rc)
+        aoei_wordpiece_trainer_destroy(tr);
+    else
+        *out = tr;
+    return rc;
 }
 
 static size_t count_chars(const char *s, size_t len) {
@@ -75,7 +77,7 @@ int aoei_wordpiece_trainer_add(aoei_wordpiece_trainer *tr, const char *data, siz
     if (rc || len == 0)
         return rc;
     const char *s = tr->normalized.data;
-    while (!rc && aoei_pretokenizer_next(&tr->pretokenizer, s, tr->normalized.len, &pos, &words)) {
+    while (!rc && aoei_words_bert(s, tr->normalized.len, &pos, &words)) {
         for (size_t i = 0; i < words.n && !rc; i++) {
             const char *word = s + words.start[i];
             const size_t bytes = words.end[i] - words.start[i];
@@ -241,6 +243,7 @@ aoe_text aoei_wordpiece_trainer_token(const aoei_wordpiece_trainer *tr, size_t i
 void aoei_wordpiece_trainer_destroy(aoei_wordpiece_trainer *tr) {
     if (!tr)
         return;
+    aoei_normalizer_free(&tr->normalizer);
     aoei_normalized_free(&tr->normalized);
     aoei_word_counts_free(&tr->words);
     aoei_pair_merger_free(&tr->merger);

@@ -6,7 +6,7 @@
 
 #include "text/normalizer.h"
 #include "text/pair_merger.h"
-#include "text/pretokenizer.h"
+#include "text/words.h"
 #include "text/vocab.h"
 #include "text/word_counts.h"
 #include "text/wordpiece_trainer.h"
@@ -18,7 +18,6 @@ const char *aoei_wordpiece_special(int which); /* static */
 struct aoei_wordpiece_trainer {
     aoei_wordpiece_options options;
     aoei_normalizer normalizer;
-    aoei_pretokenizer pretokenizer;
     aoei_normalized normalized; /* scratch of aoei_wordpiece_trainer_add */
     aoei_word_counts words;
     aoei_pair_merger merger; /* while training */

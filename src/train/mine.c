@@ -139,7 +139,8 @@ static int embed(miner *m, aoe_error *err) {
     int code = tell(m, AOE_MINE_EMBED, 0, all->n, err);
     for (size_t first = 0; first < all->n && !code; first += EMBED) {
         const size_t n = all->n - first < EMBED ? all->n - first : EMBED;
-        const aoei_token_lists window = {n, all->ids, all->offsets + first, all->truncated + first};
+        const aoei_token_lists window = {
+            .n = n, .ids = all->ids, .offsets = all->offsets + first, .truncated = all->truncated + first};
         code = aoei_embed_lists(m->embedder, &window, m->host, err);
         const size_t failed = aoe_embed_failed_text(m->embedder);
         if (code)

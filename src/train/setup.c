@@ -120,6 +120,8 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     bad |= json_object_set_new(r, "prompt", json_string(s->prompt));
     bad |= json_object_set_new(r, "max_length", json_integer((json_int_t)s->max_length));
     bad |= json_object_set_new(r, "normalize", json_boolean(s->normalize));
+    if (s->bidirectional)
+        bad |= json_object_set_new(r, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from));
     bad |= json_object_set_new(r, "epochs", json_integer((json_int_t)o->epochs));
     bad |= json_object_set_new(r, "max_steps", json_integer((json_int_t)o->max_steps));
     bad |= json_object_set_new(r, "lr", json_real(o->lr));

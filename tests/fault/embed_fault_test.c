@@ -85,6 +85,30 @@ static void test_prompt(void **state) {
     assert_true(test_alloc_failures(whole, (char[]){"old {text} runs"}, 0) > 100);
 }
 
+/* A causal model whose weights are stored as bf16, and another whose layers attend in both directions. */
+static void test_causal(void **state) {
+    (void)state;
+    char *bert = model_dir, *wide = test_path(dir, "wide"), *narrow = test_path(dir, "narrow");
+    const aoe_convert_options convert = {.storage = AOE_STORAGE_BF16};
+    tiny_model shape = tiny_defaults();
+    aoe_context *ctx = tiny_context(1);
+    shape.hidden = 8;
+    shape.options = tiny_billm;
+    tiny_model_write(wide, &shape);
+    assert_int_equal(aoe_convert(ctx, wide, narrow, &convert, NULL, NULL), 0);
+    free(test_write_text(wide, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 1}"));
+    model_dir = narrow;
+    for (dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
+        assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+    model_dir = wide;
+    dtype = AOE_DTYPE_AUTO;
+    assert_true(test_alloc_failures(whole, NULL, 0) > 100);
+    model_dir = bert;
+    aoe_context_destroy(ctx);
+    free(wide);
+    free(narrow);
+}
+
 /* An embedder that ran out of memory goes on afterwards as if nothing had been. */
 static void test_goes_on(void **state) {
     (void)state;
@@ -114,6 +138,6 @@ static void test_goes_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_and_embed), cmocka_unit_test(test_prompt),
-                                       cmocka_unit_test(test_goes_on)};
+                                       cmocka_unit_test(test_causal), cmocka_unit_test(test_goes_on)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -57,6 +57,42 @@ static void test_open_vocab(void **state) {
     test_dir_remove(dir);
 }
 
+/* Normalisers with a table, a pattern and a text of their own, a pre-tokenizer of several steps, and each of the models. */
+#define U "\xe2\x96\x81"
+static const char bpe[] =
+    "{\"added_tokens\":[{\"content\":\"[MASK]\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"
+    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":\" ?\\\\p{L}+\"},"
+    "\"behavior\":\"Isolated\"},{\"type\":\"Digits\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},"
+    "\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{\"type\":\"RobertaProcessing\",\"sep\":[\"\",0],\"cls\":[\"\",1]}]},"
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"a\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1,\"\xc4\xa0\":2,\"\xc4\xa0"
+    "a\":3,\"<0xC4>\":4},\"merges\":[\"\xc4\xa0 a\"]}}";
+static const char unigram[] =
+    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAABhAA==\"},"
+    "{\"type\":\"Prepend\",\"prepend\":\" \"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}]},"
+    "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" U "\",\"prepend_scheme\":\"first\"},"
+    "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"" U "\",-1],[\"a\",-2]]}}";
+
+static void test_open_models(void **state) {
+    (void)state;
+    static const char *const json[] = {bpe, unigram};
+    for (size_t i = 0; i < 2; i++) {
+        char *dir = test_dir_create();
+        free(test_write_text(dir, "tokenizer.json", json[i]));
+        assert_true(test_alloc_failures(open_and_encode, dir, 500) > 60);
+        test_dir_remove(dir);
+    }
+}
+
+static void test_open_merges(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    free(test_write_text(dir, "vocab.json", "{\"<s>\":0,\"</s>\":1,\"<mask>\":2,\"a\":3,\"b\":4,\"ab\":5}"));
+    free(test_write_text(dir, "merges.txt", "#version: 0.2\na b\n"));
+    free(test_write_text(dir, "tokenizer_config.json", "{\"tokenizer_class\":\"RobertaTokenizer\"}"));
+    assert_true(test_alloc_failures(open_and_encode, dir, 500) > 60);
+    test_dir_remove(dir);
+}
+
 static int train_and_save(void *dir) {
     aoei_wordpiece_trainer *tr;
     aoei_wordpiece_options o;
@@ -108,9 +144,8 @@ static void test_trainer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_json),
-        cmocka_unit_test(test_open_vocab),
-        cmocka_unit_test(test_trainer),
+        cmocka_unit_test(test_open_json),   cmocka_unit_test(test_open_vocab), cmocka_unit_test(test_open_models),
+        cmocka_unit_test(test_open_merges), cmocka_unit_test(test_trainer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

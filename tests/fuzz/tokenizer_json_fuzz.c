@@ -43,10 +43,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifndef AOE_LIBFUZZER
+#define BPE                                                                                                                        \
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"[UNK]\",\"fuse_unk\":true,\"byte_fallback\":true,\"vocab\":{\"[UNK]\":0,\"a\":1," \
+    "\"b\":2,\"ab\":3,\"\xc4\xa0\":4,\"<0x7A>\":5,\"\xe2\x96\x81\":6},\"merges\":[\"a b\",[\"b\",\"b\"]]}"
+#define UNIGRAM                                                                                                                \
+    "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"a\",-1.5],[\"\xe2\x96\x81\",-2],[\"ab\",-1e3]]}"
 #define MODEL "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"##b\":2,\"b\":3,\"[MASK]\":4,\",\":5}}"
 int main(void) {
     static const aoei_fuzz_seed seeds[] = {
         AOEI_FUZZ_SEED("{" MODEL "}"),
+        AOEI_FUZZ_SEED("{" BPE "}"),
+        AOEI_FUZZ_SEED(
+            "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true},\"model\":{\"type\":\"BPE\",\"vocab\":{"
+            "\"a\":0,\"\xc4\xa0\":1,\"\xc4\xa0"
+            "a\":2},\"merges\":[\"\xc4\xa0 a\"],\"ignore_merges\":true}}"),
+        AOEI_FUZZ_SEED(
+            "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"\xe2\x96\x81\"},"
+            "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\xe2\x96\x81\"}]}," BPE "}"),
+        AOEI_FUZZ_SEED(
+            "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":"
+            "\"\\\\s+(?!\\\\S)|[^\\\\p{L}]{1,3}\"},\"behavior\":\"MergedWithNext\",\"invert\":true},{\"type\":\"Digits\"}]}," BPE
+            "}"),
+        AOEI_FUZZ_SEED(
+            "{\"normalizer\":{\"type\":\"NFKC\"},\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\","
+            "\"prepend_scheme\":\"first\",\"split\":false}," UNIGRAM "}"),
+        AOEI_FUZZ_SEED(
+            "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Precompiled\",\"precompiled_charsmap\":"
+            "\"EAAAAAAEAABhAAAAYgEAAAAAAIBhAA==\"},{\"type\":\"Strip\"},{\"type\":\"Nmt\"}]},\"pre_tokenizer\":{\"type\":"
+            "\"Whitespace\"}," UNIGRAM "}"),
+        AOEI_FUZZ_SEED("{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"},{\"type\":"
+                       "\"RobertaProcessing\",\"sep\":[\"b\",3],\"cls\":[\"a\",1]}]}," MODEL "}"),
         AOEI_FUZZ_SEED("{\"version\":\"1.0\",\"normalizer\":{\"type\":\"BertNormalizer\",\"strip_accents\":null},"
                        "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}," MODEL "}"),
         AOEI_FUZZ_SEED(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * vocab.txt and the JSON files beside it from anywhere, in one input separated by
- * U+0001: refused with one line, or the tokenizer encodes. No block is left.
+ * vocab.txt, or vocab.json and merges.txt, and the JSON files beside them from
+ * anywhere, in one input separated by U+0001: refused with one line, or the tokenizer
+ * encodes. No block is left.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t live = aoei_alloc_live();
-    aoe_text part[4] = {{NULL, 0}};
+    aoe_text part[6] = {{NULL, 0}};
     const char *s = (const char *)data, *end = s + size;
-    for (size_t i = 0; i < 4 && s < end; i++) {
-        const char *stop = i < 3 ? memchr(s, 1, (size_t)(end - s)) : NULL;
+    for (size_t i = 0; i < 6 && s < end; i++) {
+        const char *stop = i < 5 ? memchr(s, 1, (size_t)(end - s)) : NULL;
         part[i] = (aoe_text){s, (size_t)((stop ? stop : end) - s)};
         s = stop ? stop + 1 : end;
     }
-    aoei_vocab_files files = {.vocab = part[0], .config = part[1], .special_map = part[2], .added_tokens = part[3]};
+    aoei_vocab_files files = {.vocab = part[0].len ? part[0] : (aoe_text){NULL, 0},
+                              .config = part[1],
+                              .special_map = part[2],
+                              .added_tokens = part[3],
+                              .vocab_json = part[4],
+                              .merges = part[5]};
     aoe_tokenizer *t;
     aoe_error err = {0};
     aoe_ids ids = {0};
@@ -50,6 +56,10 @@ int main(void) {
                              "\"model_max_length\":1000000000000000019884624838656}"),
         AOEI_FUZZ_SEED(VOCAB "\1{\"unk_token\":{\"content\":\"[UNK]\",\"lstrip\":false},\"added_tokens_decoder\":{\"9\":"
                              "{\"content\":\"Zz\",\"normalized\":true}},\"additional_special_tokens\":[\"[Y]\"]}"),
+        AOEI_FUZZ_SEED("\1{}\1{}\1{}\1{\"<s>\":0,\"</s>\":1,\"<mask>\":2,\"a\":3,\"b\":4,\"ab\":5}\1#version: 0.2\na b\n"),
+        AOEI_FUZZ_SEED(
+            "\1{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":true}\1{}\1{\"Zz\":3}\1{\"a\":0,\"b\":1,\"ab\":2}\1"
+            "a b\r\n"),
         AOEI_FUZZ_SEED(VOCAB "\1{}\1{\"cls_token\":\"a\"}\1{\"Zz\": 9, \"[CLS]\": 2}"),
     };
     return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);

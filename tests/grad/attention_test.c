@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Attention forward against double precision, backward against finite differences (causal,
- * grouped heads, dropout with its mask fixed by the key); in bf16 both against double
+ * windows, grouped heads, dropout with its mask fixed by the key); in bf16 both against double
  * precision with the bound that the roundings give, element by element; the same bits for any number of
  * threads and for a text alone and in a batch.
  */
@@ -40,6 +40,16 @@ static problem problem_create(const aoei_batch *batch, aoei_attention a, const d
     return p;
 }
 
+/* The keys [*begin, *end) that query i of T sees. */
+static void seen(const aoei_attention *a, size_t i, size_t T, size_t *begin, size_t *end) {
+    *begin = 0;
+    *end = a->causal ? i + 1 : T;
+    while (a->window && i - *begin >= a->window && *begin < i)
+        ++*begin;
+    while (a->window && *end - 1 > i && *end - 1 - i >= a->window)
+        --*end;
+}
+
 /* out[N, H d] of in = q [N, H d], k, v [N, kv_heads d] one after the other. */
 static void reference(double *out, const double *in, const problem *p) {
     const aoei_attention *a = &p->a;
@@ -51,9 +61,10 @@ static void reference(double *out, const double *in, const problem *p) {
             const size_t first = p->batch->offsets[text], T = p->batch->offsets[text + 1] - first;
             const size_t qc = head * d, kc = head / (a->heads / a->kv_heads) * d;
             for (size_t i = 0; i < T; i++) {
-                const size_t n = a->causal ? i + 1 : T;
+                size_t begin, end;
                 double sum = 0;
-                for (size_t j = 0; j < n; j++) {
+                seen(a, i, T, &begin, &end);
+                for (size_t j = begin; j < end; j++) {
                     double s = 0;
                     for (size_t c = 0; c < d; c++)
                         s += q[(first + i) * Q + qc + c] * k[(first + j) * K + kc + c];
@@ -62,7 +73,7 @@ static void reference(double *out, const double *in, const problem *p) {
                 }
                 double *o = out + (first + i) * Q + qc;
                 memset(o, 0, d * sizeof *o);
-                for (size_t j = 0; j < n; j++) {
+                for (size_t j = begin; j < end; j++) {
                     const double x = w[j] / sum / (1 - a->drop.p);
                     for (size_t c = 0; c < d && p->kept[mask_index(p, text, head, i, j)]; c++)
                         o[c] += x * v[(first + j) * K + kc + c];
@@ -134,6 +145,11 @@ static aoei_attention options(size_t heads, size_t kv_heads, size_t head_dim, in
                             .drop = {.p = p, .key = {17, 18}, .site = 2}};
 }
 
+static aoei_attention windowed(aoei_attention a, size_t window) {
+    a.window = window;
+    return a;
+}
+
 static void check(const aoe_context *ctx, const size_t *lengths, size_t n_texts, aoei_attention a) {
     aoei_batch batch = test_batch(lengths, n_texts, 10);
     const size_t N = batch.n_tokens, Q = a.heads * a.head_dim, K = a.kv_heads * a.head_dim;
@@ -173,7 +189,13 @@ static void gradients(const aoe_context *ctx) {
             check(ctx, few, 3, options(2, 2, 4, causal, p));
             check(ctx, few, 3, options(4, 2, 3, causal, p));
             check(ctx, blocks, 3, options(2, 1, 8, causal, p));
+            check(ctx, few, 3, windowed(options(4, 2, 3, causal, p), 2));
+            check(ctx, few, 3, windowed(options(2, 2, 4, causal, p), 1));
+            check(ctx, blocks, 3, windowed(options(2, 1, 8, causal, p), 66));
         }
+    static const size_t edges[] = {150}; /* the last block begins behind the first edge of keys */
+    check(ctx, edges, 1, windowed(options(1, 1, 4, 1, 0.3), 3));
+    check(ctx, edges, 1, windowed(options(1, 1, 4, 0, 0), 20));
 }
 
 static void test_gradients(void **state) {
@@ -182,10 +204,10 @@ static void test_gradients(void **state) {
 }
 
 /* A text of several forward tasks, forward only. */
-static void long_text(int causal) {
+static void long_text(int causal, size_t window) {
     static const size_t lengths[] = {3, 520};
     aoei_batch batch = test_batch(lengths, 2, 10);
-    const aoei_attention a = options(2, 1, 8, causal, 0.1);
+    const aoei_attention a = windowed(options(2, 1, 8, causal, 0.1), window);
     const size_t N = batch.n_tokens, Q = a.heads * a.head_dim, K = a.kv_heads * a.head_dim;
     run r = run_create(AOEI_F32, N, &a);
     double *in = malloc(N * (Q + 2 * K) * sizeof *in), *want = malloc(N * Q * sizeof *want);
@@ -209,8 +231,10 @@ static void long_text(int causal) {
 
 static void test_long_text(void **state) {
     (void)state;
-    long_text(0);
-    long_text(1);
+    long_text(0, 0);
+    long_text(1, 0);
+    long_text(0, 130);
+    long_text(1, 130);
 }
 
 static void same(const run *a, const run *b) {
@@ -225,7 +249,7 @@ static void test_threads(void **state) {
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
         const aoei_tier tier = (aoei_tier)(k / 2);
         const aoei_dtype type = k % 2 ? AOEI_BF16 : AOEI_F32;
-        const aoei_attention a = options(2, 1, 16, tier == AOEI_TIER_AVX512, 0.1);
+        const aoei_attention a = windowed(options(2, 1, 16, tier == AOEI_TIER_AVX512, 0.1), tier == AOEI_TIER_AVX2 ? 100 : 0);
         aoe_context *one = test_context(tier, 1);
         run want = run_create(type, batch.n_tokens, &a);
         execute(one, &want, 0, &batch, &a);
@@ -246,8 +270,8 @@ static void test_threads(void **state) {
 static void alone(const aoe_context *ctx) {
     static const size_t lengths[] = {31, 1, 130, 64, 2};
     aoei_batch batch = test_batch(lengths, 5, 10);
-    for (int k = 0; k < 4; k++) {
-        const aoei_attention a = options(2, 1, 24, k & 1, 0.2);
+    for (int k = 0; k < 8; k++) {
+        const aoei_attention a = windowed(options(2, 1, 24, k & 1, 0.2), k & 4 ? 50 : 0);
         const aoei_dtype type = k & 2 ? AOEI_BF16 : AOEI_F32;
         run together = run_create(type, batch.n_tokens, &a), apart = run_create(type, batch.n_tokens, &a);
         execute(ctx, &together, 0, &batch, &a);
@@ -341,9 +365,11 @@ static double dot(const double *a, const double *b, size_t n, double *size) {
 /* Row i of the probabilities and of the gradient of the scores. */
 static void reference_row(head_reference *h, size_t i) {
     const aoei_attention *a = &h->p->a;
-    const size_t T = h->T, n = a->causal ? i + 1 : T;
+    const size_t T = h->T;
+    size_t begin, n;
+    seen(a, i, T, &begin, &n);
     double total = 0, largest = 0, size, share = 1 / (1 - a->drop.p);
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = begin; j < n; j++) {
         const double s = a->scale * dot(h->q + i * h->d, h->k + j * h->d, h->d, &size);
         h->used[j].x = exp(s);
         total += h->used[j].x;
@@ -352,7 +378,7 @@ static void reference_row(head_reference *h, size_t i) {
     /* an error of the scores is a relative one of the probabilities, twice for numerator and sum; the sum has n roundings */
     const double relative = ROUNDOFF32 * (2 * (double)(h->d + 2) * largest + (double)n + 16);
     value mean = {0, 0};
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = begin; j < n; j++) {
         const int kept = h->p->kept[mask_index(h->p, h->text, h->head, i, j)];
         value *p = &h->used[j];
         p->x /= total;
@@ -363,14 +389,15 @@ static void reference_row(head_reference *h, size_t i) {
         mean.x += p->x * g;
         mean.e += p->x * h->ds[i * T + j].e + fabs(g) * p->e + (double)(n + 2) * ROUNDOFF32 * p->x * fabs(g);
     }
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = begin; j < n; j++) {
         value *ds = &h->ds[i * T + j];
         const double p = h->used[j].x, difference = ds->x - mean.x;
         const double e = p * (ds->e + mean.e) + fabs(difference) * (h->used[j].e + 4 * ROUNDOFF32 * p);
         *ds = rounded((value){p * difference * a->scale, 1.01 * e * a->scale});
     }
-    for (size_t j = n; j < T; j++)
-        h->kept[i * T + j] = h->ds[i * T + j] = (value){0, 0};
+    for (size_t j = 0; j < T; j++)
+        if (j < begin || j >= n)
+            h->kept[i * T + j] = h->ds[i * T + j] = (value){0, 0};
 }
 
 /* sum[T, d] += m[T, T] x[T, d], or its transpose's product; terms: how many additions each sum has in all. */
@@ -463,6 +490,7 @@ static void bf16(const aoe_context *ctx) {
             check_bf16(ctx, few, 3, options(4, 2, 3, causal, p));
             check_bf16(ctx, several, 3, options(2, 1, 32, causal, p));
             check_bf16(ctx, longer, 1, options(1, 1, 64, causal, p));
+            check_bf16(ctx, longer, 1, windowed(options(2, 1, 32, causal, p), 30));
         }
 }
 

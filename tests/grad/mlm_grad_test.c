@@ -143,7 +143,8 @@ static double slope(problem *p, double *w, const double *direction, size_t n) {
     double *base = malloc(n * sizeof *base), side[2];
     size_t correct;
     assert_non_null(base);
-    memcpy(base, w, n * sizeof *base);
+    if (n)
+        memcpy(base, w, n * sizeof *base);
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < n; i++)
             w[i] = base[i] + (k ? -STEP : STEP) * direction[i];
@@ -157,6 +158,8 @@ static double slope(problem *p, double *w, const double *direction, size_t n) {
 static void check_tensor(problem *p, size_t slot, double whole, double share) {
     const aoei_tensor g = p->step.params.grads[slot];
     const size_t n = g.rows * g.cols;
+    if (!n) /* this configuration has no such weight */
+        return;
     float *grad = malloc(n * sizeof *grad);
     double *direction = malloc(n * sizeof *direction), norm = 0;
     assert_true(grad && direction);

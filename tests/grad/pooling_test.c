@@ -34,12 +34,12 @@ static void reference(double *out, const double *in, const problem *p) {
                 max = fmax(max, last[t * D + c]);
             }
             const double cls = last[begin * D + c];
-            const double value[AOE_POOLING_COUNT] = {[AOE_POOLING_CLS] = cls,
-                                                     [AOE_POOLING_CLS_LAST_AVG] = (cls + mean) / 2,
-                                                     [AOE_POOLING_LAST_AVG] = mean,
-                                                     [AOE_POOLING_LAST_MAX] = max,
-                                                     [AOE_POOLING_FIRST_LAST_AVG] = (mean0 + mean) / 2,
-                                                     [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c]};
+            const double value[AOE_POOLING_CELL_LAST] = {[AOE_POOLING_CLS] = cls,
+                                                         [AOE_POOLING_CLS_LAST_AVG] = (cls + mean) / 2,
+                                                         [AOE_POOLING_LAST_AVG] = mean,
+                                                         [AOE_POOLING_LAST_MAX] = max,
+                                                         [AOE_POOLING_FIRST_LAST_AVG] = (mean0 + mean) / 2,
+                                                         [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c]};
             out[text * D + c] = value[p->pooling];
         }
 }
@@ -107,7 +107,7 @@ static void test_poolings(void **state) {
     (void)state;
     for (size_t threads = 1; threads <= 3; threads++) {
         aoe_context *ctx = test_context(AOEI_TIER_C, threads);
-        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_COUNT; pooling++) {
+        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_CELL_LAST; pooling++) {
             check(ctx, (aoe_pooling)pooling, 4);
             check(ctx, (aoe_pooling)pooling, 131);
         }
@@ -164,7 +164,7 @@ static void test_bf16(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         aoe_context *ctx = test_context((aoei_tier)tier, 2);
-        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_COUNT; pooling++)
+        for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_CELL_LAST; pooling++)
             for (size_t D = 4; D <= 131; D += 127) {
                 aoei_tensor wide[3], narrow[3];
                 pool(ctx, AOEI_F32, (aoe_pooling)pooling, D, wide);

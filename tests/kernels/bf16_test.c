@@ -122,8 +122,28 @@ static void all_widened(const aoei_kernels *k) {
     kernel_compared(0, 0);
 }
 
+/* All values of int8 at all lengths; scales with the smallest and largest exponents that rows may have. */
+static void int8_rows(const aoei_kernels *k) {
+    static const float scale[] = {1, 0, 0.0123456789f, 0x1p-126f, 0x1.8p120f};
+    int8_t x[LONGEST + 256];
+    for (size_t i = 0; i < LONGEST + 256; i++)
+        x[i] = (int8_t)((i * 37) % 255 - 127);
+    for (size_t n = 0; n <= LONGEST; n++)
+        for (size_t s = 0; s < 5; s++) {
+            test_span got = test_span_create(n, 0), want = test_span_create(n, 0);
+            const int8_t *from = x + n % 256;
+            k->from_int8(got.data, from, scale[s], n);
+            for (size_t i = 0; i < n; i++)
+                want.data[i] = (float)from[i] * scale[s];
+            test_same_floats(got.data, want.data, n);
+            test_span_free(&got);
+            test_span_free(&want);
+        }
+}
+
 static void test_conversions(void **state) {
     (void)state;
+    kernel_each_tier("from_int8", int8_rows);
     kernel_each_tier("to_bf16", conversions);
     kernel_each_tier("from_bf16", conversions);
     kernel_each_tier("to_bf16", all_halves);

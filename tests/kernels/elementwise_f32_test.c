@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Addition in every tier: exact, all lengths of two vectors and one, unaligned, aliased,
+ * Addition and multiplication in every tier: exact, all lengths of two vectors and one, unaligned, aliased,
  * with special values.
  */
 #include <string.h>
@@ -10,7 +10,8 @@
 
 enum { LONGEST = 2 * 16 + 1 };
 
-static void add(const aoei_kernels *k) {
+/* op is addition, or multiplication. */
+static void check(aoei_add_f32_fn *op, int product) {
     for (size_t n = 0; n <= LONGEST; n++)
         for (size_t slack = 0; slack < 3; slack++) {
             test_span a = test_span_normal(n, slack, 1, 1), b = test_span_normal(n, slack, 1, 2);
@@ -19,14 +20,14 @@ static void add(const aoei_kernels *k) {
             for (size_t i = 0; i < n; i++) {
                 if (i % 3 == 0)
                     a.data[i] = test_specials[(i + n) % test_n_specials];
-                want[i] = a.data[i] + b.data[i];
+                want[i] = product ? a.data[i] * b.data[i] : a.data[i] + b.data[i];
             }
-            k->add_f32(y.data, a.data, b.data, n);
+            op(y.data, a.data, b.data, n);
             test_same_floats(y.data, want, n);
             memcpy(y.data, a.data, n * sizeof(float));
-            k->add_f32(y.data, y.data, b.data, n);
+            op(y.data, y.data, b.data, n);
             test_same_floats(y.data, want, n);
-            k->add_f32(b.data, a.data, b.data, n);
+            op(b.data, a.data, b.data, n);
             test_same_floats(b.data, want, n);
             test_span_free(&a);
             test_span_free(&b);
@@ -34,12 +35,25 @@ static void add(const aoei_kernels *k) {
         }
 }
 
+static void add(const aoei_kernels *k) {
+    check(k->add_f32, 0);
+}
+
+static void multiply(const aoei_kernels *k) {
+    check(k->mul_f32, 1);
+}
+
 static void test_add(void **state) {
     (void)state;
     kernel_each_tier("add_f32", add);
 }
 
+static void test_multiply(void **state) {
+    (void)state;
+    kernel_each_tier("mul_f32", multiply);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_add)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_add), cmocka_unit_test(test_multiply)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

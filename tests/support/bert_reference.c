@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * BERT in double precision: see bert_reference.h.
+ * The encoder in double precision: see bert_reference.h.
  */
 #include "bert_reference.h"
 
@@ -69,45 +69,96 @@ static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t 
 static void linear(double *y, const double *x, const double *w, const double *b, size_t T, size_t I, size_t O) {
     for (size_t t = 0; t < T; t++)
         for (size_t o = 0; o < O; o++) {
-            double sum = b[o];
+            double sum = b ? b[o] : 0;
             for (size_t i = 0; i < I; i++)
                 sum += x[t * I + i] * w[o * I + i];
             y[t * O + o] = sum;
         }
 }
 
-/* GELU (Hendrycks and Gimpel 2016), exact or in the tanh form. */
-static double gelu(double x, aoei_activation form) {
+/* GELU (Hendrycks and Gimpel 2016), exact or in the tanh form, or SiLU (Elfwing et al. 2017). */
+static double activation(double x, aoei_activation form) {
+    if (form == AOEI_SILU)
+        return x / (1 + exp(-x));
     if (form == AOEI_GELU_TANH)
         return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
     return 0.5 * x * erfc(-x / sqrt(2));
 }
 
-static void layer_norm(double *x, const double *gamma, const double *beta, double eps, size_t T, size_t D) {
+/* y[T, D] = the norm of x, weight w[0] and bias w[1]; y may be x. */
+static void norm(const bert_reference *r, double *y, const double *x, double *const *w, size_t T) {
+    const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++) {
-        double mean = 0, variance = 0, *row = x + t * D;
+        const double *from = x + t * D;
+        double mean = 0, variance = 0;
+        for (size_t c = 0; c < D && r->config->norm == AOEI_LAYERNORM; c++)
+            mean += from[c] / (double)D;
         for (size_t c = 0; c < D; c++)
-            mean += row[c] / (double)D;
+            variance += (from[c] - mean) * (from[c] - mean) / (double)D;
         for (size_t c = 0; c < D; c++)
-            variance += (row[c] - mean) * (row[c] - mean) / (double)D;
-        for (size_t c = 0; c < D; c++)
-            row[c] = (row[c] - mean) / sqrt(variance + eps) * gamma[c] + beta[c];
+            y[t * D + c] = (from[c] - mean) / sqrt(variance + r->config->norm_eps) * w[0][c] + (w[1] ? w[1][c] : 0);
     }
 }
 
-/* out[T, D] of all heads, with dropout on the probabilities. */
+/* How far pair i of a head turns from token to token (Su et al. 2021; stretched as in transformers, modeling_rope_utils.py). */
+static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
+    const double exponent = -2.0 * (double)i / (double)d, old = (double)r->positions;
+    const double plain = pow(r->theta, exponent), wavelength = 2 * acos(-1) / plain;
+    switch (r->scaling) {
+    case AOEI_ROPE_LINEAR:
+        return plain / r->factor;
+    case AOEI_ROPE_DYNAMIC: {
+        const double length = (double)T > old ? (double)T : old;
+        return pow(r->theta * pow(r->factor * length / old - (r->factor - 1), (double)d / ((double)d - 2)), exponent);
+    }
+    case AOEI_ROPE_LLAMA3: {
+        if (wavelength < old / r->high)
+            return plain;
+        if (wavelength > old / r->low)
+            return plain / r->factor;
+        const double smooth = (old / wavelength - r->low) / (r->high - r->low);
+        return (1 - smooth) * plain / r->factor + smooth * plain;
+    }
+    default:
+        return plain;
+    }
+}
+
+/* x[T, heads d] turned by its positions. */
+static void turn(const bert_reference *r, double *x, size_t heads, size_t d, size_t T) {
+    for (size_t t = 0; t < T && r->config->rope.theta > 0; t++)
+        for (size_t h = 0; h < heads; h++)
+            for (size_t i = 0; i < d / 2; i++) {
+                double *a = x + (t * heads + h) * d + i, *b = a + d / 2;
+                const double angle = (double)t * rope_frequency(&r->config->rope, i, d, T), from = *a;
+                *a = from * cos(angle) - *b * sin(angle);
+                *b = *b * cos(angle) + from * sin(angle);
+            }
+}
+
+/* 1 when token i of the layer sees token j. */
+static int sees(const aoei_encoder_config *c, size_t layer, size_t i, size_t j) {
+    const size_t distance = i > j ? i - j : j - i;
+    if (c->causal && layer < c->bidirectional_from && j > i)
+        return 0;
+    return !c->window || layer < c->window_from || distance < c->window;
+}
+
+/* out[T, H d] of all heads, with dropout on the probabilities. */
 static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
                       size_t text, size_t T) {
-    const size_t D = r->config->hidden, H = r->config->heads, d = D / H;
+    const aoei_encoder_config *c = r->config;
+    const size_t H = c->heads, kv = aoei_kv_heads(c), d = aoei_head_dim(c), Q = H * d, K = kv * d;
     double *p = doubles(T);
-    memset(out, 0, T * D * sizeof *out);
+    memset(out, 0, T * Q * sizeof *out);
     for (size_t h = 0; h < H; h++)
         for (size_t i = 0; i < T; i++) {
+            const size_t kh = h / (H / kv);
             double largest = -INFINITY, sum = 0;
             for (size_t j = 0; j < T; j++) {
-                p[j] = 0;
-                for (size_t c = 0; c < d; c++)
-                    p[j] += q[i * D + h * d + c] * k[j * D + h * d + c] / sqrt((double)d);
+                p[j] = sees(c, layer, i, j) ? 0 : -INFINITY;
+                for (size_t e = 0; e < d; e++)
+                    p[j] += q[i * Q + h * d + e] * k[j * K + kh * d + e] / sqrt((double)d);
                 largest = p[j] > largest ? p[j] : largest;
             }
             for (size_t j = 0; j < T; j++)
@@ -115,59 +166,92 @@ static void attention(const bert_reference *r, double *out, const double *q, con
             for (size_t j = 0; j < T; j++) {
                 const double share =
                     p[j] / sum * mask(r, r->drop ? r->drop->attention : 0, (uint32_t)(4 * layer + 1), (uint32_t)h, text, i, j);
-                for (size_t c = 0; c < d; c++)
-                    out[i * D + h * d + c] += share * v[j * D + h * d + c];
+                for (size_t e = 0; e < d; e++)
+                    out[i * Q + h * d + e] += share * v[j * K + kh * d + e];
             }
         }
     free(p);
 }
 
-/* x[T, D] becomes the layer's output. */
-static void layer_forward(const bert_reference *r, double *x, size_t layer, size_t text, size_t T) {
+/* y[T, D] = the attention of x, up to its output layer. */
+static void attend(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
-    const size_t D = c->hidden, I = c->intermediate;
+    const size_t D = c->hidden, Q = aoei_query_width(c), K = aoei_key_width(c), d = aoei_head_dim(c);
     double *const *w = r->weights + aoei_layer_slot(layer, 0);
-    double *q = doubles(T * D), *k = doubles(T * D), *v = doubles(T * D), *heads = doubles(T * D), *wide = doubles(T * I);
-    linear(q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS], T, D, D);
-    linear(k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], T, D, D);
-    linear(v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS], T, D, D);
+    double *q = doubles(T * Q), *k = doubles(T * K), *v = doubles(T * K), *heads = doubles(T * Q);
+    linear(q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS], T, D, Q);
+    linear(k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], T, D, K);
+    linear(v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS], T, D, K);
+    turn(r, q, c->heads, d, T);
+    turn(r, k, aoei_kv_heads(c), d, T);
     attention(r, heads, q, k, v, layer, text, T);
-    linear(q, heads, w[AOEI_LW_O], w[AOEI_LW_O_BIAS], T, D, D);
-    drop_rows(r, q, (uint32_t)(4 * layer + 2), text, T);
-    for (size_t i = 0; i < T * D; i++)
-        x[i] += q[i];
-    layer_norm(x, w[AOEI_LW_NORM1], w[AOEI_LW_NORM1_BIAS], c->norm_eps, T, D);
-    linear(wide, x, w[AOEI_LW_UP], w[AOEI_LW_UP_BIAS], T, D, I);
-    for (size_t i = 0; i < T * I; i++)
-        wide[i] = gelu(wide[i], c->activation);
-    linear(q, wide, w[AOEI_LW_DOWN], w[AOEI_LW_DOWN_BIAS], T, I, D);
-    drop_rows(r, q, (uint32_t)(4 * layer + 3), text, T);
-    for (size_t i = 0; i < T * D; i++)
-        x[i] += q[i];
-    layer_norm(x, w[AOEI_LW_NORM2], w[AOEI_LW_NORM2_BIAS], c->norm_eps, T, D);
+    linear(y, heads, w[AOEI_LW_O], w[AOEI_LW_O_BIAS], T, Q, D);
+    drop_rows(r, y, (uint32_t)(4 * layer + 2), text, T);
     free(q);
     free(k);
     free(v);
     free(heads);
-    free(wide);
+}
+
+/* y[T, D] = the feed-forward of x. */
+static void feed_forward(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
+    const aoei_encoder_config *c = r->config;
+    const size_t D = c->hidden, I = c->intermediate;
+    double *const *w = r->weights + aoei_layer_slot(layer, 0);
+    double *up = doubles(T * I), *gate = doubles(T * I);
+    linear(up, x, w[AOEI_LW_UP], w[AOEI_LW_UP_BIAS], T, D, I);
+    if (c->gated)
+        linear(gate, x, w[AOEI_LW_GATE], w[AOEI_LW_GATE_BIAS], T, D, I);
+    for (size_t i = 0; i < T * I; i++)
+        up[i] = c->gated ? activation(gate[i], c->activation) * up[i] : activation(up[i], c->activation);
+    linear(y, up, w[AOEI_LW_DOWN], w[AOEI_LW_DOWN_BIAS], T, I, D);
+    drop_rows(r, y, (uint32_t)(4 * layer + 3), text, T);
+    free(up);
+    free(gate);
+}
+
+/* x[T, D] becomes the layer's output. */
+static void layer_forward(const bert_reference *r, double *x, size_t layer, size_t text, size_t T) {
+    const aoei_encoder_config *c = r->config;
+    const size_t D = c->hidden;
+    double *const *w = r->weights + aoei_layer_slot(layer, 0);
+    double *in = doubles(T * D), *branch = doubles(T * D);
+    for (int part = 0; part < 2; part++) {
+        double *const *weights = w + (part ? AOEI_LW_NORM2 : AOEI_LW_NORM1);
+        if (c->pre_norm)
+            norm(r, in, x, weights, T);
+        else
+            memcpy(in, x, T * D * sizeof *in);
+        (part ? feed_forward : attend)(r, branch, in, layer, text, T);
+        for (size_t i = 0; i < T * D; i++)
+            x[i] += branch[i];
+        if (!c->pre_norm)
+            norm(r, x, x, weights, T);
+    }
+    free(in);
+    free(branch);
 }
 
 void bert_reference_forward(bert_reference *r) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
+    const double *position = r->weights[AOEI_W_POSITION]; /* NULL: none */
     for (size_t text = 0; text < r->batch->n_texts; text++) {
         const size_t begin = r->batch->offsets[text], T = r->batch->offsets[text + 1] - begin;
         double *x = r->last + begin * D;
         for (size_t t = 0; t < T; t++)
             for (size_t k = 0; k < D; k++)
                 x[t * D + k] = r->weights[AOEI_W_WORD][(size_t)r->batch->ids[begin + t] * D + k] +
-                               r->weights[AOEI_W_POSITION][(t + c->position_offset) * D + k] +
+                               (position ? position[(t + c->position_offset) * D + k] : 0) +
                                (c->token_types ? r->weights[AOEI_W_TOKEN_TYPE][k] : 0);
-        layer_norm(x, r->weights[AOEI_W_EMBED_NORM], r->weights[AOEI_W_EMBED_NORM_BIAS], c->norm_eps, T, D);
+        if (!c->no_embed_norm)
+            norm(r, x, x, r->weights + AOEI_W_EMBED_NORM, T);
         drop_rows(r, x, 0, text, T);
         memcpy(r->first + begin * D, x, T * D * sizeof *x);
         for (size_t l = 0; l < c->layers; l++)
             layer_forward(r, x, l, text, T);
+        if (c->pre_norm)
+            norm(r, x, x, r->weights + AOEI_W_FINAL_NORM, T);
     }
 }
 

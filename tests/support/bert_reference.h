@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * BERT in double precision, token by token from the formulas, with dropout masks
- * from the generator's definition: what the encoder is held against, and what finite
- * differences are taken of. Shares no code with src/model or src/nn but the
- * description of the slots.
+ * BERT, and the options that other encoders have instead, in double precision, token by token from the formulas, with dropout
+ * masks from the generator's definition: what the encoder is held against, and what finite differences are taken of. Shares no
+ * code with src/model or src/nn but the description of the slots.
  */
 #ifndef AOE_TESTS_BERT_REFERENCE_H
 #define AOE_TESTS_BERT_REFERENCE_H

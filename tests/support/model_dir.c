@@ -168,7 +168,8 @@ void test_model_write(const char *dir, const test_model_spec *spec) {
     for (size_t i = 0; i < aoei_slot_count(&c); i++) {
         aoei_slot slot;
         assert_int_equal(aoei_slot_describe(&c, i, &slot), 0);
-        add(p, s, slot.name, i, slot.rows, slot.cols, slot.vector);
+        if (!slot.absent)
+            add(p, s, slot.name, i, slot.rows, slot.cols, slot.vector);
     }
     if (s->pooler) {
         add(p, s, "pooler.dense.weight", 1000, TEST_HIDDEN, TEST_HIDDEN, 0);

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "model/safetensors.h"
 #include "support.h"
@@ -29,29 +30,92 @@ size_t tiny_vocab(void) {
 }
 
 void tiny_config(aoei_encoder_config *c, const tiny_model *o) {
-    *c = (aoei_encoder_config){.arch = &aoei_arch_bert,
-                               .hidden = o->hidden,
-                               .layers = o->layers,
-                               .heads = o->heads,
-                               .intermediate = o->intermediate,
-                               .vocab = tiny_vocab(),
-                               .positions = o->positions,
-                               .token_types = o->types,
-                               .activation = o->tanh_gelu ? AOEI_GELU_TANH : AOEI_GELU,
-                               .norm_eps = 1e-12,
-                               .hidden_dropout = o->dropout,
-                               .attention_dropout = o->dropout};
+    const aoei_encoder_config bert = {.arch = &aoei_arch_bert,
+                                      .hidden = o->hidden,
+                                      .layers = o->layers,
+                                      .heads = o->heads,
+                                      .intermediate = o->intermediate,
+                                      .vocab = tiny_vocab(),
+                                      .positions = o->positions,
+                                      .token_types = o->types,
+                                      .activation = o->tanh_gelu ? AOEI_GELU_TANH : AOEI_GELU,
+                                      .norm_eps = 1e-12,
+                                      .hidden_dropout = o->dropout,
+                                      .attention_dropout = o->dropout};
+    *c = bert;
+    if (o->options)
+        o->options(c);
+}
+
+void tiny_roberta(aoei_encoder_config *c) {
+    c->arch = &aoei_arch_roberta;
+    c->position_offset = 2;
+    c->token_types = 1;
+    c->norm_eps = 1e-5;
+}
+
+/* The architecture's options with the sizes of c. */
+static void become(aoei_encoder_config *c, const aoei_arch *arch) {
+    const aoei_encoder_config sizes = *c;
+    arch->defaults(c);
+    c->arch = arch;
+    c->hidden = sizes.hidden;
+    c->layers = sizes.layers;
+    c->heads = sizes.heads;
+    c->intermediate = sizes.intermediate;
+    c->vocab = sizes.vocab;
+    c->positions = sizes.positions;
+    c->attention_dropout = sizes.attention_dropout;
+}
+
+void tiny_llama(aoei_encoder_config *c) {
+    become(c, &aoei_arch_llama);
+    c->kv_heads = c->heads / 2;
+    c->no_qkv_bias = c->no_output_bias = c->no_ffn_bias = 0;
+    c->rope =
+        (aoei_rope){.theta = 1000, .scaling = AOEI_ROPE_LLAMA3, .factor = 4, .low = 1, .high = 4, .positions = c->positions};
+}
+
+void tiny_mistral(aoei_encoder_config *c) {
+    become(c, &aoei_arch_mistral);
+    c->kv_heads = c->heads;
+    c->head_dim = c->hidden / c->heads / 2 * 2 + 4;
+    c->window = 5;
+    c->rope.scaling = AOEI_ROPE_LINEAR;
+    c->rope.factor = 2.5;
+    c->rope.positions = c->positions;
+}
+
+void tiny_qwen2(aoei_encoder_config *c) {
+    become(c, &aoei_arch_qwen2);
+    c->kv_heads = 1;
+    c->window = 70;
+    c->window_from = 1;
+    c->rope = (aoei_rope){.theta = 50, .scaling = AOEI_ROPE_DYNAMIC, .factor = 2, .positions = 6};
+}
+
+void tiny_billm(aoei_encoder_config *c) {
+    become(c, &aoei_arch_llama);
+    c->kv_heads = c->heads / 2;
+    c->bidirectional_from = 1;
+}
+
+void tiny_modern(aoei_encoder_config *c) {
+    c->pre_norm = c->gated = c->no_qkv_bias = c->no_output_bias = c->no_ffn_bias = 1;
+    c->rope = (aoei_rope){.theta = 10};
+    c->token_types = 0;
+    c->window = 4;
+    c->window_from = 1;
 }
 
 void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {
     aoei_slot d;
     aoei_rng r;
     assert_int_equal(aoei_slot_describe(c, slot, &d), 0);
-    aoei_rng_init(&r, seed, AOEI_STREAM_TEST, (uint32_t)slot);
-    const int norm = d.vector && strstr(d.name, "LayerNorm.weight") != NULL;
+    aoei_rng_init(&r, seed, AOEI_STREAM_TEST, aoei_slot_stream(c, slot));
     const double sd = d.vector ? 0.1 : slot < AOEI_W_LAYERS ? 0.5 : 0.2;
     for (size_t i = 0; i < d.rows * d.cols; i++)
-        host[i] = (float)((norm ? 1.0 : 0.0) + sd * aoei_rng_normal(&r));
+        host[i] = (float)((d.norm ? 1.0 : 0.0) + sd * aoei_rng_normal(&r));
 }
 
 void tiny_fill(const aoe_context *ctx, aoei_params *p, const aoei_encoder_config *c, uint32_t seed) {
@@ -68,8 +132,25 @@ void tiny_fill(const aoe_context *ctx, aoei_params *p, const aoei_encoder_config
     free(host);
 }
 
+/* config.json of another architecture than BERT. */
+static void write_other_config(const char *dir, const tiny_model *o) {
+    aoei_encoder_config c;
+    tiny_config(&c, o);
+    aoei_json_init();
+    json_t *config = json_object();
+    assert_int_equal(c.arch->write(&c, config), 0);
+    char *path = test_path(dir, "config.json");
+    assert_int_equal(aoei_json_save(config, path, NULL), 0);
+    json_decref(config);
+    free(path);
+}
+
 static void write_config(const char *dir, const tiny_model *o) {
     char text[1024];
+    if (o->options) {
+        write_other_config(dir, o);
+        return;
+    }
     snprintf(
         text, sizeof text,
         "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": %zu, \"num_attention_heads\": %zu, "

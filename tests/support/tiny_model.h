@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tiny BERT models, texts and training tables for the tests of encoder, embedder
+ * Tiny models, BERT and others, texts and training tables for the tests of encoder, embedder
  * and trainer: random weights that are a pure function of (seed, slot), a
  * vocabulary of letters and a few words. Far from initialisation: norms and biases
  * are random too, so that no gradient is zero by symmetry.
@@ -15,15 +15,24 @@
 
 typedef struct tiny_model {
     size_t hidden, layers, heads, intermediate, positions, types;
-    int tanh_gelu;      /* 1: the tanh form */
-    double dropout;     /* hidden and attention, for config.json */
-    const char *prefix; /* of the tensor names; NULL: none */
-    int pooler;         /* two tensors besides, that the encoder has no use for */
-    const char *filled; /* tensor whose elements are all `fill`; NULL: none */
+    int tanh_gelu;                           /* 1: the tanh form */
+    void (*options)(aoei_encoder_config *c); /* what makes another architecture of it: one of those below; NULL: BERT */
+    double dropout;                          /* hidden and attention, for config.json */
+    const char *prefix;                      /* of the tensor names; NULL: none */
+    int pooler;                              /* two tensors besides, that the encoder has no use for */
+    const char *filled;                      /* tensor whose elements are all `fill`; NULL: none */
     float fill;
     uint32_t seed;
 } tiny_model;
 
+void tiny_roberta(aoei_encoder_config *c); /* positions from 2 on */
+void tiny_llama(aoei_encoder_config *c);   /* two heads a key, all biases; rope as LLaMA 3 has it */
+void tiny_mistral(aoei_encoder_config *c); /* a window of 5 tokens, heads wider than D / H; rope stretched linearly */
+void tiny_qwen2(
+    aoei_encoder_config *c); /* one key for all heads; a window of 70 from layer 1 on; rope that grows from 6 tokens */
+void tiny_billm(aoei_encoder_config *c); /* a LLaMA whose layers from 1 on attend in both directions */
+void tiny_modern(
+    aoei_encoder_config *c); /* no architecture: LayerNorm before, gated GELU, window of 4 to both sides, plain rope */
 /* hidden 16, 2 layers, 2 heads, intermediate 24, 32 positions, 2 token types, dropout 0.1. */
 tiny_model tiny_defaults(void);
 size_t tiny_vocab(void); /* tokens in the vocabulary */

@@ -46,12 +46,17 @@ char *test_tokenizer_json(const test_tokenizer_spec *spec) {
     return json;
 }
 
-aoe_tokenizer *test_tokenizer(const test_tokenizer_spec *spec) {
-    char *json = test_tokenizer_json(spec);
+aoe_tokenizer *test_tokenizer_of(const char *json) {
     aoe_tokenizer *t;
     aoe_error err = {0};
     if (aoei_tokenizer_parse_json(&t, json, strlen(json), "tokenizer.json", &err))
         fail_msg("%s", err.message);
+    return t;
+}
+
+aoe_tokenizer *test_tokenizer(const test_tokenizer_spec *spec) {
+    char *json = test_tokenizer_json(spec);
+    aoe_tokenizer *t = test_tokenizer_of(json);
     free(json);
     return t;
 }

@@ -22,6 +22,9 @@ char *test_tokenizer_json(const test_tokenizer_spec *spec);
 /* Opens it; a failure ends the test. */
 aoe_tokenizer *test_tokenizer(const test_tokenizer_spec *spec);
 
+/* From a whole tokenizer.json; a failure ends the test. */
+aoe_tokenizer *test_tokenizer_of(const char *json);
+
 /* The tokens of a text with spaces between them, or "error CODE". In static memory, until the next call. */
 const char *test_tokens(const aoe_tokenizer *t, const char *text, const aoe_encode_options *o);
 const char *test_tokens_n(const aoe_tokenizer *t, const char *text, size_t len, const aoe_encode_options *o);

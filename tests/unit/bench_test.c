@@ -130,8 +130,40 @@ static void test_defaults(void **state) {
     assert_true(o.texts == 64 && o.length == 32 && o.runs == 7 && o.mode == AOE_BENCH_INFER && !o.lengths && o.seed == 42);
 }
 
+/* Other architectures than BERT; and a shape of which one layer is timed, because its weights are too many. */
+static void test_architectures(void **state) {
+    (void)state;
+    static const char *const types[] = {"roberta", "llama", "qwen2"};
+    aoe_context *ctx = tiny_context(2);
+    for (int k = 0; k < 6; k++) {
+        aoe_bench_options o = tiny_options();
+        aoe_bench_result r;
+        aoe_error err = {0};
+        o.shape = (aoe_shape){.hidden = 32, .layers = 3, .heads = 4, .intermediate = 48, .vocab = 100, .positions = 64};
+        o.shape.architecture = types[k / 2];
+        o.shape.kv_heads = k < 2 ? 0 : 2;
+        o.mode = k % 2 ? AOE_BENCH_TRAIN : AOE_BENCH_INFER;
+        if (aoe_bench(ctx, &o, &r, &err))
+            fail_msg("%s", err.message);
+        assert_true(r.layers_timed == 3 && r.ms > 0 && r.tflops > 0 && r.tokens == 32);
+        o.shape.vocab = (size_t)1 << 24;
+        o.shape.hidden = 160;
+        if (aoe_bench(ctx, &o, &r, &err))
+            fail_msg("%s", err.message);
+        assert_true(r.layers_timed == 1 && r.ms > 0 && r.tflops > 0 && r.tokens == 32);
+    }
+    aoe_bench_options o = tiny_options();
+    o.shape.architecture = "llama";
+    o.mode = AOE_BENCH_PRETRAIN;
+    refused(&o, AOE_EARG, "a llama model has no masked-LM head");
+    o.shape.architecture = "gru";
+    refused(&o, AOE_EARG, "no shapes of architecture 'gru'");
+    aoe_context_destroy(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_options), cmocka_unit_test(test_inference),
-                                       cmocka_unit_test(test_training), cmocka_unit_test(test_defaults)};
+                                       cmocka_unit_test(test_training), cmocka_unit_test(test_defaults),
+                                       cmocka_unit_test(test_architectures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,7 @@ static void reference(const session *s, const aoe_text *t, size_t n, double *vec
 static void test_values(void **state) {
     (void)state;
     for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++)
-        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_COUNT; pooling++)
+        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
             for (int normalize = 0; normalize < 2; normalize++) {
                 const aoe_dtype dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
                 const aoe_model_options o = {.dtype = dtype, .pooling = (aoe_pooling)pooling, .normalize = normalize};

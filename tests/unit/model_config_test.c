@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * config.json of BERT: what is read, what is refused and how, the list of
+ * config.json of BERT and of the others: what is read, what is refused and how, the list of
  * weights, and the named shapes.
  */
 #include <stdio.h>
@@ -97,8 +97,10 @@ static void refuses_by_name(void **state) {
         const char *key, *value, *fragment;
         int code;
     } cases[] = {
-        {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, model2vec)", AOE_EFORMAT},
-        {"model_type", "\"t5\"", "architecture 't5' is not supported (supported: bert, model2vec)", AOE_EUNSUPPORTED},
+        {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, roberta", AOE_EFORMAT},
+        {"model_type", "\"t5\"",
+         "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran)",
+         AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
         {"hidden_act", "\"relu\"", "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)",
          AOE_EUNSUPPORTED},
@@ -137,12 +139,188 @@ static void refuses_by_name(void **state) {
     FRAGMENT(err, "config.json: not a JSON object");
 }
 
+#define SIZES                                                                                                                  \
+    "\"hidden_size\": 32, \"num_attention_heads\": 4, \"intermediate_size\": 12, \"num_hidden_layers\": 3, "                   \
+    "\"vocab_size\": 16, \"max_position_embeddings\": 100"
+
+/* A configuration of the sizes above and more keys. */
+static int read_type(aoei_encoder_config *c, const char *type, const char *more, aoe_error *err) {
+    char text[1024];
+    snprintf(text, sizeof text, "{\"model_type\": \"%s\", %s%s%s}", type, SIZES, *more ? ", " : "", more);
+    return read_text(c, text, err);
+}
+
+static void reads_roberta(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    assert_int_equal(read_type(&c, "xlm-roberta", "", NULL), 0);
+    assert_string_equal(c.arch->class_name, "XLMRobertaModel");
+    assert_true(c.position_offset == 2 && c.token_types == 2 && c.norm_eps == 1e-12 && !c.causal);
+    assert_int_equal(read_type(&c, "roberta", "\"pad_token_id\": 3, \"type_vocab_size\": 1", NULL), 0);
+    assert_string_equal(c.arch->class_name, "RobertaModel");
+    assert_true(c.position_offset == 4 && c.token_types == 1);
+    assert_int_equal(c.arch->max_length(&c), 96);
+}
+
+static void reads_llama(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    assert_int_equal(read_type(&c, "llama", "", NULL), 0);
+    assert_true(c.causal && c.bidirectional_from == AOEI_NO_LAYER && c.pre_norm && c.gated && c.activation == AOEI_SILU);
+    assert_true(c.no_qkv_bias && c.no_output_bias && c.no_ffn_bias && c.norm == AOEI_RMSNORM && c.norm_eps == 1e-6);
+    assert_true(aoei_kv_heads(&c) == 4 && aoei_head_dim(&c) == 8 && c.rope.theta == 10000 && !c.window);
+    assert_int_equal(c.arch->default_pooling, AOE_POOLING_LAST_TOKEN);
+    assert_int_equal(read_type(&c, "llama",
+                               "\"num_key_value_heads\": 2, \"head_dim\": 16, \"attention_bias\": true, \"mlp_bias\": true, "
+                               "\"rope_theta\": 5e5, \"rms_norm_eps\": 1e-5",
+                               NULL),
+                     0);
+    assert_true(!c.no_qkv_bias && !c.no_output_bias && !c.no_ffn_bias && c.rope.theta == 5e5 && c.norm_eps == 1e-5);
+    assert_true(aoei_query_width(&c) == 64 && aoei_key_width(&c) == 32);
+    aoei_slot s;
+    aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_K), &s);
+    assert_string_equal(s.name, "layers.1.self_attn.k_proj.weight");
+    assert_true(s.rows == 32 && s.cols == 32 && s.linear);
+    aoei_slot_describe(&c, aoei_layer_slot(2, AOEI_LW_GATE_BIAS), &s);
+    assert_string_equal(s.name, "layers.2.mlp.gate_proj.bias");
+    aoei_slot_describe(&c, AOEI_W_FINAL_NORM, &s);
+    assert_true(!strcmp(s.name, "norm.weight") && s.norm && !s.absent);
+    aoei_slot_describe(&c, AOEI_W_POSITION, &s);
+    assert_true(s.absent);
+}
+
+static void reads_windows(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *more;
+        size_t window, from;
+    } cases[] = {
+        {"mistral", "", 4096, 0},
+        {"mistral", "\"sliding_window\": null", 0, 0},
+        {"mistral", "\"sliding_window\": 9", 9, 0},
+        {"mistral",
+         "\"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\"]", 9, 1},
+        {"qwen2", "\"num_key_value_heads\": 1", 0, 0},
+        {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": false, \"sliding_window\": 9", 0, 0},
+        {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": 9, \"max_window_layers\": 2",
+         9, 2},
+        {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": null", 0, 0},
+        {"llama", "\"sliding_window\": 9", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_encoder_config c, again;
+        char more[512];
+        snprintf(more, sizeof more, "%s%s%s", cases[i].more, *cases[i].more ? ", " : "",
+                 strstr(cases[i].more, "num_key") ? "\"head_dim\": 8" : "\"num_key_value_heads\": 2");
+        assert_int_equal(read_type(&c, cases[i].type, more, NULL), 0);
+        assert_true(c.window == cases[i].window && c.window_from == cases[i].from);
+        assert_int_equal(c.no_qkv_bias, strcmp(cases[i].type, "qwen2") != 0);
+        json_t *root = json_object();
+        assert_int_equal(c.arch->write(&c, root), 0);
+        assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
+        assert_memory_equal(&again, &c, sizeof c);
+        json_decref(root);
+    }
+}
+
+/* In the older and the newer form of the keys. */
+static void reads_rope_scaling(void **state) {
+    (void)state;
+    static const struct {
+        const char *more;
+        aoei_rope rope;
+        size_t longest;
+    } cases[] = {
+        {"\"rope_scaling\": null", {.theta = 1e4}, 100},
+        {"\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 7.5}", {.theta = 7.5}, 100},
+        {"\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.5}",
+         {.theta = 1e4, .scaling = AOEI_ROPE_LINEAR, .factor = 2.5, .positions = 100},
+         250},
+        {"\"rope_theta\": 20, \"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 4}",
+         {.theta = 20, .scaling = AOEI_ROPE_DYNAMIC, .factor = 4, .positions = 100},
+         400},
+        {"\"rope_parameters\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 1, \"high_freq_factor\": 4, "
+         "\"original_max_position_embeddings\": 32, \"rope_theta\": 500000}",
+         {.theta = 5e5, .scaling = AOEI_ROPE_LLAMA3, .factor = 8, .low = 1, .high = 4, .positions = 32},
+         100},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_encoder_config c;
+        const aoei_rope *want = &cases[i].rope;
+        assert_int_equal(read_type(&c, "llama", cases[i].more, NULL), 0);
+        assert_true(c.rope.theta == want->theta && c.rope.scaling == want->scaling && c.rope.factor == want->factor &&
+                    c.rope.low == want->low && c.rope.high == want->high && c.rope.positions == want->positions);
+        assert_int_equal(c.arch->max_length(&c), cases[i].longest);
+    }
+}
+
+static void refuses_other_architectures_by_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *more, *fragment;
+        int code;
+    } cases[] = {
+        {"roberta", "\"pad_token_id\": 200", "\"max_position_embeddings\" is 100, allowed are 202 to", AOE_EFORMAT},
+        {"roberta", "\"hidden_act\": \"silu\"", "hidden_act \"silu\" is not supported (supported: gelu,", AOE_EUNSUPPORTED},
+        {"llama", "\"hidden_act\": \"relu\"",
+         "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, silu)", AOE_EUNSUPPORTED},
+        {"llama", "\"num_key_value_heads\": 3", "num_attention_heads 4 is not a multiple of num_key_value_heads 3",
+         AOE_EFORMAT},
+        {"llama", "\"num_key_value_heads\": 8", "\"num_key_value_heads\" is 8, allowed are 1 to 4", AOE_EFORMAT},
+        {"llama", "\"num_key_value_heads\": 0", "\"num_key_value_heads\" is 0", AOE_EFORMAT},
+        {"llama", "\"head_dim\": 0", "\"head_dim\" is 0", AOE_EFORMAT},
+        {"llama", "\"head_dim\": 7", "heads of 7 components cannot be rotated in pairs", AOE_EFORMAT},
+        {"llama", "\"rms_norm_eps\": 0", "\"rms_norm_eps\" is 0", AOE_EFORMAT},
+        {"llama", "\"attention_dropout\": 1", "\"attention_dropout\" is 1", AOE_EFORMAT},
+        {"llama", "\"rope_theta\": 0", "\"rope_theta\" is 0, allowed is 1 or more", AOE_EFORMAT},
+        {"llama", "\"partial_rotary_factor\": 0.5", "partial_rotary_factor 0.5 is not supported", AOE_EUNSUPPORTED},
+        {"llama", "\"rope_scaling\": 3", "\"rope_scaling\" is not an object", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}",
+         "rotary positions of type \"yarn\" are not supported", AOE_EUNSUPPORTED},
+        {"llama", "\"rope_scaling\": {\"type\": \"linear\"}", "\"factor\" of the rotary positions is 0 or missing",
+         AOE_EFORMAT},
+        {"llama",
+         "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4, \"high_freq_factor\": 4, "
+         "\"original_max_position_embeddings\": 32}",
+         "high_freq_factor above low_freq_factor", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2, \"original_max_position_embeddings\": 0}",
+         "\"original_max_position_embeddings\" is 0", AOE_EFORMAT},
+        {"mistral", "\"num_key_value_heads\": 2, \"layer_types\": [\"full_attention\"]",
+         "\"layer_types\" is not a list of 3 names", AOE_EFORMAT},
+        {"mistral",
+         "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]",
+         "layer_types \"full_attention\" of layer 1 is not supported", AOE_EUNSUPPORTED},
+        {"qwen2", "", "\"num_key_value_heads\" is 32, allowed are 1 to 4", AOE_EFORMAT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_encoder_config c;
+        aoe_error err;
+        assert_int_equal(read_type(&c, cases[i].type, cases[i].more, &err), cases[i].code);
+        FRAGMENT(err, cases[i].fragment);
+    }
+}
+
+/* Random weights are drawn under numbers that slots added later leave alone. */
+static void keeps_the_streams(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    test_model_config(&c);
+    c.mlm_head = 1;
+    assert_int_equal(aoei_slot_stream(&c, AOEI_W_EMBED_NORM_BIAS), 4);
+    assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(0, AOEI_LW_Q)), 5);
+    assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(1, AOEI_LW_NORM2_BIAS)), 5 + 31);
+    assert_int_equal(aoei_slot_stream(&c, aoei_head_slot(&c, AOEI_HW_DECODER_BIAS)), 5 + 32 + 4);
+    for (size_t a = 0; a < aoei_slot_count(&c); a++)
+        for (size_t b = 0; b < a; b++)
+            assert_true(aoei_slot_stream(&c, a) != aoei_slot_stream(&c, b));
+}
+
 static void lists_the_weights(void **state) {
     (void)state;
     aoei_encoder_config c;
     aoei_slot s;
     test_model_config(&c);
-    assert_int_equal(aoei_slot_count(&c), 5 + 2 * 16);
+    assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7)); /* adapters included, which are absent */
     assert_int_equal(aoei_slot_describe(&c, AOEI_W_WORD, &s), 0);
     assert_string_equal(s.name, "embeddings.word_embeddings.weight");
     assert_int_equal(s.rows, 16);
@@ -165,6 +343,27 @@ static void lists_the_weights(void **state) {
     assert_true(s.absent);
 }
 
+static void lists_the_adapters(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    aoei_slot s;
+    test_model_config(&c);
+    const size_t down = AOEI_LW_ADAPTERS + 2 * aoei_adapter_index(AOEI_LW_DOWN);
+    aoei_slot_describe(&c, aoei_layer_slot(1, down), &s);
+    assert_true(s.absent && !s.frozen);
+    c.lora = (aoei_lora){.r = 3, .alpha = 6, .targets = 1u << aoei_adapter_index(AOEI_LW_DOWN)};
+    aoei_slot_describe(&c, aoei_layer_slot(1, down), &s);
+    assert_string_equal(s.name, "encoder.layer.1.output.dense.lora_A.weight");
+    assert_true(!s.absent && !s.frozen && s.decay && s.linear && s.rows == 3 && s.cols == 12);
+    aoei_slot_describe(&c, aoei_layer_slot(0, down + 1), &s);
+    assert_string_equal(s.name, "encoder.layer.0.output.dense.lora_B.weight");
+    assert_true(!s.absent && s.rows == 8 && s.cols == 3);
+    aoei_slot_describe(&c, aoei_layer_slot(0, AOEI_LW_ADAPTERS), &s);
+    assert_true(s.absent);
+    aoei_slot_describe(&c, aoei_layer_slot(0, AOEI_LW_DOWN), &s);
+    assert_true(!s.absent && s.frozen);
+}
+
 static void counts_the_parameters(void **state) {
     (void)state;
     aoe_shape s;
@@ -179,6 +378,18 @@ static void counts_the_parameters(void **state) {
                              .token_types = 2};
     /* the published 109,482,240 of BertModel without its pooler (768 * 768 + 768) */
     assert_int_equal(aoei_parameter_count(&c), 109482240 - 590592);
+    static const struct {
+        const char *name;
+        size_t parameters; /* as published, without pooler and untied head */
+    } others[] = {{"roberta-base", 124645632 - 590592},
+                  {"llama2-7b", 6738415616 - 131072000},
+                  {"tinyllama-1.1b", 1100048384 - 65536000},
+                  {"qwen2.5-0.5b", 494032768}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(aoe_shape_named(&s, others[i].name, NULL), 0);
+        assert_int_equal(aoei_shape_config(&c, &s, NULL), 0);
+        assert_int_equal(aoei_parameter_count(&c), others[i].parameters);
+    }
 }
 
 static void writes_what_it_reads(void **state) {
@@ -197,10 +408,12 @@ static void knows_the_named_shapes(void **state) {
     static const struct {
         const char *name;
         size_t hidden, layers, heads, intermediate, vocab, positions;
-    } cases[] = {{"bert-base", 768, 12, 12, 3072, 30522, 512},  {"bert-large", 1024, 24, 16, 4096, 30522, 512},
-                 {"bert-small", 512, 4, 8, 2048, 30522, 512},   {"bert-mini", 256, 4, 4, 1024, 30522, 512},
-                 {"bert-tiny", 128, 2, 2, 512, 30522, 512},     {"minilm-l6", 384, 6, 12, 1536, 30522, 512},
-                 {"minilm-l12", 384, 12, 12, 1536, 30522, 512}, {"aoe-mini", 256, 3, 4, 1024, 12000, 128}};
+    } cases[] = {{"bert-base", 768, 12, 12, 3072, 30522, 512},        {"bert-large", 1024, 24, 16, 4096, 30522, 512},
+                 {"bert-small", 512, 4, 8, 2048, 30522, 512},         {"bert-mini", 256, 4, 4, 1024, 30522, 512},
+                 {"bert-tiny", 128, 2, 2, 512, 30522, 512},           {"minilm-l6", 384, 6, 12, 1536, 30522, 512},
+                 {"minilm-l12", 384, 12, 12, 1536, 30522, 512},       {"aoe-mini", 256, 3, 4, 1024, 12000, 128},
+                 {"roberta-base", 768, 12, 12, 3072, 50265, 514},     {"llama2-7b", 4096, 32, 32, 11008, 32000, 4096},
+                 {"tinyllama-1.1b", 2048, 22, 32, 5632, 32000, 2048}, {"qwen2.5-0.5b", 896, 24, 14, 4864, 151936, 32768}};
     aoe_shape s;
     aoe_error err;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -223,7 +436,14 @@ int main(void) {
         cmocka_unit_test(fills_in_what_older_files_lack),
         cmocka_unit_test(knows_the_activations),
         cmocka_unit_test(refuses_by_name),
+        cmocka_unit_test(reads_roberta),
+        cmocka_unit_test(reads_llama),
+        cmocka_unit_test(reads_windows),
+        cmocka_unit_test(reads_rope_scaling),
+        cmocka_unit_test(refuses_other_architectures_by_name),
+        cmocka_unit_test(keeps_the_streams),
         cmocka_unit_test(lists_the_weights),
+        cmocka_unit_test(lists_the_adapters),
         cmocka_unit_test(counts_the_parameters),
         cmocka_unit_test(writes_what_it_reads),
         cmocka_unit_test(knows_the_named_shapes),

@@ -242,7 +242,7 @@ static void checks_the_options(void **state) {
         const char *fragment;
     } cases[] = {
         {{.dtype = (aoe_dtype)9, .normalize = -1}, AOE_EARG, "dtype 9 is unknown"},
-        {{.pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 7 is unknown"},
+        {{.pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 10 is unknown"},
         {{.max_length = 11, .normalize = -1}, AOE_EARG, "max length 11 is more than the model's 10 positions"},
         {{.prompt = "no place", .normalize = -1}, AOE_EARG, "prompt 'no place' has no {text}"},
         {{.normalize = 2}, AOE_EARG, "normalize is 2"},
@@ -314,7 +314,7 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot d;
         aoei_slot_describe(&m->config, i, &d);
-        parameters += (d.rows * d.cols + 15) / 16 * 16;
+        parameters += d.absent ? 0 : (d.rows * d.cols + 15) / 16 * 16;
     }
     assert_int_equal(p.weights, aoei_parameter_count(&m->config) * 2); /* F16 */
     assert_int_equal(p.packed, m->converted_bytes + aoei_model_packed_bytes(m));

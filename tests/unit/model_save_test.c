@@ -88,7 +88,7 @@ static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
 static void opens_again_as_it_was(void **state) {
     (void)state;
     static const char *const prompts[] = {"", "query: {text}", "Text \"{text}\" means\n"};
-    for (int p = 1; p < AOE_POOLING_COUNT; p++)
+    for (int p = 1; p < AOE_POOLING_CELL_LAST; p++)
         for (int normalize = 0; normalize < 2; normalize++)
             for (size_t i = 0; i < 3; i++)
                 round_trip((aoe_pooling)p, normalize, prompts[i]);

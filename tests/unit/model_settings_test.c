@@ -359,7 +359,7 @@ static void options_do_not_hide_modules(void **state) {
         "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
     put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
     for (int form = 0; form < 2; form++)
-        for (int pooling = 0; pooling < AOE_POOLING_COUNT; pooling++)
+        for (int pooling = 0; pooling < AOE_POOLING_CELL_LAST; pooling++)
             for (int normalize = -1; normalize < 2; normalize++) {
                 aoe_model_options o;
                 aoe_model_options_defaults(&o);

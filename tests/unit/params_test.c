@@ -170,7 +170,7 @@ static void check_packed(const set *s) {
         aoei_slot_describe(&s->c, i, &d);
         const aoei_tensor w = s->p.values[i];
         assert_int_equal(w.packed != NULL, d.linear);
-        assert_int_equal(d.linear, i >= AOEI_W_LAYERS && !d.vector);
+        assert_int_equal(d.linear, i >= AOEI_W_LAYERS && !d.vector && !d.absent);
         assert_ptr_equal(s->p.segments[i].weight, d.linear ? &s->p.values[i] : NULL);
         if (!d.linear)
             continue;

@@ -100,17 +100,21 @@ static void test_json_refused(void **state) {
     refuse_json("{\"model\": ", AOE_EFORMAT, "tokenizer.json:1");
     refuse_json("{\"version\":\"2.0\"," MODEL "}", AOE_EUNSUPPORTED, "version \"2.0\"");
     refuse_json("{}", AOE_EFORMAT, "\"model\"");
-    refuse_json("{\"model\":{\"type\":\"BPE\"}}", AOE_EUNSUPPORTED, "model \"BPE\"");
+    refuse_json("{\"model\":{\"type\":\"WordLevel\"}}", AOE_EUNSUPPORTED, "model \"WordLevel\"");
+    refuse_json("{\"model\":{\"vocab\":{\"a\":0}}}", AOE_EFORMAT, "\"type\"");
     refuse_json("{\"model\":{\"type\":\"WordPiece\"}}", AOE_EFORMAT, "\"vocab\"");
     refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":\"b\"}}}", AOE_EFORMAT, "\"a\"");
     refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}", AOE_EFORMAT, "id -1");
     refuse_json("{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":99999999}}}", AOE_EFORMAT, "id 99999999");
-    refuse_json("{\"normalizer\":{\"type\":\"NFKC\"}," MODEL "}", AOE_EUNSUPPORTED, "normalizer \"NFKC\"");
+    refuse_json("{\"normalizer\":{\"type\":\"Unidecode\"}," MODEL "}", AOE_EUNSUPPORTED, "normalizer \"Unidecode\"");
     refuse_json("{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":1}," MODEL "}", AOE_EFORMAT, "\"lowercase\"");
     refuse_json("{\"normalizer\":{}," MODEL "}", AOE_EFORMAT, "\"type\"");
-    refuse_json("{\"pre_tokenizer\":{\"type\":\"Metaspace\"}," MODEL "}", AOE_EUNSUPPORTED, "pre_tokenizer \"Metaspace\"");
+    refuse_json("{\"pre_tokenizer\":{\"type\":\"FixedLength\"}," MODEL "}", AOE_EUNSUPPORTED, "pre_tokenizer \"FixedLength\"");
     refuse_json("{\"pre_tokenizer\":7," MODEL "}", AOE_EFORMAT, "\"pre_tokenizer\"");
-    refuse_json("{\"post_processor\":{\"type\":\"RobertaProcessing\"}," MODEL "}", AOE_EUNSUPPORTED, "\"RobertaProcessing\"");
+    refuse_json("{\"post_processor\":{\"type\":\"PairProcessing\"}," MODEL "}", AOE_EUNSUPPORTED, "\"PairProcessing\"");
+    refuse_json("{\"post_processor\":{\"type\":\"RobertaProcessing\"}," MODEL "}", AOE_EFORMAT, "id");
+    refuse_json("{\"post_processor\":{\"type\":\"Sequence\"}," MODEL "}", AOE_EFORMAT, "\"processors\"");
+    refuse_json("{\"post_processor\":{\"type\":\"Sequence\",\"processors\":[{}]}," MODEL "}", AOE_EFORMAT, "\"type\"");
     refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," MODEL "}", AOE_EUNSUPPORTED,
                 "exactly once");
     refuse_json("{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}]}," MODEL "}",
@@ -133,6 +137,16 @@ static void test_other_components(void **state) {
     aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
         .words = "a", .post_processor = "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]}"});
     assert_string_equal(test_tokens(t, "a", NULL), "[CLS] a [SEP]");
+    aoe_tokenizer_close(t);
+    /* in a row: the later ones go around the earlier ones; ByteLevel adds nothing */
+    t = test_tokenizer(&(test_tokenizer_spec){
+        .words = "a",
+        .post_processor =
+            "{\"type\":\"Sequence\",\"processors\":[{\"type\":\"ByteLevel\"},"
+            "{\"type\":\"RobertaProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2]},{\"type\":\"Sequence\","
+            "\"processors\":[]},{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[PAD]\"}},"
+            "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"[PAD]\":{\"ids\":[0,4]}}}]}"});
+    assert_string_equal(test_tokens(t, "a", NULL), "[PAD] [MASK] [CLS] a [SEP]");
     aoe_tokenizer_close(t);
     t = test_tokenizer(&(test_tokenizer_spec){.words = "a A", .post_processor = "null", .normalizer = "null"});
     assert_string_equal(test_tokens(t, "A a", NULL), "A a");
@@ -173,6 +187,78 @@ static void test_vocab_refused(void **state) {
     refuse_vocab(SPECIALS, "{\"additional_special_tokens\":[7]}", AOE_EFORMAT, "additional_special_tokens");
 }
 
+#define G "\xc4\xa0"
+static const char vocab_json[] =
+    "{\"<s>\":0,\"<pad>\":1,\"</s>\":2,\"<unk>\":3,\"a\":4,\"b\":5,\"\\u0120\":6,\"" G "a\":7,\"ab\":8,\"<mask>\":9}";
+static const char merges_txt[] = "#version: 0.2\n" G " a\r\na b\n\n";
+
+static aoe_tokenizer *merges(const char *vocab_text, const char *merges_text, const char *config, const char *map,
+                             aoe_error *err) {
+    aoe_tokenizer *t = NULL;
+    aoei_vocab_files files = {.vocab_json = aoe_text_of(vocab_text),
+                              .merges = aoe_text_of(merges_text),
+                              .config = aoe_text_of(config),
+                              .special_map = aoe_text_of(map)};
+    (void)aoei_tokenizer_parse_vocab(&t, &files, "dir", err);
+    return t;
+}
+
+static void expect_merges(const char *vocab_text, const char *config, const char *input, const char *want) {
+    aoe_error err = {0};
+    aoe_tokenizer *t = merges(vocab_text, merges_txt, config, NULL, &err);
+    if (!t)
+        fail_msg("%s", err.message);
+    assert_string_equal(test_tokens(t, input, NULL), want);
+    aoe_tokenizer_close(t);
+}
+
+static void test_merges(void **state) {
+    (void)state;
+    static const char gpt2[] = "{\"a\":0,\"b\":1,\"" G "\":2,\"" G "a\":3,\"ab\":4,\"<|endoftext|>\":5,\"1\":6}";
+    expect_merges(vocab_json, NULL, "ab ab <mask>", "<s> ab " G "a b <mask> </s>"); /* the mask takes the space along */
+    expect_merges(vocab_json, "{\"tokenizer_class\":\"RobertaTokenizerFast\",\"add_prefix_space\":true}", "ab",
+                  "<s> " G "a b </s>");
+    expect_merges(vocab_json, "{\"mask_token\":{\"content\":\"<mask>\"}}", "a <mask>", "<s> a " G " <mask> </s>");
+    expect_merges(vocab_json, "{\"cls_token\":\"<pad>\",\"sep_token\":\"b\"}", "a", "<pad> a b");
+    expect_merges(vocab_json, "{\"tokenizer_class\":\"GPT2Tokenizer\"}", "ab<mask>", "ab a"); /* < and the rest are no tokens */
+    expect_merges(gpt2, NULL, "ab ab<|endoftext|>", "ab " G "a b <|endoftext|>");
+    expect_merges(gpt2, "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_bos_token\":true}", "ab", "<|endoftext|> ab");
+    expect_merges(gpt2, "{\"tokenizer_class\":\"Qwen2Tokenizer\"}", "ab 11", "ab " G " 1 1");
+    expect_merges(gpt2, "{\"added_tokens_decoder\":{\"7\":{\"content\":\"<x>\",\"special\":true}}}", "a<x>b", "a <x> b");
+    aoe_error err = {0};
+    aoe_tokenizer *t = merges(vocab_json, merges_txt, NULL, "{\"mask_token\":{\"content\":\"<mask>\",\"lstrip\":false}}", &err);
+    assert_string_equal(test_tokens(t, "a <mask>", NULL), "<s> a " G " <mask> </s>");
+    assert_string_equal(aoe_tokenizer_kind(t), "BPE");
+    aoe_tokenizer_close(t);
+}
+
+static void refuse_merges(const char *vocab_text, const char *merges_text, const char *config, int code, const char *part) {
+    aoe_error err = {0};
+    assert_null(merges(vocab_text, merges_text, config, NULL, &err));
+    assert_int_equal(err.code, code);
+    if (strncmp(err.message, "dir/", 4) != 0 || !strstr(err.message, part))
+        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+}
+
+static void test_merges_refused(void **state) {
+    (void)state;
+    refuse_merges(vocab_json, NULL, NULL, AOE_ENOENT, "merges.txt");
+    refuse_merges("[]", merges_txt, NULL, AOE_EFORMAT, "vocab.json");
+    refuse_merges("{\"a\":\"b\"}", merges_txt, NULL, AOE_EFORMAT, "vocab.json");
+    refuse_merges("{\"a\":", merges_txt, NULL, AOE_EFORMAT, "vocab.json:1");
+    refuse_merges(vocab_json, "#version: 0.2\na b\nab\n", NULL, AOE_EFORMAT, "merges.txt:3");
+    refuse_merges(vocab_json, "a b a\n", NULL, AOE_EFORMAT, "merges.txt:1");
+    refuse_merges(vocab_json, "a x\n", NULL, AOE_EFORMAT, "\"x\"");
+    refuse_merges(vocab_json, "a \xff\n", NULL, AOE_EFORMAT, "byte 2");
+    refuse_merges(vocab_json, merges_txt, "{\"tokenizer_class\":\"CLIPTokenizer\"}", AOE_EUNSUPPORTED, "\"CLIPTokenizer\"");
+    refuse_merges(vocab_json, merges_txt, "{\"tokenizer_class\":\"BertTokenizer\"}", AOE_EUNSUPPORTED, "\"BertTokenizer\"");
+    refuse_merges("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4,\"</s>\":5}", merges_txt,
+                  "{\"tokenizer_class\":\"RobertaTokenizer\"}", AOE_EFORMAT, "\"<s>\"");
+    refuse_merges("{\"a\":0,\"b\":1,\"ab\":2,\"" G "\":3,\"" G "a\":4}", merges_txt, "{\"add_bos_token\":true}", AOE_EFORMAT,
+                  "bos_token");
+    refuse_merges(vocab_json, merges_txt, "{\"add_prefix_space\":\"no\"}", AOE_EFORMAT, "\"add_prefix_space\"");
+}
+
 static void test_directories(void **state) {
     (void)state;
     char *dir = test_dir_create(), *copy = test_dir_create();
@@ -187,7 +273,14 @@ static void test_directories(void **state) {
     free(test_write_text(dir, "tokenizer.model", "x"));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_EUNSUPPORTED);
     assert_non_null(strstr(err.message, "tokenizer.model"));
-    /* vocab.txt alone, then with a tokenizer.json, which wins */
+    /* vocab.json with merges.txt, then vocab.txt, then tokenizer.json: the later ones win */
+    free(test_write_text(dir, "vocab.json", vocab_json));
+    assert_int_equal(aoe_tokenizer_open(&t, dir, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, "merges.txt"));
+    free(test_write_text(dir, "merges.txt", merges_txt));
+    assert_int_equal(aoe_tokenizer_open(&t, dir, &err), 0);
+    assert_string_equal(test_tokens(t, "ab", NULL), "<s> ab </s>");
+    aoe_tokenizer_close(t);
     free(test_write_text(dir, "vocab.txt", SPECIALS "from_vocab\nfrom\n_\nvocab\n"));
     free(test_write_text(dir, "tokenizer_config.json", "{\"do_lower_case\": true }"));
     assert_int_equal(aoe_tokenizer_open(&t, dir, &err), 0);
@@ -201,7 +294,7 @@ static void test_directories(void **state) {
     test_dir_remove(dir);
     assert_int_equal(aoei_tokenizer_save(t, copy, &err), 0);
     aoe_tokenizer_close(t);
-    assert_int_equal(test_count_entries(copy), 3);
+    assert_int_equal(test_count_entries(copy), 5);
     char *path = test_path(copy, "tokenizer.json"), *again = test_read(path, NULL);
     assert_string_equal(again, json);
     free(again);
@@ -219,7 +312,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vocab_lines),  cmocka_unit_test(test_config),           cmocka_unit_test(test_more_tokens),
         cmocka_unit_test(test_json_refused), cmocka_unit_test(test_other_components), cmocka_unit_test(test_vocab_refused),
-        cmocka_unit_test(test_directories),
+        cmocka_unit_test(test_directories),  cmocka_unit_test(test_merges),           cmocka_unit_test(test_merges_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,10 @@
 #include "text/normalizer.h"
 
 static void check(const char *switches, const char *text, size_t len, const char *want) {
-    aoei_normalizer n;
+    aoei_normalizer n = {0};
     aoei_normalized out = {0}, tracked = {.track = 1};
-    aoei_normalizer_bert(&n, switches[0] == '1', switches[1] == '1', switches[2] == '1', switches[3] == '1');
+    assert_int_equal(
+        aoei_normalizer_add_bert(&n, switches[0] == '1', switches[1] == '1', switches[2] == '1', switches[3] == '1', NULL), 0);
     assert_int_equal(aoei_normalize(&n, text, len, &out, NULL), 0);
     if (out.len != strlen(want) || memcmp(out.data, want, out.len) != 0)
         fail_msg("%s: \"%s\" became \"%.*s\", not \"%s\"", switches, text, (int)out.len, out.data, want);
@@ -28,6 +29,7 @@ static void check(const char *switches, const char *text, size_t len, const char
     }
     aoei_normalized_free(&out);
     aoei_normalized_free(&tracked);
+    aoei_normalizer_free(&n);
 }
 
 static void test_switches(void **state) {
@@ -90,9 +92,9 @@ static void test_canonical_order(void **state) {
 
 static void test_origins(void **state) {
     (void)state;
-    aoei_normalizer n;
+    aoei_normalizer n = {0};
     aoei_normalized out = {.track = 1};
-    aoei_normalizer_bert(&n, 1, 1, -1, 1);
+    assert_int_equal(aoei_normalizer_add_bert(&n, 1, 1, -1, 1, NULL), 0);
     assert_int_equal(aoei_normalize(&n,
                                     "\x01"
                                     "É中x",
@@ -103,11 +105,12 @@ static void test_origins(void **state) {
     for (size_t i = 0; i < out.len; i++)
         assert_int_equal(out.origin[i], want[i]);
     aoei_normalized_free(&out);
+    aoei_normalizer_free(&n);
 }
 
 static void test_none(void **state) {
     (void)state;
-    aoei_normalizer n;
+    aoei_normalizer n = {0};
     aoei_normalized out = {.track = 1};
     assert_int_equal(aoei_normalizer_read(&n, NULL, "f", NULL), 0);
     assert_int_equal(aoei_normalize(&n, "É\tx", 4, &out, NULL), 0);
@@ -126,9 +129,9 @@ static void test_linear_time(void **state) {
     assert_non_null(text);
     for (size_t i = 0; i < PAIRS; i++)
         memcpy(text + i * 7, "\xe3\x80\xae\xf0\x9d\x85\xa5", 7);
-    aoei_normalizer n;
+    aoei_normalizer n = {0};
     aoei_normalized out = {0};
-    aoei_normalizer_bert(&n, 1, 1, -1, 1);
+    assert_int_equal(aoei_normalizer_add_bert(&n, 1, 1, -1, 1, NULL), 0);
     double start = aoei_now();
     assert_int_equal(aoei_normalize(&n, text, PAIRS * 7, &out, NULL), 0);
     assert_true(aoei_now() - start < 5.0);
@@ -136,6 +139,7 @@ static void test_linear_time(void **state) {
     assert_memory_equal(out.data, "\xf0\x9d\x85\xa5\xf0\x9d\x85\xa5", 8);
     assert_memory_equal(out.data + out.len - 6, "\xe3\x80\xae\xe3\x80\xae", 6);
     aoei_normalized_free(&out);
+    aoei_normalizer_free(&n);
     free(text);
 }
 

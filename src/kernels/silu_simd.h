@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * SiLU and its gradient, vector body. Include simd_avx2.h or simd_avx512.h first.
+ */
+#ifndef AOEI_KERNELS_SILU_SIMD_H
+#define AOEI_KERNELS_SILU_SIMD_H
+
+#include "kernels/kernels.h"
+#include "kernels/simd_math.h"
+
+/* x / (1 + e^-x) */
+static inline vf silu(vf x) {
+    const vf e = vf_exp(vf_sub(vf_zero(), x)), one = vf_set1(1.0f);
+    return vf_mul(x, vf_div(one, vf_add(one, e)));
+}
+
+/* s + x s (1 - s) with s = 1 / (1 + e^-x), and 1 - s = e^-x s without cancellation. */
+static inline vf silu_slope(vf x) {
+    const vf e = vf_exp(vf_sub(vf_zero(), x)), one = vf_set1(1.0f);
+    const vf s = vf_div(one, vf_add(one, e));
+    const vf rest = vf_min(vf_mul(e, s), one); /* infinity times 0: the second operand */
+    return vf_fma(x, vf_mul(s, rest), s);
+}
+
+void AOEI_SIMD(silu_f32)(float *y, const float *x, size_t n) {
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store(y + i, silu(vf_load(x + i)));
+    if (i < n)
+        vf_store_part(y + i, n - i, silu(vf_load_part(x + i, n - i)));
+}
+
+void AOEI_SIMD(silu_grad_f32)(float *dx, const float *dy, const float *x, size_t n) {
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store(dx + i, vf_mul(vf_load(dy + i), silu_slope(vf_load(x + i))));
+    if (i < n)
+        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), silu_slope(vf_load_part(x + i, n - i))));
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ * Low-rank adapters of linear layers: six thin products around the layer's own.
+ * What is kept from forward to backward is nothing: dropout(x) and the low product
+ * are computed again. Gradients continue the chain of the stored value, as a
+ * layer's own do.
+ */
+#include "nn/adapter.h"
+
+#include <string.h>
+
+#include "nn/gemm.h"
+
+size_t aoei_adapter_low_bytes(size_t N, size_t r) {
+    return N * r * sizeof(float);
+}
+
+size_t aoei_adapter_dropped_bytes(size_t N, size_t in) {
+    return N * in * sizeof(float);
+}
+
+/* [rows, cols] of a type in a room of float32 size. */
+static aoei_tensor in_room(aoei_tensor room, aoei_dtype type, size_t rows, size_t cols) {
+    return aoei_tensor_wrap_typed(type, room.data, NULL, rows, cols);
+}
+
+static aoei_product product(aoei_tensor c, aoei_tensor a, double scale) {
+    return (aoei_product){.M = a.rows,
+                          .N = c.cols,
+                          .K = a.cols,
+                          .a = a.data,
+                          .a_row = a.ld,
+                          .a_col = 1,
+                          .c = c.data,
+                          .c_row = c.ld,
+                          .c_type = c.type,
+                          .scale = (float)scale};
+}
+
+static void add_to(aoei_product *g) {
+    g->residual = g->c;
+    g->residual_row = g->c_row;
+}
+
+/* dropout(x): x itself where there is none. */
+static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x) {
+    static const aoei_tensor none;
+    if (a->drop.p == 0)
+        return x;
+    const aoei_tensor dropped = in_room(a->dropped, x.type, x.rows, x.cols);
+    aoei_dropout_add(ctx, dropped, x, none, a->batch, &a->drop);
+    return dropped;
+}
+
+/* scale * x down^T */
+static aoei_tensor low_product(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x, aoei_tensor room) {
+    const aoei_tensor low = in_room(a->low, x.type, x.rows, a->down.rows);
+    aoei_product g = product(low, x, a->scale);
+    aoei_multiply(ctx, x.type, &g, a->down, 1, room);
+    return low;
+}
+
+void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor room) {
+    const aoei_tensor low = low_product(ctx, a, drop(ctx, a, x), room);
+    aoei_product g = product(y, low, 1);
+    add_to(&g);
+    aoei_multiply(ctx, x.type, &g, a->up, 1, room);
+}
+
+/* dw[O,I] += dy^T x */
+static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x, aoei_tensor room) {
+    aoei_product g = {.M = dy.cols,
+                      .N = x.cols,
+                      .K = dy.rows,
+                      .a = dy.data,
+                      .a_row = 1,
+                      .a_col = dy.ld,
+                      .c = dw.data,
+                      .c_row = dw.ld,
+                      .accumulate = 1,
+                      .scale = 1};
+    aoei_multiply(ctx, x.type, &g, x, 0, room);
+}
+
+/* scale * dy up, in the room of the low product */
+static aoei_tensor low_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor room) {
+    const aoei_tensor dlow = in_room(a->low, dy.type, dy.rows, a->up.cols);
+    aoei_product g = product(dlow, dy, a->scale);
+    aoei_multiply(ctx, dy.type, &g, a->up, 0, room);
+    return dlow;
+}
+
+void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor x,
+                                      aoei_tensor room) {
+    const aoei_tensor dropped = drop(ctx, a, x);
+    add_weight_gradient(ctx, a->dup, dy, low_product(ctx, a, dropped, room), room);
+    add_weight_gradient(ctx, a->ddown, low_gradient(ctx, a, dy, room), dropped, room);
+}
+
+void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy) {
+    const aoei_adapter *a = l->adapter;
+    const aoei_tensor dlow = in_room(a->low, dy.type, dy.rows, a->up.cols); /* left by the gradients of the parameters */
+    const int dropout = a->drop.p > 0;
+    const aoei_tensor to = dropout ? in_room(a->dropped, l->dx.type, l->dx.rows, l->dx.cols) : l->dx;
+    aoei_product g = product(to, dlow, 1);
+    g.activation = l->activation;
+    g.gate = l->gate.data;
+    g.gate_row = l->gate.ld;
+    if (!dropout)
+        add_to(&g);
+    aoei_multiply(ctx, dy.type, &g, a->down, 0, l->room);
+    if (dropout) /* the mask is the same for every factor of an element */
+        aoei_dropout_add(ctx, l->dx, to, l->dx, a->batch, &a->drop);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * Gated linear units (Shazeer 2020) of contiguous tensors, split over fixed blocks of
+ * elements. A piece at a time stays in the first cache; in bf16 it goes through float32
+ * and every result is rounded once.
+ */
+#include <assert.h>
+
+#include "nn/nn.h"
+
+enum { BLOCK = 16384 /* elements of a task */, PIECE = 1024 };
+
+typedef struct gate_job {
+    const aoe_context *ctx;
+    aoei_tensor y, gate, up; /* backward: y = dy */
+    aoei_activation activation;
+    size_t n;
+} gate_job;
+
+static aoei_gelu_f32_fn *value_kernel(const gate_job *j) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    return j->activation == AOEI_SILU ? k->silu_f32 : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_f32 : k->gelu_f32;
+}
+
+static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    return j->activation == AOEI_SILU        ? k->silu_grad_f32
+           : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32
+                                             : k->gelu_grad_f32;
+}
+
+/* n elements from `at` on as float32: where they are, or widened into room. */
+static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *room) {
+    if (t.type == AOEI_F32)
+        return aoei_f32(t) + at;
+    j->ctx->kernels.from_bf16(room, aoei_b16(t) + at, n);
+    return room;
+}
+
+/* x[n], rounded to t's type, to element `at` of t, unless it is there already. */
+static void put(const gate_job *j, aoei_tensor t, size_t at, size_t n, const float *x) {
+    if (t.type == AOEI_BF16)
+        j->ctx->kernels.to_bf16(aoei_b16(t) + at, x, n);
+}
+
+static void forward_task(void *arg, size_t task, size_t worker) {
+    const gate_job *j = arg;
+    const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
+    float *room = aoei_worker_scratch(j->ctx, worker), *value = room + 2 * PIECE;
+    for (size_t at = task * BLOCK; at < end; at += PIECE) {
+        const size_t n = end - at < PIECE ? end - at : PIECE;
+        const float *up = wide(j, j->up, at, n, room + PIECE);
+        float *y = j->y.type == AOEI_F32 ? aoei_f32(j->y) + at : value;
+        value_kernel(j)(value, wide(j, j->gate, at, n, room), n); /* not into y, which may be up */
+        j->ctx->kernels.mul_f32(y, value, up, n);
+        put(j, j->y, at, n, y);
+    }
+}
+
+static void backward_task(void *arg, size_t task, size_t worker) {
+    const gate_job *j = arg;
+    const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
+    float *room = aoei_worker_scratch(j->ctx, worker), *value = room + 3 * PIECE, *through = room + 4 * PIECE;
+    for (size_t at = task * BLOCK; at < end; at += PIECE) {
+        const size_t n = end - at < PIECE ? end - at : PIECE;
+        float *gate = wide(j, j->gate, at, n, room), *up = wide(j, j->up, at, n, room + PIECE);
+        const float *dy = wide(j, j->y, at, n, room + 2 * PIECE);
+        value_kernel(j)(value, gate, n);
+        j->ctx->kernels.mul_f32(through, dy, up, n);
+        j->ctx->kernels.mul_f32(up, dy, value, n);
+        slope_kernel(j)(gate, through, gate, n);
+        put(j, j->up, at, n, up);
+        put(j, j->gate, at, n, gate);
+    }
+}
+
+void aoei_gate_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, aoei_tensor up, aoei_activation activation) {
+    assert(activation != AOEI_IDENTITY && y.type == gate.type && up.type == gate.type);
+    gate_job j = {.ctx = ctx, .y = y, .gate = gate, .up = up, .activation = activation, .n = y.rows * y.cols};
+    aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, forward_task, &j);
+}
+
+void aoei_gate_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy, aoei_activation activation) {
+    assert(activation != AOEI_IDENTITY && dy.type == gate.type && up.type == gate.type);
+    gate_job j = {.ctx = ctx, .y = dy, .gate = gate, .up = up, .activation = activation, .n = gate.rows * gate.cols};
+    aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, backward_task, &j);
+}

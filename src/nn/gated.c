@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ * Swish with rotary positions, and gated linear units in a sum: what the recurrent encoder has
+ * between its products. Row by row in float32; a bf16 row is widened, and rounded once.
+ * Rows are independent, so they are split over threads.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "nn/dropout.h"
+
+enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
+
+static size_t block_rows(size_t cols) {
+    return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
+}
+
+/* The row as float32: where it lies, or in `wide`. */
+static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *wide) {
+    if (t.type == AOEI_F32)
+        return aoei_tensor_at(t, row, 0);
+    ctx->kernels.from_bf16(wide, aoei_tensor_at(t, row, 0), t.cols);
+    return wide;
+}
+
+/* Where a row is made: where it lies, or in `wide`, from which write_row takes it. */
+static float *row_memory(aoei_tensor t, size_t row, float *wide) {
+    return t.type == AOEI_F32 ? aoei_tensor_at(t, row, 0) : wide;
+}
+
+static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const float *wide) {
+    if (t.type == AOEI_BF16)
+        ctx->kernels.to_bf16(aoei_tensor_at(t, row, 0), wide, t.cols);
+}
+
+/* x[n] = its pairs rotated by the angles of angle[dim], head after head; direction 1, or -1: back. */
+static void rotate(float *x, size_t n, const float *angle, size_t dim, float direction) {
+    for (size_t h = 0; h < n; h += dim)
+        for (size_t i = 0; i < dim; i += 2) {
+            const float c = angle[i], s = direction * angle[i + 1], a = x[h + i], b = x[h + i + 1];
+            x[h + i] = a * c - b * s;
+            x[h + i + 1] = b * c + a * s;
+        }
+}
+
+typedef struct table_job {
+    aoei_tensor table;
+    double base;
+} table_job;
+
+static void table_task(void *arg, size_t task, size_t worker) {
+    const table_job *j = arg;
+    const size_t dim = j->table.cols;
+    float *row = aoei_tensor_at(j->table, task, 0);
+    (void)worker;
+    for (size_t i = 0; i < dim; i += 2) {
+        const double angle = (double)task * pow(j->base, -(double)i / (double)dim);
+        row[i] = (float)cos(angle);
+        row[i + 1] = (float)sin(angle);
+    }
+}
+
+void aoei_rotation_table(const aoe_context *ctx, aoei_tensor table, double base) {
+    table_job j = {table, base};
+    assert(table.type == AOEI_F32 && table.cols % 2 == 0);
+    aoei_parallel_for(ctx->pool, table.rows, table_task, &j);
+}
+
+typedef struct swish_job {
+    const aoe_context *ctx;
+    aoei_tensor y, x, dy; /* backward: y = dx */
+    const aoei_rotation *r;
+    size_t rows_a_task;
+} swish_job;
+
+/* The angles of a row, or NULL where it is not rotated. */
+static const float *angles(const swish_job *j, size_t row) {
+    return j->r && j->r->position && j->r->position[row] ? aoei_tensor_at(j->r->table, j->r->position[row], 0) : NULL;
+}
+
+static void swish_row(const swish_job *j, size_t row, float *scratch) {
+    const size_t n = j->x.cols;
+    const float *x = read_row(j->ctx, j->x, row, scratch), *angle = angles(j, row);
+    float *y = row_memory(j->y, row, scratch);
+    j->ctx->kernels.glu_f32(y, x, x, n);
+    if (angle)
+        rotate(y, n, angle, j->r->table.cols, 1);
+    write_row(j->ctx, j->y, row, y);
+}
+
+static void slope_row(const swish_job *j, size_t row, float *scratch) {
+    const size_t n = j->x.cols;
+    float *d = scratch, *dg = scratch + n;
+    const float *x = read_row(j->ctx, j->x, row, scratch + 2 * n), *angle = angles(j, row);
+    memcpy(d, aoei_tensor_at(j->dy, row, 0), n * sizeof *d);
+    if (angle)
+        rotate(d, n, angle, j->r->table.cols, -1);
+    j->ctx->kernels.glu_grad_f32(d, dg, d, x, x, n);
+    float *dx = row_memory(j->y, row, d);
+    j->ctx->kernels.add_f32(dx, d, dg, n);
+    write_row(j->ctx, j->y, row, dx);
+}
+
+static void swish_task(void *arg, size_t task, size_t worker) {
+    const swish_job *j = arg;
+    const size_t first = task * j->rows_a_task, left = j->x.rows - first;
+    const size_t end = first + (left < j->rows_a_task ? left : j->rows_a_task);
+    float *scratch = aoei_worker_scratch(j->ctx, worker);
+    for (size_t row = first; row < end; row++)
+        if (j->dy.data)
+            slope_row(j, row, scratch);
+        else
+            swish_row(j, row, scratch);
+}
+
+static void run_swish(swish_job *j) {
+    assert(j->y.type == j->x.type && 3 * j->x.cols <= AOEI_WORKER_SCRATCH);
+    j->rows_a_task = block_rows(j->x.cols);
+    aoei_parallel_for(j->ctx->pool, (j->x.rows + j->rows_a_task - 1) / j->rows_a_task, swish_task, j);
+}
+
+void aoei_swish_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_rotation *r) {
+    swish_job j = {.ctx = ctx, .y = y, .x = x, .r = r};
+    run_swish(&j);
+}
+
+void aoei_swish_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x, const aoei_rotation *r) {
+    swish_job j = {.ctx = ctx, .y = dx, .x = x, .dy = dy, .r = r};
+    assert(dy.type == AOEI_F32);
+    run_swish(&j);
+}
+
+typedef struct sum_job {
+    const aoe_context *ctx;
+    const aoei_gated_sum *s;
+    aoei_tensor y;              /* forward */
+    aoei_tensor dgated, dx, dy; /* backward */
+    size_t rows_a_task;
+} sum_job;
+
+static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t D = j->y.cols;
+    float *sum = scratch, *branch = scratch + D;
+    const float *gated = read_row(j->ctx, j->s->gated, row, scratch + 2 * D), *x;
+    k->glu_f32(sum, gated, gated + D, D);
+    x = read_row(j->ctx, j->s->x, row, branch);
+    if (j->s->swish) {
+        k->glu_f32(branch, x, x, D);
+        x = branch;
+    }
+    float *y = row_memory(j->y, row, sum);
+    if (drop)
+        k->dropout_f32(y, x, sum, drop, D);
+    else
+        k->add_f32(y, sum, x, D);
+    write_row(j->ctx, j->y, row, y);
+}
+
+static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
+    const aoei_kernels *k = &j->ctx->kernels;
+    const size_t D = j->dy.cols;
+    float *d = scratch, *wide = scratch + D;
+    const float *gated = read_row(j->ctx, j->s->gated, row, wide), *dy = aoei_tensor_at(j->dy, row, 0);
+    float *dgated = row_memory(j->dgated, row, wide);
+    k->glu_grad_f32(dgated, dgated + D, dy, gated, gated + D, D);
+    write_row(j->ctx, j->dgated, row, dgated);
+    if (!j->s->swish)
+        return;
+    if (drop)
+        k->dropout_f32(d, dy, NULL, drop, D);
+    else
+        memcpy(d, dy, D * sizeof *d);
+    const float *x = read_row(j->ctx, j->s->x, row, wide);
+    k->glu_grad_f32(d, wide + D, d, x, x, D);
+    float *dx = row_memory(j->dx, row, d);
+    k->add_f32(dx, d, wide + D, D);
+    write_row(j->ctx, j->dx, row, dx);
+}
+
+static void sum_task(void *arg, size_t task, size_t worker) {
+    const sum_job *j = arg;
+    const aoei_gated_sum *s = j->s;
+    const int dropped = s->batch && s->drop.p > 0;
+    const size_t first = task * j->rows_a_task, left = s->x.rows - first;
+    const size_t end = first + (left < j->rows_a_task ? left : j->rows_a_task);
+    float *scratch = aoei_worker_scratch(j->ctx, worker);
+    size_t text = dropped ? aoei_batch_text(s->batch, first) : 0;
+    for (size_t row = first; row < end; row++) {
+        aoei_dropout_row d;
+        if (dropped) {
+            while (row >= s->batch->offsets[text + 1])
+                text++;
+            d = aoei_dropout_token(&s->drop, s->batch, text, row);
+        }
+        if (j->dy.data)
+            sum_gradient_row(j, row, dropped ? &d : NULL, scratch);
+        else
+            sum_row(j, row, dropped ? &d : NULL, scratch);
+    }
+}
+
+static void run_sum(sum_job *j) {
+    const size_t D = j->s->x.cols;
+    assert(j->s->gated.cols == 2 * D && 4 * D <= AOEI_WORKER_SCRATCH);
+    j->rows_a_task = block_rows(D);
+    aoei_parallel_for(j->ctx->pool, (j->s->x.rows + j->rows_a_task - 1) / j->rows_a_task, sum_task, j);
+}
+
+void aoei_gated_sum_forward(const aoe_context *ctx, aoei_tensor y, const aoei_gated_sum *s) {
+    sum_job j = {.ctx = ctx, .s = s, .y = y};
+    assert(y.type == s->x.type && y.type == s->gated.type);
+    run_sum(&j);
+}
+
+void aoei_gated_sum_backward(const aoe_context *ctx, aoei_tensor dgated, aoei_tensor dx, aoei_tensor dy,
+                             const aoei_gated_sum *s) {
+    sum_job j = {.ctx = ctx, .s = s, .dgated = dgated, .dx = dx, .dy = dy};
+    assert(dy.type == AOEI_F32 && dgated.type == s->gated.type);
+    run_sum(&j);
+}

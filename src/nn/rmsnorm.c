@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * RMSNorm, split as layer normalisation is (layernorm.c): rows for forward and dx, columns
+ * for the gradient of the weight, which is one chain over all rows.
+ */
+#include "nn/nn.h"
+
+enum {
+    BLOCK_ELEMENTS = 16384, /* about the elements of a block of rows */
+    COLUMNS = 64            /* of a slice */
+};
+
+typedef struct norm_job {
+    const aoe_context *ctx;
+    aoei_tensor y, stats, x, gamma; /* backward: y = dx */
+    aoei_tensor dy, dgamma;
+    float eps;
+    size_t rows_a_task;
+} norm_job;
+
+static size_t block_rows(size_t cols) {
+    return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
+}
+
+static size_t tasks(size_t n, size_t a_task) {
+    return (n + a_task - 1) / a_task;
+}
+
+static size_t task_rows(const norm_job *j, size_t first) {
+    const size_t left = j->x.rows - first;
+    return left < j->rows_a_task ? left : j->rows_a_task;
+}
+
+static void forward_task(void *arg, size_t task, size_t worker) {
+    const norm_job *j = arg;
+    (void)worker;
+    const size_t first = task * j->rows_a_task, rows = task_rows(j, first);
+    void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
+    if (j->x.type == AOEI_BF16)
+        j->ctx->kernels.rmsnorm_bf16(y, j->y.ld, stats, x, j->x.ld, aoei_f32(j->gamma), j->eps, rows, j->x.cols);
+    else
+        j->ctx->kernels.rmsnorm_f32(y, j->y.ld, stats, x, j->x.ld, aoei_f32(j->gamma), j->eps, rows, j->x.cols);
+}
+
+void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                          double eps) {
+    norm_job j = {.ctx = ctx, .y = y, .stats = stats, .x = x, .gamma = gamma, .eps = (float)eps};
+    j.rows_a_task = block_rows(x.cols);
+    aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_a_task), forward_task, &j);
+}
+
+static void param_grad_task(void *arg, size_t task, size_t worker) {
+    const norm_job *j = arg;
+    (void)worker;
+    const size_t first = task * COLUMNS, left = j->x.cols - first, cols = left < COLUMNS ? left : COLUMNS;
+    float *dgamma = aoei_f32(j->dgamma) + first;
+    const float *dy = aoei_f32(j->dy) + first, *stats = aoei_f32(j->stats);
+    const void *x = aoei_tensor_at(j->x, 0, first);
+    if (j->x.type == AOEI_BF16)
+        j->ctx->kernels.rmsnorm_param_grad_bf16(dgamma, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+    else
+        j->ctx->kernels.rmsnorm_param_grad_f32(dgamma, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+}
+
+static void input_grad_task(void *arg, size_t task, size_t worker) {
+    const norm_job *j = arg;
+    (void)worker;
+    const size_t first = task * j->rows_a_task, rows = task_rows(j, first);
+    float *dx = aoei_tensor_at(j->y, first, 0);
+    const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0), *gamma = aoei_f32(j->gamma);
+    const void *x = aoei_tensor_at(j->x, first, 0);
+    if (j->x.type == AOEI_BF16)
+        j->ctx->kernels.rmsnorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+    else
+        j->ctx->kernels.rmsnorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+}
+
+void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dy, aoei_tensor x,
+                           aoei_tensor stats, aoei_tensor gamma) {
+    norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma};
+    j.rows_a_task = block_rows(x.cols);
+    /* first, because dx may be dy */
+    if (dgamma.data)
+        aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
+    if (dx.data)
+        aoei_parallel_for(ctx->pool, tasks(x.rows, j.rows_a_task), input_grad_task, &j);
+}

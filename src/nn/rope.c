@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * Rotary positions (Su et al. 2021) in the split-half order of Hugging Face's LLaMA: component
+ * i of a head is paired with i + d / 2. Angles, sines and cosines are made in double, once a
+ * batch, and rounded; a text's angles depend on the text alone.
+ */
+#include <assert.h>
+#include <math.h>
+
+#include "nn/nn.h"
+
+enum { ROWS = 32 /* tokens of a task */ };
+
+#define PI 3.14159265358979323846
+
+typedef struct rope_job {
+    const aoe_context *ctx;
+    const aoei_rope *r;
+    const aoei_batch *batch;
+    aoei_tensor table; /* [N, d] */
+    aoei_tensor x;     /* [N, heads d] */
+    float direction;   /* of a turn: 1, -1 back */
+} rope_job;
+
+/* Of pair i, how far it turns from one token to the next, in a text of T tokens. */
+static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
+    const double share = 2 * (double)i / (double)d, n = (double)r->positions;
+    double theta = r->theta;
+    if (r->scaling == AOEI_ROPE_DYNAMIC && T > r->positions && d > 2)
+        theta *= pow(r->factor * (double)T / n - (r->factor - 1), (double)d / (double)(d - 2));
+    const double f = pow(theta, -share);
+    if (r->scaling == AOEI_ROPE_LINEAR)
+        return f / r->factor;
+    if (r->scaling != AOEI_ROPE_LLAMA3)
+        return f;
+    const double turns = n * f / (2 * PI); /* within the original positions */
+    if (turns < r->low)
+        return f / r->factor;
+    if (turns > r->high)
+        return f;
+    const double mix = (turns - r->low) / (r->high - r->low);
+    return (1 - mix) * f / r->factor + mix * f;
+}
+
+/* One text. */
+static void table_task(void *arg, size_t task, size_t worker) {
+    const rope_job *j = arg;
+    const size_t first = j->batch->offsets[task], T = j->batch->offsets[task + 1] - first, half = j->table.cols / 2;
+    (void)worker;
+    for (size_t i = 0; i < half; i++) {
+        const double f = frequency(j->r, i, j->table.cols, T);
+        for (size_t t = 0; t < T; t++) {
+            float *row = aoei_tensor_at(j->table, first + t, 0);
+            const double angle = (double)j->batch->positions[first + t] * f;
+            row[i] = (float)cos(angle);
+            row[half + i] = (float)sin(angle);
+        }
+    }
+}
+
+void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope *r, const aoei_batch *batch) {
+    assert(table.type == AOEI_F32 && table.cols % 2 == 0);
+    rope_job j = {.ctx = ctx, .r = r, .batch = batch, .table = table};
+    aoei_parallel_for(ctx->pool, batch->n_texts, table_task, &j);
+}
+
+static void turn_task(void *arg, size_t task, size_t worker) {
+    const rope_job *j = arg;
+    const size_t end = (task + 1) * ROWS < j->x.rows ? (task + 1) * ROWS : j->x.rows;
+    const size_t d = j->table.cols, heads = j->x.cols / d;
+    (void)worker;
+    for (size_t i = task * ROWS; i < end; i++) {
+        const float *angles = aoei_tensor_at(j->table, i, 0);
+        if (j->x.type == AOEI_BF16)
+            j->ctx->kernels.rope_bf16(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
+        else
+            j->ctx->kernels.rope_f32(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
+    }
+}
+
+void aoei_rope_turn(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back) {
+    rope_job j = {.ctx = ctx, .table = table, .x = x, .direction = back ? -1.0f : 1.0f};
+    aoei_parallel_for(ctx->pool, (x.rows + ROWS - 1) / ROWS, turn_task, &j);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * Layer normalisation as langml has it: (x - mean) / sqrt(mean(x^2) + eps), the square of the x
+ * that is not centred. An option of the recurrent encoder for weights that were trained
+ * so, not a norm to choose: portable loops, sums in double, rounded once.
+ */
+#include <math.h>
+
+#include "nn/nn.h"
+
+enum { ROWS = 16 /* of a task */ };
+
+typedef struct norm_job {
+    const aoe_context *ctx;
+    aoei_tensor y, stats, x, gamma, beta; /* backward: y = dx */
+    aoei_tensor dy;
+    double eps;
+} norm_job;
+
+static const float *read_row(const norm_job *j, size_t row, float *wide) {
+    if (j->x.type == AOEI_F32)
+        return aoei_tensor_at(j->x, row, 0);
+    j->ctx->kernels.from_bf16(wide, aoei_tensor_at(j->x, row, 0), j->x.cols);
+    return wide;
+}
+
+static void forward_row(const norm_job *j, size_t row, float *wide) {
+    const size_t D = j->x.cols;
+    const float *x = read_row(j, row, wide), *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
+    float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, row, 0) : wide;
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < D; i++) {
+        mean += (double)x[i];
+        square += (double)x[i] * (double)x[i];
+    }
+    mean /= (double)D;
+    const float centre = (float)mean, scale = (float)(1 / sqrt(square / (double)D + j->eps));
+    for (size_t i = 0; i < D; i++)
+        y[i] = (x[i] - centre) * scale * gamma[i] + beta[i];
+    if (j->y.type == AOEI_BF16)
+        j->ctx->kernels.to_bf16(aoei_tensor_at(j->y, row, 0), y, D);
+    if (j->stats.data) {
+        float *stats = aoei_tensor_at(j->stats, row, 0);
+        stats[0] = centre;
+        stats[1] = scale;
+    }
+}
+
+/* With d = dy gamma: dx = scale (d - mean(d) - x scale mean(d (x - centre) scale)). */
+static void backward_row(const norm_job *j, size_t row, float *wide) {
+    const size_t D = j->x.cols;
+    const float *x = read_row(j, row, wide), *gamma = aoei_f32(j->gamma), *dy = aoei_tensor_at(j->dy, row, 0),
+                *stats = aoei_tensor_at(j->stats, row, 0);
+    float *dx = aoei_tensor_at(j->y, row, 0);
+    const double centre = (double)stats[0], scale = (double)stats[1];
+    double mean = 0, dot = 0;
+    for (size_t i = 0; i < D; i++) {
+        const double d = (double)dy[i] * (double)gamma[i];
+        mean += d;
+        dot += d * ((double)x[i] - centre) * scale;
+    }
+    mean /= (double)D;
+    dot /= (double)D;
+    for (size_t i = 0; i < D; i++)
+        dx[i] = (float)(scale * ((double)dy[i] * (double)gamma[i] - mean - (double)x[i] * scale * dot));
+}
+
+static void norm_task(void *arg, size_t task, size_t worker) {
+    const norm_job *j = arg;
+    const size_t first = task * ROWS, end = first + ROWS < j->x.rows ? first + ROWS : j->x.rows;
+    float *wide = aoei_worker_scratch(j->ctx, worker);
+    for (size_t row = first; row < end; row++)
+        if (j->dy.data)
+            backward_row(j, row, wide);
+        else
+            forward_row(j, row, wide);
+}
+
+static void run(norm_job *j) {
+    aoei_parallel_for(j->ctx->pool, (j->x.rows + ROWS - 1) / ROWS, norm_task, j);
+}
+
+void aoei_uncentred_norm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                                 aoei_tensor beta, double eps) {
+    norm_job j = {.ctx = ctx, .y = y, .stats = stats, .x = x, .gamma = gamma, .beta = beta, .eps = eps};
+    run(&j);
+}
+
+void aoei_uncentred_norm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
+                                  aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
+    /* dgamma and dbeta depend on the statistics alone, not on how they were made */
+    if (dgamma.data)
+        aoei_layernorm_backward(ctx, (aoei_tensor){0}, dgamma, dbeta, dy, x, stats, gamma);
+    norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy};
+    if (dx.data)
+        run(&j);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * Any bytes as a regular expression, then U+0001, then a text: refused with one
+ * line, or the matches go forward and lie in the text. No block is left.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "text/pattern.h"
+
+static void walk(const aoei_pattern *p, const char *s, size_t len) {
+    aoei_pattern_search search = {.n_matches = 0};
+    size_t start, end, last = 0;
+    int rc;
+    aoe_error err = {0};
+    aoei_pattern_begin(&search, p, s, len);
+    while ((rc = aoei_pattern_next(&search, &start, &end, &err)) > 0) {
+        if (start < last || end < start || end > len)
+            abort();
+        last = end;
+    }
+    if (rc != err.code)
+        abort();
+    aoei_pattern_end(&search);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const int64_t live = aoei_alloc_live();
+    const char *s = (const char *)data, *cut = size ? memchr(s, 1, size) : NULL;
+    const size_t len = cut ? (size_t)(cut - s) : size, rest = cut ? size - len - 1 : 0;
+    aoei_pattern p = {.jit = 0};
+    aoe_error err = {0};
+    if (aoei_utf8_valid(s, size) < size) /* both are checked before they come here */
+        return 0;
+    const int rc = aoei_pattern_regex(&p, s, len, &err);
+    if (rc != err.code || (rc && rc != AOE_EUNSUPPORTED))
+        abort();
+    if (!rc && rest)
+        walk(&p, cut + 1, rest);
+    aoei_pattern_free(&p);
+    if (aoei_alloc_live() != live)
+        abort();
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED("'s| ?\\p{L}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+\1it's a  b\xc3\xa9 12"),
+        AOEI_FUZZ_SEED("(?i:'s|'t)|[^\\r\\n\\p{L}]?\\p{L}{1,3}+|(?<=a)b??\1'S abc\r\n"),
+        AOEI_FUZZ_SEED("[[:alpha:]\\w-\\]\\x{4e2d}\\u00e9]+|(?m:.)|\\bx*\\B\1a-x \n\xe4\xb8\xad"),
+        AOEI_FUZZ_SEED("(a|b(c(?>d)*)?){,2}^$\1abcdd"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ * RMSNorm of both types: forward against double precision, backward against finite differences, the
+ * same bits for any number of threads, and gradients that add to what is stored.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/grad_check.h"
+#include "../support/support.h"
+
+#define EPS 1e-12
+
+typedef struct shape {
+    size_t rows, cols;
+    const double *weight; /* [rows, cols] of the loss: sum of weight * y */
+    double eps;
+} shape;
+
+static void reference(double *y, const double *x, const double *gamma, const shape *s) {
+    for (size_t r = 0; r < s->rows; r++) {
+        const double *xr = x + r * s->cols;
+        double square = 0;
+        for (size_t c = 0; c < s->cols; c++)
+            square += xr[c] * xr[c] / (double)s->cols;
+        for (size_t c = 0; c < s->cols; c++)
+            y[r * s->cols + c] = xr[c] / sqrt(square + s->eps) * gamma[c];
+    }
+}
+
+/* x, gamma one after the other */
+static double loss(void *arg, const double *in) {
+    const shape *s = arg;
+    const size_t n = s->rows * s->cols;
+    double *y = malloc(n * sizeof *y), sum = 0;
+    reference(y, in, in + n, s);
+    for (size_t i = 0; i < n; i++)
+        sum += s->weight[i] * y[i];
+    free(y);
+    return sum;
+}
+
+static void check(const aoe_context *ctx, aoei_dtype type, size_t rows, size_t cols, size_t ld, double eps) {
+    aoei_tensor x = test_tensor_typed(type, rows, cols, ld, 1.5, 1), gamma = test_tensor(1, cols, 0, 1, 2);
+    aoei_tensor dy = test_tensor(rows, cols, ld, 1, 4), y = test_poisoned_typed(type, rows, cols, ld);
+    aoei_tensor stats = test_tensor_poisoned(rows, 1, 0), dx = test_tensor_poisoned(rows, cols, ld);
+    aoei_tensor dgamma = test_tensor_poisoned(1, cols, 0);
+    const size_t n = rows * cols, total = n + cols;
+    double *in = malloc(total * sizeof *in), *grad = malloc(total * sizeof *grad), *weight = malloc(n * sizeof *weight);
+    double *want = malloc(n * sizeof *want);
+    test_to_double(in, x);
+    test_to_double(in + n, gamma);
+    test_to_double(weight, dy);
+    shape s = {rows, cols, weight, eps};
+
+    aoei_rmsnorm_forward(ctx, y, stats, x, gamma, eps);
+    reference(want, in, in + n, &s);
+    test_close(y, want, 3e-7 + (type == AOEI_BF16 ? TEST_BF16_ROUNDOFF : 0));
+
+    aoei_tensor_zero(ctx, dgamma);
+    aoei_rmsnorm_backward(ctx, dx, dgamma, dy, x, stats, gamma);
+    test_to_double(grad, dx);
+    test_to_double(grad + n, dgamma);
+    test_gradient(loss, &s, in, grad, total, TEST_GRAD_TOLERANCE);
+
+    free(want);
+    free(weight);
+    free(grad);
+    free(in);
+    const aoei_tensor all[] = {x, gamma, dy, y, stats, dx, dgamma};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        test_tensor_free(all[i]);
+}
+
+static void gradients(const aoe_context *ctx) {
+    for (int type = AOEI_F32; type <= AOEI_BF16; type++) {
+        check(ctx, (aoei_dtype)type, 1, 2, 0, EPS);
+        check(ctx, (aoei_dtype)type, 3, 7, 9, 1e-5);
+        check(ctx, (aoei_dtype)type, 5, 33, 0, EPS);
+        check(ctx, (aoei_dtype)type, 7, 128, 384, 1e-5);
+        check(ctx, (aoei_dtype)type, 2, 768, 0, EPS);
+    }
+}
+
+static void test_gradients(void **state) {
+    (void)state;
+    test_each_tier(gradients);
+}
+
+/* Forward and backward of one input. */
+typedef struct result {
+    aoei_tensor y, stats, dx, dgamma;
+} result;
+
+static result run(const aoe_context *ctx, aoei_tensor x, aoei_tensor dy, aoei_tensor gamma) {
+    result r = {test_poisoned_typed(x.type, x.rows, x.cols, x.ld), test_tensor_poisoned(x.rows, 1, 0),
+                test_tensor_poisoned(x.rows, x.cols, x.ld), test_tensor(1, x.cols, 0, 1, 5)};
+    aoei_rmsnorm_forward(ctx, r.y, r.stats, x, gamma, EPS);
+    aoei_rmsnorm_backward(ctx, r.dx, r.dgamma, dy, x, r.stats, gamma);
+    return r;
+}
+
+static void run_free(result r) {
+    test_tensor_free(r.y);
+    test_tensor_free(r.stats);
+    test_tensor_free(r.dx);
+    test_tensor_free(r.dgamma);
+}
+
+static void same(result a, result b) {
+    test_same_bits(a.y, b.y);
+    test_same_bits(a.stats, b.stats);
+    test_same_bits(a.dx, b.dx);
+    test_same_bits(a.dgamma, b.dgamma);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
+        aoei_tensor x = test_tensor_typed(k % 2 ? AOEI_BF16 : AOEI_F32, 150, 200, 0, 1, 1);
+        aoei_tensor dy = test_tensor(150, 200, 0, 1, 2);
+        aoei_tensor gamma = test_tensor(1, 200, 0, 1, 3);
+        aoe_context *one = test_context((aoei_tier)(k / 2), 1);
+        result want = run(one, x, dy, gamma);
+        for (size_t threads = 2; threads <= 3; threads++) {
+            aoe_context *ctx = test_context((aoei_tier)(k / 2), threads);
+            result got = run(ctx, x, dy, gamma);
+            same(want, got);
+            run_free(got);
+            aoe_context_destroy(ctx);
+        }
+        run_free(want);
+        aoe_context_destroy(one);
+        test_tensor_free(x);
+        test_tensor_free(dy);
+        test_tensor_free(gamma);
+    }
+}
+
+/* Rows in two calls give the bits of one call, and the forms that share memory those of the forms that do not. */
+static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
+    aoei_tensor x = test_tensor_typed(type, 20, 75, 0, 1, 1), dy = test_tensor(20, 75, 0, 1, 2);
+    aoei_tensor gamma = test_tensor(1, 75, 0, 1, 3);
+    result whole = run(ctx, x, dy, gamma), parts = run(ctx, x, dy, gamma);
+    test_fill_normal(parts.dgamma.data, 75, 1, 5 * 65536);
+    for (size_t first = 0; first < 20; first = first ? 20 : 13) {
+        const size_t n = first ? 7 : 13;
+        aoei_rmsnorm_backward(ctx, aoei_tensor_rows(parts.dx, first, n), parts.dgamma, aoei_tensor_rows(dy, first, n),
+                              aoei_tensor_rows(x, first, n), aoei_tensor_rows(parts.stats, first, n), gamma);
+    }
+    same(whole, parts);
+
+    aoei_tensor none = {0};
+    memcpy(parts.y.data, x.data, 20 * 75 * aoei_dtype_size(type));
+    aoei_rmsnorm_forward(ctx, parts.y, none, parts.y, gamma, EPS);
+    test_same_bits(whole.y, parts.y);
+    memcpy(parts.dx.data, dy.data, 20 * 75 * sizeof(float));
+    aoei_rmsnorm_backward(ctx, parts.dx, parts.dgamma, parts.dx, x, whole.stats, gamma);
+    test_same_bits(whole.dx, parts.dx);
+    aoei_rmsnorm_backward(ctx, none, parts.dgamma, dy, x, whole.stats, gamma); /* dx not wanted */
+    run_free(whole);
+    run_free(parts);
+    test_tensor_free(x);
+    test_tensor_free(dy);
+    test_tensor_free(gamma);
+}
+
+static void parts_and_aliases(const aoe_context *ctx) {
+    parts_of_type(ctx, AOEI_F32);
+    parts_of_type(ctx, AOEI_BF16);
+}
+
+static void test_parts_and_aliases(void **state) {
+    (void)state;
+    test_each_tier(parts_and_aliases);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_parts_and_aliases),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

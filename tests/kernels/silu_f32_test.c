@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * SiLU and its gradient in every tier against the C library in double: lengths, alignment, special values and a sweep over
+ * floats of all sizes.
+ *
+ * The value is x times the logistic function of x, whose relative error is that of e^-x, of a sum and of a quotient:
+ * TOLERANCE. Where e^-x is beyond float32, the function is 0.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "../support/kernel_check.h"
+#include "../support/span.h"
+#include "../support/support.h"
+
+enum { LONGEST = 2 * 16 + 1, SWEEP_STEP = 1009, SWEEP_BLOCK = 64 };
+
+#define VANISHED (89 * 0x1p-127) /* |x| e^x where e^-x overflows */
+
+static double logistic(double z) {
+    return z < 0 ? exp(z) / (1 + exp(z)) : 1 / (1 + exp(-z));
+}
+
+static void check_value(float y, float x, aoei_tier tier, size_t n, size_t i) {
+    const double v = (double)x, want = v * logistic(v);
+    test_value(y, want, kernel_tolerance("silu_f32") * EPS32 * fabs(want) + VANISHED, "silu", tier, n, i);
+}
+
+static void check_gradient(float dx, float dy, float x, aoei_tier tier, size_t n, size_t i) {
+    const double v = (double)x, s = logistic(v), second = v * s * logistic(-v), one = (double)dy;
+    const double bound = kernel_tolerance("silu_grad_f32") * EPS32 * (s + 2 * fabs(second));
+    test_value(dx, one * (s + second), fabs(one) * (bound + VANISHED), "silu gradient", tier, n, i);
+}
+
+static void lengths(const aoei_kernels *k) {
+    for (size_t n = 0; n <= LONGEST; n++)
+        for (size_t slack = 0; slack < 3; slack++) {
+            test_span x = test_span_normal(n, slack, 3, 1), dy = test_span_normal(n, slack, 1, 2);
+            test_span y = test_span_create(n, slack), dx = test_span_create(n, slack);
+            for (size_t i = 0; i < n; i++)
+                if ((i + n) % 2)
+                    x.data[i] = test_specials[(i * 5 + n) % test_n_specials];
+            k->silu_f32(y.data, x.data, n);
+            k->silu_grad_f32(dx.data, dy.data, x.data, n);
+            for (size_t i = 0; i < n; i++) {
+                check_value(y.data[i], x.data[i], k->tier, n, i);
+                check_gradient(dx.data[i], dy.data[i], x.data[i], k->tier, n, i);
+            }
+            k->silu_grad_f32(dy.data, dy.data, x.data, n);
+            test_same_floats(dy.data, dx.data, n);
+            k->silu_f32(x.data, x.data, n);
+            test_same_floats(x.data, y.data, n);
+            test_span *all[] = {&x, &dy, &y, &dx};
+            for (size_t i = 0; i < 4; i++)
+                test_span_free(all[i]);
+        }
+}
+
+/* Every SWEEP_STEP-th float with |x| < 100, a block at a time. */
+static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, const float *x, size_t n)) {
+    float x[SWEEP_BLOCK];
+    size_t n = 0;
+    for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += SWEEP_STEP) {
+        const uint32_t low = (uint32_t)bits;
+        memcpy(x + n, &low, sizeof low);
+        if (!(fabsf(x[n]) < 100) || ++n < SWEEP_BLOCK)
+            continue;
+        check(k, x, n);
+        n = 0;
+    }
+}
+
+static void check_values(const aoei_kernels *k, const float *x, size_t n) {
+    float y[SWEEP_BLOCK];
+    k->silu_f32(y, x, n);
+    for (size_t i = 0; i < n; i++)
+        check_value(y[i], x[i], k->tier, n, i);
+}
+
+static void check_gradients(const aoei_kernels *k, const float *x, size_t n) {
+    float dx[SWEEP_BLOCK], one[SWEEP_BLOCK];
+    for (size_t i = 0; i < n; i++)
+        one[i] = 1;
+    k->silu_grad_f32(dx, one, x, n);
+    for (size_t i = 0; i < n; i++)
+        check_gradient(dx[i], 1, x[i], k->tier, n, i);
+}
+
+static void sweep_values(const aoei_kernels *k) {
+    sweep(k, check_values);
+}
+
+static void sweep_gradients(const aoei_kernels *k) {
+    sweep(k, check_gradients);
+}
+
+/* The function saturates: x or 0 with slope 1 or 0, however large |x| is, until infinity times 0 is not a number. */
+static void limits(const aoei_kernels *k) {
+    const float x[] = {200.0f, -200.0f, 3e13f, -3e13f, 1e30f, -1e30f, FLT_MAX, -FLT_MAX, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
+    enum { N = sizeof x / sizeof *x, FINITE = 8 };
+    float y[N], dx[N], one[N];
+    for (size_t i = 0; i < N; i++)
+        one[i] = 1;
+    for (size_t n = 1; n <= N; n++) {
+        k->silu_f32(y, x, n);
+        k->silu_grad_f32(dx, one, x, n);
+        for (size_t i = 0; i < n && i < FINITE; i++) {
+            test_value(y[i], x[i] > 0 ? (double)x[i] : 0, 0, "silu", k->tier, n, i);
+            test_value(dx[i], x[i] > 0, 0, "silu gradient", k->tier, n, i);
+        }
+    }
+    assert_true(y[8] == 0 && !signbit(y[8]) && y[9] == 0 && signbit(y[9]) && dx[8] == 0.5f && dx[9] == 0.5f);
+    assert_true(y[10] == INFINITY && isnan(y[11]) && isnan(y[12]));
+    assert_true(isnan(dx[10]) && isnan(dx[11]) && isnan(dx[12]));
+}
+
+static void test_all(void **state) {
+    (void)state;
+    kernel_each_tier("silu_f32", lengths);
+    kernel_each_tier("silu_grad_f32", lengths);
+    kernel_each_tier("silu_f32", sweep_values);
+    kernel_each_tier("silu_grad_f32", sweep_gradients);
+    kernel_each_tier("silu_f32", limits);
+    kernel_each_tier("silu_grad_f32", limits);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ * Directories of the architectures beside BERT: opened under either prefix, embedded, saved and opened again with the same
+ * vectors; weights stored as bf16 without a float32 copy; layers in both directions, as an option and remembered; new
+ * models with random weights; what is refused.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "base/json.h"
+#include "model/model.h"
+
+enum { VECTORS = 3, MOST_DIMS = 64 };
+
+typedef struct vectors {
+    float x[VECTORS][MOST_DIMS];
+} vectors;
+
+static aoe_model *open_with(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
+    aoe_model *m;
+    aoe_error err = {0};
+    if (aoe_model_open(&m, ctx, dir, o, &err))
+        fail_msg("%s", err.message);
+    return m;
+}
+
+static vectors embed(aoe_model *m) {
+    vectors v;
+    aoe_embedder *e;
+    aoe_text texts[VECTORS];
+    char copies[VECTORS][256];
+    aoe_error err = {0};
+    memset(&v, 0, sizeof v);
+    for (uint32_t i = 0; i < VECTORS; i++) {
+        snprintf(copies[i], sizeof copies[i], "%s", tiny_text(i + 3));
+        texts[i] = aoe_text_of(copies[i]);
+    }
+    const size_t D = aoe_model_dims(m);
+    float *out = malloc(VECTORS * D * sizeof *out);
+    assert_true(out && D <= MOST_DIMS);
+    if (aoe_embedder_create(&e, m, NULL, &err) || aoe_embed(e, texts, VECTORS, out, NULL, &err))
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < VECTORS; i++)
+        memcpy(v.x[i], out + i * D, D * sizeof *out);
+    free(out);
+    aoe_embedder_destroy(e);
+    return v;
+}
+
+static vectors embed_dir(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
+    aoe_model *m = open_with(ctx, dir, o);
+    const vectors v = embed(m);
+    aoe_model_close(m);
+    return v;
+}
+
+static int same(const vectors *a, const vectors *b) {
+    return !memcmp(a, b, sizeof *a);
+}
+
+static void (*const kinds[])(aoei_encoder_config *c) = {tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2};
+static const char *const classes[] = {"RobertaModel", "LlamaModel", "MistralModel", "Qwen2Model"};
+static const char *const prefixes[] = {"roberta.", "model.", "model.", "model."};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static tiny_model tiny_kind(size_t kind) {
+    tiny_model o = tiny_defaults();
+    o.hidden = 32;
+    o.heads = 4;
+    o.options = kinds[kind];
+    return o;
+}
+
+/* A saved model is the same model, without the prefix it may have had, under its own class. */
+static void saves_and_opens(void **state) {
+    (void)state;
+    aoe_context *ctx = tiny_context(2);
+    for (size_t kind = 0; kind < KINDS; kind++)
+        for (int prefixed = 0; prefixed < 2; prefixed++) {
+            char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to"), *config = test_path(to, "config.json");
+            tiny_model o = tiny_kind(kind);
+            aoe_error err = {0};
+            o.prefix = prefixed ? prefixes[kind] : NULL;
+            tiny_model_write(from, &o);
+            aoe_model *m = open_with(ctx, from, NULL);
+            assert_string_equal(m->prefix, prefixed ? prefixes[kind] : "");
+            assert_int_equal(m->settings.pooling, kind ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_CLS);
+            assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
+            const vectors before = embed(m);
+            if (aoei_model_save(m, to, NULL, &err))
+                fail_msg("%s", err.message);
+            aoei_encoder_config c = m->config;
+            aoe_model_close(m);
+            m = open_with(ctx, to, NULL);
+            const vectors after = embed(m);
+            assert_true(same(&before, &after));
+            assert_memory_equal(&c, &m->config, sizeof c);
+            aoe_model_close(m);
+            char *text = test_read(config, NULL);
+            assert_non_null(strstr(text, classes[kind]));
+            free(text);
+            free(config);
+            test_dir_remove(from);
+            test_dir_remove(to);
+        }
+    aoe_context_destroy(ctx);
+}
+
+/* bf16 weights, computed in bf16: linear weights and the word table stay as stored, and give the bits of a float32 copy. */
+static void keeps_bf16_as_stored(void **state) {
+    (void)state;
+    aoe_context *ctx = tiny_context(2);
+    const aoe_model_options bf16 = {.dtype = AOE_DTYPE_BF16, .normalize = -1};
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        char *from = test_path(test_dir, "from"), *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide");
+        tiny_model o = tiny_kind(kind);
+        aoe_convert_options c = {.storage = AOE_STORAGE_BF16};
+        aoe_error err = {0};
+        tiny_model_write(from, &o);
+        int rc = aoe_convert(ctx, from, narrow, &c, NULL, &err);
+        c.storage = AOE_STORAGE_F32;
+        if (rc || aoe_convert(ctx, narrow, wide, &c, NULL, &err))
+            fail_msg("%s", err.message);
+        aoe_model *m = open_with(ctx, narrow, &bf16);
+        for (size_t s = 0; s < aoei_slot_count(&m->config); s++) {
+            aoei_slot d;
+            aoei_slot_describe(&m->config, s, &d);
+            assert_int_equal(!d.absent && m->weights[s].type == AOEI_BF16, d.linear || d.table);
+        }
+        assert_true(m->converted_bytes < 16384);
+        const vectors a = embed(m), b = embed_dir(ctx, wide, &bf16);
+        assert_true(same(&a, &b));
+        aoe_model_close(m);
+        const aoe_model_options f32 = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+        const vectors x = embed_dir(ctx, narrow, &f32), y = embed_dir(ctx, wide, &f32);
+        assert_true(same(&x, &y));
+        test_dir_remove(from);
+        test_dir_remove(narrow);
+        test_dir_remove(wide);
+    }
+    aoe_context_destroy(ctx);
+}
+
+static aoe_model_options both_from(size_t layer) {
+    return (aoe_model_options){.dtype = AOE_DTYPE_F32,
+                               .pooling = AOE_POOLING_LAST_AVG,
+                               .normalize = -1,
+                               .bidirectional = 1,
+                               .bidirectional_from = layer};
+}
+
+/* Layers in both directions change vectors, are remembered in aoe.json, and can be asked for otherwise. */
+static void remembers_the_direction(void **state) {
+    (void)state;
+    aoe_context *ctx = tiny_context(2);
+    char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to");
+    const tiny_model o = tiny_kind(1);
+    const aoe_model_options all = both_from(0), last = both_from(1), none = both_from(2),
+                            plain = {.dtype = AOE_DTYPE_F32, .pooling = AOE_POOLING_LAST_AVG, .normalize = -1};
+    aoe_error err = {0};
+    aoe_model_info info;
+    tiny_model_write(from, &o);
+    const vectors causal = embed_dir(ctx, from, &plain), half = embed_dir(ctx, from, &last), full = embed_dir(ctx, from, &all),
+                  off = embed_dir(ctx, from, &none);
+    assert_true(same(&causal, &off) && !same(&causal, &half) && !same(&half, &full) && !same(&causal, &full));
+    aoe_model *m = open_with(ctx, from, &last);
+    if (aoei_model_save(m, to, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_model_close(m);
+    m = open_with(ctx, to, &plain);
+    const vectors again = embed(m);
+    aoe_model_get_info(m, &info);
+    assert_true(same(&again, &half) && info.causal && info.bidirectional_from == 1 && info.kv_heads == 2);
+    char limits[512];
+    assert_non_null(strstr(aoei_settings_limits(&m->settings, limits, sizeof limits), "causal in all layers"));
+    aoe_model_close(m);
+    const vectors other = embed_dir(ctx, to, &all);
+    assert_true(same(&other, &full));
+    test_dir_remove(from);
+    test_dir_remove(to);
+    aoe_context_destroy(ctx);
+}
+
+static void refused(aoe_context *ctx, const char *dir, const aoe_model_options *o, int code, const char *fragment) {
+    aoe_model *m;
+    aoe_error err = {0};
+    assert_int_equal(aoe_model_open(&m, ctx, dir, o, &err), code);
+    assert_null(m);
+    FRAGMENT(err, fragment);
+}
+
+static void refuses_directions(void **state) {
+    (void)state;
+    aoe_context *ctx = tiny_context(1);
+    char *from = test_path(test_dir, "from");
+    tiny_model o = tiny_kind(0);
+    const aoe_model_options all = both_from(0), beyond = both_from(3);
+    tiny_model_write(from, &o);
+    refused(ctx, from, &all, AOE_EARG, "attention of a roberta model goes in both directions anyway");
+    free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 0}"));
+    refused(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 0");
+    test_dir_remove(from);
+    from = test_path(test_dir, "from");
+    o = tiny_kind(1);
+    tiny_model_write(from, &o);
+    refused(ctx, from, &beyond, AOE_EARG, "bidirectional from layer 3, but there are 2 layers");
+    free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 3}"));
+    refused(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 3");
+    free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": -1}"));
+    refused(ctx, from, NULL, AOE_EFORMAT, "\"bidirectional_from\" is not a whole number");
+    test_dir_remove(from);
+    aoe_context_destroy(ctx);
+}
+
+/* Random weights for the sizes given, everything else as the architecture has it. */
+static void makes_new_ones(void **state) {
+    (void)state;
+    static const char *const types[] = {"roberta", "xlm-roberta", "llama", "mistral", "qwen2"};
+    aoe_context *ctx = tiny_context(2);
+    char *from = test_path(test_dir, "from");
+    const tiny_model bert = tiny_defaults();
+    tiny_model_write(from, &bert);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char *to = test_path(test_dir, "to");
+        aoe_init_options o;
+        aoe_error err = {0};
+        aoe_init_options_defaults(&o);
+        o.shape =
+            (aoe_shape){.hidden = 32, .layers = 2, .heads = 4, .intermediate = 48, .positions = 40, .architecture = types[i]};
+        o.shape.kv_heads = i < 2 ? 0 : 2;
+        o.tokenizer_from = from;
+        if (aoe_init(ctx, to, &o, &err))
+            fail_msg("%s", err.message);
+        aoe_model *m = open_with(ctx, to, NULL);
+        const aoei_encoder_config *c = &m->config;
+        assert_string_equal(c->arch->model_type, types[i]);
+        assert_int_equal(c->arch->max_length(c), i < 2 ? 38 : 40);
+        assert_int_equal(m->settings.pooling, i < 2 ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_TOKEN);
+        assert_true(c->attention_dropout == (i < 2 ? 0.1 : 0) && c->hidden_dropout == c->attention_dropout);
+        assert_true(c->causal == (i >= 2) && aoei_key_width(c) == (i < 2 ? 32u : 16u));
+        assert_int_equal(c->no_qkv_bias, i == 2 || i == 3);
+        const vectors v = embed(m);
+        assert_true(v.x[0][0] == v.x[0][0] && memcmp(v.x[0], v.x[1], sizeof v.x[0]) != 0);
+        aoe_model_close(m);
+        test_dir_remove(to);
+    }
+    aoe_init_options o;
+    aoe_error err = {0};
+    aoe_init_options_defaults(&o);
+    o.shape.architecture = "model2vec";
+    o.tokenizer_from = from;
+    char *to = test_path(test_dir, "to");
+    assert_int_equal(aoe_init(ctx, to, &o, &err), AOE_EARG);
+    FRAGMENT(err, "no shapes of architecture 'model2vec'");
+    free(to);
+    test_dir_remove(from);
+    aoe_context_destroy(ctx);
+}
+
+int main(void) {
+    test_use_memory();
+    const struct CMUnitTest tests[] = {cmocka_unit_test(saves_and_opens), cmocka_unit_test(keeps_bf16_as_stored),
+                                       cmocka_unit_test(remembers_the_direction), cmocka_unit_test(refuses_directions),
+                                       cmocka_unit_test(makes_new_ones)};
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * PEFT's adapter_config.json: read for a base model, written and read again; the base's
+ * directory; names of targets; what is refused, by name.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "model/peft.h"
+
+static aoei_encoder_config bert(void) {
+    aoei_encoder_config c;
+    const tiny_model shape = tiny_defaults();
+    tiny_config(&c, &shape);
+    return c;
+}
+
+static unsigned bit(size_t kind) {
+    return 1u << aoei_adapter_index(kind);
+}
+
+static int read_text(aoei_lora *lora, const char *text, aoe_error *err) {
+    const aoei_encoder_config c = bert();
+    free(test_write_text(test_dir, AOEI_PEFT_CONFIG, text));
+    return aoei_peft_read(lora, test_dir, &c, err);
+}
+
+static void reads_configurations(void **state) {
+    (void)state;
+    aoei_lora l;
+    aoe_error err = {0};
+    assert_int_equal(
+        read_text(&l,
+                  "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 8, \"lora_dropout\": 0.1, \"bias\": \"none\", "
+                  "\"target_modules\": [\"query\", \"attention.output.dense\", \"lm_head\"], \"rank_pattern\": {}, "
+                  "\"modules_to_save\": null}",
+                  &err),
+        0);
+    assert_true(l.r == 4 && l.alpha == 8 && l.dropout == 0.1 && !l.rank_stabilized);
+    assert_int_equal(l.targets, bit(AOEI_LW_Q) | bit(AOEI_LW_O));
+    assert_int_equal(
+        read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 2, \"use_rslora\": true, \"target_modules\": [\"dense\"]}", &err), 0);
+    assert_true(l.alpha == 8 && l.dropout == 0 && l.rank_stabilized);
+    assert_int_equal(l.targets, bit(AOEI_LW_O) | bit(AOEI_LW_UP) | bit(AOEI_LW_DOWN));
+    assert_int_equal(read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 2, \"target_modules\": \"all-linear\"}", &err), 0);
+    assert_int_equal(l.targets, (1u << AOEI_ADAPTERS) - 1 - bit(AOEI_LW_GATE));
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *fragment;
+        int code;
+    } cases[] = {
+        {"[]", "not a JSON object", AOE_EFORMAT},
+        {"{\"peft_type\": \"IA3\"}", "peft_type \"IA3\"", AOE_EUNSUPPORTED},
+        {"{\"r\": 4}", "peft_type", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"bias\": \"all\"}", "bias \"all\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"use_dora\": true}", "use_dora", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"rank_pattern\": {\"query\": 8}}", "rank_pattern", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"modules_to_save\": [\"pooler\"]}", "modules_to_save", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"layers_to_transform\": 3}", "layers_to_transform", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"target_modules\": [\"query\"]}", "\"r\"", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 0, \"target_modules\": [\"query\"]}", "\"r\" is 0", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 99999, \"target_modules\": [\"query\"]}", "\"r\" is 99999", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_dropout\": 1, \"target_modules\": [\"query\"]}", "lora_dropout",
+         AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4}", "target_modules", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*query\"}", "target_modules", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [7]}", "no name", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"q_proj\"]}", "'q_proj'; its layers are query, key",
+         AOE_EFORMAT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_lora l;
+        aoe_error err = {0};
+        assert_int_equal(read_text(&l, cases[i].text, &err), cases[i].code);
+        if (!strstr(err.message, cases[i].fragment) || !strstr(err.message, AOEI_PEFT_CONFIG))
+            fail_msg("%s: %s", cases[i].fragment, err.message);
+    }
+}
+
+/* What is written names the same layers when it is read, and no others. */
+static void test_round_trip(void **state) {
+    (void)state;
+    aoei_encoder_config c = bert();
+    char *path = test_path(test_dir, AOEI_PEFT_CONFIG);
+    for (unsigned targets = 1; targets < 1u << 6; targets++) {
+        aoei_lora l;
+        c.lora = (aoei_lora){.r = 5, .alpha = 7.5, .dropout = 0.25, .rank_stabilized = (int)(targets & 1), .targets = targets};
+        json_t *j = aoei_peft_to_json(&c, "/models/base");
+        assert_non_null(j);
+        assert_int_equal(aoei_json_save(j, path, NULL), 0);
+        json_decref(j);
+        assert_int_equal(aoei_peft_read(&l, test_dir, &c, NULL), 0);
+        assert_true(l.r == 5 && l.alpha == 7.5 && l.dropout == 0.25 && l.rank_stabilized == c.lora.rank_stabilized);
+        assert_int_equal(l.targets, targets);
+    }
+    free(path);
+}
+
+static void test_base(void **state) {
+    (void)state;
+    aoe_error err = {0};
+    char *inside = test_path(test_dir, "base"), *base;
+    const tiny_model shape = tiny_defaults();
+    tiny_model_write(inside, &shape);
+    free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"base\"}"));
+    assert_true(aoei_peft_is_dir(test_dir));
+    assert_false(aoei_peft_is_dir(inside));
+    assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), 0);
+    assert_string_equal(base + strlen(base) - 5, "/base");
+    aoei_free(base);
+    assert_int_equal(aoei_peft_base(&base, test_dir, inside, &err), 0);
+    assert_string_equal(base, inside);
+    aoei_free(base);
+    free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"somebody/model\"}"));
+    assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, "'somebody/model' is no directory here; name it with --base"));
+    free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{}"));
+    assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_EFORMAT);
+    free(inside);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    const aoei_encoder_config c = bert();
+    char name[256];
+    unsigned targets;
+    aoe_error err = {0};
+    aoei_peft_name(name, sizeof name, "model.", "layers.0.self_attn.q_proj.lora_A.weight");
+    assert_string_equal(name, "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight");
+    assert_int_equal(aoei_peft_targets(&targets, (const char *const[]){"value", "uery"}, 2, &c, 0, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "no linear layer 'uery'"));
+    assert_int_equal(aoei_peft_targets(&targets, (const char *const[]){"value"}, 1, &c, 0, &err), 0);
+    assert_int_equal(targets, bit(AOEI_LW_V));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_configurations), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_round_trip), cmocka_unit_test(test_base),
+                                       cmocka_unit_test(test_names)};
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT
+ * Byte-pair encoding: against its definition on random merges and words, each
+ * option, both ways to write merges, byte-level and metaspace words, a long line,
+ * and what is refused.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../support/support.h"
+#include "../support/tokenizers.h"
+#include "base/buffer.h"
+#include "base/random.h"
+#include "text/tokenizer.h"
+
+static double cpu_seconds(void) { /* the machine may be busy with other things */
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+#define BPE(options, vocab, merges) "{\"model\":{\"type\":\"BPE\"" options ",\"vocab\":{" vocab "},\"merges\":[" merges "]}}"
+
+static void expect(const char *json, const char *text, const char *want) {
+    aoe_tokenizer *t = test_tokenizer_of(json);
+    for (int twice = 0; twice < 2; twice++) { /* the second time from the cache */
+        const char *got = test_tokens(t, text, NULL);
+        if (strcmp(got, want) != 0)
+            fail_msg("%s: \"%s\" became \"%s\", not \"%s\"", json, text, got, want);
+    }
+    aoe_tokenizer_close(t);
+}
+
+#define ABC "\"a\":0,\"b\":1,\"c\":2,\"ab\":3,\"bc\":4,\"abc\":5,\"aa\":6"
+
+static void test_merges(void **state) {
+    (void)state;
+    expect(BPE("", ABC, "\"a b\",\"b c\""), "abc", "ab c");
+    expect(BPE("", ABC, "\"b c\",\"a b\""), "abc", "a bc");
+    expect(BPE("", ABC, "\"b c\",\"a bc\""), "abc", "abc");
+    expect(BPE("", ABC, "[\"b\",\"c\"],[\"a\",\"bc\"]"), "abcab", "abc a b");
+    expect(BPE("", ABC, "\"a a\""), "aaaaa", "aa aa a");            /* the leftmost first */
+    expect(BPE("", ABC, "\"a b\",\"b c\",\"a b\""), "abc", "a bc"); /* of equal pairs the later rank */
+    expect(BPE("", ABC, "\"#version: 0.2\",\"a b\""), "abab", "ab ab");
+    expect(BPE("", ABC, ""), "cab", "c a b");
+    expect(BPE(",\"dropout\":0.0", ABC, "\"a b\""), "ab", "ab");
+    expect(BPE(",\"ignore_merges\":true", ABC, ""), "abc", "abc");
+    expect(BPE(",\"ignore_merges\":true", ABC, ""), "abcc", "a b c c");
+}
+
+static void test_unknown(void **state) {
+    (void)state;
+#define UNK ABC ",\"<u>\":7,\"<0xC3>\":8,\"<0xA9>\":9,\"<0x7A>\":10"
+    expect(BPE("", ABC, "\"a b\""), "axbxyab", "ab ab"); /* no unknown token: left out, and neighbours then meet */
+    expect(BPE("", ABC, "\"a b\""), "axb", "ab");
+    expect(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""), "axyb", "a <u> <u> b");
+    expect(BPE(",\"unk_token\":\"<u>\",\"fuse_unk\":true", UNK, ""), "axyb\xc3\xa9", "a <u> b <u>");
+    expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true", UNK, ""), "a\xc3\xa9x", "a <0xC3> <0xA9> <u>");
+    /* bytes that spell a character come before an unknown one that is pending */
+    expect(BPE(",\"unk_token\":\"<u>\",\"byte_fallback\":true,\"fuse_unk\":true", UNK, ""), "axzxa", "a <0x7A> <u> a");
+    expect(BPE(",\"byte_fallback\":true", UNK, ""), "a\xc3\xaa", "a"); /* all bytes or none */
+    /* a word of unknown characters that merge with others */
+    expect("{\"model\":{\"type\":\"BPE\",\"unk_token\":\"u\",\"vocab\":{\"u\":0,\"a\":1,\"ua\":2},\"merges\":[\"u a\"]}}", "xa",
+           "ua");
+    aoe_tokenizer *t = test_tokenizer_of(BPE(",\"unk_token\":\"<none>\"", ABC, "\"a b\""));
+    aoe_ids ids = {0};
+    aoe_error err = {0};
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), NULL, &ids, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "\"x\""));
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abc"), NULL, &ids, &err), 0);
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), &(aoe_encode_options){.drop_unknown = 1}, &ids, &err), 0);
+    assert_int_equal(ids.n, 1);
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), NULL, &ids, &err), AOE_EFORMAT);
+    aoe_ids_free(&ids);
+    aoe_tokenizer_close(t);
+    t = test_tokenizer_of(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""));
+    assert_string_equal(test_tokens(t, "abxab", &(aoe_encode_options){.drop_unknown = 1}), "ab ab");
+    aoe_tokenizer_close(t);
+}
+
+static void test_affixes(void **state) {
+    (void)state;
+    expect("{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{\"type\":\"BPE\",\"continuing_subword_prefix\":\"##\","
+           "\"unk_token\":\"?\",\"vocab\":{\"a\":0,\"##b\":1,\"ab\":2,\"##c\":3,\"?\":4,\"##bc\":5,\"abc\":6},"
+           "\"merges\":[\"a ##b\",\"##b ##c\"]}}",
+           "abc bc ab a", "ab ##c ? ##c ab a");
+    expect("{\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\","
+           "\"vocab\":{\"a\":0,\"b\":1,\"b</w>\":2,\"ab</w>\":3,\"a</w>\":4,\"ab\":5},\"merges\":[\"a b</w>\",\"a b\"]}}",
+           "ab aba a", "ab</w> ab a</w> a</w>");
+    expect(
+        "{\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"!\",\"continuing_subword_prefix\":\"-\",\"byte_fallback\":true,"
+        "\"vocab\":{\"a\":0,\"<0x2D>\":1,\"<0x62>\":2,\"<0x21>\":3},\"merges\":[]}}",
+        "ab", "a <0x2D> <0x62> <0x21>");
+}
+
+static void test_byte_level(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"added_tokens\":[{\"content\":\"<s>\",\"special\":true,"
+        "\"lstrip\":true}],\"model\":{\"type\":\"BPE\",\"vocab\":{\"<s>\":0,\"a\":1,\"b\":2,\"\\u0120\":3,\"\xc4\xa0"
+        "a\":4,\"\xc3\x83\":5,"
+        "\"\xc2\xa9\":6,\"\xc3\x83\xc2\xa9\":7,\"\\u0100\":8,\"ab\":9},"
+        "\"merges\":[\"\xc4\xa0 a\",\"\xc3\x83 \xc2\xa9\",\"a b\"]}}";
+    aoe_tokenizer *t = test_tokenizer_of(json);
+    assert_string_equal(aoe_tokenizer_kind(t), "BPE");
+    assert_string_equal(test_tokens(t, "ab ab\xc3\xa9 ", NULL), "ab \xc4\xa0"
+                                                                "a b \xc3\x83\xc2\xa9 \xc4\xa0");
+    assert_string_equal(test_tokens_n(t, "a\0z a", 5, NULL), "a \xc4\x80 \xc4\xa0"
+                                                             "a"); /* z is no token and there is no unknown one */
+    assert_string_equal(test_tokens(t, "a  <s> a", NULL), "a <s> \xc4\xa0"
+                                                          "a");
+    /* tokens of the text are cut, by what they come from */
+    aoe_encode_options o = {.prompt = "b{text}b", .max_length = 4};
+    assert_string_equal(test_tokens(t, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", &o), "b \xc3\x83\xc2\xa9 \xc3\x83\xc2\xa9 b");
+    uint8_t kind[10];
+    aoei_tokenizer_kinds(t, kind, 10);
+    assert_int_equal(kind[0], AOEI_TOKEN_SPECIAL);
+    assert_int_equal(kind[1], AOEI_TOKEN_CONTINUATION);
+    assert_int_equal(kind[3], AOEI_TOKEN_WORD);
+    assert_int_equal(kind[4], AOEI_TOKEN_WORD);
+    assert_int_equal(kind[7], AOEI_TOKEN_CONTINUATION);
+    aoe_tokenizer_close(t);
+    /* with an unknown token and bytes to fall back to, a letter that is missing is spelled by its own bytes */
+    expect(
+        "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false,\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
+        "\"byte_fallback\":true,\"vocab\":{\"a\":0,\"<0xC4>\":1,\"<0xA0>\":2},\"merges\":[]}}",
+        "a ", "a <0xC4> <0xA0>");
+    expect("{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false},\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"
+           "\"vocab\":{\"a\":0,\"\xc4\xa0\":1,\"\xc4\xa0"
+           "a\xc3\x83\":2,\"\xc3\x83\":3,\"\xc2\xa9\":4},\"merges\":[]}}",
+           "a\xc3\xa9", "\xc4\xa0 a \xc3\x83 \xc2\xa9");
+    expect("{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":false},\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"
+           "\"vocab\":{\"a\":0,\"\xc4\xa0\":1,\"\xc4\xa0"
+           "a\xc3\x83\xc2\xa9\":2,\"\xc3\x83\":3,\"\xc2\xa9\":4},\"merges\":[]}}",
+           "a\xc3\xa9",
+           "\xc4\xa0"
+           "a\xc3\x83\xc2\xa9");
+}
+
+#define U "\xe2\x96\x81"
+/* As LLaMA 2: the space is a letter, put in front by a normaliser; no pre-tokenizer. */
+#define LLAMA(merges)                                                                                                                \
+    "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" U                                 \
+    "\"},{\"type\":\"Replace\","                                                                                                     \
+    "\"pattern\":{\"String\":\" \"},\"content\":\"" U "\"}]},"                                                                       \
+    "\"added_tokens\":[{\"content\":\"<s>\",\"special\":true,\"normalized\":true},{\"content\":\"</s>\",\"special\":true}],"         \
+    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":"     \
+    "\"A\"}}],\"special_tokens\":{\"<s>\":{\"ids\":[1]}}},"                                                                          \
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"fuse_unk\":true,\"byte_fallback\":true,\"vocab\":{\"<unk>\":0,\"<s>\":1," \
+    "\"</s>\":2,\"<0x0A>\":3,\"" U "\":4,\"a\":5,\"b\":6,\"" U "a\":7,\"" U U "\":8,\"ab\":9,\"" U "ab\":10,\"b" U "\":11},"         \
+    "\"merges\":[" merges "]}}"
+
+static void test_metaspace(void **state) {
+    (void)state;
+    static const char *const plain = LLAMA("\"" U " a\",\"" U " " U "\",\"" U "a b\"");
+    expect(plain, "ab ab", "<s> " U "ab " U "ab");
+    expect(plain, "a  b\nxyb", "<s> " U "a " U U " b <0x0A> <unk> b");
+    expect(plain, "ba</s>a", "<s> " U " b a </s> " U "a");
+    expect(plain, "a<s>b", "<s> " U "a <unk> b"); /* normalised, <s> begins with the space's letter: not here */
+    expect(plain, "<s>a", "<s> <s> a");
+    expect(plain, "a <s>", "<s> " U "a <s>");
+    expect(plain, "", "<s>");
+    /* a merge across the letter: the text is not cut there */
+    expect(LLAMA("\"b " U "\",\"" U " a\""), "ab ab", "<s> " U "a b" U " a b");
+    aoe_tokenizer *t = test_tokenizer_of(plain);
+    uint8_t kind[12];
+    aoei_tokenizer_kinds(t, kind, 12);
+    assert_int_equal(kind[0], AOEI_TOKEN_SPECIAL);
+    assert_int_equal(kind[7], AOEI_TOKEN_WORD);
+    assert_int_equal(kind[9], AOEI_TOKEN_CONTINUATION);
+    aoe_ids ids = {0}; /* truncation stops early, in the middle of what is one word */
+    aoe_encode_options o = {.max_length = 3};
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ab ab ab ab ab"), &o, &ids, NULL), 0);
+    assert_int_equal(ids.n, 3);
+    assert_true(ids.truncated);
+    aoe_ids_free(&ids);
+    o.prompt = "b {text} a";
+    o.max_length = 6;
+    assert_string_equal(test_tokens(t, "ab ab ab ab ab", &o), "<s> " U " b " U "ab " U "ab " U "a");
+    aoe_tokenizer_close(t);
+}
+
+/* A vocabulary over a few letters with random merges, as lists. */
+typedef struct model {
+    char token[200][24];
+    int n;
+    int left[160], right[160], made[160], n_merges;
+} model;
+
+static int find(const model *m, const char *s) {
+    for (int i = 0; i < m->n; i++)
+        if (strcmp(m->token[i], s) == 0)
+            return i;
+    return -1;
+}
+
+static void make(model *m, aoei_rng *r) {
+    m->n = m->n_merges = 0;
+    const int letters = 2 + (int)aoei_rng_below(r, 3);
+    for (int i = 0; i < letters; i++)
+        snprintf(m->token[m->n++], sizeof *m->token, "%c", 'a' + i);
+    for (int i = 0; i < 120; i++) {
+        const int left = (int)aoei_rng_below(r, (uint32_t)m->n), right = (int)aoei_rng_below(r, (uint32_t)m->n);
+        char both[48];
+        snprintf(both, sizeof both, "%s%s", m->token[left], m->token[right]);
+        if (strlen(both) > 16)
+            continue;
+        int made = find(m, both);
+        if (made < 0)
+            strcpy(m->token[made = m->n++], both);
+        m->left[m->n_merges] = left;
+        m->right[m->n_merges] = right;
+        m->made[m->n_merges++] = made;
+    }
+}
+
+static char *model_json(const model *m) {
+    char *json = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&json, &size);
+    assert_non_null(f);
+    fprintf(f, "{\"model\":{\"type\":\"BPE\",\"vocab\":{");
+    for (int i = 0; i < m->n; i++)
+        fprintf(f, "%s\"%s\":%d", i ? "," : "", m->token[i], i);
+    fprintf(f, "},\"merges\":[");
+    for (int i = 0; i < m->n_merges; i++)
+        fprintf(f, "%s\"%s %s\"", i ? "," : "", m->token[m->left[i]], m->token[m->right[i]]);
+    fprintf(f, "]}}");
+    fclose(f);
+    return json;
+}
+
+/* The definition: the pair of the lowest rank, the leftmost of these, until there is none. */
+static size_t slow(const model *m, const char *s, int *id) {
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++)
+        id[i] = s[i] - 'a';
+    for (;;) {
+        int best = -1;
+        size_t at = 0;
+        for (size_t i = 0; i + 1 < n; i++) {
+            int rank = -1;
+            for (int k = 0; k < m->n_merges; k++) /* the last of equal pairs counts */
+                rank = m->left[k] == id[i] && m->right[k] == id[i + 1] ? k : rank;
+            if (rank >= 0 && (best < 0 || rank < best)) {
+                best = rank;
+                at = i;
+            }
+        }
+        if (best < 0)
+            return n;
+        id[at] = m->made[best];
+        memmove(id + at + 1, id + at + 2, (--n - at - 1) * sizeof *id);
+    }
+}
+
+static void test_against_definition(void **state) {
+    (void)state;
+    static model m;
+    aoei_rng r;
+    aoei_rng_init(&r, 21, AOEI_STREAM_TEST, 0);
+    for (int round = 0; round < 30; round++) {
+        make(&m, &r);
+        char *json = model_json(&m);
+        aoe_tokenizer *t = test_tokenizer_of(json);
+        aoe_ids ids = {0};
+        for (int k = 0; k < 60; k++) {
+            char text[160];
+            int want[160];
+            size_t n = 1 + aoei_rng_below(&r, k % 2 ? 30 : 150); /* merged in place, and with the heap */
+            const uint32_t letters = 2 + aoei_rng_below(&r, 2);
+            for (size_t i = 0; i < n; i++)
+                text[i] = (char)('a' + aoei_rng_below(&r, letters));
+            text[n] = 0;
+            if (find(&m, "c") < 0)
+                for (size_t i = 0; i < n; i++)
+                    text[i] = text[i] == 'c' ? 'a' : text[i];
+            n = slow(&m, text, want);
+            for (int twice = 0; twice < 2; twice++) {
+                assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), NULL, &ids, NULL), 0);
+                assert_int_equal(ids.n, n);
+                for (size_t i = 0; i < n; i++)
+                    assert_int_equal(ids.id[i], want[i]);
+            }
+        }
+        aoe_ids_free(&ids);
+        aoe_tokenizer_close(t);
+        free(json);
+    }
+}
+
+/* A megabyte without a space, merged into long tokens and into nothing. */
+static void test_long_line(void **state) {
+    (void)state;
+    enum { SIZE = 1 << 20 };
+    aoe_tokenizer *t = test_tokenizer_of(BPE("", ABC ",\"aaaa\":7,\"aaaaaaaa\":8", "\"a a\",\"aa aa\",\"aaaa aaaa\",\"b c\""));
+    char *text = malloc(SIZE);
+    aoe_ids ids = {0};
+    assert_non_null(text);
+    memset(text, 'a', SIZE);
+    double start = cpu_seconds();
+    assert_int_equal(aoe_tokenizer_encode(t, (aoe_text){text, SIZE}, NULL, &ids, NULL), 0);
+    assert_int_equal(ids.n, SIZE / 8);
+    for (size_t i = 0; i < SIZE; i++)
+        text[i] = i % 2 ? 'c' : 'b';
+    assert_int_equal(aoe_tokenizer_encode(t, (aoe_text){text, SIZE}, NULL, &ids, NULL), 0);
+    assert_int_equal(ids.n, SIZE / 2);
+    assert_true(cpu_seconds() - start < 20.0);
+    aoe_ids_free(&ids);
+    free(text);
+    aoe_tokenizer_close(t);
+}
+
+static void refuse(const char *json, int code, const char *part) {
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "f", &err), code);
+    assert_null(t);
+    if (strncmp(err.message, "f: ", 3) != 0 || !strstr(err.message, part))
+        fail_msg("\"%s\" does not name the file or \"%s\"", err.message, part);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    refuse("{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}", AOE_EFORMAT, "\"merges\"");
+    refuse("{\"model\":{\"type\":\"BPE\",\"merges\":[]}}", AOE_EFORMAT, "\"vocab\"");
+    refuse(BPE("", ABC, "\"a x\""), AOE_EFORMAT, "merge 1: token \"x\"");
+    refuse(BPE("", ABC, "\"a b\",\"x a\""), AOE_EFORMAT, "merge 2: token \"x\"");
+    refuse(BPE("", ABC, "\"a c\""), AOE_EFORMAT, "merge 1: \"ac\"");
+    refuse(BPE("", ABC, "\"ab\""), AOE_EFORMAT, "entry 0");
+    refuse(BPE("", ABC, "\"a b c\""), AOE_EFORMAT, "entry 0");
+    refuse(BPE("", ABC, "[\"a\"]"), AOE_EFORMAT, "entry 0");
+    refuse(BPE("", ABC, "[\"a\",\"b\",\"c\"]"), AOE_EFORMAT, "entry 0");
+    refuse(BPE("", ABC, "7"), AOE_EFORMAT, "entry 0");
+    refuse(BPE(",\"dropout\":0.1", ABC, ""), AOE_EUNSUPPORTED, "\"dropout\"");
+    refuse(BPE(",\"dropout\":\"x\"", ABC, ""), AOE_EFORMAT, "\"dropout\"");
+    refuse(BPE(",\"fuse_unk\":1", ABC, ""), AOE_EFORMAT, "\"fuse_unk\"");
+    refuse(BPE(",\"continuing_subword_prefix\":1", ABC, ""), AOE_EFORMAT, "\"continuing_subword_prefix\"");
+    refuse(BPE(",\"continuing_subword_prefix\":\"##\"", ABC, "\"a b\""), AOE_EFORMAT, "merge 1");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_merges),     cmocka_unit_test(test_unknown),   cmocka_unit_test(test_affixes),
+        cmocka_unit_test(test_byte_level), cmocka_unit_test(test_metaspace), cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_long_line),  cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
