@@ -17,7 +17,7 @@ step() { # step FILE COMMAND...: runs the command unless FILE is there
     echo "== $*" >&2
     "$@"
 }
-step "$AOE_WORK/views.tsv" "$recipe/prepare.sh"
+step "$AOE_WORK/questions.tsv" "$recipe/prepare.sh"
 head -n 300000 "$AOE_WORK/books.txt" >"$AOE_WORK/books_part.txt" # enough for a vocabulary
 sed 's/[{}":[]//g; s/]//g; s/query//; s/positive.*//' "$AOE_WORK/captions.jsonl" >"$AOE_WORK/captions.txt"
 step "$AOE_WORK/start/config.json" "$aoe" init --shape aoe-mini --vocab-from "$AOE_WORK/books_part.txt" "$AOE_WORK/wiki.txt" \
@@ -25,7 +25,19 @@ step "$AOE_WORK/start/config.json" "$aoe" init --shape aoe-mini --vocab-from "$A
 step "$AOE_WORK/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --resume
 "$recipe/plot.sh" "$AOE_WORK/base" "$AOE_WORK/perplexity"
 step "$AOE_WORK/tuned/config.json" "$aoe" train "@$recipe/train.args" --resume
-step "$AOE_WORK/broadened/config.json" "$aoe" train "@$recipe/broaden.args" --resume
-"$aoe" convert "$AOE_WORK/broadened" --dtype bf16 --force -o models/aoe-mini-en
+cat "$AOE_WORK/wiki.txt" "$AOE_WORK/captions.txt" >"$AOE_WORK/texts.txt"
+names() { # names FILE ROUND: triples of rare words, drawn anew for each round; mawk, because every awk draws other numbers
+    {
+        mawk -v seed=$((2 * $2 - 1)) -v rare=60 -v longest=16 -f "$recipe/names.awk" "$AOE_WORK/texts.txt" "$AOE_WORK/wiki.txt"
+        mawk -v seed=$((2 * $2)) -v rare=300 -v longest=26 -f "$recipe/names.awk" "$AOE_WORK/texts.txt" "$AOE_WORK/wiki.txt" | tail -n +2
+    } >"$1.part" && mv "$1.part" "$1"
+}
+export AOE_FROM=tuned AOE_ROUND
+for AOE_ROUND in 1 2 3 4; do
+    step "$AOE_WORK/names-$AOE_ROUND.tsv" names "$AOE_WORK/names-$AOE_ROUND.tsv" "$AOE_ROUND"
+    step "$AOE_WORK/round-$AOE_ROUND/config.json" "$aoe" train "@$recipe/round.args" --seed $((41 + AOE_ROUND)) --resume
+    AOE_FROM=round-$AOE_ROUND
+done
+"$aoe" convert "$AOE_WORK/$AOE_FROM" --dtype bf16 --force -o models/aoe-mini-en
 cp "$recipe/LICENSE.weights" models/aoe-mini-en/LICENSE
 "$aoe" eval sts -m models/aoe-mini-en "$AOE_DATA/stsb/dev.tsv" "$AOE_DATA/stsb/test.tsv" "$AOE_DATA"/sts12_14_15/senteval/STS*-en-test

@@ -66,7 +66,5 @@ out=questions.tsv
     printf 'query\tpositive\n'
     tail -n +2 "$data/qqp_part/train.tsv" | awk -F '\t' '$1 == 1' | cut -f 2-3 | keep 1 2
 } >"$work/$out"
-# two views of a sentence: of all of it or of a part, most words of each; mawk, because every awk draws other numbers
-LC_ALL=C mawk -f recipes/aoe-mini-en/views.awk "$work/wiki.txt" >"$work/views.tsv"
 rm "$work/nli.rows"
 wc -l "$work"/*.txt "$work"/*.tsv "$work"/*.jsonl
