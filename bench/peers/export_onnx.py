@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Exports the encoder of torch_bert.py for ort_bert.js: export_onnx.py SHAPE FILE."""
+"""Exports the encoder of torch_encoder.py for ort_encoder.js: export_onnx.py SHAPE FILE."""
 import os
 import sys
 
 import torch
 
-from torch_bert import VOCABULARY, Encoder
+from torch_encoder import SHAPES, encoder
 
 
 def main():
@@ -13,8 +13,8 @@ def main():
     torch.manual_seed(42)
     batch_axes = {0: "texts", 1: "length"}
     torch.onnx.export(
-        Encoder(shape).eval(),
-        (torch.randint(VOCABULARY, (2, 16)), torch.ones(2, 16)),
+        encoder(shape).eval(),
+        (torch.randint(SHAPES[shape][4], (2, 16)), torch.ones(2, 16)),
         path + ".part",
         input_names=["ids", "attend"],
         output_names=["hidden"],

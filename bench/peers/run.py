@@ -8,7 +8,7 @@
     --rounds N    measured runs of each peer, in turns (7)
     --threads N   of each peer (the CPUs this process may use)
     --only PART   gemm, encoder, pretrain, short or start; may be repeated (all)
-    --shape NAME  of the encoder: bert-base or minilm-l6; may be repeated (both)
+    --shape NAME  of the encoder: bert-base, minilm-l6, roberta-base, llama2-7b (one layer); may be repeated (the first two)
     --json FILE   every measured time
 
 $BUILD is the build directory. Peers are processes that read commands and make one measured run a command, so
@@ -54,7 +54,7 @@ def say(text=""):
 
 
 class Peer:
-    """A process that speaks the protocol of aoe_bert.c. One that does not start answers nothing, with the reason."""
+    """A process that speaks the protocol of aoe_encoder.c. One that does not start answers nothing, with the reason."""
 
     def __init__(self, name, command, env=None):
         self.name, self.missing = name, None
@@ -134,7 +134,7 @@ class Runner:
     def onnx_model(self, shape):
         """The exported encoder, or None and the reason in ort_missing."""
         path = os.path.join(WORK, f"{shape}.onnx")
-        source = os.path.join(HERE, "torch_bert.py")
+        source = os.path.join(HERE, "torch_encoder.py")
         if os.path.exists(path) and os.path.getmtime(path) > os.path.getmtime(source):
             return path
         command = [PYTHON, "-B", os.path.join(HERE, "export_onnx.py"), shape, path]
@@ -153,14 +153,14 @@ class Runner:
     def start(self, name, shape, texts, length):
         tail = [str(texts), str(length), str(self.o.threads)]
         if name == "aoe":
-            command = [os.path.join(BUILD, "bench", "peers", "aoe_bert"), shape, *tail]
+            command = [os.path.join(BUILD, "bench", "peers", "aoe_encoder"), shape, *tail]
         elif name == "PyTorch":
-            command = [PYTHON, os.path.join(HERE, "torch_bert.py"), shape, *tail]
+            command = [PYTHON, os.path.join(HERE, "torch_encoder.py"), shape, *tail]
         else:
             model = None if self.ort_missing else self.onnx_model(shape)
             if not model:
                 return Missing(name, self.ort_missing)
-            command = ["node", os.path.join(HERE, "ort_bert.js"), model, *tail]
+            command = ["node", os.path.join(HERE, "ort_encoder.js"), model, *tail]
         peer = Peer(name, command, self.threads_env())
         if peer.missing:
             say(f"{name} is left out: {peer.missing}")
@@ -204,7 +204,7 @@ class Runner:
         columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, ORT_F32]
         ratios = []
         say("\nWhole encoder: milliseconds a run, fastest / median")
-        head = f"{'shape':10} {'batch':>7} {'mode':5}" + "".join(f" {' '.join(c):>21}" for c in columns)
+        head = f"{'shape':12} {'batch':>7} {'mode':5}" + "".join(f" {' '.join(c):>21}" for c in columns)
         say(head)
         for shape in shapes:
             for texts, length in batches:
@@ -212,8 +212,8 @@ class Runner:
                     wanted = columns if mode == "infer" else columns[:-1]
                     times = self.take_turns(shape, texts, length, mode, wanted)
                     cells = "".join(f" {cell(times.get(c)):>21}" for c in columns)
-                    say(f"{shape:10} {f'{texts}x{length}':>7} {mode:5}{cells}")
-                    scale = 1 if (shape, texts) == ("bert-base", 64) else OTHER_SHAPES
+                    say(f"{shape:12} {f'{texts}x{length}':>7} {mode:5}{cells}")
+                    scale = 1 if (shape, texts) in (("bert-base", 64), ("roberta-base", 64)) else OTHER_SHAPES
                     for (floor_mode, own, peer), floor in FLOORS.items():
                         if floor_mode == mode:
                             ratios.append((f"{shape} {texts}x{length} {mode}", own, peer, times, floor * scale))
@@ -314,7 +314,7 @@ def parse():
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--only", action="append", choices=["gemm", "encoder", "pretrain", "short", "start"])
-    parser.add_argument("--shape", action="append", choices=["bert-base", "minilm-l6"])
+    parser.add_argument("--shape", action="append", choices=["bert-base", "minilm-l6", "roberta-base", "llama2-7b"])
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 7)

@@ -2,7 +2,7 @@
  * aoe as one of the peers that run.py measures in turns: one shape and batch a process,
  * commands on stdin, a measured run at a time.
  *
- *     aoe_bert SHAPE TEXTS LENGTH THREADS
+ *     aoe_encoder SHAPE TEXTS LENGTH THREADS
  *     infer|train|pretrain f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- why not"
  *
  * What a command needs is made at its first use, with one run to warm up, and kept.
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
     aoe_error err;
     char line[128];
     if (argc != 5) {
-        fprintf(stderr, "usage: aoe_bert SHAPE TEXTS LENGTH THREADS\n");
+        fprintf(stderr, "usage: aoe_encoder SHAPE TEXTS LENGTH THREADS\n");
         return 2;
     }
     aoe_context_options c;
@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
     s.options.texts = strtoul(argv[2], NULL, 10);
     s.options.length = strtoul(argv[3], NULL, 10);
     if (aoe_shape_named(&s.options.shape, argv[1], &err) || aoe_context_create(&s.ctx, &c, &err)) {
-        fprintf(stderr, "aoe_bert: %s\n", err.message);
+        fprintf(stderr, "aoe_encoder: %s\n", err.message);
         return 1;
     }
     printf("ready aoe %s, kernels %s of tiers up to %s, %s\n", aoe_version(), aoe_context_tier(s.ctx),

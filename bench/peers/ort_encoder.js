@@ -2,7 +2,7 @@
 // ONNX Runtime as one of the peers that run.py measures in turns: one shape and batch a process, commands
 // on stdin, a measured run at a time.
 //
-//     node ort_bert.js MODEL.onnx TEXTS LENGTH THREADS     (NODE_PATH: where onnxruntime-node is installed)
+//     node ort_encoder.js MODEL.onnx TEXTS LENGTH THREADS     (NODE_PATH: where onnxruntime-node is installed)
 //     infer f32 COUNT      prints the milliseconds of COUNT runs, or "- why not"
 'use strict';
 const ort = require('onnxruntime-node');

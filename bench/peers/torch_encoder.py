@@ -2,13 +2,14 @@
 """PyTorch as one of the peers that run.py measures in turns: one shape and batch a process, commands on
 stdin, a measured run at a time.
 
-    torch_bert.py SHAPE TEXTS LENGTH THREADS
+    torch_encoder.py SHAPE TEXTS LENGTH THREADS
     infer|train|pretrain f32|bf16 COUNT    prints the milliseconds of COUNT runs, or "- why not"
 
-A BERT encoder (Devlin et al. 2019) as PyTorch users write it: random weights, full-length texts, [CLS] vectors. Training is one
-step on pairs: the three AnglE objectives, dropout 0.1, AdamW; no clipping. Pretraining is a step of masked-language-model
-training whose head looks at the masked tokens alone. bf16 is autocast over float32 weights, which is
-faster than a model converted to bf16 throughout. export_onnx.py exports the same encoder.
+A BERT or RoBERTa encoder (Devlin et al. 2019) or a LLaMA decoder (Touvron et al. 2023) as PyTorch users write them: random weights,
+full-length texts, vectors of the first token ([CLS]) or, of a decoder, the last. Training is one step on pairs: the three AnglE objectives,
+dropout 0.1 (LLaMA: none), AdamW; no clipping. Pretraining is a step of masked-language-model training whose head looks at
+the masked tokens alone. bf16 is autocast over float32 weights, which is faster than a model converted to bf16
+throughout. export_onnx.py exports the same encoders.
 What a command needs is made at its first use, with one run to warm up, and kept.
 """
 import math
@@ -19,13 +20,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# hidden, layers, heads, intermediate, vocabulary
+# hidden, layers, heads, intermediate, vocabulary; of RoBERTa the position and token-type tables have other sizes, which cost nothing
 SHAPES = {
     "bert-base": (768, 12, 12, 3072, 30522),
+    "roberta-base": (768, 12, 12, 3072, 50265),
     "minilm-l6": (384, 6, 12, 1536, 30522),
     "aoe-mini": (256, 3, 4, 1024, 12000),
+    "llama2-7b": (4096, 1, 32, 11008, 32000),  # one layer of its 32, as aoe's bench has it
 }
+DECODERS = {"llama2-7b"}
 POSITIONS, DROPOUT, NORM_EPS = 512, 0.1, 1e-12
+ROPE_THETA, RMS_EPS = 10000.0, 1e-5
 
 
 class Layer(nn.Module):
@@ -60,6 +65,14 @@ class Layer(nn.Module):
         return self.norm(x + self.drop(self.down(F.gelu(self.up(x)))))
 
 
+def draw_weights(model):
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, 0, 0.02)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
 class Encoder(nn.Module):
     def __init__(self, shape):
         super().__init__()
@@ -72,11 +85,7 @@ class Encoder(nn.Module):
         self.transform = nn.Linear(hidden, hidden)  # of pretraining
         self.transform_norm = nn.LayerNorm(hidden, NORM_EPS)
         self.decoder_bias = nn.Parameter(torch.zeros(vocabulary))
-        for module in self.modules():
-            if isinstance(module, (nn.Linear, nn.Embedding)):
-                nn.init.normal_(module.weight, 0, 0.02)
-            if isinstance(module, nn.Linear):
-                nn.init.zeros_(module.bias)
+        draw_weights(self)
 
     def forward(self, ids, attend):
         """Last hidden state [B, T, D] of ids [B, T]; attend [B, T] is 1 for tokens, 0 for padding."""
@@ -87,11 +96,80 @@ class Encoder(nn.Module):
             x = layer(x, mask)
         return x
 
-
     def predict(self, hidden):
         """Logits [M, V] of hidden states [M, D]; the decoder is the word table."""
         x = self.transform_norm(F.gelu(self.transform(hidden)).float())  # this LayerNorm takes one type
         return F.linear(x, self.word.weight, self.decoder_bias)
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(hidden))
+
+    def forward(self, x):
+        x = x.float()
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + RMS_EPS))
+
+
+def rotate(x, cos, sin):
+    """Rotary positions (Su et al. 2021) of x [B, H, T, d]; halves of a head are the two coordinates."""
+    a, b = x.chunk(2, -1)
+    return x * cos + torch.cat((-b, a), -1) * sin
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, hidden, heads, intermediate):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value, self.output = (nn.Linear(hidden, hidden, bias=False) for _ in range(4))
+        self.gate, self.up = (nn.Linear(hidden, intermediate, bias=False) for _ in range(2))
+        self.down = nn.Linear(intermediate, hidden, bias=False)
+        self.attention_norm, self.norm = RMSNorm(hidden), RMSNorm(hidden)
+
+    def attend(self, x, mask, cos, sin):
+        texts, length, hidden = x.shape
+
+        def split(projected):
+            return projected.view(texts, length, self.heads, -1).transpose(1, 2)
+
+        q, k, v = rotate(split(self.query(x)), cos, sin), rotate(split(self.key(x)), cos, sin), split(self.value(x))
+        scores = q @ k.transpose(-1, -2) / math.sqrt(hidden // self.heads) + mask
+        return (scores.softmax(-1) @ v).transpose(1, 2).reshape(texts, length, hidden)
+
+    def forward(self, x, mask, cos, sin):
+        x = x + self.output(self.attend(self.attention_norm(x), mask, cos, sin))
+        y = self.norm(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Decoder(nn.Module):
+    """LLaMA without its head: what an embedding needs."""
+
+    def __init__(self, shape):
+        super().__init__()
+        hidden, layers, heads, intermediate, vocabulary = SHAPES[shape]
+        self.word = nn.Embedding(vocabulary, hidden)
+        self.layers = nn.ModuleList(DecoderLayer(hidden, heads, intermediate) for _ in range(layers))
+        self.norm = RMSNorm(hidden)
+        half = hidden // heads // 2
+        angles = torch.arange(POSITIONS)[:, None] * ROPE_THETA ** (-torch.arange(half) / half)
+        self.register_buffer("cos", torch.cat((angles, angles), 1).cos())
+        self.register_buffer("sin", torch.cat((angles, angles), 1).sin())
+        draw_weights(self)
+
+    def forward(self, ids, attend):
+        length = ids.shape[1]
+        x = self.word(ids)
+        later = torch.full((length, length), -1e9).triu(1)
+        mask = (later + ((1 - attend) * -1e9)[:, None, None, :]).to(x.dtype)
+        for layer in self.layers:
+            x = layer(x, mask, self.cos[:length], self.sin[:length])
+        return self.norm(x)
+
+
+def encoder(shape):
+    return Decoder(shape) if shape in DECODERS else Encoder(shape)
 
 
 def ranking_loss(score, label, temperature):
@@ -125,7 +203,8 @@ def angle_losses(vectors, label):
 class Bench:
     def __init__(self, shape, texts, length):
         torch.manual_seed(42)
-        self.model = Encoder(shape)
+        self.model = encoder(shape)
+        self.token = -1 if shape in DECODERS else 0  # whose hidden state is the vector
         self.ids = torch.randint(SHAPES[shape][4], (texts, length))
         self.masked = (torch.arange(texts * length) % 20 % 7 == 0).nonzero()[:, 0]  # 15%
         self.attend = torch.ones(texts, length)
@@ -143,7 +222,7 @@ class Bench:
             self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, weight_decay=0.01, foreach=True)
         self.model.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
-            vectors = self.model(self.ids, self.attend)[:, 0]
+            vectors = self.model(self.ids, self.attend)[:, self.token]
         loss = angle_losses(vectors.float(), self.label)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
