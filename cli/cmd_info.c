@@ -111,7 +111,8 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     for (size_t i = 0; i < N_PARTS; i++) {
         if (i == FIRST_TRAINING_PART)
             pair(t, " training", o->p.lora.r ? o->p.lora.load_8bit ? "adapters, weights as int8" : "adapters" : "");
-        pair_bytes(t, parts[i].name, part_bytes(plan, i));
+        if (i != FIRST_TRAINING_PART || plan->frozen) /* nothing is frozen but beside adapters */
+            pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
 }
 

@@ -11,7 +11,7 @@ train() { # train OUTPUT OPTION...
     "$AOE" train -q -d train.tsv --batch-size 16 --lr 1e-3 -o "$output" "$@"
 }
 same() { cmp "$1/adapter_model.safetensors" "$2/adapter_model.safetensors" && echo "the same adapters"; }
-train adapters -m start --epochs 2 --lora-r 4 -t 1
+train adapters -m start --epochs 2 --lora-r 4 -t 1 >/dev/null
 (cd adapters && echo *)
 (cd adapters/checkpoints/step-8 && echo *)
 sed -n 's/^ *"\(r\|lora_[a-z]*\|task_type\|target_modules\)"/\1/p; s/^ *\("[a-z.]*"\),*$/  \1/p' adapters/adapter_config.json
