@@ -12,6 +12,7 @@ typedef struct options {
     aoe_shape size;    /* 0 where not given */
     cli_texts vocab_from;
     aoe_init_options init;
+    int storage; /* an aoe_storage */
     int cased;
     const char *output;
 } options;
@@ -34,6 +35,13 @@ static const cli_option table[] = {
      .offset = offsetof(options, init.force),
      .set = 1,
      .help = "replace a model that is there"},
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, storage),
+     .parse = cli_parse_storage,
+     .help = "how to store the weights: f32, bf16, or int8, which aoe alone reads",
+     .fallback = "f32"},
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -163,13 +171,14 @@ static int run_init(options *o, aoe_context *ctx) {
     o->init.n_texts = o->vocab_from.n;
     o->init.lowercase = !o->cased;
     o->init.seed = o->general.seed;
+    o->init.storage = (aoe_storage)o->storage;
     if (aoe_init(ctx, o->output, &o->init, &err))
         return cli_fail("%s", err.message);
     return print_result(o, ctx);
 }
 
 int cli_init(int argc, char **argv) {
-    options o = {0};
+    options o = {.storage = AOE_STORAGE_F32};
     cli_general_defaults(&o.general);
     aoe_init_options_defaults(&o.init);
     const cli_group groups[] = {

@@ -93,7 +93,7 @@ static void test_round_trip(void **state) {
     for (unsigned targets = 1; targets < 1u << 6; targets++) {
         aoei_lora l;
         c.lora = (aoei_lora){.r = 5, .alpha = 7.5, .dropout = 0.25, .rank_stabilized = (int)(targets & 1), .targets = targets};
-        json_t *j = aoei_peft_to_json(&c, "/models/base");
+        json_t *j = aoei_peft_to_json(&c, "/models/base", "");
         assert_non_null(j);
         assert_int_equal(aoei_json_save(j, path, NULL), 0);
         json_decref(j);
