@@ -4,18 +4,24 @@
 # feed-forward 5632; bf16): 20 steps of 16 pairs of texts of 32 tokens. Prints the highest resident memory, tokens a second and
 # the share of what products reach on this machine, measured in the same run (gemm_bench): the unit's peak from registers, and
 # the fastest product. Counted are 2 operations a weight and token forward and 2 backward: frozen weights have no gradients.
-# The model (2 GB) is made in DIR, a temporary directory, and removed. TRAIN="OPTION...": more for aoe train (--load-8bit).
+# The model (2 GB) is made in DIR/model unless it is there; without DIR in a temporary directory that is removed.
+# TRAIN="OPTION...": more for aoe train (--load-8bit).
 set -eu
 build=$(cd "$(dirname "$0")/.." && pwd)/${BUILD:-build}
 examples=$(cd "$(dirname "$0")/../examples" && pwd)
-work=$(mktemp -d "${1:-${TMPDIR:-/tmp}}/aoe-lora-XXXXXX")
-trap 'rm -rf "$work"' EXIT
+if [ $# -gt 0 ]; then
+    work=$1
+    mkdir -p "$work"
+else
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+fi
 cd "$work"
 steps=20 pairs=16 length=32
 
 # Texts of far more than 32 tokens, all different, cut by --max-length.
 tail -n +2 "$examples/train.tsv" | awk -F '\t' -v n=$((steps * pairs)) '
-    { text[NR] = $1 " " $2; label[NR] = $3 }
+    { label[NR] = $1; text[NR] = $2 " " $3 }
     END {
         print "text1\ttext2\tlabel"
         for (i = 1; i <= n; i++) {
@@ -39,9 +45,10 @@ peak() {
     wait $pid
 }
 
-peak init "$build/aoe" init -q --shape tinyllama-1.1b --dtype bf16 --vocab-from "$examples/train.tsv" --vocab-size 2000 -o model
+echo 0 >init
+[ -e model/model.safetensors ] || peak init "$build/aoe" init -q --shape tinyllama-1.1b --dtype bf16 --vocab-from "$examples/train.tsv" --vocab-size 2000 -o model
 # shellcheck disable=SC2086
-peak train "$build/aoe" train -q -m model -d pairs.tsv -o adapters --batch-size $pairs --max-steps $steps --max-length $length \
+peak train "$build/aoe" train -q -m model -d pairs.tsv -o adapters --force --batch-size $pairs --max-steps $steps --max-length $length \
     --lora-r 32 --lr 2e-4 --dtype bf16 ${TRAIN-} >/dev/null
 tier=$("$build/aoe" bench --json --shape bert-tiny --texts 2 --length 8 --runs 5 | sed 's/.*"tier": *"\([a-z0-9]*\)".*/\1/')
 "$build/bench/gemm_bench" 0 "$tier" bf16 >products
@@ -57,7 +64,7 @@ awk -v init="$(cat init)" -v train="$(cat train)" -v plan="$(cat plan)" -v saved
         speed = rate[int((n + 1) / 2)]
         gflops = 4 * weights * speed / 1e9
         if (!limit) limit = fastest
-        printf "peak memory of init        %8.2f GiB\n", init / 1048576
+        if (init) printf "peak memory of init        %8.2f GiB\n", init / 1048576
         printf "peak memory of training    %8.2f GiB (plan: %s)\n", train / 1048576, plan
         printf "adapters saved             %8.1f MiB\n", saved / 1048576
         printf "tokens a second, median    %8.1f over %d steps\n", speed, n
