@@ -147,34 +147,24 @@ static int resolve_shape(options *o) {
     return CLI_GO;
 }
 
-static int print_result(const options *o, aoe_context *ctx) {
-    aoe_model *model;
-    aoe_model_info info;
-    aoe_error err;
-    if (aoe_model_open(&model, ctx, o->output, NULL, &err))
-        return cli_fail("%s", err.message);
-    aoe_model_get_info(model, &info);
-    if (o->general.json)
-        cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
-                                 (json_int_t)info.parameters, "vocab", (json_int_t)info.vocab));
-    else
-        cli_note(
-            "%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m %s",
-            o->output, info.parameters, info.layers, cli_plural(info.layers), info.hidden, info.vocab, o->output);
-    aoe_model_close(model);
-    return 0;
-}
-
 static int run_init(options *o, aoe_context *ctx) {
+    aoe_init_result r;
     aoe_error err;
     o->init.texts = o->vocab_from.item;
     o->init.n_texts = o->vocab_from.n;
     o->init.lowercase = !o->cased;
     o->init.seed = o->general.seed;
     o->init.storage = (aoe_storage)o->storage;
-    if (aoe_init(ctx, o->output, &o->init, &err))
+    if (aoe_init(ctx, o->output, &o->init, &r, &err))
         return cli_fail("%s", err.message);
-    return print_result(o, ctx);
+    if (o->general.json)
+        cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
+                                 (json_int_t)r.parameters, "vocab", (json_int_t)r.vocab));
+    else
+        cli_note(
+            "%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m %s",
+            o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output);
+    return 0;
 }
 
 int cli_init(int argc, char **argv) {

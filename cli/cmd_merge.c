@@ -89,7 +89,7 @@ int cli_merge(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
         code = cli_usage("merge", "it needs a directory to make: -o DIR");
-    if (code == CLI_GO) {
+    if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);
         code = cli_open_context(&ctx, &o.general) || run_merge(&o, &args, ctx);

@@ -259,9 +259,15 @@ typedef struct aoe_init_options {
     aoe_storage storage; /* default F32 */
     int force;           /* replace a model that is there */
 } aoe_init_options;
+
+typedef struct aoe_init_result {
+    size_t parameters, hidden, layers, vocab; /* as in aoe_model_info */
+} aoe_init_result;
+
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
-/* Writes a complete model directory with random weights. Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
-AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_error *err);
+/* Writes a complete model directory with random weights, some of which are in memory at a time. result may be NULL.
+ * Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
+AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err);
 
 typedef struct aoe_convert_options {
     aoe_storage storage; /* default F32 */

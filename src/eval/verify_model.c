@@ -358,8 +358,7 @@ static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
     int code = AOE_OK;
     fill(g, &g->texts);
     aoei_check_begin(&check, g->name, "lora", tolerance(g)->hidden);
-    const aoei_tensor last =
-        aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, b, &g->step.state, NULL);
+    const aoei_tensor last = aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, b, &g->step.state, NULL);
     for (size_t i = 0; i < b->n_texts && !code; i++) {
         char name[64];
         const size_t n = b->offsets[i + 1] - b->offsets[i];

@@ -149,8 +149,8 @@ static int check(const aoe_model *m, const aoei_slot *slot, const aoei_st_tensor
                          " and the base %s ask for: they do not belong together",
                          path, t->name, slot->rows, slot->cols, m->base_dir);
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' is of %s; adapters are read as F32, F16 or BF16", path, t->name,
-                         aoei_st_dtype_name(t->dtype));
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' is of %s; adapters are read as F32, F16 or BF16", path,
+                         t->name, aoei_st_dtype_name(t->dtype));
     return 0;
 }
 

@@ -111,10 +111,10 @@ void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint
     aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
     const double bound = 1 / sqrt((double)d.cols); /* of lora_A, as in PEFT: Kaiming's uniform with a = sqrt(5) */
     for (size_t i = 0; i < d.rows * d.cols; i++)
-        to[i] = d.norm                        ? 1.0f
-                : d.vector || d.adapter == 2  ? 0.0f
-                : d.adapter                   ? (float)(bound * (2 * aoei_rng_uniform(&rng) - 1))
-                                              : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+        to[i] = d.norm                       ? 1.0f
+                : d.vector || d.adapter == 2 ? 0.0f
+                : d.adapter                  ? (float)(bound * (2 * aoei_rng_uniform(&rng) - 1))
+                                             : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
 }
 
 /* Random weights on their way into the file: some slots at a time, so that a model larger than memory can be made. */
@@ -203,7 +203,7 @@ static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn 
 }
 
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
-                   aoe_error *err) {
+                   aoe_init_result *result, aoe_error *err) {
     aoei_json_init();
     int rc = check_request(dir, o, err), existed = aoei_exists(dir);
     if (rc)
@@ -220,6 +220,11 @@ int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o,
     if (!rc && !(rc = make_config(m, o, 1, err)) && !(rc = make_tokenizer(m, o, feed, user, err)) &&
         !(rc = make_weights(&k, m, o->seed, err)) && !(rc = make_settings(m, o, err)))
         rc = aoei_model_save_as(m, dir, NULL, o->storage, err);
+    if (!rc && result)
+        *result = (aoe_init_result){.parameters = aoei_parameter_count(&m->config),
+                                    .hidden = m->config.hidden,
+                                    .layers = m->config.layers,
+                                    .vocab = m->config.vocab};
     aoei_free(k.at);
     aoei_free(k.room);
     aoe_model_close(m);

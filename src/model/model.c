@@ -273,8 +273,8 @@ static int load_weights(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
             rc = check_tensor(m, &slot, &m->stored[i], err);
         int8 |= m->stored[i] && m->stored[i]->dtype == AOEI_ST_I8;
     }
-    if (rc || (rc = check_others(m, int8, err)) || (rc = aoei_adapters_find(m, err)) ||
-        (rc = aoei_weights_place(m, p, err)) || (rc = make_weights(m, p->seed, err)) || (rc = check_values(m, err)))
+    if (rc || (rc = check_others(m, int8, err)) || (rc = aoei_adapters_find(m, err)) || (rc = aoei_weights_place(m, p, err)) ||
+        (rc = make_weights(m, p->seed, err)) || (rc = check_values(m, err)))
         return rc;
     m->stored_bytes = stored_bytes(m);
     m->storage = storage_name(m, int8);
@@ -358,7 +358,8 @@ static int load_config(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
     const char *dir = weights_dir(m);
     if (!aoei_exists(dir))
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no such directory; name a model directory (config.json, model.safetensors, tokenizer files)", dir);
+                         "%s: no such directory; name a model directory (config.json, model.safetensors, tokenizer files)",
+                         dir);
     char *path = aoei_path_join(dir, "config.json");
     if (!path)
         return aoei_fail_nomem(err, strlen(dir));

@@ -34,12 +34,12 @@ struct aoe_model {
     aoe_context *ctx; /* borrowed */
     char *dir;        /* owned; where it was opened */
     aoei_encoder_config config;
-    aoei_tensor *weights;   /* owned array [aoei_slot_count], memory below or the mapping's */
-    aoei_safetensors *file; /* owned; NULL for a view */
-    char *base_dir;         /* owned; of a directory of adapters: where the file and config.json are; else NULL */
+    aoei_tensor *weights;           /* owned array [aoei_slot_count], memory below or the mapping's */
+    aoei_safetensors *file;         /* owned; NULL for a view */
+    char *base_dir;                 /* owned; of a directory of adapters: where the file and config.json are; else NULL */
     aoei_safetensors *adapter_file; /* owned; theirs, or NULL */
     const aoei_st_tensor **stored;  /* owned array [aoei_slot_count] of the files' tensors, NULL: there is none. Or NULL */
-    aoei_row_source *source;            /* borrowed; of a model that is only saved, else NULL */
+    aoei_row_source *source;        /* borrowed; of a model that is only saved, else NULL */
     float *made;                    /* owned; a new masked-LM head, new adapters, or NULL */
     void *converted;                /* owned; weights that do not stay as they are stored */
     size_t converted_bytes;

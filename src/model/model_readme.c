@@ -119,8 +119,7 @@ static int put_record(aoei_buffer *b, const json_t *record) {
 /* code: of what was put into b. */
 static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *err) {
     char *path = aoei_path_join(dir, "README.md");
-    const int rc =
-        code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);
+    const int rc = code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);
     aoei_free(path);
     aoei_buffer_free(b);
     return rc;

@@ -174,7 +174,8 @@ static int write_weights(const aoe_model *m, const char *dir, const char *name, 
 /* adapter_config.json names the base by its full path: the adapters are found to belong to it from everywhere. */
 static int write_peft_config(const aoe_model *m, const char *dir, aoe_error *err) {
     const aoe_model *source = m->base ? m->base : m;
-    char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir), *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
+    char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir),
+         *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
     json_t *config = base ? aoei_peft_to_json(&m->config, base, aoei_adapters_prefix(m)) : NULL;
     int rc = config && path ? aoei_json_save(config, path, err) : aoei_fail_nomem(err, strlen(dir));
     json_decref(config);

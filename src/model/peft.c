@@ -113,10 +113,12 @@ static const char *target_name(const char *module, unsigned targets, const aoei_
 static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_error *err) {
     const aoei_lora all = {.targets = (1u << AOEI_ADAPTERS) - 1};
     aoei_buffer known = {0};
-    const int rc = aoei_peft_list(&known, &all, c) ? aoei_fail_nomem(err, 0)
-                                                   : aoei_fail(err, AOE_EARG,
-                                                               "a %s model has no linear layer '%s'; its layers are %s",
-                                                               c->arch->model_type, name, known.data);
+    int rc = aoei_peft_list(&known, &all, c);
+    if (rc)
+        rc = aoei_fail_nomem(err, 0);
+    else
+        rc = aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its layers are %s", c->arch->model_type, name,
+                       known.data);
     aoei_buffer_free(&known);
     return rc;
 }
@@ -197,7 +199,8 @@ int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *
     char *file;
     *lora = (aoei_lora){0};
     int rc = load_config(&root, &file, dir, err);
-    if (rc || (rc = aoei_peft_check(c, err)) || (rc = refuse_others(root, file, err)) || (rc = aoei_json_need_size(root, "r", &lora->r, file, err)))
+    if (rc || (rc = aoei_peft_check(c, err)) || (rc = refuse_others(root, file, err)) ||
+        (rc = aoei_json_need_size(root, "r", &lora->r, file, err)))
         goto done;
     lora->alpha = 8; /* PEFT's default */
     if ((rc = aoei_json_double(root, "lora_alpha", &lora->alpha, file, err)) ||

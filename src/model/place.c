@@ -88,8 +88,10 @@ static int convert(const aoe_model *m, const unsigned char *own_memory, aoe_erro
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
         if (own_memory[i])
             n += m->weights[i].rows / rows_of_block(&m->weights[i]) + 1;
-    block *blocks = n ? aoei_malloc_array(n, sizeof *blocks) : NULL;
-    if (n && !blocks)
+    if (!n)
+        return 0;
+    block *blocks = aoei_malloc_array(n, sizeof *blocks);
+    if (!blocks)
         return aoei_fail_nomem(err, n * sizeof *blocks);
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         const size_t rows = own_memory[i] ? m->weights[i].rows : 0, step = rows ? rows_of_block(&m->weights[i]) : 1;

@@ -86,10 +86,12 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
 }
 
 /* Bytes of the weights, adapters aside: in the file where they stay there, and of own memory. */
-static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o, const aoei_purpose *p) {
-    static const aoe_storage as[] = {
-        [AOEI_ST_F32] = AOE_STORAGE_F32, [AOEI_ST_F16] = AOE_STORAGE_BF16, [AOEI_ST_BF16] = AOE_STORAGE_BF16,
-        [AOEI_ST_I8] = AOE_STORAGE_INT8};
+static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o,
+                            const aoei_purpose *p) {
+    static const aoe_storage as[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
+                                     [AOEI_ST_F16] = AOE_STORAGE_BF16,
+                                     [AOEI_ST_BF16] = AOE_STORAGE_BF16,
+                                     [AOEI_ST_I8] = AOE_STORAGE_INT8};
     *in_file = *own = 0;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot slot;
@@ -115,7 +117,8 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
 }
 
 /* m: with the adapters that are trained in its configuration. */
-static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens, aoe_error *err) {
+static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
+                         aoe_error *err) {
     const aoei_encoder_mode keep = {.training = 1}, again = {.training = 1, .recompute = 1};
     encoder_bytes training = {0}, recompute = {0};
     size_t in_file, own;

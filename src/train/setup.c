@@ -185,7 +185,8 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
     const int adapters = aoei_peft_is_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
     if (adapters == wanted)
         return AOE_OK;
-    return aoei_fail(err, AOE_EARG, "%s: the run %s adapters (--lora-r); resume with the same options, or start again with --force",
+    return aoei_fail(err, AOE_EARG,
+                     "%s: the run %s adapters (--lora-r); resume with the same options, or start again with --force",
                      checkpoint, adapters ? "trains" : "does not train");
 }
 

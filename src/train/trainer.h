@@ -54,7 +54,7 @@ typedef struct aoei_task {
     int (*evaluate)(struct aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err);
     const aoe_lora *lora; /* adapters to train; NULL: there can be none */
     int embeds;           /* evaluate uses t->embedder */
-    int mlm_head; /* the model is opened, trained and saved with its masked-LM head */
+    int mlm_head;         /* the model is opened, trained and saved with its masked-LM head */
 } aoei_task;
 
 struct aoei_trainer {

@@ -164,7 +164,7 @@ static void writes_peft_files(void **state) {
         assert_non_null(strstr(text, base)); /* by its full path */
         assert_non_null(strstr(text, kind ? "down_proj" : "\"output.dense\""));
         static const char *const there[] = {"aoe.json", "README.md", "vocab.txt", "tokenizer_config.json"},
-                                *const absent[] = {"config.json", "model.safetensors", "modules.json"};
+                                 *const absent[] = {"config.json", "model.safetensors", "modules.json"};
         for (size_t i = 0; i < sizeof there / sizeof *there; i++)
             assert_true(aoei_entry_exists(adapters, there[i]));
         for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
@@ -279,8 +279,8 @@ static void finds_what_belongs_to_it(void **state) {
     assert_int_equal(rename(base, elsewhere), 0);
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "is no directory here; name it with --base");
-    const aoe_model_options o = {.dtype = AOE_DTYPE_F32, .normalize = 0, .base = elsewhere, .pooling = AOE_POOLING_CLS,
-                                 .max_length = 32};
+    const aoe_model_options o = {
+        .dtype = AOE_DTYPE_F32, .normalize = 0, .base = elsewhere, .pooling = AOE_POOLING_CLS, .max_length = 32};
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &o, &err), 0);
     const vectors again = embed(m);
     assert_true(same(&v, &again));
@@ -365,12 +365,12 @@ static void refuses_other_requests(void **state) {
     aoe_error err = {0};
     write_both(0, NULL, &base, &adapters);
     aoe_init_options_defaults(&init);
-    init.shape = (aoe_shape){.hidden = 8, .layers = 1, .heads = 2, .head_size = 4, .window = 4, .positions = 16,
-                             .architecture = "ran"};
+    init.shape =
+        (aoe_shape){.hidden = 8, .layers = 1, .heads = 2, .head_size = 4, .window = 4, .positions = 16, .architecture = "ran"};
     init.texts = (const char *const[]){text};
     init.n_texts = 1;
     init.vocab_size = 30;
-    if (aoe_init(test_model_context, ran, &init, &err))
+    if (aoe_init(test_model_context, ran, &init, NULL, &err))
         fail_msg("%s", err.message);
     aoe_lora_defaults(&lora);
     lora.r = 4;

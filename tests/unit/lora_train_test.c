@@ -179,7 +179,8 @@ static void probe(const char *dir, const char *base, float *v) {
     aoe_model *m;
     aoe_embedder *e;
     aoe_error err = {0};
-    if (aoe_model_open(&m, ctx, dir, &o, &err) || aoe_embedder_create(&e, m, NULL, &err) || aoe_embed(e, &text, 1, v, NULL, &err))
+    if (aoe_model_open(&m, ctx, dir, &o, &err) || aoe_embedder_create(&e, m, NULL, &err) ||
+        aoe_embed(e, &text, 1, v, NULL, &err))
         fail_msg("%s", err.message);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
