@@ -14,6 +14,7 @@ typedef struct options {
     const char *shape;
     const char *lengths; /* file, NULL: all bench.length */
     size_t texts;        /* 0: not given */
+    size_t positions;    /* 0: the shape's */
 } options;
 
 static const char *const modes[] = {"infer", "train", "pretrain"}; /* as aoe_bench_mode numbers them */
@@ -62,6 +63,14 @@ static const cli_option table[] = {
      .value = "FILE",
      .offset = offsetof(options, lengths),
      .help = "tokens of each text from a file, a whole number a line"},
+    {.name = "positions",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, positions),
+     .min = 1,
+     .max = 1 << 20,
+     .help = "rows of the position table, the bound of a text's length; a RAN has none",
+     .fallback = "the shape's"},
     {.name = "dtype",
      .kind = CLI_NAMED,
      .value = "TYPE",
@@ -143,6 +152,8 @@ static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
         return 1;
     if (n && o->texts > n)
         return cli_fail("%s: %zu lengths for --texts %zu; write as many lines, or leave --texts out", o->lengths, n, o->texts);
+    if (o->positions)
+        o->bench.shape.positions = o->positions;
     o->bench.texts = o->texts ? o->texts : n ? n : o->bench.texts;
     o->bench.lengths = *lengths;
     o->bench.seed = o->general.seed;

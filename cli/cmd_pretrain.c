@@ -84,7 +84,10 @@ typedef struct run {
 } run;
 
 static void print_start(run *r, const aoe_train_event *e) {
-    cli_note("%zu steps of %zu sequences", e->steps, r->o->p.batch_size);
+    if (r->o->p.course.max_minutes > 0)
+        cli_note("%g minutes of steps of %zu sequences", r->o->p.course.max_minutes, r->o->p.batch_size);
+    else
+        cli_note("%zu steps of %zu sequences", e->steps, r->o->p.batch_size);
     if (e->step)
         cli_note("going on after step %zu", e->step);
     cli_progress_begin(&r->progress, "pretraining", "steps", e->step);

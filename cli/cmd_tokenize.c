@@ -25,6 +25,7 @@ typedef struct job {
     char *line;                /* [line_room], owned: being printed */
     size_t line_room;
     size_t texts, empty;
+    int bare; /* an empty text has no token at all */
 } job;
 
 static const cli_option table[] = {
@@ -116,11 +117,12 @@ static int print_text(job *j, aoe_text text) {
     aoe_error err;
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
-    /* without --no-specials: a tokenizer that puts none around a text, and then no ids are the ids of an empty text */
-    if (j->ids.n == 0 && j->encode.no_specials && !j->encode.drop_unknown)
+    /* of a tokenizer that puts no specials around a text, no ids are the ids of an empty text: written as "", it is meant */
+    if (j->ids.n == 0 && (j->encode.no_specials || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_line(j, "no token is left of the text; leave the line out");
     j->texts++;
     j->empty += text.len == 0;
+    j->bare |= text.len == 0 && j->ids.n == 0;
     if (!j->o->general.json) {
         if (j->o->tokens)
             cli_print_json(tokens_json(j));
@@ -171,7 +173,7 @@ static int run_tokenize(job *j, const cli_args *args) {
         code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line)) || ferror(stdout);
     if (!code && j->empty)
         cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts), j->empty == 1 ? "is" : "are",
-                 j->encode.drop_unknown ? "no token" : "special tokens only");
+                 j->bare ? "no token" : "special tokens only");
     return code;
 }
 

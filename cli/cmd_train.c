@@ -191,8 +191,12 @@ static void print_start(run *r, const aoe_train_event *e) {
     char threshold[80] = "";
     if (t->objective.w_ibn > 0 && isfinite(e->ibn_threshold))
         snprintf(threshold, sizeof threshold, "; in-batch negatives: labels >= %.10g are positive", e->ibn_threshold);
-    cli_note("%zu examples an epoch, %zu step%s of up to %zu%s", e->pairs, e->steps, cli_plural(e->steps),
-             t->batch_size * t->accumulate, threshold);
+    char course[48];
+    if (t->course.max_minutes > 0)
+        snprintf(course, sizeof course, "%g minutes of steps", t->course.max_minutes);
+    else
+        snprintf(course, sizeof course, "%zu step%s", e->steps, cli_plural(e->steps));
+    cli_note("%zu examples an epoch, %s of up to %zu%s", e->pairs, course, t->batch_size * t->accumulate, threshold);
     if (e->step)
         cli_note("going on after step %zu", e->step);
     cli_progress_begin(&r->progress, "training", "steps", e->step);

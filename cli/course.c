@@ -35,6 +35,15 @@ const cli_option cli_course_table[] = {
      .min = 1,
      .help = "end after N steps",
      .fallback = "epochs decide"},
+    {.name = "max-minutes",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(max_minutes),
+     .max = 1e6,
+     .help =
+         "end after the step in which X minutes are over, whatever --epochs says; the learning rate follows the time, so that no "
+         "two runs are the same to the bit",
+     .fallback = "steps decide"},
     {.name = "recompute",
      .kind = CLI_FLAG,
      AT(recompute),

@@ -10,7 +10,7 @@
 
 #include "options.h"
 
-enum { CLI_COURSE_COUNT = 12, CLI_OUTPUT_COUNT = 3 };
+enum { CLI_COURSE_COUNT = 13, CLI_OUTPUT_COUNT = 3 };
 extern const cli_option cli_course_table[CLI_COURSE_COUNT]; /* base: aoe_train_course */
 extern const cli_option cli_output_table[CLI_OUTPUT_COUNT]; /* base: aoe_train_course */
 

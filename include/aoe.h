@@ -441,7 +441,7 @@ typedef enum aoe_train_event_kind {
 
 typedef struct aoe_train_event {
     aoe_train_event_kind kind;
-    size_t step, steps;                         /* done so far; of the whole run */
+    size_t step, steps;                         /* done so far; of the whole run (with max_minutes as its pace has it) */
     double epoch;                               /* step in epochs */
     aoe_objective_result loss;                  /* STEP: mean over the step's batches; EVAL of pretraining: held out */
     double accuracy;                            /* STEP, EVAL of pretraining: of masked words; else NaN */
@@ -467,6 +467,7 @@ typedef struct aoe_train_course {
     aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
     size_t epochs;                   /* 1 */
     size_t max_steps;                /* 0: epochs decide */
+    double max_minutes;              /* 0: steps decide; else the time does, whatever epochs says: not bit-reproducible */
     int recompute;                   /* 1: keep less of the forward pass and compute it again; same result */
     size_t batch_tokens;             /* 4096: of evaluation batches and a teacher's; of pretraining, in the encoder at a time */
     double lr;                       /* 5e-5, peak */

@@ -5,18 +5,9 @@
 # Everything in between stays in $AOE_WORK (build/aoe-mini-en); a step that was stopped goes on when it is run again.
 set -eu
 cd "$(dirname "$0")/../.."
-: "${AOE_DATA:?the folder of the data sets (see prepare.sh)}"
 AOE_WORK=${AOE_WORK:-build/aoe-mini-en}
-export AOE_DATA AOE_WORK
-aoe=${AOE:-build/aoe}
+. recipes/steps.sh
 recipe=recipes/aoe-mini-en
-
-step() { # step FILE COMMAND...: runs the command unless FILE is there
-    [ -e "$1" ] && return
-    shift
-    echo "== $*" >&2
-    "$@"
-}
 step "$AOE_WORK/questions.tsv" "$recipe/prepare.sh"
 head -n 300000 "$AOE_WORK/books.txt" >"$AOE_WORK/books_part.txt" # enough for a vocabulary
 sed 's/[{}":[]//g; s/]//g; s/query//; s/positive.*//' "$AOE_WORK/captions.jsonl" >"$AOE_WORK/captions.txt"

@@ -81,6 +81,8 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     int bad = !o;
     bad |= json_object_set_new(o, "format_version", json_integer(CHECKPOINT_FORMAT));
     bad |= json_object_set_new(o, "step", json_integer((json_int_t)p->step));
+    if (t->o->max_minutes > 0)
+        bad |= json_object_set_new(o, "seconds", json_real(p->seconds));
     if (p->has_best) {
         bad |= json_object_set_new(o, "best_score", isfinite(p->best_score) ? json_real(p->best_score) : json_null());
         bad |= json_object_set_new(o, "best_step", json_integer((json_int_t)p->best_step));
@@ -313,6 +315,10 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
         code = aoei_json_double(o, "best_score", &p->best_score, path, err);
         if (!code)
             code = aoei_json_size(o, "bad_evals", &bad_evals, path, err);
+    }
+    if (!code && t->o->max_minutes > 0) {
+        code = aoei_json_double(o, "seconds", &p->seconds, path, err);
+        t->total_steps = step + (p->seconds < 60 * t->o->max_minutes);
     }
     if (!code && (step > t->total_steps || (best_step != (size_t)-1 && best_step > step)))
         code = aoei_fail(err, AOE_EFORMAT,

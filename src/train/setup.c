@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { MAX_STEPS = INT32_MAX }; /* of epochs and steps alike: products of the two fit */
+#define MAX_MINUTES 1e6
 
 void aoei_course_defaults(aoe_train_course *o) {
     memset(o, 0, sizeof *o);
@@ -31,7 +32,7 @@ void aoei_course_defaults(aoe_train_course *o) {
 }
 
 static int check_options(const aoe_train_course *o, aoe_error *err) {
-    if (!o->epochs && !o->max_steps)
+    if (!o->epochs && !o->max_steps && !(o->max_minutes > 0))
         return aoei_fail(err, AOE_EARG, "--epochs 0 trains nothing; give at least 1");
     if (!o->keep_checkpoints)
         return aoei_fail(err, AOE_EARG, "the number of kept checkpoints must be at least 1");
@@ -40,6 +41,10 @@ static int check_options(const aoe_train_course *o, aoe_error *err) {
     if (o->lr * o->weight_decay >= 1)
         return aoei_fail(err, AOE_EARG, "--lr %g with --weight-decay %g takes all of every weight in a step; lower one of them",
                          o->lr, o->weight_decay);
+    if (!(o->max_minutes >= 0 && o->max_minutes <= MAX_MINUTES))
+        return aoei_fail(err, AOE_EARG, "--max-minutes must be 0 to %g", MAX_MINUTES);
+    if (o->max_minutes > 0 && (o->max_steps || o->warmup >= 1))
+        return aoei_fail(err, AOE_EARG, "--max-minutes goes by the clock: leave --max-steps out, and --warmup a share below 1");
     if (!(o->warmup >= 0 && o->warmup <= MAX_STEPS) || !(o->max_grad_norm >= 0 && isfinite(o->max_grad_norm)))
         return aoei_fail(err, AOE_EARG, "--warmup and --max-grad-norm must be finite and not negative");
     if (o->epochs > MAX_STEPS || o->max_steps > MAX_STEPS)
@@ -94,7 +99,7 @@ int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err) {
 static void plan_steps(aoei_trainer *t) {
     const aoe_train_course *o = t->o;
     t->steps_per_epoch = t->task->steps_per_epoch;
-    t->total_steps = o->max_steps ? o->max_steps : o->epochs * t->steps_per_epoch;
+    t->total_steps = o->max_minutes > 0 ? 1 : o->max_steps ? o->max_steps : o->epochs * t->steps_per_epoch;
     t->warmup_steps = o->warmup < 1 ? (size_t)(o->warmup * (double)t->total_steps) : (size_t)o->warmup;
 }
 
@@ -124,6 +129,8 @@ static int describe(aoei_trainer *t, aoe_error *err) {
         bad |= json_object_set_new(r, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from));
     bad |= json_object_set_new(r, "epochs", json_integer((json_int_t)o->epochs));
     bad |= json_object_set_new(r, "max_steps", json_integer((json_int_t)o->max_steps));
+    if (o->max_minutes > 0)
+        bad |= json_object_set_new(r, "max_minutes", json_real(o->max_minutes));
     bad |= json_object_set_new(r, "lr", json_real(o->lr));
     bad |= json_object_set_new(r, "warmup", json_real(o->warmup));
     bad |= json_object_set_new(r, "weight_decay", json_real(o->weight_decay));

@@ -18,6 +18,7 @@
 /* Figures for progress; not part of the result. */
 typedef struct meter {
     double start, last; /* seconds: of this process; of the last step event */
+    double before;      /* seconds that processes before this one took, of a run by the clock */
     uint64_t first_step;
     int cancelled;
 } meter;
@@ -59,8 +60,26 @@ static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *
     return AOE_OK;
 }
 
-/* Linear warm-up to the peak, then linear decay that would reach 0 one step after the last. step counts from 0. */
+static void take_time(aoei_trainer *t, const meter *m) {
+    t->progress.seconds = m->before + aoei_now() - m->start;
+}
+
+/* After a step of a run that goes by the clock: how many steps it will be at this pace; this one is the last when the time is
+ * over. */
+static void plan_by_clock(aoei_trainer *t, const meter *m) {
+    const uint64_t step = t->progress.step;
+    const double here = t->progress.seconds - m->before, left = 60 * t->o->max_minutes - t->progress.seconds;
+    const double more = left * (double)(step - m->first_step) / here;
+    t->total_steps = step + (left <= 0 ? 0 : !(more > 1) ? 1 : more < INT32_MAX ? (size_t)more : INT32_MAX);
+}
+
+/* Linear warm-up to the peak, then linear decay that would reach 0 one step after the last. step counts from 0. By the clock
+ * both are linear in the time. */
 static double learning_rate(const aoei_trainer *t, uint64_t step) {
+    if (t->o->max_minutes > 0) {
+        const double share = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
+        return t->o->lr * (share < warmup ? share / warmup : (1 - share) / (1 - warmup));
+    }
     if (step < t->warmup_steps)
         return t->o->lr * (double)(step + 1) / (double)t->warmup_steps;
     if (step >= t->total_steps)
@@ -91,6 +110,9 @@ static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *e
         return aoei_fail(err, AOE_ENUMERIC, "step %llu: the loss or its gradient is not finite; lower --lr and train again",
                          (unsigned long long)(step + 1));
     t->progress.step++;
+    take_time(t, m);
+    if (o->max_minutes > 0)
+        plan_by_clock(t, m);
     *e = new_event(t, m, AOE_TRAIN_STEP);
     const double now = aoei_now(), seconds = now - m->last;
     e->loss = r.loss;
@@ -143,6 +165,7 @@ static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
 
 static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err) {
     char *path;
+    take_time(t, m);
     int code = aoei_checkpoint_write(t, &path, err);
     if (code)
         return code;
@@ -238,7 +261,7 @@ static int prepare_output(aoei_trainer *t, aoe_error *err) {
 }
 
 static int run(aoei_trainer *t, aoe_error *err) {
-    meter m = {.first_step = t->progress.step};
+    meter m = {.first_step = t->progress.step, .before = t->progress.seconds};
     int code = prepare_output(t, err);
     if (!code)
         code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, err);

@@ -3,7 +3,8 @@
  * is learned from is a task's business: labelled pairs (pair_task.c) or masked words
  * (mlm_task.c). The random state of a run is (seed, step): order and masks are pure
  * functions of them, so `progress` is all a resumed run needs beside the weights
- * and the moments.
+ * and the moments. Of a run that goes by the clock (max_minutes) the learning rate and
+ * the number of steps are not: they depend on how fast the steps are.
  */
 #ifndef AOEI_TRAIN_TRAINER_H
 #define AOEI_TRAIN_TRAINER_H
@@ -22,6 +23,7 @@ typedef struct aoei_progress {
     double best_score; /* best dev score */
     uint64_t best_step;
     uint64_t bad_evals; /* evaluations since the best */
+    double seconds;     /* taken up to the newest step or checkpoint; saved where the run goes by the clock */
 } aoei_progress;
 
 typedef struct aoei_train_log aoei_train_log;
@@ -64,7 +66,9 @@ struct aoei_trainer {
     aoe_embedder *embedder; /* owned; over view, for evaluation; NULL without one */
     aoei_params *params;    /* the task's */
     float *best;            /* owned; [params->count] the best weights so far; NULL without evaluation */
-    size_t steps_per_epoch, total_steps, warmup_steps;
+    size_t steps_per_epoch;
+    size_t total_steps;  /* by the clock: an estimate after each step, exact once the time is over */
+    size_t warmup_steps; /* by the clock: without meaning */
     aoei_progress progress;
     aoei_lock lock;      /* of the output directory */
     aoei_train_log *log; /* owned */

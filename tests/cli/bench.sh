@@ -16,3 +16,5 @@ fails "$AOE" bench --shape bert-tiny --lengths lengths
 printf '3\n4\n' >lengths
 fails "$AOE" bench --shape bert-tiny --lengths lengths --texts 3
 fails "$AOE" bench --shape bert-tiny --texts 2 --length 100000
+fails "$AOE" bench --shape bert-tiny --texts 2 --length 9 --positions 8
+"$AOE" bench --shape bert-tiny --texts 1 --length 600 --positions 600 --runs 5 --json | sed 's/.*\("texts":[0-9]*,"tokens":[0-9]*\).*/\1/'

@@ -5,7 +5,10 @@ mkdir gpt sentence
 printf '{"a": 0, "b": 1, "\\u0120": 2, "\\u0120a": 3, "ab": 4}' >gpt/vocab.json
 fails "$AOE" tokenize -m gpt texts
 printf '#version: 0.2\n\304\240 a\na b\n' >gpt/merges.txt
-printf 'ab ab\n\nb\n' | "$AOE" tokenize -m gpt
+printf 'ab ab\nb\n' | "$AOE" tokenize -m gpt
+printf 'ab ab\n\nb\n' | fails "$AOE" tokenize -m gpt
+printf '"ab ab"\n""\n"b"\n' | "$AOE" tokenize -m gpt --jsonl
+printf '""\n' | fails "$AOE" tokenize -m gpt --jsonl --no-specials
 printf 'ab ab\n' | "$AOE" tokenize -m gpt --tokens
 printf '"a\\u0000 \\n"\n' | "$AOE" tokenize -m gpt --jsonl --json
 printf 'a b ab a b\n' | "$AOE" tokenize -m gpt --json --max-length 3

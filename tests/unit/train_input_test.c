@@ -41,6 +41,8 @@ static void test_options(void **state) {
     BAD(course.epochs, 0, "--epochs");
     BAD(course.epochs, SIZE_MAX, "--epochs");
     BAD(course.max_steps, SIZE_MAX, "--max-steps");
+    BAD(course.max_minutes, -1, "--max-minutes");
+    BAD(course.max_minutes, nan, "--max-minutes");
     BAD(batch_size, 0, "--batch-size");
     BAD(batch_size, 1, "at least 2");
     BAD(accumulate, 0, "--accumulate");
@@ -68,6 +70,13 @@ static void test_options(void **state) {
     r.o = good;
     r.o.objective.w_cosine = r.o.objective.w_ibn = r.o.objective.w_angle = 0;
     refused(&r, AOE_EARG, "weight above 0");
+    r.o = good;
+    r.o.course.max_minutes = 1;
+    r.o.course.max_steps = 5;
+    refused(&r, AOE_EARG, "leave --max-steps out");
+    r.o.course.max_steps = 0;
+    r.o.course.warmup = 3;
+    refused(&r, AOE_EARG, "--warmup a share");
     r.o = good;
     r.o.course.lr = 2;
     r.o.course.weight_decay = 0.5;

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# ran_length.sh [OUTPUT [OPTION...]]: what one text of 256 to 16,384 tokens takes, in time and memory, of a RAN and of a BERT of
+# about as many parameters, whose attention is quadratic. Inference, and a step of pretraining. Prints tables for docs/ran.md;
+# OUTPUT.svg (build/ran_length.svg) has its data and script beside it. The options go to `aoe bench`: --dtype f32, --threads 1.
+#   RAN, BERT   shapes (ran-mini, aoe-mini)      LENGTHS   tokens, ascending, each a run of its own
+set -eu
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+ran=${RAN:-ran-mini} bert=${BERT:-aoe-mini}
+lengths=${LENGTHS:-256 512 1024 2048 4096 8192 16384}
+out=${1:-$build/ran_length}
+[ $# = 0 ] || shift
+mkdir -p "$(dirname "$out")"
+
+# measure SHAPE MODE LENGTH OPTION...: fastest and median in ms, peak MB of the process. Short texts are timed more often.
+measure() {
+    shape=$1 mode=$2 length=$3 runs=5
+    shift 3
+    [ "$length" -gt 4096 ] || runs=21
+    echo "$shape, $mode, $length tokens" >&2
+    "$build/aoe" bench --json --shape "$shape" --positions "$length" --mode "$mode" --texts 1 --length "$length" --runs $runs "$@" >"$out.json"
+    sed 's/.*"ms":\([^,]*\),"ms_min":\([^,]*\),.*"peak_rss_mb":\([^,}]*\).*/\2 \1 \3/' "$out.json"
+}
+
+for length in $lengths; do
+    echo "$length" "$(measure "$ran" infer "$length" "$@")" "$(measure "$bert" infer "$length" "$@")" \
+        "$(measure "$ran" pretrain "$length" "$@")" "$(measure "$bert" pretrain "$length" "$@")"
+done >"$out.dat"
+
+# table TITLE FIRST: of three columns of each shape, the first of them at FIRST; below them the last row as a multiple of the first
+table() {
+    awk -v title="$1" -v at="$2" -v ran="$ran" -v bert="$bert" '
+        function cell(k) { return sprintf(" %.1f / %.1f | %.1f | %.0f |", $k, $(k + 1), 1e3 * $(k + 1) / $1, $(k + 2)) }
+        function more(k) { return sprintf(" %.0f / %.0f | %.1f | %.1f |", $k / first[k], $(k + 1) / first[k + 1], ($(k + 1) / $1) / (first[k + 1] / first[1]), $(k + 2) / first[k + 2]) }
+        NR == 1 {
+            printf "| %s, tokens | %s: ms, fastest / median | µs a token | peak MB | %s: ms, fastest / median | µs a token | peak MB |\n", title, ran, bert
+            print "| --- | --- | --- | --- | --- | --- | --- |"
+            for (i = 1; i <= NF; i++) first[i] = $i
+        }
+        { print "| " $1 " |" cell(at) cell(at + 3) }
+        END { print "| **x " $1 / first[1] "** |" more(at) more(at + 3) }' "$out.dat"
+}
+
+name=$(basename "$out")
+cat >"$out.gp" <<END
+# gnuplot $name.gp: columns of the data are tokens, then fastest ms, median ms and peak MB of
+# $ran and $bert in inference, $ran and $bert in a pretraining step
+set terminal svg size 900,450 background rgb "white"
+set output "$name.svg"
+set multiplot layout 1,2
+set logscale xy
+set xtics (256, 1024, 4096, 16384)
+set xrange [${lengths%% *} * 0.8:${lengths##* } * 1.25]
+set grid
+set key below maxcols 2
+set xlabel "tokens of a text"
+set ylabel "time, ms"
+plot '$name.dat' using 1:3 title "$ran, inference" with linespoints lw 2 pt 7 ps 0.5 lc rgb "#0060a0", \\
+     '' using 1:9 title "$ran, training step" with linespoints lw 2 dt 2 pt 7 ps 0.5 lc rgb "#0060a0", \\
+     '' using 1:6 title "$bert, inference" with linespoints lw 2 pt 5 ps 0.5 lc rgb "#c04000", \\
+     '' using 1:12 title "$bert, training step" with linespoints lw 2 dt 2 pt 5 ps 0.5 lc rgb "#c04000"
+set ylabel "peak memory, MB"
+plot '$name.dat' using 1:4 title "$ran, inference" with linespoints lw 2 pt 7 ps 0.5 lc rgb "#0060a0", \\
+     '' using 1:10 title "$ran, training step" with linespoints lw 2 dt 2 pt 7 ps 0.5 lc rgb "#0060a0", \\
+     '' using 1:7 title "$bert, inference" with linespoints lw 2 pt 5 ps 0.5 lc rgb "#c04000", \\
+     '' using 1:13 title "$bert, training step" with linespoints lw 2 dt 2 pt 5 ps 0.5 lc rgb "#c04000"
+END
+(cd "$(dirname "$out")" && gnuplot "$name.gp")
+
+sed 's/.*"dtype":"\([^"]*\)","tier":"\([^"]*\)","threads":\([0-9]*\).*/\1, kernels \2, threads \3; peak memory is that of the process, weights included./' "$out.json"
+rm "$out.json"
+echo
+table "inference" 2
+echo
+table "a step of pretraining" 8

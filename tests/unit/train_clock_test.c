@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * Runs that go by the clock (--max-minutes): when they end, the learning rate along the time, going on after a stop. How
+ * fast steps are is nobody's promise, so every bound here holds on a machine of any speed.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+
+#define MINUTES 0.01
+#define SECONDS (60 * MINUTES)
+#define PEAK    1e-3
+
+/* What the steps of a process said. */
+typedef struct watch {
+    double before[2];      /* seconds of the process before: at least, at most */
+    double earlier, newer; /* e.seconds of the last two steps */
+    double stop;           /* cancel when a step ends later than this */
+    double first_rate;     /* of this process; negative: none yet */
+    size_t step, steps;    /* of the last event */
+    double seconds;        /* likewise */
+    int done;
+} watch;
+
+static double schedule(double seconds) {
+    const double share = fmin(seconds / SECONDS, 1);
+    return PEAK * (share < 0.1 ? share / 0.1 : (1 - share) / 0.9);
+}
+
+/* The rate is that of a moment after the step before the last one had been reported and before the last one was. */
+static void check_rate(const watch *w, double rate) {
+    const double from = w->before[0] + w->earlier, to = w->before[1] + w->newer;
+    const int peak = from <= 0.1 * SECONDS && to >= 0.1 * SECONDS;
+    assert_true(rate >= fmin(schedule(from), schedule(to)) - 1e-12);
+    assert_true(rate <= (peak ? PEAK : fmax(schedule(from), schedule(to))) + 1e-12);
+}
+
+static int on_event(void *user, const aoe_train_event *e) {
+    watch *w = user;
+    w->step = e->step;
+    w->steps = e->steps;
+    w->seconds = e->seconds;
+    w->done |= e->kind == AOE_TRAIN_DONE;
+    if (e->kind != AOE_TRAIN_STEP)
+        return 0;
+    assert_true(e->steps >= e->step);
+    assert_true((e->steps == e->step) == (e->seconds_left == 0));
+    check_rate(w, e->lr);
+    if (w->first_rate < 0)
+        w->first_rate = e->lr;
+    w->earlier = w->newer;
+    w->newer = e->seconds;
+    return e->seconds > w->stop;
+}
+
+static void by_clock(train_run *r, watch *w) {
+    train_run_create(r);
+    r->o.course.max_minutes = MINUTES;
+    r->o.course.lr = PEAK;
+    r->o.course.epochs = 1; /* has no say */
+    r->o.course.save_every = r->o.course.eval_every = 1 << 30;
+    r->o.course.event = on_event;
+    r->o.course.event_user = w;
+    *w = (watch){.stop = INFINITY, .first_rate = -1};
+}
+
+static void test_end(void **state) {
+    (void)state;
+    train_run r;
+    watch w;
+    by_clock(&r, &w);
+    train_run_ok(&r, 1);
+    assert_true(w.done);
+    assert_true(w.seconds >= SECONDS);
+    assert_int_equal(w.step, w.steps);
+    assert_int_equal(r.evaluations, 1); /* of the last step's model */
+    assert_true(w.first_rate == 0);
+    char *settings = train_run_read(&r, "aoe.json", NULL);
+    assert_non_null(strstr(settings, "\"max_minutes\": 0.01"));
+    free(settings);
+    train_run_destroy(&r);
+}
+
+static void test_resume(void **state) {
+    (void)state;
+    train_run r;
+    watch w;
+    by_clock(&r, &w);
+    w.stop = 0.2 * SECONDS;
+    const int code = train_run_go(&r, 1, NULL);
+    if (code == AOE_OK) { /* one step that took all of the time */
+        train_run_destroy(&r);
+        return;
+    }
+    assert_int_equal(code, AOE_ECANCELLED);
+    const size_t step = w.step;
+    const double before = w.seconds; /* of the checkpoint event, after what the checkpoint says */
+    w = (watch){.before = {w.newer, before}, .stop = INFINITY, .first_rate = -1};
+    r.o.course.resume = 1;
+    r.o.course.max_minutes = 2 * MINUTES;
+    aoe_error err = {0};
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "\"max_minutes\" was 0.01"));
+    r.o.course.max_minutes = MINUTES;
+    train_run_ok(&r, 1);
+    assert_true(w.done && w.step > step && w.step == w.steps);
+    assert_true(before + w.seconds >= SECONDS);
+    assert_true(w.first_rate > 0 && w.first_rate <= schedule(0.2 * SECONDS));
+    train_run_destroy(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_end), cmocka_unit_test(test_resume)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
