@@ -11,27 +11,16 @@ typedef struct options {
     cli_general general;
     const char *model;  /* NULL: find one */
     const char *output; /* NULL: not given */
+    int storage;        /* an aoe_storage; -1: not given */
     aoe_convert_options convert;
-    int has_storage;
 } options;
-
-/* target: options, for --dtype */
-static int parse_storage(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"f32", "bf16", "int8"}; /* in the order of aoe_storage */
-    options *o = target;
-    size_t i = cli_choose(names, 3, text, "storage type", err);
-    if (i == 3)
-        return err->code;
-    o->convert.storage = (aoe_storage)i;
-    o->has_storage = 1;
-    return 0;
-}
 
 static const cli_option table[] = {
     {.name = "dtype",
      .kind = CLI_NAMED,
      .value = "TYPE",
-     .parse = parse_storage,
+     .offset = offsetof(options, storage),
+     .parse = cli_parse_storage,
      .help = "f32, bf16, or int8: a byte a weight and a scale a row of a matrix, read by aoe alone"},
     {.name = "output",
      .letter = 'o',
@@ -49,12 +38,18 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, model),
-     .help = "model directory",
+     .help = "model directory, or one of adapters (LoRA), which are merged in",
      .fallback = "$AOE_MODEL, else the default model"},
+    {.name = "base",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, convert.base),
+     .help = "the model that adapters are for",
+     .fallback = "the one their adapter_config.json names"},
 };
 
 static int check_options(const options *o, const cli_args *args) {
-    if (!o->has_storage)
+    if (o->storage < 0)
         return cli_usage("convert", "it needs the type to store: --dtype f32, bf16 or int8");
     if (!o->output)
         return cli_usage("convert", "it needs a directory to make: -o DIR");
@@ -79,7 +74,7 @@ static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
 }
 
 int cli_convert(int argc, char **argv) {
-    options o = {0};
+    options o = {.storage = -1};
     cli_general_defaults(&o.general);
     aoe_convert_options_defaults(&o.convert);
     const cli_group groups[] = {
@@ -104,6 +99,7 @@ int cli_convert(int argc, char **argv) {
         code = check_options(&o, &args);
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
+        o.convert.storage = (aoe_storage)o.storage;
         cli_set_quiet(o.general.quiet);
         char *dir = cli_find_model(args.n ? args.operand[0] : o.model);
         code = !dir || cli_open_context(&ctx, &o.general) || run_convert(&o, dir, ctx);

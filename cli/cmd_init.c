@@ -12,6 +12,7 @@ typedef struct options {
     aoe_shape size;    /* 0 where not given */
     cli_texts vocab_from;
     aoe_init_options init;
+    int storage; /* an aoe_storage */
     int cased;
     const char *output;
 } options;
@@ -34,6 +35,13 @@ static const cli_option table[] = {
      .offset = offsetof(options, init.force),
      .set = 1,
      .help = "replace a model that is there"},
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, storage),
+     .parse = cli_parse_storage,
+     .help = "how to store the weights: f32, bf16, or int8, which aoe alone reads",
+     .fallback = "f32"},
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -139,37 +147,28 @@ static int resolve_shape(options *o) {
     return CLI_GO;
 }
 
-static int print_result(const options *o, aoe_context *ctx) {
-    aoe_model *model;
-    aoe_model_info info;
-    aoe_error err;
-    if (aoe_model_open(&model, ctx, o->output, NULL, &err))
-        return cli_fail("%s", err.message);
-    aoe_model_get_info(model, &info);
-    if (o->general.json)
-        cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
-                                 (json_int_t)info.parameters, "vocab", (json_int_t)info.vocab));
-    else
-        cli_note(
-            "%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m %s",
-            o->output, info.parameters, info.layers, cli_plural(info.layers), info.hidden, info.vocab, o->output);
-    aoe_model_close(model);
-    return 0;
-}
-
 static int run_init(options *o, aoe_context *ctx) {
+    aoe_init_result r;
     aoe_error err;
     o->init.texts = o->vocab_from.item;
     o->init.n_texts = o->vocab_from.n;
     o->init.lowercase = !o->cased;
     o->init.seed = o->general.seed;
-    if (aoe_init(ctx, o->output, &o->init, &err))
+    o->init.storage = (aoe_storage)o->storage;
+    if (aoe_init(ctx, o->output, &o->init, &r, &err))
         return cli_fail("%s", err.message);
-    return print_result(o, ctx);
+    if (o->general.json)
+        cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
+                                 (json_int_t)r.parameters, "vocab", (json_int_t)r.vocab));
+    else
+        cli_note(
+            "%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m %s",
+            o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output);
+    return 0;
 }
 
 int cli_init(int argc, char **argv) {
-    options o = {0};
+    options o = {.storage = AOE_STORAGE_F32};
     cli_general_defaults(&o.general);
     aoe_init_options_defaults(&o.init);
     const cli_group groups[] = {

@@ -439,6 +439,7 @@ int cli_train(int argc, char **argv) {
         CLI_GROUP("course", cli_course_table, &o.t.course),
         CLI_GROUP("objectives", objective_table, &o),
         CLI_GROUP("teacher", teacher_table, &o),
+        CLI_GROUP("adapters (LoRA)", cli_lora_table, &o.t.lora),
         CLI_GROUP("tables", cli_table_table, &o.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
@@ -455,9 +456,10 @@ int cli_train(int argc, char **argv) {
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
                     "  aoe train -m base -d triples.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
                     "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
+                    "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = groups,
-        .n_groups = 9,
+        .n_groups = 10,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);

@@ -26,6 +26,15 @@ size_t cli_choose(const char *const *names, size_t n, const char *text, const ch
     return n;
 }
 
+int cli_parse_storage(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"f32", "bf16", "int8"}; /* in the order of aoe_storage */
+    size_t i = cli_choose(names, 3, text, "storage type", err);
+    if (i == 3)
+        return err->code;
+    *(int *)target = (int)i;
+    return 0;
+}
+
 int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"first", "mean"};
     size_t i = cli_choose(names, 2, text, "way with long texts", err);
@@ -112,8 +121,14 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(cli_model_options, dir),
-     .help = "model directory",
+     .help = "model directory, or one of adapters (LoRA)",
      .fallback = "$AOE_MODEL, else the default model"},
+    {.name = "base",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(cli_model_options, o.base),
+     .help = "the model that adapters are for",
+     .fallback = "the one their adapter_config.json names"},
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -199,6 +214,41 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
      AT(aoe_table_options, skip_bad_rows),
      .set = 1,
      .help = "count bad rows instead of stopping at the first"},
+};
+
+const cli_option cli_lora_table[CLI_LORA_COUNT] = {
+    {.name = "lora-r",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(aoe_lora, r),
+     .min = 1,
+     .max = 65536,
+     .help = "train adapters of rank N beside the layers' linear layers, which stay as they are",
+     .fallback = "all weights are trained; adapters go on where -m holds some"},
+    {.name = "lora-alpha",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(aoe_lora, alpha),
+     .help = "what adapters add is multiplied by X / N",
+     .fallback = "32"},
+    {.name = "lora-dropout",
+     .kind = CLI_REAL,
+     .value = "P",
+     AT(aoe_lora, dropout),
+     .max = 0.99,
+     .help = "dropout on what adapters see",
+     .fallback = "0.1; of saved ones theirs"},
+    {.name = "lora-targets",
+     .kind = CLI_TEXT,
+     .value = "NAME,...",
+     AT(aoe_lora, targets),
+     .help = "layers that get one, by their name in the checkpoint or its end: q_proj,v_proj",
+     .fallback = "all linear layers"},
+    {.name = "load-8bit",
+     .kind = CLI_FLAG,
+     AT(aoe_lora, load_8bit),
+     .set = 1,
+     .help = "hold the linear weights beside adapters as int8 rows with a scale each"},
 };
 
 void cli_general_defaults(cli_general *g) {

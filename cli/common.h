@@ -28,17 +28,19 @@ typedef struct cli_model_options {
     size_t chunk_overlap; /* likewise */
 } cli_model_options;
 
-enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 9, CLI_CHUNK_COUNT = 2, CLI_TABLE_COUNT = 3 };
+enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 10, CLI_CHUNK_COUNT = 2, CLI_TABLE_COUNT = 3, CLI_LORA_COUNT = 5 };
 extern const cli_option cli_general_table[CLI_GENERAL_COUNT];
 extern const cli_option cli_model_table[CLI_MODEL_COUNT];
 extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT]; /* base: cli_model_options */
 extern const cli_option cli_table_table[CLI_TABLE_COUNT]; /* base: aoe_table_options */
+extern const cli_option cli_lora_table[CLI_LORA_COUNT];   /* base: aoe_lora */
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
 /* The index of text among names[n], or n with err filled: "'TEXT' is no NOUN; choose A, B or C". */
 size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err);
-/* For cli_option.parse; targets aoe_chunk, aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
+/* For cli_option.parse; targets int (an aoe_storage), aoe_chunk, aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
+int cli_parse_storage(void *target, const char *text, aoe_error *err);
 int cli_parse_chunk(void *target, const char *text, aoe_error *err);
 int cli_parse_dtype(void *target, const char *text, aoe_error *err);
 int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
@@ -60,6 +62,7 @@ int cli_data(int argc, char **argv);
 int cli_data_mine(int argc, char **argv);
 int cli_embed(int argc, char **argv);
 int cli_eval(int argc, char **argv);
+int cli_merge(int argc, char **argv);
 int cli_pretrain(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_init(int argc, char **argv);

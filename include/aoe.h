@@ -172,11 +172,14 @@ typedef struct aoe_model_options {
     int bidirectional; /* causal models: 1: attention goes in both directions from the next field's layer on; 0: the directory's
                           choice, else in no layer */
     size_t bidirectional_from; /* 0: in all layers */
+    const char *base; /* of a directory of adapters: that of the model they are for; NULL: the one adapter_config.json names */
 } aoe_model_options;
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);
 
-/* Opens a Hugging Face or sentence-transformers directory; weights are mapped, not copied.
+/* Opens a Hugging Face or sentence-transformers directory; weights are mapped, not copied. A directory of adapters
+ * (adapter_config.json and adapter_model.safetensors, as Hugging Face PEFT writes them) opens as its base model with the
+ * adapters merged in; tokenizer and settings are its own where it has them, else the base's.
  * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or
  * infinite weights, tensor named), AOE_EUNSUPPORTED (architecture or module named), AOE_ENOMEM. */
 AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
@@ -202,34 +205,26 @@ typedef struct aoe_model_info {
     size_t bidirectional_from; /* of a causal model; `layers`: it is causal throughout */
     size_t head_size;          /* of a RAN: components of a head; 0 elsewhere, as the next two */
     size_t window, min_window; /* tokens of a window; a last one of fewer than these is part of the one before */
+    const char *base;          /* of adapters (LoRA): the base model's directory, owned by the model; NULL: there are none */
+    size_t lora_r;             /* their rank; 0 without adapters, as the next two */
+    double lora_alpha, lora_dropout;
+    const char *lora_targets; /* the layers that have one, comma-separated, owned by the model; "" without */
 } aoe_model_info;
 
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
 AOE_API size_t aoe_model_dims(const aoe_model *m);
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
 
-/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. The
- * texts of a training file, and a teacher's vectors of them, come on top, and with an evaluation what `evaluation` says. */
-typedef struct aoe_memory_plan {
-    aoe_dtype dtype; /* of activations and packed copies: the one the model was opened for */
-    /* inference */
-    size_t weights;     /* as stored (mapped) */
-    size_t packed;      /* copies laid out for the kernels */
-    size_t activations; /* of one batch */
-    /* training of n_texts / 2 pairs (with aoe_train_options.cache_chunk: plan for the texts of a chunk) */
-    size_t parameters;         /* float32 values */
-    size_t gradients;          /* float32 */
-    size_t moments;            /* AdamW's two, float32 */
-    size_t training_packed;    /* bf16 copies of the linear weights, refreshed by every step; 0 in float32 */
-    size_t kept;               /* activations kept from forward to backward */
-    size_t kept_recompute;     /* the same with aoe_train_options.recompute */
-    size_t working;            /* gradients of activations and scratch, of one layer at a time */
-    size_t objectives;         /* the batch's vectors in the objectives, and the scores of in-batch negatives */
-    size_t training;           /* the sum, without recompute */
-    size_t training_recompute; /* the sum, with it */
-    size_t evaluation;         /* with a dev set: the best parameters so far, and an embedder */
-} aoe_memory_plan;
-AOE_API int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, aoe_memory_plan *plan, aoe_error *err);
+/* Low-rank adapters (LoRA, Hu et al. 2021), trained beside weights that stay as they are; docs/lora.md. Where training starts
+ * from a directory of adapters, they go on: r, alpha and targets are theirs and not to be given. */
+typedef struct aoe_lora {
+    size_t r;            /* rank; 0: no new adapters */
+    double alpha;        /* their product is multiplied by alpha / r; NaN: 32 */
+    double dropout;      /* on what an adapter sees; NaN: 0.1, or of saved adapters theirs */
+    const char *targets; /* "q_proj,v_proj": linear layers by name, or its end behind a dot; NULL: all of the layers' */
+    int load_8bit;       /* 1: the weights beside the adapters are held as int8 rows, as aoe_convert stores them */
+} aoe_lora;
+AOE_API void aoe_lora_defaults(aoe_lora *l);
 
 typedef struct aoe_shape {
     size_t hidden, layers, heads, intermediate, vocab, positions;
@@ -243,6 +238,13 @@ typedef struct aoe_shape {
 AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err);
 AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
 
+/* How weights are stored; computing is the same for all (docs/model-directories.md). */
+typedef enum aoe_storage {
+    AOE_STORAGE_F32,
+    AOE_STORAGE_BF16, /* rounded to the nearest; read by other programs too */
+    AOE_STORAGE_INT8  /* matrices: int8 and a float32 scale a row, max|row| / 127; vectors float32; read by aoe alone */
+} aoe_storage;
+
 typedef struct aoe_init_options {
     aoe_shape shape;          /* vocab 0: as many as the tokenizer has */
     const char *const *texts; /* [n_texts] files to train the vocabulary on: .txt or tables, .gz and .zst too */
@@ -254,22 +256,24 @@ typedef struct aoe_init_options {
                             causal models last-token, of a RAN cell-mean */
     double dropout;      /* written to config.json; default 0.1; architectures without dropout have none */
     uint64_t seed;       /* of the weights: normal, sd 0.02; default 42 */
+    aoe_storage storage; /* default F32 */
     int force;           /* replace a model that is there */
 } aoe_init_options;
-AOE_API void aoe_init_options_defaults(aoe_init_options *o);
-/* Writes a complete model directory with random weights. Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
-AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_error *err);
 
-/* How weights are stored; computing is the same for all (docs/model-directories.md). */
-typedef enum aoe_storage {
-    AOE_STORAGE_F32,
-    AOE_STORAGE_BF16, /* rounded to the nearest; read by other programs too */
-    AOE_STORAGE_INT8  /* matrices: int8 and a float32 scale a row, max|row| / 127; vectors float32; read by aoe alone */
-} aoe_storage;
+typedef struct aoe_init_result {
+    size_t parameters, hidden, layers, vocab; /* as in aoe_model_info */
+} aoe_init_result;
+
+AOE_API void aoe_init_options_defaults(aoe_init_options *o);
+/* Writes a complete model directory with random weights, some of which are in memory at a time. result may be NULL.
+ * Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
+AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err);
 
 typedef struct aoe_convert_options {
     aoe_storage storage; /* default F32 */
     int force;           /* replace a model that is there */
+    int merge;           /* 1: it is an error when `from` holds no adapters */
+    const char *base;    /* as in aoe_model_options */
 } aoe_convert_options;
 
 typedef struct aoe_convert_result {
@@ -279,12 +283,50 @@ typedef struct aoe_convert_result {
 } aoe_convert_result;
 
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
-/* Writes the model in `from`, with all its settings and files, into `to` with its weights stored in another form.
+/* Writes the model in `from`, with all its settings and files, into `to` with its weights stored in another form. Adapters
+ * are merged into the weights of the model they are for.
  * result may be NULL. f32 keeps every bit of any form; what was read from bf16 or int8 is stored in it with the same bytes
  * again. Errors: AOE_EEXIST and AOE_EARG (`to` holds a model, or is `from`, without force), AOE_ENUMERIC (a value that the form
  * cannot hold), those of aoe_model_open, I/O. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o,
                         aoe_convert_result *result, aoe_error *err);
+
+/* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. The
+ * texts of a training file, and a teacher's vectors of them, come on top, and with an evaluation what `evaluation` says. */
+typedef struct aoe_memory_plan {
+    aoe_dtype dtype; /* of activations and packed copies: the one the model was opened for */
+    /* inference */
+    size_t weights;     /* as stored (mapped) */
+    size_t packed;      /* copies laid out for the kernels */
+    size_t activations; /* of one batch */
+    /* training of n_texts / 2 pairs (with aoe_train_options.cache_chunk: plan for the texts of a chunk) */
+    size_t frozen;             /* with adapters: the weights beside them, in the file or converted; else 0 */
+    size_t parameters;         /* float32 values of what is trained */
+    size_t gradients;          /* float32 */
+    size_t moments;            /* AdamW's two, float32 */
+    size_t training_packed;    /* bf16 copies of the linear weights, refreshed by every step; 0 in float32 */
+    size_t kept;               /* activations kept from forward to backward */
+    size_t kept_recompute;     /* the same with aoe_train_options.recompute */
+    size_t working;            /* gradients of activations and scratch, of one layer at a time */
+    size_t objectives;         /* the batch's vectors in the objectives, and the scores of in-batch negatives */
+    size_t training;           /* the sum, without recompute */
+    size_t training_recompute; /* the sum, with it */
+    size_t evaluation;         /* with a dev set: the best parameters so far, and an embedder */
+} aoe_memory_plan;
+
+typedef struct aoe_plan_options {
+    size_t n_texts, length;
+    aoe_lora lora;       /* of training; r 0: of adapters that go on theirs, else all weights are trained */
+    aoe_dtype dtype;     /* of a shape: as in aoe_model_options */
+    aoe_storage storage; /* of a shape: how its weights are stored */
+} aoe_plan_options;
+
+/* 64 texts of 32 tokens, no adapters, weights of a shape stored as bf16. */
+AOE_API void aoe_plan_options_defaults(aoe_plan_options *o);
+AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err);
+/* The same for a model that need not exist. */
+AOE_API int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan,
+                           aoe_error *err);
 
 /* --------------------------------------------------------------- embedding */
 
@@ -517,6 +559,7 @@ typedef struct aoe_train_options {
     const char *teacher;             /* directory of a model to learn from, with its own tokenizer and settings; NULL: none */
     double w_teacher;                /* 1: weight of that; above 0, all weights of `objective` may be 0; 0: no teacher */
     aoe_distill distill;             /* AOE_DISTILL_COSINE */
+    aoe_lora lora;                   /* adapters are trained, and saved, instead of all weights */
     aoe_dev_fn evaluate;             /* NULL: no dev set; the last model is kept */
     void *evaluate_user;
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set: resuming with another one is refused; 0: not checked */
@@ -525,6 +568,8 @@ typedef struct aoe_train_options {
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
 /* Fine-tunes course.model on o->data into course.output. Same seed, same bits, for any number of threads and after resume.
+ * Where course.model is a directory of adapters, or o->lora asks for new ones, these alone are trained and saved, in PEFT's
+ * layout; the model that they are for stays as it is and where it is.
  * A teacher's vectors of all texts are made once, before the first step; they must be the same when a run is resumed.
  * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
  * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */

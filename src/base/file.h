@@ -57,6 +57,7 @@ int aoei_rename(const char *from, const char *to, aoe_error *err); /* and fsync 
 int aoei_sync_dir(const char *path, aoe_error *err);
 int aoei_sync_parent(const char *path, aoe_error *err);  /* the directory that holds path */
 char *aoei_path_join(const char *dir, const char *name); /* "dir/name", free with aoei_free; NULL: no memory */
+char *aoei_full_path(const char *path); /* from the root on, without links; of what is not there `path` itself */
 /* Sorted names in a directory without "." and ".."; free each and the array with aoei_free. */
 int aoei_list_dir(char ***names, size_t *n, const char *path, aoe_error *err);
 void aoei_list_free(char **names, size_t n);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,6 +18,11 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+
+char *aoei_full_path(const char *path) {
+    char full[PATH_MAX];
+    return aoei_strdup(realpath(path, full) ? full : path);
+}
 
 int aoei_exists(const char *path) {
     struct stat st;

@@ -247,3 +247,12 @@ int aoei_json_string(const json_t *o, const char *key, const char **out, size_t 
         *len = json_string_length(v);
     return 0;
 }
+
+json_t *aoei_name_json(const char *name) {
+    json_t *v = NULL;
+    char *copy = name ? aoei_strdup(name) : NULL;
+    if (copy)
+        v = json_stringn(copy, aoei_one_line(copy, strlen(copy)));
+    aoei_free(copy);
+    return name ? v : json_null();
+}

@@ -33,4 +33,7 @@ int aoei_json_bool(const json_t *o, const char *key, int *out, const char *file,
  * the string is an error. */
 int aoei_json_string(const json_t *o, const char *key, const char **out, size_t *len, const char *file, aoe_error *err);
 
+/* A name on the disk as JSON (it need not be UTF-8); null for NULL; NULL: no memory. */
+json_t *aoei_name_json(const char *name);
+
 #endif

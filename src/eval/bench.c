@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/random.h"
 #include "model/ran.h"
 #include "objective/mlm_step.h"
@@ -18,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_RUNS = 5, VOCABULARY = 30522, POSITIONS = 512, LEAST_VOCABULARY = 1024 };
+enum { MIN_RUNS = 5, LEAST_VOCABULARY = 1024 };
 #define MOST_PARAMETERS ((size_t)1 << 31)
 
 void aoe_bench_options_defaults(aoe_bench_options *o) {
@@ -63,36 +62,14 @@ static void reduce(bench *b) {
     b->config.vocab = LEAST_VOCABULARY;
 }
 
-/* The shape as a configuration, held to the bounds that config.json is held to. */
-static int configure(bench *b, aoe_error *err) {
-    const aoe_shape *s = &b->o->shape;
-    aoei_encoder_config wanted;
-    int code = aoei_shape_config(&wanted, s, err);
-    if (code)
-        return code;
-    wanted.vocab = s->vocab ? s->vocab : VOCABULARY;
-    if (!wanted.ran.window)
-        wanted.positions = s->positions ? s->positions : POSITIONS;
-    aoe_error inner;
-    aoei_json_init();
-    json_t *config = json_object();
-    code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
-                                                          : aoei_config_read(&b->config, config, "--shape", &inner);
-    json_decref(config);
-    if (!code)
-        reduce(b);
-    if (code)
-        code = aoei_fail(err, code == AOE_ENOMEM ? code : AOE_EARG, "%s", inner.message);
-    return code;
-}
-
 static int check(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
     if (!o->texts || (o->mode == AOE_BENCH_TRAIN && o->texts % 2) || o->runs < MIN_RUNS)
         return aoei_fail(err, AOE_EARG, "--texts must be positive, even for --mode train, and --runs at least %d", MIN_RUNS);
-    const int code = configure(b, err);
+    const int code = aoei_shape_checked(&b->config, &o->shape, err);
     if (code)
         return code;
+    reduce(b);
     const size_t most = b->config.arch->max_length(&b->config);
     if (o->mode == AOE_BENCH_PRETRAIN && !b->config.arch->mlm_class_name)
         return aoei_fail(err, AOE_EARG, "--mode pretrain: a %s model has no masked-LM head", b->config.arch->model_type);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Golden cases of one architecture: config.json, model.safetensors, cases.json (texts and pairs as id
  * lists) and expected.safetensors: hidden states of every layer, every pooling, the gradient of every
- * parameter for each objective, and a trace of ten AdamW steps. Needs no tokenizer.
+ * parameter for each objective, and a trace of ten AdamW steps; with adapters (adapter/) the last layer and
+ * the gradients of theirs. Needs no tokenizer.
  */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "eval/verify.h"
 #include "model/model.h"
+#include "model/peft.h"
 #include "nn/context.h"
 #include "objective/pair_step.h"
 
@@ -282,17 +283,6 @@ static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* What is expected of parts that are not checked here is said once. */
-static void warn_of_others(const golden *g, const aoei_verify *v) {
-    size_t n = 0;
-    for (size_t i = 0; i < aoei_safetensors_count(g->expected); i++) {
-        const char *name = aoei_safetensors_at(g->expected, i)->name;
-        n += !strncmp(name, "lora.", 5) || !strncmp(name, "grad.lora-", 10);
-    }
-    if (n)
-        aoei_log_write(&v->ctx->log, AOE_LOG_WARNING, "%s: %zu expected tensors of adapters (lora) passed over", g->name, n);
-}
-
 static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
 enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
 
@@ -319,38 +309,94 @@ static int add_gradient(golden *g, unsigned mask, const double *label, double *l
     return code;
 }
 
-static int check_gradients(golden *g, aoei_verify *v, int loss, aoe_error *err) {
+/* The expected gradient of a slot by the loss called `name`: of an adapter without ".weight". */
+static void gradient_name(char *out, size_t size, const golden *g, const char *name, const aoei_slot *slot) {
+    const size_t tail = slot->adapter ? strlen(".weight") : 0;
+    snprintf(out, size, "grad.%s.%s%.*s", name, g->model->prefix, (int)(strlen(slot->name) - tail), slot->name);
+}
+
+/* name: of the loss among the expected. */
+static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name, aoe_error *err) {
     aoei_check value, gradient;
     char line[48];
     double got = 0;
     int code = add_gradient(g, 1U << loss, loss == COSINE || loss == ANGLE ? g->graded : g->binary, &got, err);
     if (code)
         return code;
-    snprintf(line, sizeof line, "loss.%s", loss_names[loss]);
+    snprintf(line, sizeof line, "loss.%s", name);
     aoei_check_begin(&value, g->name, line, tolerance(g)->loss);
-    const json_t *want = json_object_get(json_object_get(g->cases, "losses"), loss_names[loss]);
+    const json_t *want = json_object_get(json_object_get(g->cases, "losses"), name);
     if (!json_is_number(want))
         return bad_cases(g, "losses", err);
     const double expected = json_number_value(want);
     aoei_check_values(&value, &got, &expected, 1);
-    snprintf(line, sizeof line, "gradient.%s", loss_names[loss]);
+    snprintf(line, sizeof line, "gradient.%s", name);
     aoei_check_begin(&gradient, g->name, line, tolerance(g)->gradient);
     gradient.joined = g->model->type == AOEI_BF16;
     for (size_t s = 0; s < g->step.params.n_slots && !code; s++) {
         aoei_slot slot;
-        char name[224];
+        char tensor[224];
         aoei_slot_describe(&g->model->config, s, &slot);
-        if (slot.absent)
+        if (slot.absent || slot.frozen)
             continue;
-        snprintf(name, sizeof name, "grad.%s.%s%s", loss_names[loss], g->model->prefix, slot.name);
+        gradient_name(tensor, sizeof tensor, g, name, &slot);
         aoei_tensor_read(v->ctx, g->host, g->step.params.grads[s]);
-        code = compare(g, &gradient, name, g->host, slot.rows * slot.cols, err);
+        code = compare(g, &gradient, tensor, g->host, slot.rows * slot.cols, err);
     }
     aoei_tensor_zero(v->ctx, g->step.params.grad);
     if (!code) {
         aoei_check_end(v, &value);
         aoei_check_end(v, &gradient);
     }
+    return code;
+}
+
+/* The last layer of the texts, with adapters. */
+static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
+    const aoei_batch *b = &g->step.buffer.batch;
+    aoei_check check;
+    int code = AOE_OK;
+    fill(g, &g->texts);
+    aoei_check_begin(&check, g->name, "lora", tolerance(g)->hidden);
+    const aoei_tensor last = aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, b, &g->step.state, NULL);
+    for (size_t i = 0; i < b->n_texts && !code; i++) {
+        char name[64];
+        const size_t n = b->offsets[i + 1] - b->offsets[i];
+        snprintf(name, sizeof name, "lora.%zu", i);
+        aoei_tensor_read(v->ctx, g->host, aoei_tensor_rows(last, b->offsets[i], n));
+        if (aoei_safetensors_find(g->expected, name))
+            code = compare(g, &check, name, g->host, n * g->model->config.hidden, err);
+    }
+    if (!code)
+        aoei_check_end(v, &check);
+    return code;
+}
+
+/* The model once more with the adapters of DIR/adapter beside it, where there are some: forward, and gradients of the angle
+ * loss. */
+static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
+    char *dir = aoei_path_join(whole->dir, "adapter");
+    golden g = *whole;
+    g.model = NULL;
+    g.host = NULL;
+    memset(&g.step, 0, sizeof g.step);
+    int code = dir ? AOE_OK : aoei_fail_nomem(err, strlen(whole->dir));
+    if (!code && aoei_peft_is_dir(dir)) {
+        const aoe_model_options o = {.dtype = v->dtype, .normalize = -1, .base = whole->dir};
+        code = aoei_model_open_plain(&g.model, v->ctx, dir, &o, err);
+        if (!code)
+            code = lay_out(&g, v, err);
+        if (!code)
+            code = check_adapted(&g, v, err);
+        if (!code)
+            fill(&g, &g.pairs);
+        if (!code)
+            code = check_gradients(&g, v, ANGLE, "lora-angle", err);
+    }
+    aoei_pair_step_destroy(&g.step);
+    aoe_model_close(g.model);
+    aoei_free(g.host);
+    aoei_free(dir);
     return code;
 }
 
@@ -422,13 +468,13 @@ int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_err
     if (!code)
         code = check_bidirectional(&g, v, err);
     if (!code)
-        warn_of_others(&g, v);
-    if (!code)
         fill(&g, &g.pairs);
     for (int l = 0; l < LOSSES && !code; l++)
-        code = check_gradients(&g, v, l, err);
+        code = check_gradients(&g, v, l, loss_names[l], err);
     if (!code)
         code = check_trace(&g, v, err);
+    if (!code)
+        code = check_adapters(&g, v, err);
     golden_free(&g);
     return code;
 }

@@ -7,6 +7,7 @@
  */
 #include "model/config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -258,7 +259,7 @@ static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slo
         linear_slot(s, of.rows, c->lora.r);
     else
         linear_slot(s, c->lora.r, of.cols);
-    s->adapter = 1;
+    s->adapter = 1 + (int)((kind - AOEI_LW_ADAPTERS) % 2);
     s->absent = of.absent || !c->lora.r || !(c->lora.targets >> index & 1);
 }
 
@@ -311,15 +312,36 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
     return 0;
 }
 
-size_t aoei_parameter_count(const aoei_encoder_config *c) {
+double aoei_lora_scale(const aoei_lora *l) {
+    return l->alpha / (l->rank_stabilized ? sqrt((double)l->r) : (double)l->r);
+}
+
+size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot) {
+    if (!c->lora.r || slot < AOEI_W_LAYERS || slot >= aoei_head_slot(c, 0))
+        return 0;
+    const size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT, index = aoei_adapter_index(kind);
+    if (kind >= AOEI_LW_ADAPTERS || aoei_adapter_kind(index) != kind || !(c->lora.targets >> index & 1))
+        return 0;
+    return slot - kind + AOEI_LW_ADAPTERS + 2 * index;
+}
+
+static size_t count_slots(const aoei_encoder_config *c, int adapters) {
     size_t total = 0;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!slot.absent)
+        if (!slot.absent && (adapters || !slot.adapter))
             total += slot.rows * slot.cols;
     }
     return total;
+}
+
+size_t aoei_parameter_count(const aoei_encoder_config *c) {
+    return count_slots(c, 1);
+}
+
+size_t aoei_base_count(const aoei_encoder_config *c) {
+    return count_slots(c, 0);
 }
 
 /* Slots that came later have numbers of their own, above all others. */

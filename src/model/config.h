@@ -36,6 +36,8 @@ typedef struct aoei_lora {
     double dropout;      /* on what an adapter sees */
     unsigned targets;    /* bit aoei_adapter_index(kind): the layers' linear layers that have one */
 } aoei_lora;
+/* What the adapters' product is multiplied by. */
+double aoei_lora_scale(const aoei_lora *l);
 
 /* Zero is BERT's choice in every option. */
 typedef struct aoei_encoder_config {
@@ -168,11 +170,14 @@ typedef struct aoei_slot {
     int norm;          /* 1: the weight of a norm, 1 before anything is learned */
     int table;         /* 1: the table of word embeddings */
     int absent;        /* 1: this configuration has no such weight (no token types) */
-    int adapter;       /* 1: of an adapter */
+    int adapter;       /* of an adapter: 1 lora_A, 2 lora_B; 0: not */
     int frozen;        /* 1: not trained: there are adapters, and this is none */
 } aoei_slot;
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
-size_t aoei_parameter_count(const aoei_encoder_config *c);                         /* of all slots */
+/* The slot of the lora_A beside a weight, whose lora_B is the next; 0: the weight has no adapter. */
+size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot);
+size_t aoei_parameter_count(const aoei_encoder_config *c); /* of all slots */
+size_t aoei_base_count(const aoei_encoder_config *c);      /* without adapters */
 /* The number under which a slot draws its random weights. Slots may be added; it stays. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot);
 
@@ -218,6 +223,8 @@ int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const
 int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err);
 /* The configuration of a new model: the sizes of s, everything else as its architecture has it. AOE_EARG: there is none. */
 int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err);
+/* The same, held to the bounds that config.json is held to; vocabulary and positions 0: BERT's. */
+int aoei_shape_checked(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err);
 const aoei_arch *aoei_arch_find(const char *model_type); /* NULL when unknown */
 const char *aoei_arch_names(void);                       /* comma-separated, for errors */
 

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "model/model.h"
+#include "model/peft.h"
 #include "model/storage.h"
 #include "nn/context.h"
 
@@ -19,6 +20,10 @@ static int check_request(const char *from, const char *to, const aoe_convert_opt
             "%s: the model to convert and the output are the same directory; choose another output, or use --force "
             "to replace the model",
             to);
+    if (o->merge && !aoei_peft_is_dir(from))
+        return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
+                         "%s: no adapters there to merge (%s beside no config.json); name their directory", from,
+                         AOEI_PEFT_CONFIG);
     if (aoei_is_model_dir(to) && !o->force)
         return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use --force", to);
     const int rc = aoei_model_dir_check(to, o->force, err);
@@ -28,12 +33,12 @@ static int check_request(const char *from, const char *to, const aoe_convert_opt
 static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage storage) {
     *r = (aoe_convert_result){.from = m->storage,
                               .to = aoei_storage_name(storage),
-                              .parameters = aoei_parameter_count(&m->config),
+                              .parameters = aoei_base_count(&m->config),
                               .bytes_from = m->stored_bytes};
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
-        if (!slot.absent)
+        if (!slot.absent && !slot.adapter)
             r->bytes_stored += aoei_storage_bytes(storage, slot.rows, slot.cols, slot.vector);
     }
 }
@@ -48,8 +53,11 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     aoe_convert_options_defaults(&defaults);
     o = o ? o : &defaults;
     aoe_model *m;
+    aoe_model_options options;
+    aoe_model_options_defaults(&options);
+    options.base = o->base;
     int rc = check_request(from, to, o, err);
-    if (rc || (rc = aoei_model_open_plain(&m, ctx, from, NULL, err)))
+    if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_purpose){.stored = 1}, err)))
         return rc;
     rc = aoei_model_save_as(m, to, m->record, o->storage, err);
     if (!rc && result)

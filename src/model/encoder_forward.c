@@ -60,7 +60,7 @@ int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a) {
         return 0;
     *a = (aoei_adapter){.down = b->w[down],
                         .up = b->w[down + 1],
-                        .scale = lora->alpha / (lora->rank_stabilized ? sqrt((double)lora->r) : (double)lora->r),
+                        .scale = aoei_lora_scale(lora),
                         .drop = aoei_encoder_site(b->drop, lora->dropout, aoei_adapter_site(b->layer, index)),
                         .batch = b->batch,
                         .low = b->s->low,

@@ -5,6 +5,7 @@
  */
 #include "model/init.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 
 #define WEIGHT_SD       0.02
 #define LEAST_POSITIONS ((size_t)3)
+#define ROOM            ((size_t)64 << 20) /* weights made at a time */
 
 static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
 
@@ -29,6 +31,8 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     if (o->tokenizer_from && o->n_texts)
         return aoei_fail(err, AOE_EARG,
                          "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
+    if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
+        return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
     if (aoei_is_model_dir(dir) && !o->force)
         return aoei_fail(err, AOE_EEXIST,
                          "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
@@ -105,42 +109,71 @@ void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint
     aoei_rng rng;
     aoei_slot_describe(c, slot, &d);
     aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
+    const double bound = 1 / sqrt((double)d.cols); /* of lora_A, as in PEFT: Kaiming's uniform with a = sqrt(5) */
     for (size_t i = 0; i < d.rows * d.cols; i++)
-        to[i] = d.norm ? 1.0f : d.vector ? 0.0f : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+        to[i] = d.norm                       ? 1.0f
+                : d.vector || d.adapter == 2 ? 0.0f
+                : d.adapter                  ? (float)(bound * (2 * aoei_rng_uniform(&rng) - 1))
+                                             : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
 }
 
-typedef struct filling {
-    const aoe_model *m;
-    float **to; /* [slots], NULL: absent */
+/* Random weights on their way into the file: some slots at a time, so that a model larger than memory can be made. */
+typedef struct making {
+    aoei_row_source source; /* first */
     uint64_t seed;
-} filling;
+    const aoe_model *m;
+    size_t begin, end; /* slots in `room` */
+    size_t *at;        /* owned [slots]; where a slot begins in it */
+    float *room;       /* owned [size] */
+    size_t size;       /* floats; at least those of the largest slot */
+} making;
 
-static void fill_task(void *arg, size_t task, size_t worker) {
-    (void)worker;
-    const filling *f = arg;
-    if (f->to[task])
-        aoei_init_weight(f->to[task], &f->m->config, task, f->seed);
+static size_t slot_size(const aoe_model *m, size_t slot) {
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    return d.absent ? 0 : d.rows * d.cols;
 }
 
-static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {
-    size_t n = aoei_slot_count(&m->config), floats = aoei_parameter_count(&m->config), used = 0;
-    float **to = aoei_calloc(n, sizeof *to);
-    m->weights = aoei_calloc(n, sizeof *m->weights);
-    m->converted = aoei_aligned(floats * sizeof(float));
-    int rc = to && m->weights && m->converted ? 0 : aoei_fail_nomem(err, floats * sizeof(float));
-    for (size_t i = 0; i < n && !rc; i++) {
-        aoei_slot slot;
-        aoei_slot_describe(&m->config, i, &slot);
-        if (slot.absent)
-            continue;
-        to[i] = m->converted + used;
-        used += slot.rows * slot.cols;
-        m->weights[i] = aoei_tensor_wrap(to[i], slot.rows, slot.cols);
+static void make_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const making *k = arg;
+    const size_t slot = k->begin + task;
+    if (slot_size(k->m, slot))
+        aoei_init_weight(k->room + k->at[slot], &k->m->config, slot, k->seed);
+}
+
+/* Makes slot and as many of those behind it as there is room for. */
+static void make_from(making *k, size_t slot) {
+    const size_t slots = aoei_slot_count(&k->m->config);
+    size_t used = 0;
+    k->begin = k->end = slot;
+    while (k->end < slots && slot_size(k->m, k->end) <= k->size - used) {
+        k->at[k->end] = used;
+        used += slot_size(k->m, k->end++);
     }
-    if (!rc)
-        aoei_parallel_for(m->ctx->pool, n, fill_task, &(filling){m, to, seed});
-    aoei_free(to);
-    return rc;
+    aoei_parallel_for(k->m->ctx->pool, k->end - k->begin, make_task, k);
+}
+
+static void made_rows(aoei_row_source *source, const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
+    making *k = (making *)source;
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    if (slot < k->begin || slot >= k->end)
+        make_from(k, slot);
+    memcpy(to, k->room + k->at[slot] + first * d.cols, n * d.cols * sizeof *to);
+}
+
+static int make_weights(making *k, aoe_model *m, uint64_t seed, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config), all = aoei_parameter_count(&m->config);
+    *k = (making){.source = {.rows = made_rows}, .seed = seed, .m = m, .size = all < ROOM ? all : ROOM};
+    for (size_t i = 0; i < n; i++)
+        if (slot_size(m, i) > k->size)
+            k->size = slot_size(m, i);
+    k->at = aoei_calloc(n, sizeof *k->at);
+    k->room = aoei_malloc_array(k->size, sizeof *k->room);
+    m->weights = aoei_calloc(n, sizeof *m->weights);
+    m->source = &k->source;
+    return k->at && k->room && m->weights ? 0 : aoei_fail_nomem(err, k->size * sizeof *k->room);
 }
 
 static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
@@ -170,7 +203,7 @@ static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn 
 }
 
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
-                   aoe_error *err) {
+                   aoe_init_result *result, aoe_error *err) {
     aoei_json_init();
     int rc = check_request(dir, o, err), existed = aoei_exists(dir);
     if (rc)
@@ -178,14 +211,22 @@ int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o,
     aoe_model *m = aoei_calloc(1, sizeof *m);
     if (!m)
         return aoei_fail_nomem(err, sizeof *m);
+    making k = {.size = 0};
     m->ctx = ctx;
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
     /* sizes that cannot work are refused before a vocabulary is trained for them */
     if (!rc && !(rc = make_config(m, o, 1, err)) && !(rc = make_tokenizer(m, o, feed, user, err)) &&
-        !(rc = make_weights(m, o->seed, err)) && !(rc = make_settings(m, o, err)))
-        rc = aoei_model_save(m, dir, NULL, err);
+        !(rc = make_weights(&k, m, o->seed, err)) && !(rc = make_settings(m, o, err)))
+        rc = aoei_model_save_as(m, dir, NULL, o->storage, err);
+    if (!rc && result)
+        *result = (aoe_init_result){.parameters = aoei_parameter_count(&m->config),
+                                    .hidden = m->config.hidden,
+                                    .layers = m->config.layers,
+                                    .vocab = m->config.vocab};
+    aoei_free(k.at);
+    aoei_free(k.room);
     aoe_model_close(m);
     if (rc && !existed)
         rmdir(dir);

@@ -17,19 +17,15 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/pool.h"
+#include "model/adapters.h"
 #include "model/init.h"
+#include "model/peft.h"
+#include "model/place.h"
 #include "model/settings.h"
 #include "model/storage.h"
 #include "model/weights_check.h"
 #include "nn/context.h"
 #include "text/tokenizer.h"
-
-/* What a model is opened for. */
-typedef struct purpose {
-    int packed;    /* inference: with copies laid out for the kernels */
-    int mlm;       /* with the masked-LM head */
-    uint64_t seed; /* of a head that is not there yet */
-} purpose;
 
 #define FLOATS_PER_LINE (AOEI_ALIGN / sizeof(float))
 
@@ -130,85 +126,28 @@ static int check_others(const aoe_model *m, int int8, aoe_error *err) {
     return rc;
 }
 
-static int is_mappable(const aoei_st_tensor *t) {
-    return t->dtype == AOEI_ST_F32 && (uintptr_t)t->data % sizeof(float) == 0;
-}
-
-typedef struct conversion {
-    const aoei_st_tensor **found; /* [slots] */
-    float **to;                   /* [slots], NULL: stays where it is */
-} conversion;
-
-static void convert_task(void *arg, size_t task, size_t worker) {
-    (void)worker;
-    conversion *c = arg;
-    if (c->to[task])
-        aoei_st_to_float(c->to[task], c->found[task]);
-}
-
-/* Where products take bf16 operands, weights that are only packed from, and the word table, stay as they are stored: what
- * they become is the same to the bit, without a float32 copy of everything. */
-static int is_mapped_bf16(const aoe_model *m, const purpose *p, const aoei_st_tensor *t, const aoei_slot *slot) {
-    return p->packed && m->type == AOEI_BF16 && (slot->linear || slot->table) && t->dtype == AOEI_ST_BF16 &&
-           (uintptr_t)t->data % sizeof(aoei_bf16) == 0;
-}
-
-/* Points every weight at its data: into the mapping, or into one converted block. found: [slots], NULL where absent. */
-static int place_weights(aoe_model *m, const purpose *p, const aoei_st_tensor **found, aoe_error *err) {
-    size_t n = aoei_slot_count(&m->config), floats = 0, used = 0;
-    float **to = aoei_calloc(n, sizeof *to);
-    unsigned char *stays = aoei_calloc(n, 1);
-    int rc = to && stays ? 0 : aoei_fail_nomem(err, n * sizeof *to);
-    if (rc)
-        goto done;
-    for (size_t i = 0; i < n; i++)
-        if (found[i]) {
-            aoei_slot slot;
-            aoei_slot_describe(&m->config, i, &slot);
-            m->stored_bytes += found[i]->bytes + (found[i]->dtype == AOEI_ST_I8 ? found[i]->scale->bytes : 0);
-            stays[i] = is_mappable(found[i]) || is_mapped_bf16(m, p, found[i], &slot);
-            floats += stays[i] ? 0 : round_floats(aoei_st_elements(found[i]));
-        }
-    m->converted_bytes = floats * sizeof(float);
-    if (floats && !(m->converted = aoei_aligned(m->converted_bytes))) {
-        rc = aoei_fail_nomem(err, m->converted_bytes);
-        goto done;
-    }
-    for (size_t i = 0; i < n; i++) {
-        aoei_slot slot;
-        if (!found[i])
-            continue;
-        aoei_slot_describe(&m->config, i, &slot);
-        if (!stays[i]) {
-            to[i] = m->converted + used;
-            used += round_floats(aoei_st_elements(found[i]));
-        }
-        const aoei_dtype type = stays[i] && found[i]->dtype == AOEI_ST_BF16 ? AOEI_BF16 : AOEI_F32;
-        m->weights[i] = aoei_tensor_wrap_typed(type, to[i] ? (const void *)to[i] : found[i]->data, NULL, slot.rows, slot.cols);
-    }
-    if (floats)
-        aoei_parallel_for(m->ctx->pool, n, convert_task, &(conversion){found, to});
-done:
-    aoei_free(stays);
-    aoei_free(to);
-    return rc;
-}
-
-/* The type all weights are stored as, or "mixed". I8 has vectors of F32. found: [n], NULL where absent. */
-static const char *storage_name(const aoei_st_tensor **found, size_t n) {
+/* The type all weights are stored as, or "mixed"; adapters do not count. I8 has vectors of F32. */
+static const char *storage_name(const aoe_model *m, int int8) {
     const char *name = NULL;
-    int int8 = 0;
-    for (size_t i = 0; i < n; i++)
-        int8 |= found[i] && found[i]->dtype == AOEI_ST_I8;
-    for (size_t i = 0; i < n; i++) {
-        if (int8 && found[i] && found[i]->n_dims == 1 && found[i]->dtype == AOEI_ST_F32)
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        const aoei_st_tensor *t = m->stored[i];
+        aoei_slot slot;
+        aoei_slot_describe(&m->config, i, &slot);
+        if (!t || slot.adapter || (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
             continue;
-        const char *type = found[i] ? aoei_st_dtype_name(found[i]->dtype) : name;
+        const char *type = aoei_st_dtype_name(t->dtype);
         if (name && strcmp(name, type) != 0)
             return "mixed";
         name = type;
     }
     return name;
+}
+
+/* The file that a slot's tensor is in. */
+static const aoei_safetensors *file_of(const aoe_model *m, size_t slot) {
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    return d.adapter ? m->adapter_file : m->file;
 }
 
 /* Names the first element of t that is NaN or infinite, or -128 in I8. */
@@ -233,8 +172,11 @@ static int fail_not_finite(const aoei_safetensors *f, const aoei_st_tensor *t, a
                      aoei_safetensors_path(f, t), t->name, isnan(v) ? "NaN" : "infinity", i);
 }
 
+/* Adapters may come without a tokenizer: then the base's is theirs. */
 static int load_tokenizer(aoe_model *m, aoe_error *err) {
     int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->dir, err);
+    if (!rc && !m->tokenizer && m->base_dir)
+        rc = aoei_tokenizer_open_optional(&m->tokenizer, m->base_dir, err);
     if (rc || !m->tokenizer)
         return rc;
     size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
@@ -259,12 +201,13 @@ static void tokenizer_task(void *arg, size_t task, size_t worker) {
 }
 
 /* Whether the weights are finite, and the tokenizer: the slow parts of opening a model, one beside the other. */
-static int check_values(aoe_model *m, const aoei_st_tensor **found, size_t n, aoe_error *err) {
+static int check_values(aoe_model *m, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config);
     tokenizer_job j = {.model = m};
     size_t bad;
-    int rc = aoei_weights_check(&bad, m->ctx->pool, found, n, tokenizer_task, &j, err);
+    int rc = aoei_weights_check(&bad, m->ctx->pool, m->stored, n, tokenizer_task, &j, err);
     if (!rc && bad < n)
-        rc = fail_not_finite(m->file, found[bad], err);
+        rc = fail_not_finite(file_of(m, bad), m->stored[bad], err);
     if (!rc && j.rc)
         rc = aoei_fail(err, j.rc, "%s", j.error.message);
     return rc;
@@ -281,33 +224,44 @@ static int lacks_head(const aoe_model *m) {
     return 1;
 }
 
-static int make_head(aoe_model *m, uint64_t seed, aoe_error *err) {
-    const size_t first = aoei_head_slot(&m->config, 0), n = aoei_slot_count(&m->config);
+/* Weights that no file has: those of a new masked-LM head, or new adapters. */
+static int make_weights(aoe_model *m, uint64_t seed, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config);
     size_t floats = 0, used = 0;
     aoei_slot slot;
-    for (size_t i = first; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         aoei_slot_describe(&m->config, i, &slot);
-        floats += round_floats(slot.rows * slot.cols);
+        floats += slot.absent || m->stored[i] ? 0 : round_floats(slot.rows * slot.cols);
     }
-    m->head = aoei_aligned(floats * sizeof *m->head);
-    if (!m->head)
-        return aoei_fail_nomem(err, floats * sizeof *m->head);
-    for (size_t i = first; i < n; i++) {
+    if (floats && !(m->made = aoei_aligned(floats * sizeof *m->made)))
+        return aoei_fail_nomem(err, floats * sizeof *m->made);
+    for (size_t i = 0; i < n; i++) {
         aoei_slot_describe(&m->config, i, &slot);
-        aoei_init_weight(m->head + used, &m->config, i, seed);
-        m->weights[i] = aoei_tensor_wrap(m->head + used, slot.rows, slot.cols);
+        if (slot.absent || m->stored[i])
+            continue;
+        aoei_init_weight(m->made + used, &m->config, i, seed);
+        m->weights[i] = aoei_tensor_wrap(m->made + used, slot.rows, slot.cols);
         used += round_floats(slot.rows * slot.cols);
     }
     return 0;
 }
 
+static size_t stored_bytes(const aoe_model *m) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        const aoei_st_tensor *t = m->stored[i];
+        bytes += t ? t->bytes + (t->dtype == AOEI_ST_I8 ? t->scale->bytes : 0) : 0;
+    }
+    return bytes;
+}
+
 /* The weights, and the tokenizer beside their check. */
-static int load_weights(aoe_model *m, const purpose *p, aoe_error *err) {
+static int load_weights(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
     size_t n = aoei_slot_count(&m->config);
-    const aoei_st_tensor **found = aoei_calloc(n, sizeof *found);
     int rc = 0, int8 = 0;
     m->weights = aoei_calloc(n, sizeof *m->weights);
-    if (!found || !m->weights)
+    m->stored = aoei_calloc(n, sizeof *m->stored);
+    if (!m->stored || !m->weights)
         rc = aoei_fail_nomem(err, n * sizeof *m->weights);
     if (!rc)
         rc = detect_prefix(m, err);
@@ -315,29 +269,25 @@ static int load_weights(aoe_model *m, const purpose *p, aoe_error *err) {
     for (size_t i = 0; i < n && !rc; i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
-        if (!slot.absent && !(slot.head && new_head))
-            rc = check_tensor(m, &slot, &found[i], err);
-        int8 |= found[i] && found[i]->dtype == AOEI_ST_I8;
+        if (!slot.absent && !slot.adapter && !(slot.head && new_head))
+            rc = check_tensor(m, &slot, &m->stored[i], err);
+        int8 |= m->stored[i] && m->stored[i]->dtype == AOEI_ST_I8;
     }
-    if (!rc)
-        rc = check_others(m, int8, err);
-    if (!rc)
-        rc = place_weights(m, p, found, err);
-    if (!rc && new_head)
-        rc = make_head(m, p->seed, err);
-    if (!rc)
-        rc = check_values(m, found, n, err);
-    if (!rc)
-        m->storage = storage_name(found, n);
-    aoei_free(found);
-    return rc;
+    if (rc || (rc = check_others(m, int8, err)) || (rc = aoei_adapters_find(m, err)) || (rc = aoei_weights_place(m, p, err)) ||
+        (rc = make_weights(m, p->seed, err)) || (rc = check_values(m, err)))
+        return rc;
+    m->stored_bytes = stored_bytes(m);
+    m->storage = storage_name(m, int8);
+    if (m->config.lora.r) /* what was converted is not looked at again */
+        aoei_safetensors_drop(m->file);
+    return 0;
 }
 
 /* Bytes of the packed form of a slot; 0: it has none. */
 static size_t packed_size(const aoe_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
-    return d.linear ? aoei_weight_packed_size(m->ctx, m->type, d.rows, d.cols) : 0;
+    return d.linear && !d.adapter ? aoei_weight_packed_size(m->ctx, m->type, d.rows, d.cols) : 0;
 }
 
 size_t aoei_model_packed_bytes(const aoe_model *m) {
@@ -347,54 +297,82 @@ size_t aoei_model_packed_bytes(const aoe_model *m) {
     return total;
 }
 
-/* Copies of the linear weights laid out for the kernels. */
+/* The packed copy of a weight, in `memory`; with its adapter merged in it is all there is of the weight. */
+static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
+    aoei_tensor *w = &m->weights[slot];
+    aoei_slot d;
+    if (!aoei_adapter_slot(&m->config, slot)) {
+        aoei_weight_pack(m->ctx, m->type, w, memory);
+        return 0;
+    }
+    aoei_slot_describe(&m->config, slot, &d);
+    float *rows = aoei_malloc_array(d.rows * d.cols, sizeof *rows);
+    if (!rows)
+        return aoei_fail_nomem(err, d.rows * d.cols * sizeof *rows);
+    aoei_model_rows(m, rows, slot, 0, d.rows);
+    *w = aoei_tensor_wrap(rows, d.rows, d.cols);
+    aoei_weight_pack(m->ctx, m->type, w, memory);
+    w->data = NULL;
+    aoei_free(rows);
+    return 0;
+}
+
+/* Copies of the linear weights laid out for the kernels. Adapters are merged into them: the model then has none. */
 static int pack_weights(aoe_model *m, aoe_error *err) {
     const size_t bytes = aoei_model_packed_bytes(m);
     size_t used = 0;
+    int rc = 0;
     if (!bytes)
         return 0;
     m->packed = aoei_aligned(bytes);
     if (!m->packed)
         return aoei_fail_nomem(err, bytes);
-    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+    for (size_t i = 0; i < aoei_slot_count(&m->config) && !rc; i++) {
         const size_t size = packed_size(m, i);
         if (size)
-            aoei_weight_pack(m->ctx, m->type, &m->weights[i], (unsigned char *)m->packed + used);
+            rc = pack_weight(m, i, (unsigned char *)m->packed + used, err);
         used += size;
     }
+    m->config.lora = (aoei_lora){0};
     if (m->type == AOEI_BF16 && m->file) /* what was packed is not looked at again */
         aoei_safetensors_drop(m->file);
-    return 0;
+    return rc;
+}
+
+/* Where config.json and the weights are. */
+static const char *weights_dir(const aoe_model *m) {
+    return m->base_dir ? m->base_dir : m->dir;
 }
 
 /* A static model's config.json, which may be missing, gets its sizes from the weights. */
 static int complete_static(aoe_model *m, aoe_error *err) {
     if (!aoei_static_may_be(m->config_json))
         return 0;
-    int rc = aoei_safetensors_open_dir(&m->file, m->dir, err);
+    int rc = aoei_safetensors_open_dir(&m->file, weights_dir(m), err);
     if (!rc)
-        rc = aoei_static_complete(&m->config_json, m->file, m->dir, err);
+        rc = aoei_static_complete(&m->config_json, m->file, weights_dir(m), err);
     return rc == AOE_ENOENT ? 0 : rc; /* what is missing is reported where it is needed */
 }
 
-static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
-    if (!aoei_exists(m->dir))
+static int load_config(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
+    const char *dir = weights_dir(m);
+    if (!aoei_exists(dir))
         return aoei_fail(err, AOE_ENOENT,
                          "%s: no such directory; name a model directory (config.json, model.safetensors, tokenizer files)",
-                         m->dir);
-    char *path = aoei_path_join(m->dir, "config.json");
+                         dir);
+    char *path = aoei_path_join(dir, "config.json");
     if (!path)
-        return aoei_fail_nomem(err, strlen(m->dir));
+        return aoei_fail_nomem(err, strlen(dir));
     int rc = aoei_exists(path) ? aoei_json_load(&m->config_json, path, err) : 0;
     if (!rc)
         rc = complete_static(m, err);
     if (!rc && !m->config_json)
-        rc = aoei_fail(err, AOE_ENOENT, "%s: no config.json; name a model directory in the Hugging Face layout", m->dir);
+        rc = aoei_fail(err, AOE_ENOENT, "%s: no config.json; name a model directory in the Hugging Face layout", dir);
     if (!rc)
         rc = aoei_config_read(&m->config, m->config_json, path, err);
     if (!rc && p->mlm && !m->config.arch->mlm_class_name)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT, a RoBERTa or a RAN",
-                       m->dir, m->config.arch->model_type);
+        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT, a RoBERTa or a RAN", dir,
+                       m->config.arch->model_type);
     m->config.mlm_head = p->mlm;
     int tied = 1;
     if (!rc && p->mlm)
@@ -407,17 +385,34 @@ static int load_config(aoe_model *m, const purpose *p, aoe_error *err) {
     return rc;
 }
 
+/* Of a directory of adapters, where its base is. */
+static int find_base(aoe_model *m, const aoe_model_options *o, const aoei_purpose *p, aoe_error *err) {
+    const int adapters = aoei_peft_is_dir(m->dir);
+    if (o->base && !adapters)
+        return aoei_fail(err, AOE_EARG, "%s holds no adapters; leave --base out, which names the model that adapters are for",
+                         m->dir);
+    if (adapters && p->mlm)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s holds adapters; pretrain a whole model (aoe merge makes one)", m->dir);
+    return adapters ? aoei_peft_base(&m->base_dir, m->dir, o->base, err) : 0;
+}
+
 /* config.json and the weights' file. Where they are missing, an interrupted save may be why. */
-static int load_files(aoe_model *m, const purpose *p, aoe_error *err) {
+static int load_files(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
     char *stranded = NULL;
     int rc = load_config(m, p, err);
     if (!rc && !m->file)
-        rc = aoei_safetensors_open_dir(&m->file, m->dir, err);
+        rc = aoei_safetensors_open_dir(&m->file, weights_dir(m), err);
     if (rc == AOE_ENOENT && !aoei_model_stranded(&stranded, m->dir, NULL) && stranded)
         aoei_fail(err, rc, "%s: no model: an interrupted save left the one it was replacing in %s; move its files back", m->dir,
                   stranded);
     aoei_free(stranded);
     return rc;
+}
+
+/* Whose settings count: those of adapters are saved with them by whoever has settings. */
+static const char *settings_dir(const aoe_model *m) {
+    const int own = aoei_entry_exists(m->dir, "aoe.json") || aoei_entry_exists(m->dir, "modules.json");
+    return own ? m->dir : weights_dir(m);
 }
 
 static int check_options(const aoe_model_options *o, aoe_error *err) {
@@ -428,8 +423,8 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
     return 0;
 }
 
-static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o, const purpose *p,
-                      aoe_error *err) {
+int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o, const aoei_purpose *p,
+                        aoe_error *err) {
     aoe_model_options defaults;
     aoe_model_options_defaults(&defaults);
     o = o ? o : &defaults;
@@ -445,8 +440,9 @@ static int open_model(aoe_model **out, aoe_context *ctx, const char *dir, const 
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
-    if (rc || (rc = load_files(m, p, err)) || (rc = load_weights(m, p, err)) ||
-        (rc = aoei_settings_read(&m->settings, &m->record, dir, &m->config, o, err)) ||
+    if (rc || (rc = find_base(m, o, p, err)) || (rc = load_files(m, p, err)) ||
+        (rc = aoei_adapters_configure(m, p->lora, err)) || (rc = load_weights(m, p, err)) ||
+        (rc = aoei_settings_read(&m->settings, &m->record, settings_dir(m), &m->config, o, err)) ||
         (p->packed && (rc = pack_weights(m, err)))) {
         aoe_model_close(m);
         return rc;
@@ -482,23 +478,26 @@ void aoe_model_options_defaults(aoe_model_options *o) {
 }
 
 int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
-    return open_model(m, ctx, dir, o, &(purpose){.packed = 1}, err);
+    return aoei_model_open_for(m, ctx, dir, o, &(aoei_purpose){.packed = 1}, err);
 }
 
 int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
-    return open_model(m, ctx, dir, o, &(purpose){0}, err);
+    return aoei_model_open_for(m, ctx, dir, o, &(aoei_purpose){0}, err);
 }
 
 int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
                         aoe_error *err) {
-    return open_model(m, ctx, dir, o, &(purpose){.mlm = 1, .seed = seed}, err);
+    return aoei_model_open_for(m, ctx, dir, o, &(aoei_purpose){.mlm = 1, .seed = seed}, err);
 }
 
 void aoei_model_release_weights(aoe_model *m) {
+    if (m->config.lora.r)
+        return; /* what is frozen is in use */
     memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
     aoei_aligned_free(m->converted);
-    aoei_aligned_free(m->head);
-    m->converted = m->head = NULL;
+    aoei_aligned_free(m->made);
+    m->converted = NULL;
+    m->made = NULL;
     m->converted_bytes = 0;
     if (m->file)
         aoei_safetensors_drop(m->file);
@@ -513,6 +512,7 @@ int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *w
     m->view = 1;
     m->ctx = base->ctx;
     m->config = base->config;
+    m->lora = base->lora;
     m->type = base->type;
     m->tokenizer = base->tokenizer;
     m->storage = "F32";
@@ -543,9 +543,13 @@ void aoe_model_close(aoe_model *m) {
     json_decref(m->record);
     aoei_aligned_free(m->packed);
     aoei_aligned_free(m->converted);
-    aoei_aligned_free(m->head);
+    aoei_aligned_free(m->made);
     aoei_safetensors_close(m->file);
+    aoei_safetensors_close(m->adapter_file);
+    aoei_free(m->stored);
     aoei_free(m->weights);
+    aoei_free(m->lora_targets);
+    aoei_free(m->base_dir);
     aoei_free(m->dir);
     aoei_free(m);
 }
@@ -561,7 +565,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .vocab = c->vocab,
         .positions = c->positions,
         .token_types = c->token_types,
-        .parameters = aoei_parameter_count(c),
+        .parameters = aoei_base_count(c),
         .dims = aoe_model_dims(m),
         .pooling = m->settings.pooling,
         .pooling_from = m->settings.pooling_from,
@@ -581,6 +585,11 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .head_size = c->ran.head_size,
         .window = c->ran.window,
         .min_window = c->ran.least_window,
+        .base = m->base_dir,
+        .lora_r = m->lora.r,
+        .lora_alpha = m->lora.alpha,
+        .lora_dropout = m->lora.dropout,
+        .lora_targets = m->lora_targets ? m->lora_targets : "",
     };
 }
 
@@ -599,6 +608,7 @@ int aoei_entry_exists(const char *dir, const char *name) {
 }
 
 int aoei_is_model_dir(const char *dir) {
-    return aoei_entry_exists(dir, "config.json") &&
-           (aoei_entry_exists(dir, "model.safetensors") || aoei_entry_exists(dir, "model.safetensors.index.json"));
+    return (aoei_entry_exists(dir, "config.json") &&
+            (aoei_entry_exists(dir, "model.safetensors") || aoei_entry_exists(dir, "model.safetensors.index.json"))) ||
+           (aoei_peft_is_dir(dir) && aoei_entry_exists(dir, AOEI_PEFT_WEIGHTS));
 }

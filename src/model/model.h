@@ -25,15 +25,25 @@ typedef struct aoei_settings {
     int lowercase; /* sentence_bert_config.json do_lower_case: lower the text before the tokenizer */
 } aoei_settings;
 
+/* Weights that lie nowhere but are made when they are saved. rows: as aoei_model_rows, of slots in ascending order. */
+typedef struct aoei_row_source {
+    void (*rows)(struct aoei_row_source *s, const aoe_model *m, float *to, size_t slot, size_t first, size_t n);
+} aoei_row_source;
+
 struct aoe_model {
     aoe_context *ctx; /* borrowed */
     char *dir;        /* owned; where it was opened */
     aoei_encoder_config config;
-    aoei_tensor *weights;   /* owned array [aoei_slot_count], memory below or the mapping's */
-    aoei_safetensors *file; /* owned; NULL for a view */
-    float *head;            /* owned; a new masked-LM head, or NULL */
-    float *converted;       /* owned; weights stored as F16 or BF16 (or misaligned), as float */
+    aoei_tensor *weights;           /* owned array [aoei_slot_count], memory below or the mapping's */
+    aoei_safetensors *file;         /* owned; NULL for a view */
+    char *base_dir;                 /* owned; of a directory of adapters: where the file and config.json are; else NULL */
+    aoei_safetensors *adapter_file; /* owned; theirs, or NULL */
+    const aoei_st_tensor **stored;  /* owned array [aoei_slot_count] of the files' tensors, NULL: there is none. Or NULL */
+    aoei_row_source *source;        /* borrowed; of a model that is only saved, else NULL */
+    float *made;                    /* owned; a new masked-LM head, new adapters, or NULL */
+    void *converted;                /* owned; weights that do not stay as they are stored */
     size_t converted_bytes;
+    aoei_lora lora;           /* the adapters, which are in config too unless they are merged into the packed copies */
     size_t stored_bytes;      /* of the weights in the file; 0 for a view */
     aoei_dtype type;          /* of activations and products */
     void *packed;             /* owned; packed copies for inference, NULL for a view */
@@ -43,9 +53,22 @@ struct aoe_model {
     json_t *record;           /* owned; the training record of aoe.json, or NULL */
     const char *storage;      /* static: "F32" ... */
     const char *prefix;       /* static; of the tensor names in file: "", "bert." */
+    char *lora_targets;       /* owned; for aoe_model_info; NULL: no adapters */
     const aoe_model *base;    /* borrowed; of a view: the model whose other tensors are saved with it. Else NULL */
     int view;                 /* 1: weights and tokenizer belong to somebody else */
 };
+
+/* What a model is opened for. */
+typedef struct aoei_purpose {
+    int packed;           /* inference: with copies laid out for the kernels, adapters merged into them */
+    int stored;           /* saving: rows of weights are read from the file (aoei_model_rows) */
+    int mlm;              /* with the masked-LM head */
+    const aoe_lora *lora; /* new adapters beside the weights, which are frozen then; NULL: those of the directory, if any */
+    int eight_bit;        /* frozen linear weights as int8 rows */
+    uint64_t seed;        /* of a head, or of adapters, that are not there yet */
+} aoei_purpose;
+int aoei_model_open_for(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, const aoei_purpose *p,
+                        aoe_error *err);
 
 /* Opens the directory without packing copies for inference (training, saving). */
 int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
@@ -57,13 +80,17 @@ int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const 
  * copied array). base must outlive it. Close with aoe_model_close. */
 int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *weights, aoe_error *err);
 
+/* to[n, cols] = rows of a weight in float32, its adapter merged in. */
+void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, size_t n);
+
 /* Writes a complete model directory: config.json, model.safetensors (F32; names without prefix and `pooler.*` of the source
  * carried over, or with a masked-LM head as transformers names them), tokenizer files, aoe.json (with `record`, borrowed, may
  * be NULL), sentence-transformers files in their old form, README.md. Everything is staged beside and renamed, the weights
  * last; a directory that had other weights loses them first, so that it is never a mixture; on failure the old model is back,
- * after a kill the next save puts it back. Other things in `dir` (checkpoints/) stay. */
+ * after a kill the next save puts it back. Other things in `dir` (checkpoints/) stay. Of a model with adapters these alone are
+ * written, as PEFT does (docs/lora.md), in the same way. */
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
-/* The same with the weights stored in another form; aoei_model_save is F32. Values must be finite but for F32. */
+/* The same of all weights, adapters merged in, stored in another form than F32. Values must be finite but for F32. */
 int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err);
 /* Name without prefix of a tensor that goes along though the encoder has no use for it (the pooler), or NULL: t is none. */
 const char *aoei_model_carried(const aoe_model *source, const aoei_st_tensor *t);
@@ -84,7 +111,7 @@ int aoei_entry_exists(const char *dir, const char *name);
 int aoei_model_dir_check(const char *dir, int force, aoe_error *err);
 /* *where: the folder, relative to DIR, in which an interrupted save left the model it was replacing (aoei_free); NULL: none. */
 int aoei_model_stranded(char **where, const char *dir, aoe_error *err);
-/* 1 when DIR holds a model (config.json and weights). */
+/* 1 when DIR holds a model (config.json and weights), or adapters of one. */
 int aoei_is_model_dir(const char *dir);
 
 #endif

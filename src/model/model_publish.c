@@ -21,13 +21,15 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "model/model.h"
+#include "model/peft.h"
 
 #define STAGING  ".staging-"
 #define PARTIAL  "old"
 #define COMPLETE "replaced"
 
-static const char weights_name[] = "model.safetensors";
-static const char index_name[] = "model.safetensors.index.json";
+/* A directory with none of these is no model. */
+static const char *const keys[] = {"model.safetensors", "model.safetensors.index.json", AOEI_PEFT_WEIGHTS};
+enum { KEYS = sizeof keys / sizeof *keys };
 
 /* ----------------------------------------------------------------- names */
 
@@ -51,13 +53,24 @@ static int is_shard(const char *name) {
     return !strncmp(name, "model-", 6) && strstr(name, "-of-") && len > tail && !strcmp(name + len - tail, ".safetensors");
 }
 
-static int is_weights(const char *name) {
-    return !strcmp(name, weights_name) || !strcmp(name, index_name) || is_shard(name);
+static int is_key(const char *name) {
+    for (size_t i = 0; i < KEYS; i++)
+        if (!strcmp(name, keys[i]))
+            return 1;
+    return 0;
+}
+
+static int has_key(const char *dir) {
+    for (size_t i = 0; i < KEYS; i++)
+        if (aoei_entry_exists(dir, keys[i]))
+            return 1;
+    return 0;
 }
 
 /* 1 for what belongs to a model and would be read with the new one: it may not stay behind. */
 static int is_model_file(const char *name) {
     static const char *const names[] = {"config.json",
+                                        AOEI_PEFT_CONFIG,
                                         "aoe.json",
                                         "modules.json",
                                         "config_sentence_transformers.json",
@@ -74,7 +87,7 @@ static int is_model_file(const char *name) {
             return 1;
     size_t len = strlen(name), tail = strlen("_config.json");
     int length_file = !strncmp(name, "sentence_", 9) && len > tail && !strcmp(name + len - tail, "_config.json");
-    return length_file || is_weights(name) || is_module_folder(name);
+    return length_file || is_key(name) || is_shard(name) || is_module_folder(name);
 }
 
 static int remove_entry(const char *dir, const char *name, aoe_error *err) {
@@ -95,16 +108,11 @@ static int move_entry(const char *from_dir, const char *to_dir, const char *name
     return rc;
 }
 
-/* A directory with neither of these is no model. */
-static int is_key(const char *name) {
-    return !strcmp(name, weights_name) || !strcmp(name, index_name);
-}
-
-/* Moves the names for which is_key is `keys`. */
-static int move_entries(const char *from, const char *to, char **names, size_t n, int keys, aoe_error *err) {
+/* Moves the names for which is_key is `with_keys`. */
+static int move_entries(const char *from, const char *to, char **names, size_t n, int with_keys, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
-        if (is_key(names[i]) == keys)
+        if (is_key(names[i]) == with_keys)
             rc = move_entry(from, to, names[i], err);
     return rc;
 }
@@ -135,9 +143,8 @@ static const char *aside_name(const char *staging) {
 /* 1 when the publication from `staging` began and did not end: the older model, if any, is in pieces. */
 static int is_unfinished(const char *dir, const char *staging) {
     const char *aside = aside_name(staging);
-    int weights = aoei_entry_exists(dir, weights_name) || aoei_entry_exists(dir, index_name);
     /* one of two weight files may be all that was moved */
-    return aside && (!weights || (!strcmp(aside, PARTIAL) && aoei_entry_exists(staging, weights_name)));
+    return aside && (!has_key(dir) || (!strcmp(aside, PARTIAL) && has_key(staging)));
 }
 
 /* Removes from dir what stands in the way of the older model: of the new one everything, before that only namesakes. */
@@ -145,9 +152,9 @@ static int clear_way(const char *dir, const char *aside, int complete, aoe_error
     char **names = NULL;
     size_t n = 0;
     int rc = list_model(&names, &n, dir, err);
-    for (int keys = 1; keys >= 0; keys--)
+    for (int with_keys = 1; with_keys >= 0; with_keys--)
         for (size_t i = 0; i < n && !rc; i++)
-            if (is_key(names[i]) == keys && (complete || aoei_entry_exists(aside, names[i])))
+            if (is_key(names[i]) == with_keys && (complete || aoei_entry_exists(aside, names[i])))
                 rc = remove_entry(dir, names[i], err);
     aoei_list_free(names, n);
     return rc;

@@ -11,24 +11,31 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "model/peft.h"
 #include "model/settings.h"
 
 static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
 }
 
-static void put_model(aoei_buffer *b, const aoe_model *m) {
-    const aoei_encoder_config *c = &m->config;
-    const aoei_settings *s = &m->settings;
-    const char *library = c->arch->is_static ? "model2vec" : c->ran.window ? "aoe" : "sentence-transformers";
+static void put_title(aoei_buffer *b, const char *library, const char *title) {
     aoei_buffer_printf(b,
                        "---\n"
                        "library_name: %s\n"
                        "pipeline_tag: sentence-similarity\n"
                        "tags:\n- aoe\n- %s\n- sentence-similarity\n- feature-extraction\n"
                        "---\n\n"
-                       "# Text-embedding model\n\n",
-                       library, library);
+                       "# %s\n\n",
+                       library, library, title);
+}
+
+static const char *library_of(const aoei_encoder_config *c) {
+    return c->arch->is_static ? "model2vec" : c->ran.window ? "aoe" : "sentence-transformers";
+}
+
+static void put_model(aoei_buffer *b, const aoe_model *m) {
+    const aoei_encoder_config *c = &m->config;
+    const aoei_settings *s = &m->settings;
     aoei_buffer_printf(
         b,
         "This model turns a text into a vector of %zu numbers; the cosine of two vectors says how alike two texts "
@@ -47,7 +54,7 @@ static void put_model(aoei_buffer *b, const aoe_model *m) {
     else
         aoei_buffer_printf(b, "| architecture | %s: %zu layers, hidden size %zu, %zu heads, feed-forward size %zu |\n",
                            c->arch->model_type, c->layers, c->hidden, c->heads, c->intermediate);
-    aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_parameter_count(c), c->vocab);
+    aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
     aoei_buffer_printf(b, "| pooling | %s |\n| longest text | %zu tokens |\n| vectors of unit length | %s |\n",
                        aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
 }
@@ -109,16 +116,42 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     return 0;
 }
 
+/* code: of what was put into b. */
+static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *err) {
+    char *path = aoei_path_join(dir, "README.md");
+    const int rc = code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);
+    aoei_free(path);
+    aoei_buffer_free(b);
+    return rc;
+}
+
 int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
     aoei_buffer b = {0};
-    char *path = aoei_path_join(dir, "README.md");
+    put_title(&b, library_of(&m->config), "Text-embedding model");
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings.prompt);
     put_use(&b, m, storage);
     if (!rc)
         rc = put_record(&b, record);
-    rc = rc || b.failed || !path ? aoei_fail_nomem(err, b.len) : aoei_write_file(path, b.data, b.len, err);
-    aoei_free(path);
-    aoei_buffer_free(&b);
-    return rc;
+    return write_readme(&b, rc, dir, err);
+}
+
+int aoei_adapters_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
+    const aoei_lora *l = &m->config.lora;
+    aoei_buffer b = {0};
+    put_title(&b, "peft", "Adapters of a text-embedding model");
+    put(&b, "These are low-rank adapters (LoRA) as Hugging Face PEFT stores them. They are for the model that\n"
+            "`adapter_config.json` names and hold no weights of it. With that model:\n\n");
+    put_model(&b, m);
+    int rc = put_prompt(&b, m->settings.prompt);
+    aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, beside ", l->r, l->alpha);
+    rc = rc ? rc : aoei_peft_list(&b, l, &m->config);
+    aoei_buffer_printf(&b, " |\n| their parameters | %zu |\n", aoei_parameter_count(&m->config) - aoei_base_count(&m->config));
+    put(&b, "\n## Use\n\nWith aoe; `--base BASE` where the model lies elsewhere than `adapter_config.json` says:\n\n"
+            "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
+            "With sentence-transformers and others, merged into a model of its own:\n\n"
+            "```sh\naoe merge DIR -o MERGED\n```\n");
+    if (!rc)
+        rc = put_record(&b, record);
+    return write_readme(&b, rc, dir, err);
 }

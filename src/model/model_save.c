@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * What a model directory holds when aoe writes it: configuration, tokenizer,
- * settings in every form, README.md and weights. All of it is written and synced
- * in the staging folder; model_publish.c then puts it into place.
+ * settings in every form, README.md and weights; of adapters their configuration and
+ * weights in PEFT's form, with tokenizer, aoe.json and README.md. All of it is written
+ * and synced in the staging folder; model_publish.c then puts it into place.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "model/adapters.h"
 #include "model/model_publish.h"
+#include "model/peft.h"
 #include "model/settings.h"
 #include "model/storage.h"
 #include "nn/context.h"
@@ -74,9 +77,10 @@ static void free_contents(contents *c) {
     aoei_free(c->slot_of);
 }
 
-static int list_contents(contents *c, const aoe_model *m, aoe_error *err) {
+/* adapters: 1: of these alone, under PEFT's names; 0: of all weights, and what goes along with them. */
+static int list_contents(contents *c, const aoe_model *m, int adapters, aoe_error *err) {
     const aoe_model *source = m->base ? m->base : m;
-    size_t n = aoei_slot_count(&m->config), others = source->file ? aoei_safetensors_count(source->file) : 0;
+    size_t n = aoei_slot_count(&m->config), others = source->file && !adapters ? aoei_safetensors_count(source->file) : 0;
     c->slots = aoei_calloc(n, sizeof *c->slots);
     c->entries = aoei_calloc(n + others, sizeof *c->entries);
     c->source = aoei_calloc(n + others, sizeof *c->source);
@@ -86,11 +90,13 @@ static int list_contents(contents *c, const aoe_model *m, aoe_error *err) {
     for (size_t i = 0; i < n; i++) {
         aoei_slot *s = &c->slots[i];
         aoei_slot_describe(&m->config, i, s);
-        if (s->absent)
+        if (s->absent || (s->adapter != 0) != adapters)
             continue;
+        char bare[sizeof s->name];
+        memcpy(bare, s->name, sizeof bare);
+        if (adapters)
+            aoei_peft_name(s->name, sizeof s->name, aoei_adapters_prefix(m), bare);
         if (m->config.mlm_head && !s->head) { /* as transformers names them beside such a head */
-            char bare[sizeof s->name];
-            memcpy(bare, s->name, sizeof bare);
             snprintf(s->name, sizeof s->name, "%s%.100s", m->config.arch->mlm_prefix, bare);
         }
         c->slot_of[c->n_entries] = i;
@@ -111,13 +117,14 @@ static int list_contents(contents *c, const aoe_model *m, aoe_error *err) {
 }
 
 /* A weight, some rows at a time. buffer: [at least CHUNK_BYTES and a row]. */
-static int write_weight(const aoe_model *m, aoei_storage_writer *w, aoei_tensor t, float *buffer, aoe_error *err) {
-    size_t row = t.cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;
+static int write_weight(const aoe_model *m, aoei_storage_writer *w, size_t slot, const aoei_slot *d, float *buffer,
+                        aoe_error *err) {
+    size_t row = d->cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;
     int rc = 0;
-    for (size_t first = 0; first < t.rows && !rc; first += step) {
-        size_t n = t.rows - first < step ? t.rows - first : step;
-        aoei_tensor_read(m->ctx, buffer, aoei_tensor_rows(t, first, n));
-        rc = aoei_storage_write(w, buffer, n * t.cols, err);
+    for (size_t first = 0; first < d->rows && !rc; first += step) {
+        size_t n = d->rows - first < step ? d->rows - first : step;
+        aoei_model_rows(m, buffer, slot, first, n);
+        rc = aoei_storage_write(w, buffer, n * d->cols, err);
     }
     return rc;
 }
@@ -134,22 +141,25 @@ static int write_carried(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_er
     return rc;
 }
 
-static int write_weights(const aoe_model *m, const char *dir, aoe_storage storage, aoe_error *err) {
+/* name: of the file. */
+static int write_weights(const aoe_model *m, const char *dir, const char *name, int adapters, aoe_storage storage,
+                         aoe_error *err) {
     contents c = {0};
     aoei_storage_writer *w = NULL;
     float *buffer = NULL;
     size_t widest = CHUNK_BYTES;
-    char *path = aoei_path_join(dir, "model.safetensors");
-    int rc = path ? list_contents(&c, m, err) : aoei_fail_nomem(err, strlen(dir));
+    char *path = aoei_path_join(dir, name);
+    int rc = path ? list_contents(&c, m, adapters, err) : aoei_fail_nomem(err, strlen(dir));
     for (size_t i = 0; i < c.n_entries && !rc; i++)
-        if (!c.source[i] && m->weights[c.slot_of[i]].cols * sizeof(float) > widest)
-            widest = m->weights[c.slot_of[i]].cols * sizeof(float);
+        if (!c.source[i] && c.slots[c.slot_of[i]].cols * sizeof(float) > widest)
+            widest = c.slots[c.slot_of[i]].cols * sizeof(float);
     if (!rc && !(buffer = aoei_malloc(widest)))
         rc = aoei_fail_nomem(err, widest);
     if (!rc)
         rc = aoei_storage_open(&w, path, c.entries, c.n_entries, storage, err);
     for (size_t i = 0; i < c.n_entries && !rc; i++)
-        rc = c.source[i] ? write_carried(w, c.source[i], err) : write_weight(m, w, m->weights[c.slot_of[i]], buffer, err);
+        rc = c.source[i] ? write_carried(w, c.source[i], err)
+                         : write_weight(m, w, c.slot_of[i], &c.slots[c.slot_of[i]], buffer, err);
     if (!rc) {
         rc = aoei_storage_commit(w, err);
         w = NULL;
@@ -161,7 +171,28 @@ static int write_weights(const aoe_model *m, const char *dir, aoe_storage storag
     return rc;
 }
 
-static int write_all(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
+/* adapter_config.json names the base by its full path: the adapters are found to belong to it from everywhere. */
+static int write_peft_config(const aoe_model *m, const char *dir, aoe_error *err) {
+    const aoe_model *source = m->base ? m->base : m;
+    char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir),
+         *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
+    json_t *config = base ? aoei_peft_to_json(&m->config, base, aoei_adapters_prefix(m)) : NULL;
+    int rc = config && path ? aoei_json_save(config, path, err) : aoei_fail_nomem(err, strlen(dir));
+    json_decref(config);
+    aoei_free(path);
+    aoei_free(base);
+    return rc;
+}
+
+static int write_adapters(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
+    int rc;
+    if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
+        (rc = write_own(m, record, dir, err)) || (rc = aoei_adapters_readme(m, record, dir, err)))
+        return rc;
+    return write_weights(m, dir, AOEI_PEFT_WEIGHTS, 1, AOE_STORAGE_F32, err);
+}
+
+static int write_whole(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
     int rc;
     if ((rc = write_config(m, dir, storage, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_own(m, record, dir, err)) ||
@@ -169,14 +200,11 @@ static int write_all(const aoe_model *m, json_t *record, const char *dir, aoe_st
          (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
         (rc = aoei_model_readme(m, record, dir, storage, err)))
         return rc;
-    return write_weights(m, dir, storage, err);
+    return write_weights(m, dir, "model.safetensors", 0, storage, err);
 }
 
-int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err) {
-    return aoei_model_save_as(m, dir, record, AOE_STORAGE_F32, err);
-}
-
-int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err) {
+/* storage NULL: the adapters alone. */
+static int save(const aoe_model *m, const char *dir, json_t *record, const aoe_storage *storage, aoe_error *err) {
     char *staging = NULL;
     int existed = aoei_exists(dir), held = 0, rc = aoei_make_dir(dir, err);
     if (rc)
@@ -185,7 +213,7 @@ int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_
     if (!rc && !(staging = aoei_model_staging(dir)))
         rc = aoei_fail_nomem(err, strlen(dir));
     if (!rc && !(rc = aoei_make_dir(staging, err))) {
-        rc = write_all(m, record, staging, storage, err);
+        rc = storage ? write_whole(m, record, staging, *storage, err) : write_adapters(m, record, staging, err);
         if (!rc)
             rc = aoei_publish(&held, dir, staging, err);
         if (!held && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */
@@ -195,4 +223,13 @@ int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_
         rmdir(dir);
     aoei_free(staging);
     return rc;
+}
+
+int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err) {
+    const aoe_storage storage = AOE_STORAGE_F32;
+    return save(m, dir, record, m->config.lora.r ? NULL : &storage, err);
+}
+
+int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err) {
+    return save(m, dir, record, &storage, err);
 }

@@ -5,12 +5,12 @@
 #include "model/peft.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -20,6 +20,13 @@
 
 int aoei_peft_is_dir(const char *dir) {
     return aoei_entry_exists(dir, AOEI_PEFT_CONFIG) && !aoei_entry_exists(dir, "config.json");
+}
+
+int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err) {
+    if (!c->arch->describe && !c->arch->is_static)
+        return 0;
+    return aoei_fail(err, AOE_EUNSUPPORTED, "adapters (LoRA) of a %s model are not supported; train its weights themselves",
+                     c->arch->model_type);
 }
 
 static int load_config(json_t **root, char **path, const char *dir, aoe_error *err) {
@@ -84,10 +91,16 @@ static unsigned matching(const char *name, const aoei_encoder_config *c) {
     return targets;
 }
 
-/* The shortest end of a module's name that names targets alone: "q_proj"; where leaves are called alike, more of it. */
+/* 1: the name is also that of what is no target: another linear layer, or the pooler beside the layers in transformers. */
+static int names_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
+    return (matching(name, c) & ~targets) || names_module(name, "pooler.dense");
+}
+
+/* The shortest end of a module's name that names targets alone: "q_proj"; where leaves are called alike, more of it, up to the
+ * number of the layer. */
 static const char *target_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
     const char *at = strrchr(module, '.');
-    while (at && matching(at + 1, c) & ~targets) {
+    while (at && names_others(at + 1, targets, c)) {
         const char *before = at;
         do
             before--;
@@ -98,18 +111,14 @@ static const char *target_name(const char *module, unsigned targets, const aoei_
 }
 
 static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_error *err) {
+    const aoei_lora all = {.targets = (1u << AOEI_ADAPTERS) - 1};
     aoei_buffer known = {0};
-    char module[128];
-    for (size_t i = 0; i < AOEI_ADAPTERS; i++)
-        if (module_name(module, sizeof module, c, i)) {
-            const char *leaf = strrchr(module, '.') + 1;
-            if (known.len)
-                aoei_buffer_append(&known, ", ", 2);
-            aoei_buffer_append(&known, leaf, strlen(leaf));
-        }
-    const int rc = known.failed ? aoei_fail_nomem(err, sizeof module)
-                                : aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its layers are %.*s",
-                                            c->arch->model_type, name, (int)known.len, known.data);
+    int rc = aoei_peft_list(&known, &all, c);
+    if (rc)
+        rc = aoei_fail_nomem(err, 0);
+    else
+        rc = aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its layers are %s", c->arch->model_type, name,
+                       known.data);
     aoei_buffer_free(&known);
     return rc;
 }
@@ -190,7 +199,8 @@ int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *
     char *file;
     *lora = (aoei_lora){0};
     int rc = load_config(&root, &file, dir, err);
-    if (rc || (rc = refuse_others(root, file, err)) || (rc = aoei_json_need_size(root, "r", &lora->r, file, err)))
+    if (rc || (rc = aoei_peft_check(c, err)) || (rc = refuse_others(root, file, err)) ||
+        (rc = aoei_json_need_size(root, "r", &lora->r, file, err)))
         goto done;
     lora->alpha = 8; /* PEFT's default */
     if ((rc = aoei_json_double(root, "lora_alpha", &lora->alpha, file, err)) ||
@@ -209,8 +219,26 @@ done:
     return rc;
 }
 
-json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base) {
-    const aoei_lora *l = &c->lora;
+static int append_once(json_t *names, const char *name) {
+    for (size_t k = 0; k < json_array_size(names); k++)
+        if (!strcmp(json_string_value(json_array_get(names, k)), name))
+            return 0;
+    return json_array_append_new(names, json_string(name));
+}
+
+/* A name that has the number of the first layer in it, once for each layer. */
+static int append_layers(json_t *names, const char *name, const aoei_encoder_config *c) {
+    char numbered[160];
+    int failed = 0;
+    for (size_t layer = 0; layer < c->layers && !failed; layer++) {
+        snprintf(numbered, sizeof numbered, "%zu%s", layer, name + 1);
+        failed = append_once(names, numbered);
+    }
+    return failed;
+}
+
+/* The shortest names of the targets. everywhere: as they are in every layer; else as in the first. NULL: no memory. */
+static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, int everywhere) {
     json_t *names = json_array();
     int failed = !names;
     for (size_t i = 0; i < AOEI_ADAPTERS && !failed; i++) {
@@ -218,19 +246,31 @@ json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base) {
         if (!(l->targets >> i & 1) || !module_name(module, sizeof module, c, i))
             continue;
         const char *name = target_name(module, l->targets, c);
-        int known = 0;
-        for (size_t k = 0; k < json_array_size(names); k++)
-            known |= !strcmp(json_string_value(json_array_get(names, k)), name);
-        failed = !known && json_array_append_new(names, json_string(name));
+        failed = everywhere && !strncmp(name, "0.", 2) ? append_layers(names, name, c) : append_once(names, name);
     }
-    if (failed) {
-        json_decref(names);
-        return NULL;
-    }
-    return json_pack("{s:s, s:s, s:s?, s:I, s:f, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
-                     "FEATURE_EXTRACTION", "base_model_name_or_path", base, "r", (json_int_t)l->r, "lora_alpha", l->alpha,
-                     "lora_dropout", l->dropout, "use_rslora", l->rank_stabilized, "bias", "none", "use_dora", 0,
-                     "fan_in_fan_out", 0, "modules_to_save", "inference_mode", 1, "target_modules", names);
+    if (!failed)
+        return names;
+    json_decref(names);
+    return NULL;
+}
+
+int aoei_peft_list(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c) {
+    json_t *list = target_names(lora, c, 0);
+    int rc = list ? 0 : AOE_ENOMEM;
+    for (size_t i = 0; i < json_array_size(list) && !rc; i++)
+        rc = aoei_buffer_printf(names, "%s%s", i ? ", " : "", json_string_value(json_array_get(list, i)));
+    json_decref(list);
+    return rc;
+}
+
+json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix) {
+    const aoei_lora *l = &c->lora;
+    json_t *names = target_names(l, c, 1), *name = aoei_name_json(base);
+    json_t *alpha = l->alpha < 1e9 && floor(l->alpha) == l->alpha ? json_integer((json_int_t)l->alpha) : json_real(l->alpha);
+    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
+                     *prefix ? "CAUSAL_LM" : "FEATURE_EXTRACTION", "base_model_name_or_path", name, "r", (json_int_t)l->r,
+                     "lora_alpha", alpha, "lora_dropout", l->dropout, "use_rslora", l->rank_stabilized, "bias", "none",
+                     "use_dora", 0, "fan_in_fan_out", 0, "modules_to_save", "inference_mode", 1, "target_modules", names);
 }
 
 void aoei_peft_name(char *out, size_t size, const char *prefix, const char *slot_name) {

@@ -6,6 +6,7 @@
 #ifndef AOEI_MODEL_PEFT_H
 #define AOEI_MODEL_PEFT_H
 
+#include "base/buffer.h"
 #include "model/config.h"
 
 #define AOEI_PEFT_CONFIG  "adapter_config.json"
@@ -13,6 +14,9 @@
 
 /* 1 when DIR holds adapter_config.json and no config.json. */
 int aoei_peft_is_dir(const char *dir);
+
+/* Adapters can stand beside the layers of c: AOE_EUNSUPPORTED names an architecture where they cannot. */
+int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err);
 
 /* *base: the directory of the base model (aoei_free): `given`, else what DIR/adapter_config.json names, as it stands or seen
  * from DIR. Errors: AOE_EFORMAT, AOE_ENOENT (a name that is no directory here). */
@@ -27,10 +31,13 @@ int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *
 int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, const aoei_encoder_config *c, int lenient,
                       aoe_error *err);
 
-/* adapter_config.json of c's adapters on the model in `base`; NULL: no memory. */
-json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base);
+/* adapter_config.json of c's adapters on the model in `base`. prefix: as in aoei_peft_name. NULL: no memory. */
+json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix);
+/* Appends the names of the layers that lora is beside: "q_proj, v_proj". 0, or AOE_ENOMEM. */
+int aoei_peft_list(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c);
 
-/* The name in adapter_model.safetensors of an adapter's slot name; prefix: of the base's names ("model."). */
+/* The name in adapter_model.safetensors of an adapter's slot name; prefix: of the names of the class that the adapters are for
+ * ("model." of a causal language model, else ""). */
 void aoei_peft_name(char *out, size_t size, const char *prefix, const char *slot_name);
 
 #endif

@@ -486,3 +486,17 @@ void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
         out[i] = t->dtype == AOEI_ST_F16 ? float_of_half(h) : float_of_bits((uint32_t)h << 16);
     }
 }
+
+void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n) {
+    aoei_st_tensor part = *t, scale;
+    if (t->n_dims == 2) {
+        part.shape[0] = n;
+        part.data += first * t->shape[1] * aoei_st_dtype_size(t->dtype);
+    }
+    if (t->scale) {
+        scale = *t->scale;
+        scale.data += first * sizeof(float);
+        part.scale = &scale;
+    }
+    aoei_st_to_float(out, &part);
+}

@@ -46,6 +46,8 @@ size_t aoei_st_dtype_size(aoei_st_dtype d); /* bytes an element; 0: AOEI_ST_OTHE
 size_t aoei_st_elements(const aoei_st_tensor *t);
 /* Converts all elements from F32, F16 or BF16 to float, or from I8 that aoei_int8_check has found right. */
 void aoei_st_to_float(float *out, const aoei_st_tensor *t);
+/* The same for n rows of a matrix from row `first` on; a vector is one row. */
+void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n);
 
 /* Writing: describe every tensor, then write the data of each in the same order. Atomic: nothing is at `path` before commit. */
 typedef struct aoei_st_entry {

@@ -46,7 +46,8 @@ int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, cons
 /* 1 when the template is "PREFIX{text}" (a prompt of sentence-transformers); then *len is the prefix's bytes. */
 int aoei_prompt_is_prefix(const char *prompt, size_t *len);
 
-/* README.md of a model directory. */
+/* README.md of a model directory, and of a directory of adapters. */
 int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err);
+int aoei_adapters_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "aoe.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "model/config.h"
 
 #define VOCAB     30522 /* of bert-base-uncased */
@@ -52,6 +53,23 @@ int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err
         c->ran.least_window = c->ran.least_window < s->window ? c->ran.least_window : s->window;
     }
     return 0;
+}
+
+int aoei_shape_checked(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err) {
+    aoei_encoder_config wanted;
+    int code = aoei_shape_config(&wanted, s, err);
+    if (code)
+        return code;
+    wanted.vocab = s->vocab ? s->vocab : VOCAB;
+    if (!wanted.ran.window)
+        wanted.positions = s->positions ? s->positions : POSITIONS;
+    aoe_error inner;
+    aoei_json_init();
+    json_t *config = json_object();
+    code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
+                                                          : aoei_config_read(c, config, "--shape", &inner);
+    json_decref(config);
+    return code ? aoei_fail(err, code == AOE_ENOMEM ? code : AOE_EARG, "%s", inner.message) : 0;
 }
 
 int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err) {

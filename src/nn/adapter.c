@@ -41,6 +41,17 @@ static void add_to(aoei_product *g) {
     g->residual_row = g->c_row;
 }
 
+void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down, aoei_tensor up, double scale) {
+    aoei_product g = product(w, up, scale);
+    add_to(&g);
+    aoei_multiply(ctx, AOEI_F32, &g, down, 0, (aoei_tensor){0});
+}
+
+/* The packed form of an adapter's matrix for products with rows of x's type. */
+static const void *packed_for(aoei_tensor w, aoei_tensor x) {
+    return w.packed_type == x.type ? w.packed : NULL;
+}
+
 /* dropout(x): x itself where there is none. */
 static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x) {
     static const aoei_tensor none;
@@ -55,6 +66,7 @@ static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tens
 static aoei_tensor low_product(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x, aoei_tensor room) {
     const aoei_tensor low = in_room(a->low, x.type, x.rows, a->down.rows);
     aoei_product g = product(low, x, a->scale);
+    g.packed = packed_for(a->down, x);
     aoei_multiply(ctx, x.type, &g, a->down, 1, room);
     return low;
 }
@@ -63,6 +75,7 @@ void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, 
     const aoei_tensor low = low_product(ctx, a, drop(ctx, a, x), room);
     aoei_product g = product(y, low, 1);
     add_to(&g);
+    g.packed = packed_for(a->up, x);
     aoei_multiply(ctx, x.type, &g, a->up, 1, room);
 }
 

@@ -16,7 +16,8 @@ struct aoe_context {
     float *scratch; /* owned, [threads, AOEI_WORKER_SCRATCH] */
 };
 
-#define AOEI_WORKER_SCRATCH AOEI_GEMM_SCRATCH /* floats a worker */
+/* Floats a worker: what a kernel needs, and a panel of a weight with up to 32768 inputs widened to float32 (nn/gemm.c). */
+#define AOEI_WORKER_SCRATCH (2 * AOEI_GEMM_SCRATCH)
 
 /* The type that products run in: the wanted one, or for AUTO bf16 where the tier multiplies it natively, else float32. */
 aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted);

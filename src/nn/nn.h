@@ -57,6 +57,9 @@ typedef struct aoei_adapter {
 size_t aoei_adapter_low_bytes(size_t N, size_t r);
 size_t aoei_adapter_dropped_bytes(size_t N, size_t in);
 
+/* w[O,I] float32 += scale * up[O,r] down[r,I]: the adapter's part of rows of a weight, whatever rows they are. */
+void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down, aoei_tensor up, double scale);
+
 /* Sites of adapters: that of linear layer `index` of layer l. */
 static inline uint32_t aoei_adapter_site(size_t layer, size_t index) {
     return (uint32_t)(0x8000 + 8 * layer + index);

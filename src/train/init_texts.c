@@ -88,9 +88,9 @@ void aoe_init_options_defaults(aoe_init_options *o) {
     o->shape.vocab = 0;
 }
 
-int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_error *err) {
+int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err) {
     aoe_init_options defaults;
     aoe_init_options_defaults(&defaults);
     o = o ? o : &defaults;
-    return aoei_init_with(ctx, dir, o, feed_files, (void *)(uintptr_t)o, err);
+    return aoei_init_with(ctx, dir, o, feed_files, (void *)(uintptr_t)o, result, err);
 }

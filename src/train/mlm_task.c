@@ -7,6 +7,7 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/random.h"

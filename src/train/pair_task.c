@@ -6,6 +6,7 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "objective/pair_step.h"
 #include "train/batches.h"
@@ -40,6 +41,7 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->batch_size = 32;
     o->accumulate = 1;
     o->w_teacher = 1;
+    aoe_lora_defaults(&o->lora);
 }
 
 void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
@@ -389,6 +391,7 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
                          .lay_out = lay_out,
                          .gradient = gradient,
                          .evaluate = o->evaluate ? evaluate : NULL,
+                         .lora = &o->lora,
                          .embeds = 1};
     code = aoei_train_run(ctx, &o->course, &p.task, err);
     aoei_pair_step_destroy(&p.step);

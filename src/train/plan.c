@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * The memory a batch takes, by running the layout code over measuring arenas:
- * the plan cannot disagree with what the embedder and the trainer allocate.
+ * The memory a batch takes, by running the layout code over measuring arenas, and
+ * by asking for each weight where it would lie: the plan cannot disagree with what
+ * opening, the embedder and the trainer allocate.
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "model/adapters.h"
+#include "model/place.h"
+#include "model/storage.h"
 #include "objective/pair_step.h"
+
+#include <string.h>
 
 /* Bytes of an encoder's state, and how much of it is kept from forward to backward. */
 typedef struct encoder_bytes {
@@ -61,8 +67,8 @@ static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_err
 }
 
 static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, size_t *sum, aoe_error *err) {
-    const size_t parts[] = {plan->parameters,      plan->gradients, plan->moments,
-                            plan->training_packed, encoder->all,    plan->objectives};
+    const size_t parts[] = {plan->frozen,          plan->parameters, plan->gradients, plan->moments,
+                            plan->training_packed, encoder->all,     plan->objectives};
     *sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (aoei_add_size(*sum, parts[i], sum))
@@ -70,29 +76,116 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
     return 0;
 }
 
-int aoe_model_plan(const aoe_model *m, size_t n_texts, size_t length, aoe_memory_plan *plan, aoe_error *err) {
-    size_t n_tokens;
-    encoder_bytes inference = {0}, training = {0}, recompute = {0};
-    int rc;
-    *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->type)};
-    if (n_texts < 1 || length < 1 || aoei_mul_size(n_texts, length, &n_tokens) || n_tokens > UINT32_MAX)
+/* A weight's type in the file: of an open model, or of a shape stored as o says. */
+static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
+    if (m->stored)
+        return m->stored[index]->dtype;
+    return o->storage == AOE_STORAGE_BF16                    ? AOEI_ST_BF16
+           : o->storage == AOE_STORAGE_INT8 && !slot->vector ? AOEI_ST_I8
+                                                             : AOEI_ST_F32;
+}
+
+/* Bytes of the weights, adapters aside: in the file where they stay there, and of own memory. */
+static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o,
+                            const aoei_purpose *p) {
+    static const aoe_storage as[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
+                                     [AOEI_ST_F16] = AOE_STORAGE_BF16,
+                                     [AOEI_ST_BF16] = AOE_STORAGE_BF16,
+                                     [AOEI_ST_I8] = AOE_STORAGE_INT8};
+    *in_file = *own = 0;
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(&m->config, i, &slot);
+        if (slot.absent || slot.adapter)
+            continue;
+        const aoei_st_dtype type = stored_type(m, o, i, &slot);
+        const aoei_place place = aoei_place_of(m, p, i, &slot, type, 1);
+        *own += place.bytes;
+        if (place.mapped)
+            *in_file += aoei_storage_bytes(as[type], slot.rows, slot.cols, slot.vector);
+    }
+}
+
+static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens, aoe_error *err) {
+    const size_t most = m->config.arch->max_length(&m->config);
+    if (o->n_texts < 1 || o->length < 1 || aoei_mul_size(o->n_texts, o->length, n_tokens) || *n_tokens > UINT32_MAX)
         return aoei_fail(err, AOE_EARG, "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in all",
-                         n_texts, length);
-    if (length > m->config.arch->max_length(&m->config))
-        return aoei_fail(err, AOE_EARG, "a text of %zu tokens is longer than the model's %zu positions", length,
-                         m->config.arch->max_length(&m->config));
+                         o->n_texts, o->length);
+    if (o->length > most)
+        return aoei_fail(err, AOE_EARG, "a text of %zu tokens is longer than the model's %zu positions", o->length, most);
+    return 0;
+}
+
+/* m: with the adapters that are trained in its configuration. */
+static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
+                         aoe_error *err) {
     const aoei_encoder_mode keep = {.training = 1}, again = {.training = 1, .recompute = 1};
-    if ((rc = measure_encoder(&inference, m, n_tokens, n_texts, length, (aoei_encoder_mode){0}, err)) ||
-        (rc = measure_encoder(&training, m, n_tokens, n_texts, length, keep, err)) ||
-        (rc = measure_encoder(&recompute, m, n_tokens, n_texts, length, again, err)) || (rc = measure_params(plan, m, err)) ||
-        (rc = measure_objectives(plan, m, n_texts, err)) || (rc = measure_evaluation(plan, m, err)))
+    encoder_bytes training = {0}, recompute = {0};
+    size_t in_file, own;
+    int rc;
+    if ((rc = measure_encoder(&training, m, n_tokens, o->n_texts, o->length, keep, err)) ||
+        (rc = measure_encoder(&recompute, m, n_tokens, o->n_texts, o->length, again, err)) ||
+        (rc = measure_params(plan, m, err)) || (rc = measure_objectives(plan, m, o->n_texts, err)) ||
+        (rc = measure_evaluation(plan, m, err)))
         return rc;
-    plan->weights = m->stored_bytes;
-    plan->packed = m->converted_bytes + aoei_model_packed_bytes(m);
-    plan->activations = inference.all;
+    if (m->config.lora.r) {
+        measure_weights(&in_file, &own, m, o, &(aoei_purpose){.eight_bit = o->lora.load_8bit});
+        plan->frozen = in_file + own;
+    }
     plan->kept = training.kept;
     plan->kept_recompute = recompute.kept;
     plan->working = training.all - training.kept;
     rc = sum_training(plan, &training, &plan->training, err);
     return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
+}
+
+/* m->config.lora for training. */
+static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
+    if (o->lora.r)
+        return aoei_adapters_wanted(&m->config.lora, &o->lora, &m->config, err);
+    m->config.lora = m->lora;
+    return !o->lora.load_8bit || m->lora.r
+               ? 0
+               : aoei_fail(err, AOE_EARG, "--load-8bit is for weights beside adapters: give --lora-r N");
+}
+
+void aoe_plan_options_defaults(aoe_plan_options *o) {
+    memset(o, 0, sizeof *o);
+    o->n_texts = 64;
+    o->length = 32;
+    o->storage = AOE_STORAGE_BF16;
+    aoe_lora_defaults(&o->lora);
+}
+
+int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
+    size_t n_tokens;
+    encoder_bytes inference = {0};
+    aoe_model planned = *m; /* its pointers are looked at only */
+    *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->type)};
+    int rc = check(m, o, &n_tokens, err);
+    if (!rc)
+        rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length, (aoei_encoder_mode){0}, err);
+    if (rc)
+        return rc;
+    plan->weights = m->stored_bytes;
+    plan->packed = m->converted_bytes + aoei_model_packed_bytes(m);
+    plan->activations = inference.all;
+    rc = plan_adapters(&planned, o, err);
+    return rc ? rc : plan_training(plan, &planned, o, n_tokens, err);
+}
+
+int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
+    aoe_model m = {.ctx = ctx, .type = aoei_context_type(ctx, o->dtype), .settings = {.max_length = o->length}};
+    size_t in_file;
+    const int rc = aoei_shape_checked(&m.config, s, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < aoei_slot_count(&m.config); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(&m.config, i, &slot);
+        if (!slot.absent)
+            m.stored_bytes += aoei_storage_bytes(o->storage, slot.rows, slot.cols, slot.vector);
+    }
+    measure_weights(&in_file, &m.converted_bytes, &m, o, &(aoei_purpose){.packed = 1});
+    return aoe_model_plan(&m, o, plan, err);
 }

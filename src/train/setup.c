@@ -6,10 +6,13 @@
 #include "train/trainer.h"
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "model/adapters.h"
+#include "model/peft.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,13 +106,24 @@ static void plan_steps(aoei_trainer *t) {
     t->warmup_steps = o->warmup < 1 ? (size_t)(o->warmup * (double)t->total_steps) : (size_t)o->warmup;
 }
 
-json_t *aoei_name_json(const char *name) {
-    json_t *v = NULL;
-    char *copy = name ? aoei_strdup(name) : NULL;
-    if (copy)
-        v = json_stringn(copy, aoei_one_line(copy, strlen(copy)));
-    aoei_free(copy);
-    return name ? v : json_null();
+/* The adapters of the run; of new ones what is asked for now, which a checkpoint may have otherwise. */
+static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
+    const aoe_lora *wanted = t->task->lora;
+    aoei_lora l = t->base->config.lora;
+    aoei_buffer targets = {0};
+    if (!l.r)
+        return AOE_OK;
+    int code = wanted->r ? aoei_adapters_wanted(&l, wanted, &t->base->config, err) : AOE_OK;
+    if (code)
+        return code;
+    int bad = aoei_peft_list(&targets, &l, &t->base->config);
+    bad = bad || json_object_set_new(r, "lora_r", json_integer((json_int_t)l.r));
+    bad = bad || json_object_set_new(r, "lora_alpha", json_real(l.alpha));
+    bad = bad || json_object_set_new(r, "lora_dropout", json_real(l.dropout));
+    bad = bad || json_object_set_new(r, "lora_targets", json_string(targets.data));
+    bad = bad || json_object_set_new(r, "load_8bit", json_boolean(wanted->load_8bit));
+    aoei_buffer_free(&targets);
+    return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
 /* What decides the result. Thread count, checkpoint rhythm and messages do not. What changes other values comes before them:
@@ -143,7 +157,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     bad |= json_object_set_new(r, "dtype", json_string(t->base->type == AOEI_BF16 ? "bf16" : "f32"));
     bad = bad || t->task->describe(t->task, r);
     bad |= json_object_set_new(r, "aoe_version", json_string(AOE_VERSION));
-    return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
+    return bad ? aoei_fail_nomem(err, 0) : describe_lora(t, r, err);
 }
 
 /* Memory of the run: parameters, activations, the best weights. */
@@ -166,10 +180,37 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     return aoe_embedder_create(&t->embedder, t->view, &e, err);
 }
 
-static int open_base(aoei_trainer *t, const char *dir, aoe_error *err) {
-    const aoe_model_options *o = &t->o->model_options;
-    return t->task->mlm_head ? aoei_model_open_mlm(&t->base, t->ctx, dir, o, t->o->seed, err)
-                             : aoei_model_open_plain(&t->base, t->ctx, dir, o, err);
+/* A checkpoint holds adapters as the run began with them, or made them; new ones are made of no checkpoint. */
+static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
+    const int adapters = aoei_peft_is_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
+    if (adapters == wanted)
+        return AOE_OK;
+    return aoei_fail(err, AOE_EARG,
+                     "%s: the run %s adapters (--lora-r); resume with the same options, or start again with --force",
+                     checkpoint, adapters ? "trains" : "does not train");
+}
+
+/* Opens the model to start from, or of a run that goes on its checkpoint: adapters beside the model that the run began with. */
+static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
+    const aoe_train_course *o = t->o;
+    const int saved = aoei_peft_is_dir(o->model);
+    aoe_model_options options = o->model_options;
+    aoei_purpose p = {.mlm = t->task->mlm_head, .seed = o->seed, .lora = t->task->lora};
+    aoe_lora again;
+    char *base = NULL;
+    int code = checkpoint ? check_checkpoint(t, checkpoint, saved, err) : AOE_OK;
+    if (!code && checkpoint && aoei_peft_is_dir(checkpoint)) {
+        code = saved ? aoei_peft_base(&base, o->model, options.base, err) : AOE_OK;
+        options.base = base ? base : o->model;
+        aoe_lora_defaults(&again); /* describe() tells of the others */
+        again.dropout = p.lora->dropout;
+        p.lora = &again;
+    }
+    p.eight_bit = t->task->lora && t->task->lora->load_8bit;
+    if (!code)
+        code = aoei_model_open_for(&t->base, t->ctx, checkpoint ? checkpoint : o->model, &options, &p, err);
+    aoei_free(base);
+    return code;
 }
 
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err) {
@@ -182,7 +223,7 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_cours
     if (!code)
         code = find_checkpoint(t, &checkpoint, err);
     if (!code)
-        code = open_base(t, checkpoint ? checkpoint : o->model, err);
+        code = open_base(t, checkpoint, err);
     if (!code)
         code = task->load(task, t, err);
     if (!code) {

@@ -92,7 +92,7 @@ static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *e
     const uint64_t step = t->progress.step;
     aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
     aoei_dropout_key(drop.key, o->seed, step);
-    const int with_dropout = drop.hidden > 0 || drop.attention > 0;
+    const int with_dropout = drop.hidden > 0 || drop.attention > 0 || t->base->config.lora.dropout > 0;
     aoei_task_result r = {.accuracy = (double)NAN};
     const int code = t->task->gradient(t->task, t, step, with_dropout ? &drop : NULL, &r, err);
     if (code) {

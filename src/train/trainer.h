@@ -52,8 +52,9 @@ typedef struct aoei_task {
                     aoei_task_result *result, aoe_error *err);
     /* Scores the model as it is; higher is better. NULL: no evaluation. */
     int (*evaluate)(struct aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err);
-    int embeds;   /* evaluate uses t->embedder */
-    int mlm_head; /* the model is opened, trained and saved with its masked-LM head */
+    const aoe_lora *lora; /* adapters to train; NULL: there can be none */
+    int embeds;           /* evaluate uses t->embedder */
+    int mlm_head;         /* the model is opened, trained and saved with its masked-LM head */
 } aoei_task;
 
 struct aoei_trainer {
@@ -89,8 +90,6 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_cours
 /* Errors when the output directory holds something that this run would replace without having been told to. */
 int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err);
 void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed one */
-/* A name on the disk as JSON (it need not be UTF-8); null for NULL; NULL: no memory. */
-json_t *aoei_name_json(const char *name);
 
 /* ---- checkpoint.c */
 

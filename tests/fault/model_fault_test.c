@@ -230,7 +230,7 @@ static int init_once(void *dir) {
     o.n_texts = 1;
     o.vocab_size = 30;
     o.force = 1;
-    int rc = aoe_init(ctx, to, &o, NULL);
+    int rc = aoe_init(ctx, to, &o, NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
     int removed = aoei_remove_tree(to, NULL); /* the failure may hit this one */
     free(text);

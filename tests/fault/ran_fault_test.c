@@ -20,7 +20,7 @@ static int make(const char *to, aoe_error *err) {
     o.shape =
         (aoe_shape){.hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
     o.tokenizer_from = bert;
-    return aoe_init(ctx, to, &o, err);
+    return aoe_init(ctx, to, &o, NULL, err);
 }
 
 static int make_out(aoe_error *err) {

@@ -232,7 +232,7 @@ static void makes_new_ones(void **state) {
             (aoe_shape){.hidden = 32, .layers = 2, .heads = 4, .intermediate = 48, .positions = 40, .architecture = types[i]};
         o.shape.kv_heads = i < 2 ? 0 : 2;
         o.tokenizer_from = from;
-        if (aoe_init(ctx, to, &o, &err))
+        if (aoe_init(ctx, to, &o, NULL, &err))
             fail_msg("%s", err.message);
         aoe_model *m = open_with(ctx, to, NULL);
         const aoei_encoder_config *c = &m->config;
@@ -253,7 +253,7 @@ static void makes_new_ones(void **state) {
     o.shape.architecture = "model2vec";
     o.tokenizer_from = from;
     char *to = test_path(test_dir, "to");
-    assert_int_equal(aoe_init(ctx, to, &o, &err), AOE_EARG);
+    assert_int_equal(aoe_init(ctx, to, &o, NULL, &err), AOE_EARG);
     FRAGMENT(err, "no shapes of architecture 'model2vec'");
     free(to);
     test_dir_remove(from);

@@ -254,7 +254,7 @@ static void embeds_like_its_float_form(void **state) {
         assert_int_equal(aoe_model_open(&m, test_model_context, path, NULL, NULL), 0);
         assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
         assert_int_equal(aoe_embed(e, &text, 1, v[i], NULL, NULL), 0);
-        assert_int_equal(aoe_model_plan(m, 2, 4, &plan, NULL), 0);
+        assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 2, .length = 4}, &plan, NULL), 0);
         assert_int_equal(plan.weights, m->stored_bytes);
         aoe_embedder_destroy(e);
         aoe_model_close(m);

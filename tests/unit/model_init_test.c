@@ -61,7 +61,7 @@ static void makes_a_model(void **state) {
     aoe_model *m = NULL;
     aoe_model_info info;
     aoe_error err;
-    if (aoe_init(test_model_context, to, &o, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
+    if (aoe_init(test_model_context, to, &o, NULL, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("%s", err.message);
     aoe_model_get_info(m, &info);
     assert_int_equal(info.hidden, 16);
@@ -79,7 +79,7 @@ static void makes_a_model(void **state) {
     aoe_model_close(m);
     o.pooling = AOE_POOLING_CLS;
     o.force = 1;
-    if (aoe_init(test_model_context, to, &o, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
+    if (aoe_init(test_model_context, to, &o, NULL, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("%s", err.message);
     aoe_model_get_info(m, &info);
     assert_int_equal(info.pooling, AOE_POOLING_CLS);
@@ -112,7 +112,7 @@ static void begins_as_bert_does(void **state) {
     aoe_init_options o = options(&c);
     aoe_model *m = NULL;
     float v[64];
-    assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
     assert_int_equal(aoei_model_open_plain(&m, test_model_context, to, NULL, NULL), 0);
     check_normal(m->weights[AOEI_W_WORD]);
     check_normal(m->weights[AOEI_W_TOKEN_TYPE]);
@@ -148,10 +148,10 @@ static void the_seed_decides(void **state) {
     aoe_init_options o = options(&c);
     size_t na, nb, nc;
     assert_int_equal(aoe_context_create(&one, &(aoe_context_options){.threads = 1}, NULL), 0);
-    assert_int_equal(aoe_init(test_model_context, a, &o, NULL), 0);
-    assert_int_equal(aoe_init(one, b, &o, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, a, &o, NULL, NULL), 0);
+    assert_int_equal(aoe_init(one, b, &o, NULL, NULL), 0);
     o.seed = 43;
-    assert_int_equal(aoe_init(one, other, &o, NULL), 0);
+    assert_int_equal(aoe_init(one, other, &o, NULL, NULL), 0);
     char *x = weights_of(a, &na), *y = weights_of(b, &nb), *z = weights_of(other, &nc);
     assert_int_equal(na, nb);
     assert_memory_equal(x, y, na);
@@ -179,7 +179,7 @@ static void copies_a_tokenizer(void **state) {
     o.shape.vocab = 40;
     o.tokenizer_from = dir;
     o.dropout = 0;
-    if (aoe_init(test_model_context, to, &o, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
+    if (aoe_init(test_model_context, to, &o, NULL, &err) || aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("%s", err.message);
     assert_int_equal(m->config.vocab, 40);
     assert_true(m->config.hidden_dropout == 0 && m->config.attention_dropout == 0);
@@ -187,7 +187,7 @@ static void copies_a_tokenizer(void **state) {
     aoe_model_close(m);
     o.shape.vocab = 15;
     o.force = 1;
-    assert_int_equal(aoe_init(test_model_context, to, &o, &err), AOE_EARG);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EARG);
     FRAGMENT(err, "the shape has a vocabulary of 15, the tokenizer 16 tokens");
     assert_true(aoei_is_model_dir(to));
     free(to);
@@ -201,11 +201,11 @@ static void needs_force_to_replace(void **state) {
     char *to = test_path(c.dir, "new");
     aoe_init_options o = options(&c);
     aoe_error err;
-    assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
-    assert_int_equal(aoe_init(test_model_context, to, &o, &err), AOE_EEXIST);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
     FRAGMENT(err, "new: holds a model already; choose another directory or force its replacement");
     o.force = 1;
-    assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
     free(to);
     free_corpus(&c);
 }
@@ -231,7 +231,7 @@ static void keeps_what_it_would_replace(void **state) {
         aoe_error err;
         free(test_write_text(to, "pytorch_model.bin", "mine too"));
         char *path = test_write_text(to, names[i], "mine");
-        assert_int_equal(aoe_init(test_model_context, to, &o, &err), AOE_EEXIST);
+        assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
         snprintf(fragment, sizeof fragment, ": already holds %s, which a model would replace", names[i]);
         FRAGMENT(err, fragment);
         FRAGMENT(err, to);
@@ -241,7 +241,7 @@ static void keeps_what_it_would_replace(void **state) {
         free(text);
         if (i == 0) {
             o.force = 1;
-            assert_int_equal(aoe_init(test_model_context, to, &o, NULL), 0);
+            assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
             assert_true(aoei_is_model_dir(to) && aoei_entry_exists(to, "pytorch_model.bin"));
         }
         free(path);
@@ -256,7 +256,7 @@ static void goes_beside_other_files(void **state) {
     corpus c;
     make_corpus(&c);
     aoe_init_options o = options(&c);
-    assert_int_equal(aoe_init(test_model_context, c.dir, &o, NULL), 0);
+    assert_int_equal(aoe_init(test_model_context, c.dir, &o, NULL, NULL), 0);
     assert_true(aoei_is_model_dir(c.dir) && aoei_entry_exists(c.dir, "a.txt"));
     free_corpus(&c);
 }
@@ -264,7 +264,7 @@ static void goes_beside_other_files(void **state) {
 static void refuse(const corpus *c, const aoe_init_options *o, int code, const char *fragment) {
     char *to = test_path(c->dir, "new");
     aoe_error err;
-    assert_int_equal(aoe_init(test_model_context, to, o, &err), code);
+    assert_int_equal(aoe_init(test_model_context, to, o, NULL, &err), code);
     assert_int_equal(err.code, code);
     FRAGMENT(err, fragment);
     assert_false(aoei_entry_exists(c->dir, "new"));

@@ -309,7 +309,7 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
 static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     aoe_memory_plan p;
     size_t kept, kept_recompute, parameters = 0;
-    assert_int_equal(aoe_model_plan(m, n_texts, length, &p, NULL), 0);
+    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = n_texts, .length = length}, &p, NULL), 0);
     assert_int_equal(p.dtype, aoei_public_dtype(m->type));
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot d;
@@ -355,7 +355,7 @@ static void plans_memory(void **state) {
         check_plan(m, 2, 1);
         check_plan(m, 4, 10);
         check_plan(m, 64, 9);
-        assert_int_equal(aoe_model_plan(m, 64, 10, &plans[dtype], NULL), 0);
+        assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 64, .length = 10}, &plans[dtype], NULL), 0);
         aoe_model_close(m);
     }
     assert_true(plans[AOE_DTYPE_BF16].activations < plans[AOE_DTYPE_F32].activations);
@@ -363,16 +363,16 @@ static void plans_memory(void **state) {
     assert_int_equal(plans[AOE_DTYPE_BF16].moments, plans[AOE_DTYPE_F32].moments);
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
     size_t parameters = aoei_parameter_count(&m->config);
-    assert_int_equal(aoe_model_plan(m, 4, 10, &p, NULL), 0);
+    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 4, .length = 10}, &p, NULL), 0);
     assert_true(p.packed >= parameters * 4);
     assert_true(p.activations > 40 * TEST_HIDDEN * aoei_dtype_size(m->type));
     assert_true(p.training >= p.activations + 4 * 4 * parameters);
-    assert_int_equal(aoe_model_plan(m, 8, 10, &larger, NULL), 0);
+    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 8, .length = 10}, &larger, NULL), 0);
     assert_true(larger.activations > p.activations && larger.training > p.training);
-    assert_int_equal(aoe_model_plan(m, 4, 11, &p, &err), AOE_EARG);
+    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 4, .length = 11}, &p, &err), AOE_EARG);
     FRAGMENT(err, "a text of 11 tokens is longer than the model's 10 positions");
-    assert_int_equal(aoe_model_plan(m, 0, 10, &p, &err), AOE_EARG);
-    assert_int_equal(aoe_model_plan(m, SIZE_MAX / 2, 10, &p, &err), AOE_EARG);
+    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 0, .length = 10}, &p, &err), AOE_EARG);
+    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = SIZE_MAX / 2, .length = 10}, &p, &err), AOE_EARG);
     FRAGMENT(err, "cannot be planned");
     aoe_model_close(m);
     test_dir_remove(dir);

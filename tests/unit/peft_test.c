@@ -93,7 +93,7 @@ static void test_round_trip(void **state) {
     for (unsigned targets = 1; targets < 1u << 6; targets++) {
         aoei_lora l;
         c.lora = (aoei_lora){.r = 5, .alpha = 7.5, .dropout = 0.25, .rank_stabilized = (int)(targets & 1), .targets = targets};
-        json_t *j = aoei_peft_to_json(&c, "/models/base");
+        json_t *j = aoei_peft_to_json(&c, "/models/base", "");
         assert_non_null(j);
         assert_int_equal(aoei_json_save(j, path, NULL), 0);
         json_decref(j);
@@ -102,6 +102,30 @@ static void test_round_trip(void **state) {
         assert_int_equal(l.targets, targets);
     }
     free(path);
+}
+
+/* A layer whose name's end another one has too is named in every layer by its number; the pooler is never meant. */
+static void test_written_names(void **state) {
+    (void)state;
+    aoei_encoder_config c = bert();
+    c.lora = (aoei_lora){.r = 1, .alpha = 1};
+    static const struct {
+        size_t kinds[2], n, names;
+        const char *first, *last;
+    } cases[] = {{{AOEI_LW_DOWN}, 1, 2, "0.output.dense", "1.output.dense"},
+                 {{AOEI_LW_O}, 1, 1, "attention.output.dense", "attention.output.dense"},
+                 {{AOEI_LW_O, AOEI_LW_DOWN}, 2, 1, "output.dense", "output.dense"},
+                 {{AOEI_LW_UP, AOEI_LW_V}, 2, 2, "value", "intermediate.dense"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        c.lora.targets = 0;
+        for (size_t k = 0; k < cases[i].n; k++)
+            c.lora.targets |= bit(cases[i].kinds[k]);
+        json_t *j = aoei_peft_to_json(&c, "base", ""), *names = json_object_get(j, "target_modules");
+        assert_int_equal(json_array_size(names), cases[i].names);
+        assert_string_equal(json_string_value(json_array_get(names, 0)), cases[i].first);
+        assert_string_equal(json_string_value(json_array_get(names, cases[i].names - 1)), cases[i].last);
+        json_decref(j);
+    }
 }
 
 static void test_base(void **state) {
@@ -142,8 +166,8 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_configurations), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_round_trip), cmocka_unit_test(test_base),
-                                       cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_configurations), cmocka_unit_test(test_refused), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_written_names),   cmocka_unit_test(test_base),    cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -28,7 +28,7 @@ static void make(const char *to, const aoe_shape *s) {
     aoe_init_options_defaults(&o);
     o.shape = *s;
     o.tokenizer_from = bert;
-    if (aoe_init(ctx, to, &o, &err))
+    if (aoe_init(ctx, to, &o, NULL, &err))
         fail_msg("%s", err.message);
     aoe_context_destroy(ctx);
 }

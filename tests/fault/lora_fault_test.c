@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ * Adapters while allocations and I/O steps fail, each in turn: opened for inference and for training, merged, saved over
+ * a whole model, trained. A clean error, no leak, and what was there before intact.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "../support/tiny_adapters.h"
+#include "../support/tiny_model.h"
+#include "../support/train_run.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "model/peft.h"
+
+static aoe_context *ctx;
+static char *base, *adapters, *to;
+
+static int set_up(void **state) {
+    if (test_dir_set_up(state))
+        return -1;
+    tiny_model shape = tiny_defaults();
+    shape.layers = 1;
+    shape.intermediate = 16;
+    shape.options = tiny_llama;
+    ctx = tiny_context(1);
+    base = test_path(test_dir, "base");
+    adapters = test_path(test_dir, "adapters");
+    to = test_path(test_dir, "to");
+    tiny_model_write(base, &shape);
+    tiny_adapters_write(ctx, adapters, base, 2, NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    free(base);
+    free(adapters);
+    free(to);
+    aoe_context_destroy(ctx);
+    return test_dir_tear_down(state);
+}
+
+static int open_packed(void *arg) {
+    (void)arg;
+    aoe_model *m;
+    const int rc = aoe_model_open(&m, ctx, adapters, NULL, NULL);
+    aoe_model_close(m);
+    return rc;
+}
+
+static int open_eight_bit(void *arg) {
+    (void)arg;
+    aoe_model *m;
+    const int rc = aoei_model_open_for(&m, ctx, adapters, NULL, &(aoei_purpose){.eight_bit = 1}, NULL);
+    aoe_model_close(m);
+    return rc;
+}
+
+static int open_new(void *arg) {
+    (void)arg;
+    aoe_lora lora;
+    aoe_model *m;
+    aoe_lora_defaults(&lora);
+    lora.r = 2;
+    lora.targets = "q_proj,down_proj";
+    const int rc = aoei_model_open_for(&m, ctx, base, NULL, &(aoei_purpose){.lora = &lora}, NULL);
+    aoe_model_close(m);
+    return rc;
+}
+
+static void opening_without_memory(void **state) {
+    (void)state;
+    assert_true(test_alloc_failures(open_packed, NULL, 0) > 50);
+    assert_true(test_alloc_failures(open_eight_bit, NULL, 0) > 50);
+    assert_true(test_alloc_failures(open_new, NULL, 0) > 50);
+}
+
+static int merge(void *arg) {
+    (void)arg;
+    const aoe_convert_options o = {.merge = 1};
+    const int rc = aoe_convert(ctx, adapters, to, &o, NULL, NULL);
+    assert_int_equal(aoei_is_model_dir(to), !rc);
+    return rc;
+}
+
+static void merging_without_memory(void **state) {
+    (void)state;
+    const int64_t live = aoei_alloc_live();
+    for (uint64_t n = 1;; n += 1 + n / 32) {
+        aoei_alloc_fail_at(n);
+        const int rc = merge(NULL);
+        const uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(aoei_alloc_live(), live);
+        if (!rc) /* the last, or what failed was the clean-up */
+            assert_int_equal(aoei_remove_tree(to, NULL), 0);
+        if (n > count)
+            break;
+        assert_true(rc == AOE_ENOMEM || rc == 0);
+    }
+}
+
+/* The adapters over a whole model: it is there, or they are. */
+static int save(void *arg) {
+    return aoei_model_save(arg, to, NULL, NULL);
+}
+
+static void renew(void) {
+    const aoe_convert_options o = {.force = 1};
+    assert_int_equal(aoei_remove_tree(to, NULL), 0);
+    assert_int_equal(aoe_convert(ctx, base, to, &o, NULL, NULL), 0);
+}
+
+static void check_saved(int rc) {
+    aoe_model *m;
+    assert_int_equal(aoei_peft_is_dir(to), !rc);
+    assert_int_equal(aoei_entry_exists(to, "model.safetensors"), rc != 0);
+    assert_int_equal(aoei_entry_exists(to, AOEI_PEFT_WEIGHTS), !rc);
+    assert_int_equal(aoe_model_open(&m, ctx, to, NULL, NULL), 0);
+    aoe_model_close(m);
+}
+
+static void saving(void **state) {
+    (void)state;
+    aoe_model *m;
+    assert_int_equal(aoei_model_open_plain(&m, ctx, adapters, NULL, NULL), 0);
+    for (int disk = 0; disk < 2; disk++) {
+        const int64_t live = aoei_alloc_live();
+        for (uint64_t n = 1;; n += disk ? 1 : 1 + n / 32) {
+            renew();
+            if (disk)
+                aoei_io_fail_at(n, ENOSPC);
+            else
+                aoei_alloc_fail_at(n);
+            const int rc = save(m);
+            const uint64_t count = disk ? aoei_io_count() : aoei_alloc_count();
+            aoei_io_fail_at(0, 0);
+            aoei_alloc_fail_at(0);
+            assert_int_equal(aoei_alloc_live(), live);
+            check_saved(rc);
+            if (n > count)
+                break;
+            assert_true(rc == 0 || rc == (disk ? AOE_ENOSPC : AOE_ENOMEM));
+        }
+    }
+    aoe_model_close(m);
+    assert_int_equal(aoei_remove_tree(to, NULL), 0);
+}
+
+/* Two steps on adapters that go on. */
+typedef struct work {
+    train_run run;
+    char *weights; /* of the run that did not fail, owned */
+    size_t size;
+} work;
+
+static int train(void *arg) {
+    work *w = arg;
+    w->run.n = w->run.evaluations = 0;
+    const int rc = aoe_train(ctx, &w->run.o, NULL);
+    if (!rc) {
+        size_t size;
+        char *got = train_run_read(&w->run, AOEI_PEFT_WEIGHTS, &size);
+        assert_true(got && size == w->size && !memcmp(got, w->weights, size));
+        free(got);
+    }
+    return rc;
+}
+
+static void training_without_memory(void **state) {
+    (void)state;
+    work w = {.weights = NULL};
+    train_run_create(&w.run);
+    char *start = test_path(w.run.dir, "start");
+    tiny_adapters_write(ctx, start, w.run.model, 2, "query");
+    w.run.o.course.model = start;
+    w.run.o.lora.load_8bit = 1;
+    w.run.o.course.max_steps = 2;
+    w.run.o.course.save_every = w.run.o.course.eval_every = 1;
+    train_run_ok(&w.run, 1);
+    w.weights = train_run_read(&w.run, AOEI_PEFT_WEIGHTS, &w.size);
+    const int64_t live = aoei_alloc_live();
+    for (uint64_t n = 1;; n += 1 + n / 32) {
+        assert_int_equal(aoei_remove_tree(w.run.output, NULL), 0);
+        aoei_alloc_fail_at(n);
+        const int rc = train(&w);
+        const uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(aoei_alloc_live(), live);
+        if (n > count)
+            break;
+        assert_true(rc == AOE_ENOMEM || rc == 0); /* 0: what failed was a clean-up */
+    }
+    free(start);
+    free(w.weights);
+    train_run_destroy(&w.run);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opening_without_memory),
+        cmocka_unit_test(merging_without_memory),
+        cmocka_unit_test(saving),
+        cmocka_unit_test(training_without_memory),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ * A directory of adapters on hostile input: its configuration or its weights, the first byte says which. What opens has
+ * adapters of sizes that go with the base; what does not says why.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "../support/tiny_adapters.h"
+#include "../support/tiny_model.h"
+#include "base/file.h"
+#include "model/peft.h"
+
+static char *root, *base, *adapters;
+static aoe_context *ctx;
+static const char *const files[] = {AOEI_PEFT_CONFIG, AOEI_PEFT_WEIGHTS};
+static char *whole[2]; /* the files as they should be */
+static size_t sizes[2];
+
+static void check(const aoe_model *m) {
+    const aoei_lora *l = &m->config.lora;
+    if (!l->r || !l->targets || isnan(aoei_lora_scale(l)))
+        abort();
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        aoei_slot d;
+        aoei_slot_describe(&m->config, i, &d);
+        if (d.adapter && !d.absent && (m->weights[i].rows != d.rows || m->weights[i].cols != d.cols || !m->weights[i].data))
+            abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const size_t file = size ? data[0] % 2 : 0;
+    const aoe_model_options o = {.dtype = AOE_DTYPE_F32, .normalize = -1, .base = base};
+    aoe_model *m;
+    aoe_error err = {0};
+    free(test_write(adapters, files[file], data + (size ? 1 : 0), size ? size - 1 : 0));
+    free(test_write(adapters, files[!file], whole[!file], sizes[!file]));
+    const int rc = aoei_model_open_plain(&m, ctx, adapters, &o, &err);
+    if (rc && (err.code != rc || !*err.message || strchr(err.message, '\n')))
+        abort();
+    if (!rc)
+        check(m);
+    aoe_model_close(m);
+    return 0;
+}
+
+static void make_dirs(void) {
+    tiny_model shape = tiny_defaults();
+    shape.layers = 1;
+    root = tiny_dir_create();
+    base = test_path(root, "base");
+    adapters = test_path(root, "adapters");
+    ctx = tiny_context(1);
+    tiny_model_write(base, &shape);
+    tiny_adapters_write(ctx, adapters, base, 1, "query");
+    for (size_t i = 0; i < 2; i++) {
+        char *path = test_path(adapters, files[i]);
+        whole[i] = test_read(path, &sizes[i]);
+        free(path);
+    }
+}
+
+#ifdef AOE_LIBFUZZER
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    make_dirs();
+    return 0;
+}
+#else
+int main(void) {
+    make_dirs();
+    char *seed[2];
+    aoei_fuzz_seed seeds[4] = {
+        AOEI_FUZZ_SEED("\0{\"peft_type\": \"LORA\", \"r\": 1, \"target_modules\": [\"query\"], \"use_rslora\": true, \"bias\": "
+                       "\"none\", \"rank_pattern\": {}, \"modules_to_save\": null, \"lora_alpha\": 1e300}"),
+        AOEI_FUZZ_SEED("\0{\"peft_type\": \"LORA\", \"r\": 1, \"target_modules\": \"all-linear\", \"lora_dropout\": 0.5}")};
+    for (size_t i = 0; i < 2; i++) {
+        seed[i] = malloc(sizes[i] + 1);
+        seed[i][0] = (char)i;
+        memcpy(seed[i] + 1, whole[i], sizes[i]);
+        seeds[2 + i] = (aoei_fuzz_seed){seed[i], sizes[i] + 1};
+    }
+    const int rc = aoei_fuzz_run(LLVMFuzzerTestOneInput, seeds, 4, 1500);
+    for (size_t i = 0; i < 2; i++) {
+        free(seed[i]);
+        free(whole[i]);
+    }
+    free(base);
+    free(adapters);
+    aoe_context_destroy(ctx);
+    test_dir_remove(root);
+    return rc;
+}
+#endif

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT
+ * Directories of adapters: opened as the model they are for with them merged in, the bits of the merged directory; kept
+ * apart the same vectors to rounding; whatever the base is stored as; frozen weights as bf16 or int8; where base, tokenizer
+ * and settings are found; what is refused.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "../support/tiny_adapters.h"
+#include "../support/tiny_model.h"
+#include "model/peft.h"
+#include "nn/context.h"
+
+enum { VECTORS = 3, MOST_DIMS = 64 };
+
+typedef struct vectors {
+    float x[VECTORS][MOST_DIMS];
+} vectors;
+
+static vectors embed(aoe_model *m) {
+    vectors v;
+    aoe_embedder *e;
+    aoe_text texts[VECTORS];
+    char copies[VECTORS][256];
+    float out[VECTORS * MOST_DIMS];
+    aoe_error err = {0};
+    memset(&v, 0, sizeof v);
+    for (uint32_t i = 0; i < VECTORS; i++) {
+        snprintf(copies[i], sizeof copies[i], "%s", tiny_text(i + 3));
+        texts[i] = aoe_text_of(copies[i]);
+    }
+    const size_t D = aoe_model_dims(m);
+    assert_true(D <= MOST_DIMS);
+    if (aoe_embedder_create(&e, m, NULL, &err) || aoe_embed(e, texts, VECTORS, out, NULL, &err))
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < VECTORS; i++)
+        memcpy(v.x[i], out + i * D, D * sizeof *out);
+    aoe_embedder_destroy(e);
+    return v;
+}
+
+static aoe_model *open_as(const char *dir, aoe_dtype dtype, const aoei_purpose *p) {
+    const aoe_model_options o = {.dtype = dtype, .normalize = -1};
+    aoe_model *m;
+    aoe_error err = {0};
+    if (aoei_model_open_for(&m, test_model_context, dir, &o, p, &err))
+        fail_msg("%s", err.message);
+    return m;
+}
+
+static const aoei_purpose inference = {.packed = 1}, apart = {0};
+
+static vectors embed_as(const char *dir, aoe_dtype dtype, const aoei_purpose *p) {
+    aoe_model *m = open_as(dir, dtype, p);
+    const vectors v = embed(m);
+    aoe_model_close(m);
+    return v;
+}
+
+/* Relative distance of all vectors. */
+static double distance(const vectors *a, const vectors *b) {
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < VECTORS; i++)
+        for (size_t k = 0; k < MOST_DIMS; k++) {
+            difference += pow((double)a->x[i][k] - (double)b->x[i][k], 2);
+            norm += pow((double)b->x[i][k], 2);
+        }
+    return sqrt(difference / norm);
+}
+
+static int same(const vectors *a, const vectors *b) {
+    return !memcmp(a, b, sizeof *a);
+}
+
+static void (*const kinds[])(aoei_encoder_config *c) = {NULL, tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2};
+static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* DIR/base of a kind, DIR/adapters for it. */
+static void write_both(size_t kind, const char *targets, char **base, char **adapters) {
+    tiny_model o = tiny_defaults();
+    o.hidden = 32;
+    o.heads = 4;
+    o.options = kinds[kind];
+    o.prefix = prefixes[kind];
+    *base = test_path(test_dir, "base");
+    *adapters = test_path(test_dir, "adapters");
+    tiny_model_write(*base, &o);
+    tiny_adapters_write(test_model_context, *adapters, *base, 3, targets);
+}
+
+static void remove_both(char *base, char *adapters) {
+    test_dir_remove(base);
+    test_dir_remove(adapters);
+}
+
+static void merge(const char *from, const char *to, aoe_storage storage) {
+    aoe_error err = {0};
+    const aoe_convert_options o = {.storage = storage, .merge = 1, .force = 1};
+    if (aoe_convert(test_model_context, from, to, &o, NULL, &err))
+        fail_msg("%s", err.message);
+}
+
+/* Opened, merged into a directory and kept apart it is one model, and another than the base. */
+static void opens_and_merges(void **state) {
+    (void)state;
+    for (size_t kind = 0; kind < KINDS; kind++)
+        for (int some = 0; some < 2; some++) {
+            char *base, *adapters, *merged = test_path(test_dir, "merged");
+            aoe_model_info info;
+            write_both(kind, !some ? NULL : kind > 1 ? "q_proj,v_proj" : "query,value", &base, &adapters);
+            merge(adapters, merged, AOE_STORAGE_F32);
+            for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
+                const vectors without = embed_as(base, (aoe_dtype)dtype, &inference),
+                              with = embed_as(adapters, (aoe_dtype)dtype, &inference),
+                              whole = embed_as(merged, (aoe_dtype)dtype, &inference),
+                              beside = embed_as(adapters, (aoe_dtype)dtype, &apart);
+                assert_true(same(&with, &whole));
+                assert_true(distance(&without, &whole) > 1e-2);
+                const double error = distance(&beside, &whole);
+                if (!(error < (dtype == AOE_DTYPE_F32 ? 1e-5 : 0.05)))
+                    fail_msg("kind %zu, type %d: %g", kind, dtype, error);
+            }
+            aoe_model *m = open_as(adapters, AOE_DTYPE_F32, &inference);
+            aoe_model_get_info(m, &info);
+            assert_string_equal(info.base, base);
+            assert_true(info.lora_r == 3 && fabs(info.lora_alpha - 8) < 1e-12 && fabs(info.lora_dropout - 0.1) < 1e-12);
+            assert_non_null(strstr(info.lora_targets, kind > 1 ? "q_proj" : "query"));
+            assert_int_equal(m->config.lora.r, 0);
+            assert_int_equal(info.parameters, aoei_parameter_count(&m->config));
+            aoe_model_close(m);
+            m = open_as(merged, AOE_DTYPE_F32, &inference);
+            aoe_model_get_info(m, &info);
+            assert_true(!info.base && !info.lora_r && !*info.lora_targets);
+            aoe_model_close(m);
+            remove_both(base, adapters);
+            test_dir_remove(merged);
+        }
+}
+
+/* What is written, by name: as PEFT has it, and nothing of the base. */
+static void writes_peft_files(void **state) {
+    (void)state;
+    for (size_t kind = 0; kind < KINDS; kind += 2) { /* BERT, LLaMA, and a Qwen2 whose names have no prefix */
+        static const char *const names[] = {"base_model.model.encoder.layer.1.attention.output.dense.lora_B.weight", NULL,
+                                            "base_model.model.model.layers.1.self_attn.o_proj.lora_B.weight", NULL,
+                                            "base_model.model.layers.1.self_attn.o_proj.lora_B.weight"};
+        static const char *const tasks[] = {"FEATURE_EXTRACTION", NULL, "CAUSAL_LM", NULL, "FEATURE_EXTRACTION"};
+        char *base, *adapters;
+        aoei_safetensors *f;
+        write_both(kind, NULL, &base, &adapters);
+        char *path = test_path(adapters, AOEI_PEFT_WEIGHTS), *config = test_path(adapters, AOEI_PEFT_CONFIG),
+             *text = test_read(config, NULL);
+        assert_int_equal(aoei_safetensors_open(&f, path, NULL), 0);
+        assert_int_equal(aoei_safetensors_count(f), 2 * 2 * (kind ? 7 : 6));
+        const aoei_st_tensor *t = aoei_safetensors_find(f, names[kind]);
+        assert_true(t && t->dtype == AOEI_ST_F32 && t->n_dims == 2 && t->shape[0] == 32 && t->shape[1] == 3);
+        assert_non_null(strstr(text, tasks[kind]));
+        assert_non_null(strstr(text, base)); /* by its full path */
+        assert_non_null(strstr(text, kind ? "down_proj" : "\"output.dense\""));
+        static const char *const there[] = {"aoe.json", "README.md", "vocab.txt", "tokenizer_config.json"},
+                                 *const absent[] = {"config.json", "model.safetensors", "modules.json"};
+        for (size_t i = 0; i < sizeof there / sizeof *there; i++)
+            assert_true(aoei_entry_exists(adapters, there[i]));
+        for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+            assert_false(aoei_entry_exists(adapters, absent[i]));
+        assert_true(aoei_is_model_dir(adapters));
+        aoei_safetensors_close(f);
+        free(text);
+        free(config);
+        free(path);
+        remove_both(base, adapters);
+    }
+}
+
+/* A base stored in any form: merging reads its values exactly; kept apart it stays as it is stored, to the same bits. */
+static void takes_a_base_of_any_form(void **state) {
+    (void)state;
+    for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8; storage++) {
+        char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
+                               *merged = test_path(test_dir, "merged");
+        const aoe_convert_options to_narrow = {.storage = (aoe_storage)storage}, to_wide = {.storage = AOE_STORAGE_F32};
+        write_both(2, NULL, &base, &adapters);
+        assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_narrow, NULL, NULL), 0);
+        assert_int_equal(aoe_convert(test_model_context, narrow, wide, &to_wide, NULL, NULL), 0);
+        for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
+            for (int packed = 0; packed < 2; packed++) {
+                const aoei_purpose *p = packed ? &inference : &apart;
+                aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
+                aoe_model *a, *b;
+                assert_int_equal(aoei_model_open_for(&a, test_model_context, adapters, &o, p, NULL), 0);
+                o.base = wide;
+                assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, p, NULL), 0);
+                const vectors x = embed(a), y = embed(b);
+                assert_true(same(&x, &y));
+                const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)], f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
+                if (!packed) {
+                    assert_int_equal(q.type, storage == AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
+                    assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32); /* never wider than it is used */
+                    assert_int_equal(a->weights[AOEI_W_WORD].type, q.type);
+                }
+                assert_int_equal(packed, !q.data);
+                aoe_model_close(a);
+                aoe_model_close(b);
+            }
+        aoe_convert_options o = {.storage = AOE_STORAGE_F32, .merge = 1, .base = narrow};
+        assert_int_equal(aoe_convert(test_model_context, adapters, merged, &o, NULL, NULL), 0);
+        aoe_model_options with = {.dtype = AOE_DTYPE_F32, .normalize = -1, .base = narrow};
+        aoe_model *m;
+        assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &with, NULL), 0);
+        const vectors x = embed(m), y = embed_as(merged, AOE_DTYPE_F32, &inference);
+        assert_true(same(&x, &y));
+        aoe_model_close(m);
+        remove_both(base, adapters);
+        test_dir_remove(narrow);
+        test_dir_remove(wide);
+        test_dir_remove(merged);
+    }
+}
+
+/* --load-8bit: frozen linear weights are the int8 rows that aoe_convert would have stored. */
+static void holds_int8_rows(void **state) {
+    (void)state;
+    char *base, *adapters, *narrow = test_path(test_dir, "narrow");
+    const aoe_convert_options to_int8 = {.storage = AOE_STORAGE_INT8};
+    const aoei_purpose eight = {.eight_bit = 1};
+    write_both(0, NULL, &base, &adapters);
+    assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_int8, NULL, NULL), 0);
+    for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
+        aoe_model *a = open_as(adapters, (aoe_dtype)dtype, &eight), *b;
+        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
+        assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &apart, NULL), 0);
+        for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) { /* no gate */
+            const size_t slot = aoei_layer_slot(1, aoei_adapter_kind(kind));
+            const aoei_tensor x = a->weights[slot], y = b->weights[slot];
+            assert_true(x.type == AOEI_I8 && y.type == AOEI_I8);
+            assert_memory_equal(x.data, y.data, x.rows * x.cols);
+            assert_memory_equal(x.scale, y.scale, x.rows * sizeof *x.scale);
+        }
+        assert_int_equal(a->weights[AOEI_W_WORD].type, AOEI_F32);
+        aoe_model_close(a);
+        aoe_model_close(b);
+    }
+    remove_both(base, adapters);
+    test_dir_remove(narrow);
+}
+
+/* Tokenizer and settings are the adapters' own, or where they have none the base's. */
+static void finds_what_belongs_to_it(void **state) {
+    (void)state;
+    char *base, *adapters, *elsewhere = test_path(test_dir, "elsewhere");
+    static const char *const own[] = {"aoe.json", "vocab.txt", "tokenizer_config.json"};
+    aoe_model_info info;
+    aoe_error err = {0};
+    aoe_model *m;
+    write_both(0, NULL, &base, &adapters);
+    free(test_write_text(base, "aoe.json",
+                         "{\"format_version\": 1, \"pooling\": \"last-max\", \"max_length\": 9, \"normalize\": true}"));
+    m = open_as(adapters, AOE_DTYPE_F32, &inference);
+    aoe_model_get_info(m, &info);
+    assert_true(info.pooling == AOE_POOLING_CLS && info.tokenizer && info.max_length == 32);
+    const vectors v = embed(m);
+    aoe_model_close(m);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        char *path = test_path(adapters, own[i]);
+        assert_int_equal(unlink(path), 0);
+        free(path);
+    }
+    m = open_as(adapters, AOE_DTYPE_F32, &inference);
+    aoe_model_get_info(m, &info);
+    assert_true(info.pooling == AOE_POOLING_LAST_MAX && info.tokenizer && info.max_length == 9 && info.normalize);
+    aoe_model_close(m);
+    /* the base elsewhere */
+    assert_int_equal(rename(base, elsewhere), 0);
+    assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_ENOENT);
+    FRAGMENT(err, "is no directory here; name it with --base");
+    const aoe_model_options o = {
+        .dtype = AOE_DTYPE_F32, .normalize = 0, .base = elsewhere, .pooling = AOE_POOLING_CLS, .max_length = 32};
+    assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &o, &err), 0);
+    const vectors again = embed(m);
+    assert_true(same(&v, &again));
+    aoe_model_close(m);
+    assert_int_equal(aoe_model_open(&m, test_model_context, elsewhere, &o, &err), AOE_EARG);
+    FRAGMENT(err, "holds no adapters; leave --base out");
+    assert_int_equal(aoei_model_open_mlm(&m, test_model_context, adapters, &o, 1, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "pretrain a whole model");
+    remove_both(elsewhere, adapters);
+    free(base);
+}
+
+/* The adapters' file without, with one more, or with another tensor. */
+static void rewrite(const char *dir, const char *left_out, const char *extra, const char *misshapen, float value) {
+    char *path = test_path(dir, AOEI_PEFT_WEIGHTS);
+    aoei_safetensors *f;
+    aoei_st_writer *w;
+    aoei_st_entry e[64];
+    static float host[4096];
+    size_t n = 0;
+    assert_int_equal(aoei_safetensors_open(&f, path, NULL), 0);
+    for (size_t i = 0; i < aoei_safetensors_count(f); i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(f, i);
+        if (left_out && strstr(t->name, left_out))
+            continue;
+        e[n] = (aoei_st_entry){t->name, AOEI_ST_F32, 2, {t->shape[0], t->shape[1]}};
+        e[n++].shape[1] += misshapen && strstr(t->name, misshapen) != NULL;
+    }
+    if (extra)
+        e[n++] = (aoei_st_entry){extra, AOEI_ST_F32, 2, {2, 2}};
+    for (size_t i = 0; i < sizeof host / sizeof *host; i++)
+        host[i] = value;
+    char *new_path = test_path(dir, "new");
+    assert_int_equal(aoei_st_writer_open(&w, new_path, e, n, NULL), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(aoei_st_writer_write(w, host, e[i].shape[0] * e[i].shape[1] * sizeof *host, NULL), 0);
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    aoei_safetensors_close(f);
+    assert_int_equal(rename(new_path, path), 0);
+    free(new_path);
+    free(path);
+}
+
+static void refuses_damaged_adapters(void **state) {
+    (void)state;
+    static const struct {
+        const char *left_out, *extra, *misshapen;
+        float value;
+        int code;
+        const char *fragment;
+    } cases[] = {
+        {NULL, NULL, NULL, 0.5f, 0, NULL},
+        {NULL, "base_model.model.lm_head.lora_A.weight", NULL, 0.5f, 0, NULL},
+        {"layer.1.output.dense.lora_B", NULL, NULL, 0.5f, AOE_EFORMAT,
+         "'base_model.model.encoder.layer.1.output.dense.lora_B.weight' is missing"},
+        {NULL, NULL, "layer.0.attention.self.key.lora_A", 0.5f, AOE_EFORMAT, "is not of shape [3, 32]"},
+        {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "is no adapter that"},
+        {NULL, NULL, NULL, (float)NAN, AOE_ENUMERIC, "holds NaN at element 0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *base, *adapters;
+        aoe_model *m;
+        aoe_error err = {0};
+        write_both(0, NULL, &base, &adapters);
+        rewrite(adapters, cases[i].left_out, cases[i].extra, cases[i].misshapen, cases[i].value);
+        const int code = aoe_model_open(&m, test_model_context, adapters, NULL, &err);
+        if (code != cases[i].code)
+            fail_msg("case %zu: %d %s", i, code, err.message);
+        if (code)
+            FRAGMENT(err, cases[i].fragment);
+        aoe_model_close(m);
+        remove_both(base, adapters);
+    }
+}
+
+static void refuses_other_requests(void **state) {
+    (void)state;
+    char *base, *adapters, *ran = test_path(test_dir, "ran"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");
+    aoe_init_options init;
+    aoe_lora lora;
+    aoe_model *m;
+    aoe_error err = {0};
+    write_both(0, NULL, &base, &adapters);
+    aoe_init_options_defaults(&init);
+    init.shape =
+        (aoe_shape){.hidden = 8, .layers = 1, .heads = 2, .head_size = 4, .window = 4, .positions = 16, .architecture = "ran"};
+    init.texts = (const char *const[]){text};
+    init.n_texts = 1;
+    init.vocab_size = 30;
+    if (aoe_init(test_model_context, ran, &init, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_lora_defaults(&lora);
+    lora.r = 4;
+    const aoei_purpose p = {.lora = &lora};
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, ran, NULL, &p, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "adapters (LoRA) of a ran model are not supported");
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, adapters, NULL, &p, &err), AOE_EARG);
+    FRAGMENT(err, "holds adapters of rank 3, which go on as they are");
+    lora.r = 33;
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
+    FRAGMENT(err, "above the model's hidden size of 32");
+    lora.r = 4;
+    lora.alpha = 0;
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
+    FRAGMENT(err, "--lora-alpha must be finite and above 0");
+    aoe_lora_defaults(&lora);
+    lora.load_8bit = 1;
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
+    FRAGMENT(err, "need adapters: give --lora-r N");
+    aoe_lora_defaults(&lora);
+    lora.r = 4;
+    lora.targets = "query,,value";
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
+    FRAGMENT(err, "--lora-targets has an empty name");
+    lora.targets = "query,q_proj";
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
+    FRAGMENT(err, "--lora-targets: a bert model has no linear layer 'q_proj'; its layers are query, key, value, output.dense");
+    const aoe_convert_options merging = {.merge = 1};
+    assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
+    FRAGMENT(err, "no adapters there to merge");
+    free(text);
+    test_dir_remove(ran);
+    remove_both(base, adapters);
+}
+
+/* New adapters add nothing at first, and are the same for any number of threads. */
+static void begins_with_nothing(void **state) {
+    (void)state;
+    char *base, *adapters;
+    aoe_lora lora;
+    write_both(3, NULL, &base, &adapters);
+    aoe_lora_defaults(&lora);
+    lora.r = 4;
+    const aoei_purpose p = {.lora = &lora, .seed = 7};
+    aoe_model *m = open_as(base, AOE_DTYPE_F32, &p);
+    const vectors with = embed(m), without = embed_as(base, AOE_DTYPE_F32, &apart);
+    assert_true(same(&with, &without));
+    const aoei_tensor down = m->weights[aoei_layer_slot(0, AOEI_LW_ADAPTERS)];
+    double most = 0, sum = 0;
+    for (size_t i = 0; i < down.rows * down.cols; i++) {
+        const double v = fabs((double)((const float *)down.data)[i]);
+        most = v > most ? v : most;
+        sum += v;
+    }
+    const double bound = 1 / sqrt((double)down.cols);
+    assert_true(most < bound && most > 0.8 * bound && fabs(sum / (double)(down.rows * down.cols) / bound - 0.5) < 0.1);
+    assert_true(fabs(m->lora.alpha - 32) < 1e-12 && fabs(m->lora.dropout - 0.1) < 1e-12);
+    aoe_model_close(m);
+    remove_both(base, adapters);
+}
+
+static int begin(void **state) {
+    return test_dir_set_up(state) || test_model_begin(state);
+}
+
+static int end(void **state) {
+    return test_model_end(state) || test_dir_tear_down(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_and_merges),         cmocka_unit_test(writes_peft_files),
+        cmocka_unit_test(takes_a_base_of_any_form), cmocka_unit_test(holds_int8_rows),
+        cmocka_unit_test(finds_what_belongs_to_it), cmocka_unit_test(refuses_damaged_adapters),
+        cmocka_unit_test(refuses_other_requests),   cmocka_unit_test(begins_with_nothing),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, begin, end);
+}
