@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * aoe merge: adapters and the model they are for as one model directory.
+ * aoe merge: adapters and the model they are for as one model directory, or several
+ * models as their mean.
  */
 #include "common.h"
 
+#include <stdint.h>
 #include <string.h>
 
 typedef struct options {
@@ -39,16 +41,20 @@ static const cli_option table[] = {
      .help = "replace a model that is there"},
 };
 
-static int run_merge(options *o, const char *dir, aoe_context *ctx) {
+static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
     aoe_convert_result r;
     aoe_error err;
     o->convert.storage = (aoe_storage)o->storage;
     o->convert.merge = 1;
-    if (aoe_convert(ctx, dir, o->output, &o->convert, &r, &err))
+    if (args->n > 1 ? aoe_average(ctx, args->operand, args->n, o->output, &o->convert, &r, &err)
+                    : aoe_convert(ctx, args->operand[0], o->output, &o->convert, &r, &err))
         return cli_fail("%s", err.message);
     if (o->general.json)
         cli_print_json(json_pack("{s:o,s:I,s:s,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
                                  (json_int_t)r.parameters, "storage", r.to, "bytes", (json_int_t)r.bytes_stored));
+    else if (args->n > 1)
+        cli_note("%s: %zu parameters, the mean of %zu models, stored as %s in %.2f MiB", o->output, r.parameters, args->n, r.to,
+                 (double)r.bytes_stored / 0x1p20);
     else
         cli_note("%s: %zu parameters, adapters merged in, stored as %s in %.2f MiB", o->output, r.parameters, r.to,
                  (double)r.bytes_stored / 0x1p20);
@@ -65,16 +71,19 @@ int cli_merge(int argc, char **argv) {
     };
     const cli_syntax syntax = {
         .command = "merge",
-        .operands = "DIR",
+        .operands = "DIR...",
         .about = "Adds the adapters in DIR (adapter_config.json and adapter_model.safetensors, from aoe train --lora-r\n"
                  "or Hugging Face PEFT) to the weights of the model they are for, and writes the sum as a model of its\n"
-                 "own, which needs neither of them.\n",
+                 "own, which needs neither of them. Of two directories of models or more it writes the mean of their\n"
+                 "weights: of several fine-tuning runs from one start that is often the best model. All else is the\n"
+                 "first one's.\n",
         .examples = "  aoe merge adapters -o model\n"
-                    "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n",
+                    "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
+                    "  aoe merge run-1 run-2 run-3 -o model\n",
         .groups = groups,
         .n_groups = 2,
         .min_operands = 1,
-        .max_operands = 1,
+        .max_operands = SIZE_MAX,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
@@ -83,7 +92,7 @@ int cli_merge(int argc, char **argv) {
     if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);
-        code = cli_open_context(&ctx, &o.general) || run_merge(&o, args.operand[0], ctx);
+        code = cli_open_context(&ctx, &o.general) || run_merge(&o, &args, ctx);
         aoe_context_destroy(ctx);
     }
     cli_args_free(&args);

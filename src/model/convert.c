@@ -6,20 +6,20 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "model/convert.h"
 #include "model/model.h"
 #include "model/peft.h"
 #include "model/storage.h"
 #include "nn/context.h"
 
-static int check_request(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err) {
+int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err) {
     if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
         return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
     if (!o->force && aoei_same_path(from, to))
-        return aoei_fail(
-            err, AOE_EARG,
-            "%s: the model to convert and the output are the same directory; choose another output, or use --force "
-            "to replace the model",
-            to);
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model to read and the output are the same directory; choose another output, or use --force "
+                         "to replace the model",
+                         to);
     if (o->merge && !aoei_peft_is_dir(from))
         return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
                          "%s: no adapters there to merge (%s beside no config.json); name their directory", from,
@@ -47,6 +47,17 @@ void aoe_convert_options_defaults(aoe_convert_options *o) {
     *o = (aoe_convert_options){.storage = AOE_STORAGE_F32};
 }
 
+int aoei_convert_write(const aoe_model *m, const char *to, aoe_storage storage, aoe_convert_result *result, aoe_error *err) {
+    const int rc = aoei_model_save_as(m, to, m->record, storage, err);
+    if (!rc && result)
+        fill_result(result, m, storage);
+    if (!rc && storage == AOE_STORAGE_INT8)
+        aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
+                       "%s: other programs than aoe cannot read int8 weights; for them: aoe convert --dtype f32 %s -o NEW", to,
+                       to);
+    return rc;
+}
+
 int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o, aoe_convert_result *result,
                 aoe_error *err) {
     aoe_convert_options defaults;
@@ -56,16 +67,10 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     aoe_model_options options;
     aoe_model_options_defaults(&options);
     options.base = o->base;
-    int rc = check_request(from, to, o, err);
+    int rc = aoei_convert_check(from, to, o, err);
     if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_purpose){.stored = 1}, err)))
         return rc;
-    rc = aoei_model_save_as(m, to, m->record, o->storage, err);
-    if (!rc && result)
-        fill_result(result, m, o->storage);
-    if (!rc && o->storage == AOE_STORAGE_INT8)
-        aoei_log_write(&ctx->log, AOE_LOG_WARNING,
-                       "%s: other programs than aoe cannot read int8 weights; for them: aoe convert --dtype f32 %s -o NEW", to,
-                       to);
+    rc = aoei_convert_write(m, to, o->storage, result, err);
     aoe_model_close(m);
     return rc;
 }

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# aoe merge of models: their mean, the same for any number of threads; one with itself is itself; what is refused.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model start
+small_table train.tsv 64
+for seed in 1 2; do
+    "$AOE" train -q -m start -d train.tsv --max-steps 2 --lr 1e-3 --seed $seed -o run-$seed >/dev/null
+done
+"$AOE" merge run-1 run-2 -o mean
+"$AOE" merge -q run-1 run-2 -o threads -t 1
+cmp mean/model.safetensors threads/model.safetensors && echo 'the same for any threads'
+"$AOE" merge -q run-1 run-1 -o itself
+cmp run-1/model.safetensors itself/model.safetensors && echo 'itself'
+cmp -s run-1/model.safetensors mean/model.safetensors || echo 'another'
+"$AOE" merge run-1 run-2 start --dtype bf16 --json -o small
+"$AOE" info small | sed -n 's/^stored as  *//p'
+fails "$AOE" merge run-1 run-2 -o mean
+fails "$AOE" merge run-1 run-2 -o run-2
+fails "$AOE" merge run-1 missing -o new
+fails "$AOE" merge run-1 -o new
+tiny_model other --positions 32
+fails "$AOE" merge run-1 other -o new
+ls -d new 2>/dev/null || echo 'nothing written'

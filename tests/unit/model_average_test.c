@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ * The mean of models: every weight, rounded once; what comes along; models that
+ * have none together.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "../support/tiny_adapters.h"
+#include "base/bf16.h"
+#include "base/file.h"
+#include "model/model.h"
+
+static char *dir; /* of a test */
+
+static int set_up(void **state) {
+    (void)state;
+    dir = test_dir_create();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    test_dir_remove(dir);
+    return 0;
+}
+
+static aoe_model *open_at(const char *path) {
+    aoe_model *m;
+    aoe_error err;
+    if (aoei_model_open_plain(&m, test_model_context, path, NULL, &err))
+        fail_msg("%s", err.message);
+    return m;
+}
+
+/* dir/name: the shape bert-tiny made smaller, random weights of a seed, the tokenizer of dir/tokens. */
+static char *make(const char *name, size_t layers, uint64_t seed, const char *tokens) {
+    char *path = test_path(dir, name), *from = test_path(dir, tokens);
+    aoe_init_options o;
+    aoe_error err;
+    aoe_init_options_defaults(&o);
+    assert_int_equal(aoe_shape_named(&o.shape, "bert-tiny", NULL), 0);
+    o.shape.hidden = 8;
+    o.shape.intermediate = 12;
+    o.shape.layers = layers;
+    o.shape.vocab = 0;
+    o.tokenizer_from = from;
+    o.seed = seed;
+    if (aoe_init(test_model_context, path, &o, &err))
+        fail_msg("%s", err.message);
+    free(from);
+    return path;
+}
+
+/* dir/tokens: a directory with a tokenizer. */
+static void make_tokens(void) {
+    char *tokens = test_path(dir, "tokens");
+    assert_int_equal(aoei_make_dir(tokens, NULL), 0);
+    test_model_write(tokens, NULL);
+    free(tokens);
+}
+
+static void check_mean(const char *to, aoe_model *const *models, size_t n, int bf16) {
+    aoe_model *mean = open_at(to);
+    size_t differ = 0;
+    for (size_t s = 0; s < aoei_slot_count(&mean->config); s++) {
+        aoei_slot d;
+        aoei_slot_describe(&mean->config, s, &d);
+        if (d.absent)
+            continue;
+        float *got = calloc(d.rows * d.cols, sizeof *got), *one = calloc(d.rows * d.cols, sizeof *one);
+        double *sum = calloc(d.rows * d.cols, sizeof *sum);
+        assert_true(got && one && sum);
+        aoei_model_rows(mean, got, s, 0, d.rows);
+        for (size_t k = 0; k < n; k++) {
+            aoei_model_rows(models[k], one, s, 0, d.rows);
+            for (size_t i = 0; i < d.rows * d.cols; i++)
+                sum[i] += (double)one[i];
+        }
+        for (size_t i = 0; i < d.rows * d.cols; i++) {
+            const float want = (float)(sum[i] / (double)n);
+            assert_true(got[i] == (bf16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(want)) : want));
+            differ += got[i] != one[i];
+        }
+        free(sum);
+        free(got);
+        free(one);
+    }
+    assert_true(differ > 100); /* it is not one of them */
+    aoe_model_close(mean);
+}
+
+static void is_the_mean_of_the_weights(void **state) {
+    (void)state;
+    make_tokens();
+    char *paths[3] = {make("a", 2, 1, "tokens"), make("b", 2, 2, "tokens"), make("c", 2, 3, "tokens")};
+    aoe_model *models[3] = {open_at(paths[0]), open_at(paths[1]), open_at(paths[2])};
+    char *to = test_path(dir, "mean"),
+         *settings = test_write_text(paths[0], "aoe.json", "{\"format_version\": 1, \"pooling\": \"cls\", \"max_length\": 7}");
+    aoe_convert_options o;
+    aoe_convert_result r;
+    aoe_error err;
+    aoe_convert_options_defaults(&o);
+    if (aoe_average(test_model_context, (const char *const *)paths, 3, to, &o, &r, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(r.to, "F32");
+    check_mean(to, models, 3, 0);
+    aoe_model *mean = open_at(to);
+    assert_int_equal(mean->settings.pooling, AOE_POOLING_CLS); /* the first one's settings */
+    assert_int_equal(mean->settings.max_length, 7);
+    aoe_model_close(mean);
+    o.storage = AOE_STORAGE_BF16;
+    assert_int_equal(aoe_average(test_model_context, (const char *const *)paths, 2, to, &o, NULL, &err), AOE_EEXIST);
+    o.force = 1;
+    assert_int_equal(aoe_average(test_model_context, (const char *const *)paths, 2, to, &o, NULL, &err), 0);
+    check_mean(to, models, 2, 1);
+    for (size_t i = 0; i < 3; i++) {
+        aoe_model_close(models[i]);
+        free(paths[i]);
+    }
+    free(settings);
+    free(to);
+}
+
+static void refused(const char *a, const char *b, const char *fragment) {
+    const char *paths[2] = {a, b};
+    char *to = test_path(dir, "none");
+    aoe_error err;
+    assert_int_not_equal(aoe_average(test_model_context, paths, 2, to, NULL, NULL, &err), 0);
+    FRAGMENT(err, fragment);
+    assert_false(aoei_is_dir(to));
+    free(to);
+}
+
+static void models_that_differ_have_none(void **state) {
+    (void)state;
+    make_tokens();
+    char *a = make("a", 2, 1, "tokens"), *deeper = make("deeper", 3, 1, "tokens"), *words = make("words", 2, 1, "tokens");
+    char *adapters = test_path(dir, "adapters"), *vocabulary, *json = test_path(words, "vocab.txt");
+    tiny_adapters_write(test_model_context, adapters, a, 2, NULL);
+    size_t n;
+    char *text = test_read(json, &n), *word;
+    assert_non_null(text);
+    text = realloc(text, n + 1);
+    assert_non_null(text);
+    text[n] = 0;
+    word = strstr(text, "[MASK]");
+    assert_non_null(word);
+    for (; word; word = strstr(word, "[MASK]"))
+        word[2] = 'O';
+    vocabulary = test_write_text(words, "vocab.txt", text);
+    refused(a, deeper, "config.json differ");
+    refused(a, words, "vocabularies differ");
+    refused(a, adapters, "adapters have no mean");
+    refused(a, dir, "no config.json");
+    assert_int_equal(aoe_average(test_model_context, NULL, 0, a, NULL, NULL, NULL), AOE_EARG);
+    free(text);
+    free(json);
+    free(vocabulary);
+    free(adapters);
+    free(words);
+    free(deeper);
+    free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(is_the_mean_of_the_weights, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(models_that_differ_have_none, set_up, tear_down),
+    };
+    test_use_memory();
+    return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
+}
