@@ -126,6 +126,8 @@ run_case() {
         return
     fi
     {
+        [ -e "$base.exact" ] || [ -e "$base.glob" ] || [ -e "$base.err.exact" ] || [ -e "$base.err.glob" ] ||
+            echo "it expects nothing: write $name.exact, or make an empty one and set UPDATE=1"
         [ $code = "$expected" ] || echo "exit code $code, expected $expected"
         compare "$base" "$dir/out" stdout
         compare "$base.err" "$dir/err" stderr

@@ -10,13 +10,12 @@ AOE_WORK=${AOE_WORK:-build/aoe-mini-en}
 recipe=recipes/aoe-mini-en
 step "$AOE_WORK/questions.tsv" "$recipe/prepare.sh"
 head -n 300000 "$AOE_WORK/books.txt" >"$AOE_WORK/books_part.txt" # enough for a vocabulary
-sed 's/[{}":[]//g; s/]//g; s/query//; s/positive.*//' "$AOE_WORK/captions.jsonl" >"$AOE_WORK/captions.txt"
 step "$AOE_WORK/start/config.json" "$aoe" init --shape aoe-mini --vocab-from "$AOE_WORK/books_part.txt" "$AOE_WORK/wiki.txt" \
-    "$AOE_WORK/captions.txt" "$AOE_WORK/entailments.tsv" "$AOE_WORK/questions.tsv" --vocab-size 12000 -o "$AOE_WORK/start"
+    "$AOE_WORK/words/captions.txt" "$AOE_WORK/words/entailments.tsv" "$AOE_WORK/words/questions.tsv" --vocab-size 12000 -o "$AOE_WORK/start"
 step "$AOE_WORK/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --resume
 "$recipe/plot.sh" "$AOE_WORK/base" "$AOE_WORK/perplexity"
 step "$AOE_WORK/tuned/config.json" "$aoe" train "@$recipe/train.args" --resume
-cat "$AOE_WORK/wiki.txt" "$AOE_WORK/captions.txt" >"$AOE_WORK/texts.txt"
+cat "$AOE_WORK/wiki.txt" "$AOE_WORK/words/captions.txt" >"$AOE_WORK/texts.txt"
 names() { # names FILE ROUND: triples of rare words, drawn anew for each round; mawk, because every awk draws other numbers
     {
         mawk -v seed=$((2 * $2 - 1)) -v rare=60 -v longest=16 -f "$recipe/names.awk" "$AOE_WORK/texts.txt" "$AOE_WORK/wiki.txt"

@@ -47,5 +47,5 @@ NF >= 5 {
         }
         if (rand() > dropped) negative = add(negative, w)
     }
-    if (exchanged && positive != "" && negative != "" && positive != query) print query "\t" positive "\t" negative
+    if (exchanged && positive != "" && negative != "" && positive != query && negative != positive) print query "\t" positive "\t" negative
 }

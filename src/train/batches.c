@@ -114,37 +114,42 @@ static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const u
     return 1;
 }
 
+#define TRIES 64 /* examples a batch turns away for each it has room for: then it goes as it is, and planning stays linear */
+
 /* Batches of a source, from b->batch[*n_batches] and pick *n_picks on. */
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
     const int apart = !b->allow_duplicates && d->form != AOEI_FORM_PAIR;
     const size_t m = order_source(b, source, substream), wanted = batches_of(b, source);
-    size_t next = 0, waiting = 0;
+    size_t next = 0, begin = 0, end = 0; /* of the order; of the queue */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
     for (size_t k = 0; k < wanted; k++) {
         aoei_planned_batch *batch = &b->batch[*n_batches];
         *batch = (aoei_planned_batch){.source = (uint32_t)source, .first = *n_picks};
-        size_t kept = 0, i = 0;
-        while (batch->n < b->batch_size && (i < waiting || next < m)) {
-            const size_t example = i < waiting ? b->queue[i++] : b->order[next++];
+        size_t kept = begin, i = begin; /* turned away: queue[begin..kept) */
+        while (batch->n < b->batch_size && kept - begin < TRIES * b->batch_size && (i < end || next < m)) {
+            const size_t example = i < end ? b->queue[i++] : b->order[next++];
             uint32_t *text = b->text[*n_picks];
             draw_example(d, &rng, example, text);
             if (apart && !enter(d, b->stamp, (uint32_t)k + 1, text)) {
-                b->queue[kept++] = example; /* kept <= i, or what waited is all read */
+                b->queue[kept++] = example; /* kept <= i, or the queue is all read */
                 continue;
             }
             b->example[(*n_picks)++] = (uint32_t)example;
             batch->n++;
         }
-        while (i < waiting)
-            b->queue[kept++] = b->queue[i++];
-        waiting = kept;
+        if (i < end) { /* the rest of the queue stays where it is, behind those turned away */
+            memmove(b->queue + i - (kept - begin), b->queue + begin, (kept - begin) * sizeof *b->queue);
+            begin = i - (kept - begin);
+        } else {
+            end = kept;
+        }
         *n_batches += batch->n > 0;
     }
-    b->waiting += waiting + (m - next);
+    b->waiting += end - begin + (m - next);
 }
 
 void aoei_batches_plan(aoei_batches *b, size_t epoch) {

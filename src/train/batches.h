@@ -3,7 +3,7 @@
  * sources. A batch is of one source. A source of weight w gives w times its examples an
  * epoch. Of alternatives one is drawn. Batches of contrastive examples have no text
  * twice: an example that would bring one waits for the next batch, and when none is
- * left, for the next epoch.
+ * left, is not in this epoch.
  */
 #ifndef AOEI_TRAIN_BATCHES_H
 #define AOEI_TRAIN_BATCHES_H

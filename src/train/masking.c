@@ -50,6 +50,13 @@ static int is_maskable(const aoei_masking *m, int32_t id) {
     return m->kind[id] == AOEI_TOKEN_WORD || m->kind[id] == AOEI_TOKEN_CONTINUATION;
 }
 
+size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += (size_t)is_maskable(m, ids[i]);
+    return count;
+}
+
 /* Where the word that begins at `start` ends. */
 static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size_t start) {
     size_t end = start + 1;

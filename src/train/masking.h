@@ -23,6 +23,8 @@ typedef struct aoei_masking {
 /* Errors: AOE_EFORMAT (the tokenizer has no [MASK] token), AOE_ENOMEM. */
 int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, size_t longest, aoe_error *err);
 void aoei_masking_destroy(aoei_masking *m); /* accepts a zeroed one */
+/* How many of ids [n] may be predicted: tokens that are no specials, [UNK] being one. */
+size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n);
 /* Masks ids [n] in place; index and target [n] receive the places, ascending, and what stood there. Returns their number:
  * max(1, round(rate x tokens that are no specials)), or less where whole words do not come out even. A pure function of the
  * ids and the generator. */

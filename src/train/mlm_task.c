@@ -114,11 +114,12 @@ static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *e
 
 /* ------------------------------------------------------------------ loading */
 
-/* Reads everything once: sequences are counted, or kept where `keep` is not NULL. */
+/* Reads everything once: sequences are counted, or kept where `keep` is not NULL. Texts without a token to predict teach
+ * nothing and have no perplexity. */
 static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, aoe_error *err) {
     aoei_sequences *s = NULL;
     const int32_t *ids;
-    size_t count;
+    size_t count, maskable = 0;
     aoei_sequences_options o = p->reading;
     o.want_held_out = held_out;
     *n = 0;
@@ -127,12 +128,19 @@ static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, a
         p->fingerprint = aoei_hash(p->fingerprint, ids, count * sizeof *ids);
         p->longest = count > p->longest ? count : p->longest;
         p->tokens += held_out ? 0 : count;
+        maskable += aoei_masking_maskable(&p->masking, ids, count);
         ++*n;
         rc = keep ? list_add(keep, ids, count, err) : AOE_OK;
     }
     if (!rc && !held_out && aoei_sequences_skipped(s))
         aoei_log_write(&p->model->ctx->log, AOE_LOG_WARNING, "%zu bad rows were left out", aoei_sequences_skipped(s));
     aoei_sequences_close(s);
+    if (!rc && *n && !maskable)
+        rc = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: no token to predict in the %zu sequences %s: their words are unknown to the vocabulary of %s; make one "
+            "of these texts, aoe init --vocab-from",
+            p->o->texts[0], *n, held_out ? "held out" : "to train on", p->model->dir);
     return rc;
 }
 
@@ -147,7 +155,9 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                           .max_length = t->base->settings.max_length,
                                           .pack = p->o->pack,
                                           .held_out = p->o->held_out};
-    int rc = read_all(p, 0, NULL, &n, err);
+    int rc = aoei_masking_create(&p->masking, t->base, p->o->mask_rate, t->base->settings.max_length, err);
+    if (!rc)
+        rc = read_all(p, 0, NULL, &n, err);
     if (!rc && p->o->held_out > 0)
         rc = read_all(p, 1, &p->held_out, &n_held_out, err);
     if (rc)
@@ -158,9 +168,6 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: no text is among the held-out %g; raise --held-out, or set it to 0 to train without evaluation",
                          p->o->texts[0], p->o->held_out);
-    rc = aoei_masking_create(&p->masking, t->base, p->o->mask_rate, p->longest, err);
-    if (rc)
-        return rc;
     aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%zu sequences of %zu tokens together, %zu held out", n, p->tokens, n_held_out);
     task->examples = n;
     task->steps_per_epoch = (n + p->o->batch_size - 1) / p->o->batch_size;
@@ -183,6 +190,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
     bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
+    /* head and embedding add to the word table's gradient in turn, chunk after chunk: another chunk, other bits */
+    bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->course.batch_tokens));
     bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
     bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
     return bad;

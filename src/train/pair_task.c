@@ -25,6 +25,7 @@ typedef struct pair_task {
     size_t roles;               /* texts of an example, at most */
     int contrastive;            /* 1: there are positives or triples */
     aoei_batches batches;
+    int warned;      /* of examples that are in no batch */
     int has_teacher; /* there is one, and its term has a weight */
     aoei_teacher teacher;
     aoei_pair_step step;
@@ -355,6 +356,14 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     const double share = 1.0 / (double)n;
     size_t text = 0;
     aoei_batches_plan(&p->batches, step / task->steps_per_epoch);
+    if (p->batches.waiting > p->batches.examples / 100 && !p->warned) {
+        p->warned = 1;
+        aoei_log_write(
+            &t->ctx->log, AOE_LOG_WARNING,
+            "%zu of %zu examples are in no batch of an epoch: a batch of positives or triples has no text twice, and "
+            "theirs come too often; --allow-duplicates takes them in, as negatives of themselves",
+            p->batches.waiting, p->batches.examples);
+    }
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_source *source = &p->sources[batch->source];

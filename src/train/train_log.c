@@ -112,8 +112,8 @@ static json_t *event_json(const aoe_train_event *e) {
         bad |= set_real(o, "cosine", e->loss.cosine);
         bad |= set_real(o, "ibn", e->loss.ibn);
         bad |= set_real(o, "angle", e->loss.angle);
-        bad |= e->loss.contrastive > 0 ? set_real(o, "contrastive", e->loss.contrastive) : 0;
-        bad |= e->loss.teacher > 0 ? set_real(o, "teacher", e->loss.teacher) : 0;
+        bad |= set_real(o, "contrastive", e->loss.contrastive);
+        bad |= set_real(o, "teacher", e->loss.teacher);
         bad |= set_real(o, "accuracy", e->accuracy);
         bad |= set_real(o, "lr", e->lr);
         bad |= set_real(o, "grad_norm", e->grad_norm);

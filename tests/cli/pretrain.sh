@@ -21,9 +21,17 @@ grep -o '"Bert[A-Za-z]*"' base/config.json tuned/config.json
 fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o base $run
 # shellcheck disable=SC2086
 fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o again $run --resume --mask-rate 0.2
+# shellcheck disable=SC2086
+fails "$AOE" pretrain -q -m start -d texts.txt.gz more.tsv -o again $run --resume --batch-tokens 512
 fails "$AOE" pretrain -q -m start -d missing.txt -o other
+# words of another script: nothing to predict
+printf '\347\214\253 \347\212\254\n\347\214\253\n' >foreign.txt
+fails "$AOE" pretrain -q -m start -d foreign.txt --held-out 0 -o other
 small_table no_texts.tsv 3
 fails "$AOE" pretrain -q -m start -d no_texts.tsv -o other
 "$AOE" pretrain -q -m start -o other || echo "exit code $?"
 "$AOE" pretrain -q -m start -d texts.txt --held-out 0 --patience 2 -o other || echo "exit code $?"
 test ! -e other
+# one query for all: an epoch has one example a batch, and says so
+awk 'BEGIN { print "query\tpositive"; for (i = 0; i < 100; i++) print "the same\t" i " of many" }' >same.tsv
+"$AOE" train -m start -d same.tsv -o narrow --max-steps 1 2>&1 >/dev/null | grep '^aoe: warning'

@@ -178,6 +178,36 @@ static void test_weights(void **state) {
     free(path);
 }
 
+/* Texts that come far too often: each batch takes what it can, and what it turns away keeps its turn. */
+static void test_few_classes(void **state) {
+    (void)state;
+    enum { N = 4000, CLASSES = 3 };
+    static char text[N * 16 + 32];
+    static size_t count[N];
+    aoei_source s = {0};
+    aoei_batches b;
+    size_t used = (size_t)sprintf(text, "query\tpositive\n"), without = 0;
+    for (int i = 0; i < N; i++)
+        used += (size_t)sprintf(text + used, "%c %c %c %c\t%c\n", 'a' + i / 1331 % 11, 'a' + i / 121 % 11, 'a' + i / 11 % 11,
+                                'a' + i % 11, 'l' + i % CLASSES);
+    load_source(&s, "q.tsv", text, 1);
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 4, 1, 0, NULL), 0);
+    aoei_batches_plan(&b, 0);
+    assert_int_equal(b.n, N / 4);
+    assert_int_equal(count_duplicates(&b), 0);
+    count_examples(&b, 0, count, N);
+    for (size_t i = 0; i < N; i++) {
+        assert_true(count[i] <= 1);
+        without += count[i] == 0;
+    }
+    assert_int_equal(without, b.waiting);
+    for (size_t k = 0; k < b.n; k++)
+        assert_true(b.batch[k].n >= 1 && b.batch[k].n <= CLASSES);
+    assert_true(without <= N / 2); /* nearly every batch found all classes */
+    aoei_batches_destroy(&b);
+    aoei_dataset_destroy(&s.data);
+}
+
 static void test_no_duplicates(void **state) {
     (void)state;
     enum { N = 70 };
@@ -280,8 +310,9 @@ static void test_sources(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms),        cmocka_unit_test(test_bad_examples),
-                                       cmocka_unit_test(test_weights),      cmocka_unit_test(test_no_duplicates),
-                                       cmocka_unit_test(test_alternatives), cmocka_unit_test(test_sources)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms),         cmocka_unit_test(test_bad_examples),
+                                       cmocka_unit_test(test_weights),       cmocka_unit_test(test_few_classes),
+                                       cmocka_unit_test(test_no_duplicates), cmocka_unit_test(test_alternatives),
+                                       cmocka_unit_test(test_sources)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
