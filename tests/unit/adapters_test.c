@@ -13,6 +13,7 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
+#include "model/params.h"
 #include "model/peft.h"
 #include "nn/context.h"
 
@@ -432,6 +433,86 @@ static void begins_with_nothing(void **state) {
     remove_both(base, adapters);
 }
 
+/* Bytes of the weights beside adapters: converted, and those that lie in the file. */
+static size_t frozen_bytes(const aoe_model *m) {
+    const unsigned char *own = m->converted;
+    size_t bytes = m->converted_bytes;
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        const aoei_tensor w = m->weights[i];
+        const unsigned char *data = w.data;
+        aoei_slot d;
+        aoei_slot_describe(&m->config, i, &d);
+        if (!d.absent && !d.adapter && !(data >= own && data < own + m->converted_bytes))
+            bytes += w.rows * w.cols * aoei_dtype_size(w.type) + (w.type == AOEI_I8 ? w.rows * sizeof(float) : 0);
+    }
+    return bytes;
+}
+
+/* The plan of training is what opening and laying out take; that of a shape what its model's is. */
+static void plans_memory(void **state) {
+    (void)state;
+    char *base, *adapters, *made = test_path(test_dir, "made"), *text = test_write_text(test_dir, "a.txt", "a small plane\n");
+    write_both(2, NULL, &base, &adapters);
+    for (int way = 0; way < 4; way++) {
+        const aoe_dtype dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+        aoe_plan_options o;
+        aoe_memory_plan p;
+        aoei_arena arena;
+        aoei_params params;
+        aoe_plan_options_defaults(&o);
+        o.n_texts = 4;
+        o.length = 8;
+        o.lora.load_8bit = way / 2;
+        aoe_model *packed = open_as(adapters, dtype, &inference),
+                  *m = open_as(adapters, dtype, &(aoei_purpose){.eight_bit = way / 2});
+        assert_int_equal(aoe_model_plan(packed, &o, &p, NULL), 0);
+        aoei_arena_measure(&arena);
+        assert_int_equal(aoei_params_layout(&params, m->ctx, &m->config, m->type, &arena, NULL), 0);
+        assert_int_equal(p.frozen, frozen_bytes(m));
+        assert_int_equal(p.parameters, params.count * sizeof(float));
+        assert_int_equal(p.training_packed, params.packed_bytes);
+        assert_int_equal(p.training, p.frozen + 4 * p.parameters + p.training_packed + p.kept + p.working + p.objectives);
+        assert_true(p.parameters < p.weights);
+        aoei_arena_destroy(&arena);
+        aoe_model_close(packed);
+        aoe_model_close(m);
+    }
+    aoe_init_options init;
+    aoe_init_options_defaults(&init);
+    init.shape = (aoe_shape){.hidden = 32,
+                             .layers = 2,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .intermediate = 48,
+                             .vocab = 99,
+                             .positions = 16,
+                             .architecture = "llama"};
+    init.texts = (const char *const[]){text};
+    init.n_texts = 1;
+    init.vocab_size = 30;
+    init.storage = AOE_STORAGE_BF16;
+    assert_int_equal(aoe_init(test_model_context, made, &init, NULL, NULL), 0);
+    for (int way = 0; way < 4; way++) {
+        aoe_plan_options o;
+        aoe_memory_plan a, b;
+        aoe_plan_options_defaults(&o);
+        o.n_texts = 4;
+        o.length = 16;
+        o.dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+        o.lora.r = way / 2 ? 4 : 0;
+        aoe_model *m = open_as(made, o.dtype, &inference);
+        assert_string_equal(m->storage, "BF16");
+        assert_int_equal(aoe_model_plan(m, &o, &a, NULL), 0);
+        assert_int_equal(aoe_shape_plan(test_model_context, &init.shape, &o, &b, NULL), 0);
+        assert_memory_equal(&a, &b, sizeof a);
+        assert_int_equal(a.frozen > 0, o.lora.r > 0);
+        aoe_model_close(m);
+    }
+    free(text);
+    test_dir_remove(made);
+    remove_both(base, adapters);
+}
+
 static int begin(void **state) {
     return test_dir_set_up(state) || test_model_begin(state);
 }
@@ -442,10 +523,15 @@ static int end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opens_and_merges),         cmocka_unit_test(writes_peft_files),
-        cmocka_unit_test(takes_a_base_of_any_form), cmocka_unit_test(holds_int8_rows),
-        cmocka_unit_test(finds_what_belongs_to_it), cmocka_unit_test(refuses_damaged_adapters),
-        cmocka_unit_test(refuses_other_requests),   cmocka_unit_test(begins_with_nothing),
+        cmocka_unit_test(opens_and_merges),
+        cmocka_unit_test(writes_peft_files),
+        cmocka_unit_test(takes_a_base_of_any_form),
+        cmocka_unit_test(holds_int8_rows),
+        cmocka_unit_test(finds_what_belongs_to_it),
+        cmocka_unit_test(refuses_damaged_adapters),
+        cmocka_unit_test(refuses_other_requests),
+        cmocka_unit_test(begins_with_nothing),
+        cmocka_unit_test(plans_memory),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, begin, end);

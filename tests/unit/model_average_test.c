@@ -47,7 +47,7 @@ static char *make(const char *name, size_t layers, uint64_t seed, const char *to
     o.shape.vocab = 0;
     o.tokenizer_from = from;
     o.seed = seed;
-    if (aoe_init(test_model_context, path, &o, &err))
+    if (aoe_init(test_model_context, path, &o, NULL, &err))
         fail_msg("%s", err.message);
     free(from);
     return path;
