@@ -3,7 +3,8 @@
 # words have in common. TEXTS say which words are rare. Each part of a sentence (5 words to LONGEST), with some of its rare words
 # exchanged for others, is a query; the positive is the same without some of its words, mostly frequent ones; the negative is the
 # same again, with half of its rare words exchanged once more. So the model meets every word of the texts, in places where
-# nothing else tells what it stands for.
+# nothing else tells what it stands for. rare: times that TEXTS have a word, at most; often=1: a word comes in another's place as
+# often as TEXTS have it, else all alike.
 #     mawk -v seed=1 -v rare=60 -v longest=16 -f names.awk texts.txt sentences.txt >triples.tsv
 # mawk: every awk draws other numbers.
 function letters(w) {
@@ -26,7 +27,11 @@ file == 1 {
     }
     next
 }
-n == 0 { for (i = 1; i <= m; i++) if (count[met[i]] <= rare && length(met[i]) > 2) words[++n] = met[i] }
+n == 0 {
+    for (i = 1; i <= m; i++)
+        if (count[met[i]] <= rare && length(met[i]) > 2)
+            for (k = 0; k < (often ? count[met[i]] : 1); k++) words[++n] = met[i]
+}
 NF >= 5 {
     size = 5 + int(rand() * (longest - 4))
     if (size > NF) size = NF
