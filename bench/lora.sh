@@ -38,7 +38,7 @@ peak() {
     "$@" &
     pid=$!
     while kill -0 $pid 2>/dev/null; do
-        sed -n 's/^VmHWM: *\([0-9]*\).*/\1/p' /proc/$pid/status >"$file.new" 2>/dev/null || true
+        sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/$pid/status >"$file.new" 2>/dev/null || true
         [ ! -s "$file.new" ] || mv "$file.new" "$file"
         sleep 0.2
     done
@@ -57,7 +57,7 @@ sed -n 's/.*"event": *"step".*"tokens_per_second": *\([0-9.e+]*\).*/\1/p' adapte
 ls -l adapters/adapter_model.safetensors | awk '{ print $5 }' >saved
 awk -v init="$(cat init)" -v train="$(cat train)" -v plan="$(cat plan)" -v saved="$(cat saved)" '
     FILENAME == "products" && $1 == "registers" { limit = $(NF - 1) }
-    FILENAME == "products" && $(NF - 1) > fastest && $1 != "registers" { fastest = $(NF - 1) }
+    FILENAME == "products" && FNR > 1 && $1 != "registers" && $(NF - 1) + 0 > fastest { fastest = $(NF - 1) + 0 }
     FILENAME == "rates" { rate[++n] = $1 }
     END {
         weights = 22 * (2 * 2048 * 2048 + 2 * 256 * 2048 + 3 * 2048 * 5632)

@@ -292,8 +292,8 @@ AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, cons
                         aoe_convert_result *result, aoe_error *err);
 /* Writes into `to` a model whose weights are the mean of those in the n directories `from`, as fine-tuning runs from one start
  * leave them (model soups, Wortsman et al. 2022); sums in float64, in the order given, rounded once. Settings, tokenizer and
- * other files are those of from[0]. merge and base of the options are not looked at. Errors: those of aoe_convert, and AOE_EARG:
- * configurations or vocabularies that differ, adapters. */
+ * other files are those of from[0]. merge and base of the options are not looked at. Errors: those of aoe_convert, and
+ * AOE_EARG: configurations or vocabularies that differ, adapters. */
 AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
                         aoe_convert_result *result, aoe_error *err);
 

@@ -396,12 +396,14 @@ static int find_base(aoe_model *m, const aoe_model_options *o, const aoei_purpos
     return adapters ? aoei_peft_base(&m->base_dir, m->dir, o->base, err) : 0;
 }
 
-/* config.json and the weights' file. Where they are missing, an interrupted save may be why. */
+/* config.json and the files of weights and adapters. Where they are missing, an interrupted save may be why. */
 static int load_files(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
     char *stranded = NULL;
     int rc = load_config(m, p, err);
     if (!rc && !m->file)
         rc = aoei_safetensors_open_dir(&m->file, weights_dir(m), err);
+    if (!rc)
+        rc = aoei_adapters_configure(m, p->lora, err);
     if (rc == AOE_ENOENT && !aoei_model_stranded(&stranded, m->dir, NULL) && stranded)
         aoei_fail(err, rc, "%s: no model: an interrupted save left the one it was replacing in %s; move its files back", m->dir,
                   stranded);
@@ -440,8 +442,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
-    if (rc || (rc = find_base(m, o, p, err)) || (rc = load_files(m, p, err)) ||
-        (rc = aoei_adapters_configure(m, p->lora, err)) || (rc = load_weights(m, p, err)) ||
+    if (rc || (rc = find_base(m, o, p, err)) || (rc = load_files(m, p, err)) || (rc = load_weights(m, p, err)) ||
         (rc = aoei_settings_read(&m->settings, &m->record, settings_dir(m), &m->config, o, err)) ||
         (p->packed && (rc = pack_weights(m, err)))) {
         aoe_model_close(m);

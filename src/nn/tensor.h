@@ -17,9 +17,9 @@ typedef struct aoei_tensor {
     void *data; /* [rows, cols] of `type`, rows `ld` elements apart; NULL: absent */
     size_t rows, cols;
     size_t ld;              /* elements between rows; cols when contiguous */
-    aoei_dtype type;        /* AOEI_F32 unless said */
     const float *scale;     /* AOEI_I8: [rows] */
     void *packed;           /* a weight [out, in] packed for y = x w^T on this context's tier, or NULL */
+    aoei_dtype type;        /* AOEI_F32 unless said */
     aoei_dtype packed_type; /* the type of x and y that the packed form serves */
 } aoei_tensor;
 

@@ -279,8 +279,7 @@ static int same_options(const json_t *now, const json_t *then, const char *file,
         if (same_option(key, value, old))
             continue;
         const size_t shown = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9);
-        char *a = json_dumps(value, shown),
-             *b = old ? json_dumps(old, shown) : NULL;
+        char *a = json_dumps(value, shown), *b = old ? json_dumps(old, shown) : NULL;
         const int code = aoei_fail(err, AOE_EARG,
                                    "%s: \"%s\" was %s and is now %s; resume with the same options, or start again with --force",
                                    file, key, b ? b : "not set", a ? a : "another");

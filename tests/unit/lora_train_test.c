@@ -176,9 +176,10 @@ static void probe(const char *dir, const char *base, float *v) {
     aoe_context *ctx = tiny_context(1);
     const aoe_model_options o = {.dtype = AOE_DTYPE_F32, .normalize = -1, .base = base};
     const aoe_text text = aoe_text_of("the old cat");
-    aoe_model *m;
-    aoe_embedder *e;
+    aoe_model *m = NULL;
+    aoe_embedder *e = NULL;
     aoe_error err = {0};
+    memset(v, 0, TRAIN_DIMS * sizeof *v);
     if (aoe_model_open(&m, ctx, dir, &o, &err) || aoe_embedder_create(&e, m, NULL, &err) ||
         aoe_embed(e, &text, 1, v, NULL, &err))
         fail_msg("%s", err.message);

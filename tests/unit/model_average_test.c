@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "model/model.h"
 
+enum { MOST = 4096 }; /* values of a weight: the position table's */
+
 static char *dir; /* of a test */
 
 static int set_up(void **state) {
@@ -69,9 +71,10 @@ static void check_mean(const char *to, aoe_model *const *models, size_t n, int b
         aoei_slot_describe(&mean->config, s, &d);
         if (d.absent)
             continue;
-        float *got = calloc(d.rows * d.cols, sizeof *got), *one = calloc(d.rows * d.cols, sizeof *one);
-        double *sum = calloc(d.rows * d.cols, sizeof *sum);
-        assert_true(got && one && sum);
+        static float got[MOST], one[MOST];
+        static double sum[MOST];
+        assert_true(d.rows * d.cols <= MOST);
+        memset(sum, 0, sizeof sum);
         aoei_model_rows(mean, got, s, 0, d.rows);
         for (size_t k = 0; k < n; k++) {
             aoei_model_rows(models[k], one, s, 0, d.rows);
@@ -83,9 +86,6 @@ static void check_mean(const char *to, aoe_model *const *models, size_t n, int b
             assert_true(got[i] == (bf16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(want)) : want));
             differ += got[i] != one[i];
         }
-        free(sum);
-        free(got);
-        free(one);
     }
     assert_true(differ > 100); /* it is not one of them */
     aoe_model_close(mean);

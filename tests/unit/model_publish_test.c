@@ -15,6 +15,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "../support/tiny_adapters.h"
 #include "base/file.h"
 #include "model/model.h"
 #include "model/model_publish.h"
@@ -24,6 +25,7 @@
 enum { KILLED = 77, DONE = 78 };
 
 static int steps_left; /* until the end comes; 0: never */
+static int adapters;   /* 1: what is saved are adapters alone */
 static int failing;    /* 1: the end is not the process's, but no file is moved from then on */
 
 /* 0, or -1 with errno set. */
@@ -102,6 +104,19 @@ static void write_older(const char *to, int shards) {
     free(folder);
 }
 
+/* DIR/new: a model, or adapters for DIR/base. */
+static void write_newer(const char *dir, const char *from) {
+    if (!adapters) {
+        test_model_write(from, NULL);
+        return;
+    }
+    char *base = test_path(dir, "base");
+    assert_int_equal(mkdir(base, 0777), 0);
+    test_model_write(base, NULL);
+    tiny_adapters_write(test_model_context, from, base, 2, "query");
+    free(base);
+}
+
 /* Fails unless the directory holds the older model, or the new one, whole and nothing of the other. Returns 1: the newer. */
 static int check_whole(const char *to, int n) {
     aoe_model *m;
@@ -115,7 +130,8 @@ static int check_whole(const char *to, int n) {
     assert_int_equal(aoei_entry_exists(to, "special_tokens_map.json"), !newer);
     assert_int_equal(aoei_entry_exists(to, "aoe.json"), newer);
     assert_int_equal(aoei_entry_exists(to, "README.md"), newer);
-    assert_int_equal(aoei_entry_exists(to, "modules.json"), newer);
+    assert_int_equal(aoei_entry_exists(to, "modules.json"), newer && !adapters);
+    assert_int_equal(aoei_entry_exists(to, "adapter_config.json"), newer && adapters);
     assert_true(aoei_entry_exists(to, "notes.txt") && aoei_entry_exists(to, "tokenizer.json.bak"));
     aoe_model_close(m);
     return newer;
@@ -130,7 +146,7 @@ static int kill_at(int n, int shards, size_t *older, size_t *refused) {
     assert_int_equal(mkdir(to, 0777), 0);
     assert_int_equal(mkdir(from, 0777), 0);
     write_older(to, shards);
-    test_model_write(from, NULL);
+    write_newer(dir, from);
     size_t entries = test_count_entries(to);
     int finished = run_killed(save_new, dir, n), newer;
     const int failed = failing;
@@ -177,6 +193,13 @@ static void check_every_step(void) {
 static void a_kill_leaves_what_can_be_recovered(void **state) {
     (void)state;
     check_every_step();
+}
+
+static void so_does_one_while_adapters_are_saved(void **state) {
+    (void)state;
+    adapters = 1;
+    check_every_step();
+    adapters = 0;
 }
 
 /* The disk that failed fails for the way back too: the older model stays where it was put. */
@@ -271,11 +294,9 @@ static void leaves_the_living_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kill_leaves_what_can_be_recovered),
-        cmocka_unit_test(so_does_a_disk_that_keeps_failing),
-        cmocka_unit_test(puts_back_what_was_moved_aside),
-        cmocka_unit_test(removes_what_is_not_needed),
-        cmocka_unit_test(leaves_the_living_alone),
+        cmocka_unit_test(a_kill_leaves_what_can_be_recovered), cmocka_unit_test(so_does_one_while_adapters_are_saved),
+        cmocka_unit_test(so_does_a_disk_that_keeps_failing),   cmocka_unit_test(puts_back_what_was_moved_aside),
+        cmocka_unit_test(removes_what_is_not_needed),          cmocka_unit_test(leaves_the_living_alone),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
