@@ -210,13 +210,13 @@ install: all ## installs program, library, header, default model, pkg-config fil
 	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
 	install -m 644 include/aoe.h $(DESTDIR)$(PREFIX)/include/aoe.h
 	install -m 644 docs/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
-	find models -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/aoe/{} \;
+	for file in $$(find models -type f); do install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/aoe/$$file || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes what install wrote
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
-	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/aoe/,$(wildcard models/*))
+	rm -rf $(DESTDIR)$(PREFIX)/share/aoe
 
 clean: ## removes the build directory
 	rm -rf build
