@@ -4,6 +4,7 @@
  */
 #include "common.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +111,7 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     pair(t, " inference", "");
     for (size_t i = 0; i < N_PARTS; i++) {
         if (i == FIRST_TRAINING_PART)
-            pair(t, " training", o->p.lora.r ? o->p.lora.load_8bit ? "adapters, weights as int8" : "adapters" : "");
+            pair(t, " training", plan->frozen ? o->p.lora.load_8bit ? "adapters, weights as int8" : "adapters" : "");
         if (i != FIRST_TRAINING_PART || plan->frozen) /* nothing is frozen but beside adapters */
             pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
@@ -282,6 +283,11 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("info", "--shape and a directory, %s; give one", args->operand[0]);
     if (o->stored >= 0 && !o->shape)
         return cli_usage("info", "--stored is of a shape: --shape NAME");
+    const aoe_lora *l = &o->p.lora;
+    if ((l->r || l->load_8bit) && !o->plan && !o->shape)
+        return cli_usage("info", "--lora-r and --load-8bit are for the memory of training: --plan");
+    if (!l->r && (l->targets || !isnan(l->alpha) || !isnan(l->dropout)))
+        return cli_usage("info", "--lora-alpha, --lora-dropout and --lora-targets go with --lora-r");
     return CLI_GO;
 }
 

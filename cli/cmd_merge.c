@@ -89,6 +89,8 @@ int cli_merge(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
         code = cli_usage("merge", "it needs a directory to make: -o DIR");
+    if (code == CLI_GO && args.n > 1 && o.convert.base)
+        code = cli_usage("merge", "--base goes with one directory of adapters");
     if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);

@@ -47,9 +47,11 @@ void aoei_io_fail_at(uint64_t n, int errnum);
 uint64_t aoei_io_count(void);
 int aoei_io_step(void);
 
-int aoei_make_dir(const char *path, aoe_error *err);           /* with parents; an existing directory is fine */
-int aoei_remove_tree(const char *path, aoe_error *err);        /* a missing path is fine; does not follow links */
-int aoei_same_path(const char *a, const char *b);              /* 1: both exist and are the same place; NULL accepted */
+int aoei_make_dir(const char *path, aoe_error *err);    /* with parents; an existing directory is fine */
+int aoei_remove_tree(const char *path, aoe_error *err); /* a missing path is fine; does not follow links */
+int aoei_same_path(const char *a, const char *b);       /* 1: both exist and are the same place; NULL accepted */
+/* 1 when path, which exists, is dir or lies below it. */
+int aoei_path_within(const char *path, const char *dir);
 int aoei_exists(const char *path);                             /* 1 or 0 */
 int aoei_is_dir(const char *path);                             /* 1 or 0 */
 int aoei_check_writable_dir(const char *path, aoe_error *err); /* the directory, or its nearest existing parent, takes files */

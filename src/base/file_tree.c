@@ -321,6 +321,14 @@ void aoei_unlock(aoei_lock *lock) {
     *lock = (aoei_lock){0};
 }
 
+int aoei_path_within(const char *path, const char *dir) {
+    char full[PATH_MAX], outer[PATH_MAX];
+    if (!path || !dir || !realpath(path, full) || !realpath(dir, outer))
+        return 0;
+    const size_t n = strlen(outer);
+    return !strncmp(full, outer, n) && (full[n] == 0 || full[n] == '/' || outer[n - 1] == '/');
+}
+
 int aoei_same_path(const char *a, const char *b) {
     struct stat x, y;
     return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;

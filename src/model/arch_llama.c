@@ -78,6 +78,13 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
         (rc = aoei_json_string(scaling, "rope_type", &type, NULL, file, err)) ||
         (rc = aoei_json_double(scaling, "rope_theta", &r->theta, file, err)))
         return rc;
+    if (!type)
+        for (void *k = json_object_iter((json_t *)scaling); k; k = json_object_iter_next((json_t *)scaling, k))
+            if (strcmp(json_object_iter_key(k), "rope_theta") != 0 &&
+                strcmp(json_object_iter_key(k), "partial_rotary_factor") != 0)
+                return aoei_fail(err, AOE_EUNSUPPORTED,
+                                 "%s: rotary positions with \"%s\" but no \"rope_type\" are not supported; write the type",
+                                 file, json_object_iter_key(k));
     while (type && i < sizeof types / sizeof *types && strcmp(types[i].name, type) != 0)
         i++;
     if (i == sizeof types / sizeof *types)
@@ -154,7 +161,8 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
 /* Heads of keys and values and components of a head, where they are not what is meant without them. */
 static int read_heads(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const size_t even = c->heads && c->hidden % c->heads == 0 ? c->hidden / c->heads : 0;
-    size_t kv = c->kv_heads ? c->kv_heads : c->heads, dim = even;
+    size_t kv = c->kv_heads && !json_is_null(json_object_get(config, "num_key_value_heads")) ? c->kv_heads : c->heads,
+           dim = even;
     int rc;
     if ((rc = aoei_json_size(config, "num_key_value_heads", &kv, file, err)) ||
         (rc = aoei_json_size(config, "head_dim", &dim, file, err)))

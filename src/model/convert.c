@@ -70,7 +70,10 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     int rc = aoei_convert_check(from, to, o, err);
     if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_purpose){.stored = 1}, err)))
         return rc;
-    rc = aoei_convert_write(m, to, o->storage, result, err);
+    if (m->base_dir && aoei_path_within(m->base_dir, to))
+        rc = aoei_fail(err, AOE_EARG, "%s: the model that the adapters are for is there; choose another output", to);
+    if (!rc)
+        rc = aoei_convert_write(m, to, o->storage, result, err);
     aoe_model_close(m);
     return rc;
 }

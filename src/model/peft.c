@@ -82,11 +82,30 @@ static int names_module(const char *name, const char *module) {
     return len <= all && !strcmp(module + all - len, name) && (len == all || module[all - len - 1] == '.');
 }
 
+/* A layer's number in a name is that of the first: all layers have the same adapters. */
+static void first_layers(char *out, size_t size, const char *name) {
+    size_t n = 0;
+    while (*name && n + 1 < size) {
+        const size_t part = strcspn(name, "."), digits = strspn(name, "0123456789");
+        if (part && digits == part)
+            out[n++] = '0';
+        for (size_t i = digits == part ? part : 0; i < part && n + 1 < size; i++)
+            out[n++] = name[i];
+        name += part;
+        if (*name && n + 1 < size)
+            out[n++] = *name++;
+    }
+    out[n] = 0;
+}
+
+/* The layers whose names end so; of a name that is longer than theirs, its first part may be the prefix of a checkpoint. */
 static unsigned matching(const char *name, const aoei_encoder_config *c) {
     unsigned targets = 0;
-    char module[128];
+    char module[128], first[256];
+    first_layers(first, sizeof first, name);
     for (size_t i = 0; i < AOEI_ADAPTERS; i++)
-        if (module_name(module, sizeof module, c, i) && names_module(name, module))
+        if (module_name(module, sizeof module, c, i) &&
+            (names_module(first, module) || (strchr(first, '.') && !strcmp(strchr(first, '.') + 1, module))))
             targets |= 1u << i;
     return targets;
 }
@@ -210,6 +229,9 @@ int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *
         goto done;
     if (lora->r < 1 || lora->r > c->hidden)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, allowed are 1 to %zu; correct the value", file, lora->r, c->hidden);
+    else if (!(lora->alpha > 0 && lora->alpha <= 1e6))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, allowed is above 0 to 1e6; correct the value", file,
+                       lora->alpha);
     else if (!(lora->dropout >= 0 && lora->dropout < 1))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_dropout\" is %g, allowed is 0 to below 1; correct the value", file,
                        lora->dropout);

@@ -190,6 +190,14 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
                      checkpoint, adapters ? "trains" : "does not train");
 }
 
+/* Adapters are nothing without their base, which the output must not replace. */
+static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *err) {
+    if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
+        return AOE_OK;
+    return aoei_fail(err, AOE_EARG, "%s: %s, which the adapters need, is there and would be replaced; choose another output",
+                     t->o->output, base);
+}
+
 /* Opens the model to start from, or of a run that goes on its checkpoint: adapters beside the model that the run began with. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_train_course *o = t->o;
@@ -200,7 +208,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     char *base = NULL;
     int code = checkpoint ? check_checkpoint(t, checkpoint, saved, err) : AOE_OK;
     if (!code && checkpoint && aoei_peft_is_dir(checkpoint)) {
-        code = saved ? aoei_peft_base(&base, o->model, options.base, err) : AOE_OK;
+        code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
         aoe_lora_defaults(&again); /* describe() tells of the others */
         again.dropout = p.lora->dropout;
@@ -209,6 +217,8 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     p.eight_bit = t->task->lora && t->task->lora->load_8bit;
     if (!code)
         code = aoei_model_open_for(&t->base, t->ctx, checkpoint ? checkpoint : o->model, &options, &p, err);
+    if (!code)
+        code = check_base_stays(t, t->base->base_dir ? t->base->base_dir : t->base->dir, err);
     aoei_free(base);
     return code;
 }

@@ -274,6 +274,81 @@ static void takes_the_place_of_a_model(void **state) {
     train_run_destroy(&r);
 }
 
+/* The base is what adapters are for: no output takes its place, with force or without. */
+static void keeps_the_base(void **state) {
+    (void)state;
+    train_run r;
+    begin(&r);
+    r.o.course.max_steps = 2;
+    char *base = test_path(r.dir, "model"), *inside = test_path(r.dir, "model/checkpoints/step-1"), *saved, *merged;
+    train_run_ok(&r, 1);
+    saved = aoei_strdup(r.output);
+    r.o.course.force = 1;
+    r.o.course.output = base;
+    refuse(&r, "which the adapters need");
+    aoe_lora_defaults(&r.o.lora);
+    r.o.course.model = saved;
+    refuse(&r, "which the adapters need");
+    assert_true(aoei_entry_exists(base, "model.safetensors") && !aoei_entry_exists(base, AOEI_PEFT_CONFIG));
+    aoe_context *ctx = tiny_context(1);
+    aoe_convert_options o;
+    aoe_error err = {0};
+    aoe_convert_options_defaults(&o);
+    o.force = o.merge = 1;
+    assert_int_equal(aoe_convert(ctx, saved, base, &o, NULL, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "the adapters are for"));
+    /* a base below the output */
+    assert_int_equal(aoei_make_dir(inside, NULL), 0);
+    merged = test_path(inside, "whole");
+    assert_int_equal(aoe_convert(ctx, base, merged, NULL, NULL, &err), 0);
+    aoe_context_destroy(ctx);
+    r.o.course.model = merged;
+    r.o.lora.r = 2;
+    refuse(&r, "which the adapters need");
+    assert_true(aoei_entry_exists(merged, "model.safetensors"));
+    aoei_free(saved);
+    free(merged);
+    free(inside);
+    free(base);
+    train_run_destroy(&r);
+}
+
+/* A run that goes on takes the base of its checkpoint, wherever its start says the base is. */
+static void goes_on_beside_its_base(void **state) {
+    (void)state;
+    train_run r;
+    aoe_error err = {0};
+    float want[TRAIN_DIMS], got[TRAIN_DIMS];
+    begin(&r);
+    r.o.course.max_steps = 2;
+    char *base = test_path(r.dir, "model"), *other = test_path(r.dir, "other"), *adapters = test_path(r.dir, "out");
+    train_run_ok(&r, 1);
+    aoe_context *ctx = tiny_context(1);
+    assert_int_equal(aoe_convert(ctx, adapters, other, NULL, NULL, &err), 0); /* the same shape, other weights */
+    aoe_context_destroy(ctx);
+    aoe_lora_defaults(&r.o.lora);
+    r.o.course.model = adapters;
+    r.o.course.model_options.base = other;
+    r.o.course.max_steps = 8;
+    train_run_output(&r, "whole");
+    train_run_ok(&r, 1);
+    probe(r.output, NULL, want);
+    train_run_output(&r, "stopped");
+    r.stop_kind = AOE_TRAIN_STEP;
+    r.stop_step = 5;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
+    r.stop_kind = -1;
+    r.o.course.model_options.base = NULL;
+    r.o.course.resume = 1;
+    train_run_ok(&r, 1);
+    probe(r.output, NULL, got);
+    assert_memory_equal(want, got, sizeof want);
+    free(adapters);
+    free(other);
+    free(base);
+    train_run_destroy(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),
@@ -281,6 +356,8 @@ int main(void) {
         cmocka_unit_test(refuses_changed_options),
         cmocka_unit_test(goes_on_from_saved_adapters),
         cmocka_unit_test(takes_the_place_of_a_model),
+        cmocka_unit_test(keeps_the_base),
+        cmocka_unit_test(goes_on_beside_its_base),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

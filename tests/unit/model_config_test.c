@@ -191,6 +191,9 @@ static void reads_llama(void **state) {
 
 static void reads_windows(void **state) {
     (void)state;
+    aoei_encoder_config all;
+    assert_int_equal(read_type(&all, "mistral", "\"num_key_value_heads\": null", NULL), 0);
+    assert_int_equal(aoei_kv_heads(&all), all.heads); /* null: as many as heads, not the default of a missing key */
     static const struct {
         const char *type, *more;
         size_t window, from;
@@ -277,6 +280,9 @@ static void refuses_other_architectures_by_name(void **state) {
         {"llama", "\"rope_scaling\": 3", "\"rope_scaling\" is not an object", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}",
          "rotary positions of type \"yarn\" are not supported", AOE_EUNSUPPORTED},
+        {"llama", "\"rope_scaling\": {\"factor\": 4}", "\"factor\" but no \"rope_type\"", AOE_EUNSUPPORTED},
+        {"llama", "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"linear\"}}", "\"full_attention\" but no",
+         AOE_EUNSUPPORTED},
         {"llama", "\"rope_scaling\": {\"type\": \"linear\"}", "\"factor\" of the rotary positions is 0 or missing",
          AOE_EFORMAT},
         {"llama",

@@ -70,6 +70,9 @@ static void test_refused(void **state) {
         {"{\"peft_type\": \"LORA\", \"r\": 99999, \"target_modules\": [\"query\"]}", "\"r\" is 99999", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_dropout\": 1, \"target_modules\": [\"query\"]}", "lora_dropout",
          AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 1e308, \"target_modules\": [\"query\"]}", "lora_alpha",
+         AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 0, \"target_modules\": [\"query\"]}", "lora_alpha", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4}", "target_modules", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*query\"}", "target_modules", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [7]}", "no name", AOE_EFORMAT},
@@ -83,6 +86,27 @@ static void test_refused(void **state) {
         if (!strstr(err.message, cases[i].fragment) || !strstr(err.message, AOEI_PEFT_CONFIG))
             fail_msg("%s: %s", cases[i].fragment, err.message);
     }
+}
+
+/* A layer's number stands for all of them, and a checkpoint's prefix may be there. */
+static void names_of_one_layer(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        unsigned kinds[2];
+    } cases[] = {{"encoder.layer.1.output.dense", {AOEI_LW_DOWN, AOEI_LW_DOWN}},
+                 {"bert.encoder.layer.0.attention.self.query", {AOEI_LW_Q, AOEI_LW_Q}},
+                 {"0.output.dense", {AOEI_LW_DOWN, AOEI_LW_DOWN}},
+                 {"output.dense", {AOEI_LW_O, AOEI_LW_DOWN}}};
+    const aoei_encoder_config c = bert();
+    unsigned targets;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(aoei_peft_targets(&targets, &cases[i].name, 1, &c, 0, NULL), 0);
+        assert_int_equal(targets, bit(cases[i].kinds[0]) | bit(cases[i].kinds[1]));
+    }
+    const char *const wrong[] = {"encoder.layer.x.output.dense", "bert.bert.encoder.layer.0.output.dense", "layer.0"};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(aoei_peft_targets(&targets, &wrong[i], 1, &c, 0, NULL), AOE_EARG);
 }
 
 /* What is written names the same layers when it is read, and no others. */
@@ -166,8 +190,12 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_configurations), cmocka_unit_test(test_refused), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_written_names),   cmocka_unit_test(test_base),    cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_configurations),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(names_of_one_layer),
+                                       cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_written_names),
+                                       cmocka_unit_test(test_base),
+                                       cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
