@@ -1,72 +1,115 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# prepare.sh: the training files of aoe-mini-en from the data sets under $AOE_DATA, written to $AOE_WORK. What a text of the
-# evaluation sets equals in letters and digits is left out, and so are rows and images that the data sets mark as such.
+# prepare.sh: the training files of aoe-mini-en from the data sets under $AOE_DATA, written to $AOE_WORK when all are there. Left out is
+# what equals, in letters and digits, a text of the evaluation sets or a caption of an image that these have captions of, and
+# rows that the data sets mark as such.
 set -eu
 : "${AOE_DATA:?the folder of the data sets: stsb, sts12_14_15, mrpc, qnli, corpus_books, corpus_wiki, nli_part, flickr30k, qqp_part}"
 : "${AOE_WORK:?a folder for the files that are made}"
-data=$AOE_DATA work=$AOE_WORK
+data=$AOE_DATA work=$AOE_WORK/prepare.part
 export LC_ALL=C
+for file in stsb/train.tsv stsb/dev.tsv stsb/test.tsv mrpc/train.tsv mrpc/test.tsv qqp_part/dev.tsv qqp_part/train.tsv qnli/dev.tsv \
+    sts12_14_15/senteval/STS12-en-test sts12_14_15/senteval/STS14-en-test sts12_14_15/senteval/STS15-en-test \
+    corpus_books/books_1m.txt.zst corpus_wiki/wiki_sentences.tsv.zst nli_part/pairs_train.tsv nli_part/pairs_heldout.tsv \
+    nli_part/triples.tsv flickr30k/train.tsv flickr30k/val.tsv flickr30k/test.tsv flickr30k/images_in_sts_eval.txt; do
+    [ -e "$data/$file" ] || { echo "prepare.sh: $data/$file is missing; without it texts of the evaluation sets may be trained on" >&2; exit 1; }
+done
+rm -rf "$work"
 mkdir -p "$work"
 
-# Letters and digits of every text of the evaluation sets.
-{
+keys() { # letters and digits of texts on stdin
+    tr '\t' '\n' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9]//g' | sort -u | sed '/^$/d'
+}
+evaluation() { # every text of the evaluation sets
     tail -qn +2 "$data"/stsb/*.tsv "$data"/mrpc/*.tsv "$data/qqp_part/dev.tsv" "$data/qnli/dev.tsv"
     cat "$data"/sts12_14_15/*/*/STS.input.*
-} | tr '\t' '\n' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9]//g' | sort -u | sed '/^$/d' >"$work/evaluation.keys"
+}
+flickr() { # flickr 1|0 FILE...: rows of images that evaluation sets show, or do not
+    shown=$1
+    shift
+    awk -F '\t' -v shown="$shown" 'NR == FNR { listed[$1] = 1; next } FNR > 1 && ($1 in listed) == shown' \
+        "$data/flickr30k/images_in_sts_eval.txt" "$@"
+}
+evaluation | keys >"$work/evaluation.keys"
+{ # beside them: all captions of those images, which premises of SNLI are too, and texts with "&amp;" and the like in a word's place
+    evaluation | sed 's/&[a-z]*;//g'
+    flickr 1 "$data/flickr30k/train.tsv" "$data/flickr30k/val.tsv" "$data/flickr30k/test.tsv" | cut -f 3
+} | keys | sort -u - "$work/evaluation.keys" >"$work/related.keys"
 
-# keep COLUMN...: the rows of a TSV on stdin of which none of these columns is an evaluation text
+# keep KEYS COLUMN...: the rows of a TSV on stdin of which none of these columns has such letters and digits
 keep() {
-    awk -F '\t' -v columns="$*" -v name="$out" '
+    which=$1
+    shift
+    awk -F '\t' -v columns="$*" -v name="$out" -v which="$which" '
         BEGIN { n = split(columns, column, " ") }
-        NR == FNR { evaluation[$1] = 1; next }
+        NR == FNR { keys[$1] = 1; next }
         {
             for (i = 1; i <= n; i++) {
                 key = tolower($column[i])
+                if (which == "related") gsub(/&(amp;)*[a-z]*;/, "", key)
                 gsub(/[^a-z0-9]/, "", key)
-                if (key in evaluation) { dropped++; next }
+                if (key in keys) { dropped++; next }
             }
             print
+            kept++
         }
-        END { print name ": " dropped + 0 " rows are evaluation texts" > "/dev/stderr" }' "$work/evaluation.keys" -
+        END {
+            print name ": " kept + 0 " rows; " dropped + 0 " left out, " which > "/dev/stderr"
+            exit !kept
+        }' "$work/$which.keys" -
 }
 
 out=books.txt
-zstd -dcq "$data/corpus_books/books_1m.txt.zst" | keep 1 >"$work/$out"
+zstd -dcq "$data/corpus_books/books_1m.txt.zst" | keep evaluation 1 >"$work/$out"
 out=wiki.txt
-zstd -dcq "$data/corpus_wiki/wiki_sentences.tsv.zst" | tail -n +2 | cut -f 2 | keep 1 >"$work/$out"
+zstd -dcq "$data/corpus_wiki/wiki_sentences.tsv.zst" | tail -n +2 | cut -f 2 | keep evaluation 1 >"$work/$out"
 
-# label, premise, hypothesis of rows that are in no evaluation set
+# label, premise, hypothesis of rows that are in no evaluation set; words/: what the vocabulary is counted on
+mkdir "$work/words"
 out=nli.rows
-tail -qn +2 "$data/nli_part/pairs_train.tsv" "$data/nli_part/pairs_heldout.tsv" | awk -F '\t' '$5 == 0' | cut -f 1-3 | keep 2 3 >"$work/$out"
+tail -qn +2 "$data/nli_part/pairs_train.tsv" "$data/nli_part/pairs_heldout.tsv" | awk -F '\t' '$5 == 0' | cut -f 1-3 |
+    keep evaluation 2 3 >"$work/$out"
+out=entailments.tsv
 {
     printf 'query\tpositive\n'
     awk -F '\t' '$1 == "entailment" { print $2 "\t" $3 }' "$work/nli.rows"
-} >"$work/entailments.tsv"
+} >"$work/words/$out"
+keep related 1 2 <"$work/words/$out" >"$work/$out"
 out=triples.tsv
 {
     printf 'query\tpositive\tnegative\n'
-    tail -n +2 "$data/nli_part/triples.tsv" | awk -F '\t' '$4 != "" && $5 == 0' | cut -f 1-3 | keep 1 2 3
+    tail -n +2 "$data/nli_part/triples.tsv" | awk -F '\t' '$4 != "" && $5 == 0' | cut -f 1-3 | keep related 1 2 3
 } >"$work/$out"
-
-# the captions of an image are alternatives of each other
-out=captions
-tail -n +2 "$data/flickr30k/train.tsv" | awk -F '\t' 'NR == FNR { listed[$1] = 1; next } !($1 in listed)' "$data/flickr30k/images_in_sts_eval.txt" - |
-    keep 3 | awk -F '\t' '
-        { gsub(/[\\"]/, "\\\\&", $3) }
-        !($1 in captions) { image[++n] = $1 }
-        { count[$1]++; captions[$1] = captions[$1] (captions[$1] == "" ? "" : ", ") "\"" $3 "\"" }
-        END {
-            for (i = 1; i <= n; i++)
-                if (count[image[i]] > 1) print "{\"query\": [" captions[image[i]] "], \"positive\": [" captions[image[i]] "]}"
-        }' >"$work/captions.jsonl"
-
 out=questions.tsv
 {
     printf 'query\tpositive\n'
-    tail -n +2 "$data/qqp_part/train.tsv" | awk -F '\t' '$1 == 1' | cut -f 2-3 | keep 1 2
-} >"$work/$out"
-# two views of a sentence: of all of it or of a part, most words of each; mawk, because every awk draws other numbers
-LC_ALL=C mawk -f recipes/aoe-mini-en/views.awk "$work/wiki.txt" >"$work/views.tsv"
-rm "$work/nli.rows"
+    tail -n +2 "$data/qqp_part/train.tsv" | awk -F '\t' '$1 == 1' | cut -f 2-3 | keep evaluation 1 2
+} >"$work/words/$out"
+keep related 1 2 <"$work/words/$out" >"$work/$out"
+
+# the captions of an image, if there are several
+several() {
+    awk -F '\t' '
+        !($1 in rows) { image[++n] = $1 }
+        { count[$1]++; rows[$1] = rows[$1] $0 "\n" }
+        END { for (i = 1; i <= n; i++) if (count[image[i]] > 1) printf "%s", rows[image[i]] }'
+}
+out=captions
+flickr 0 "$data/flickr30k/train.tsv" | keep evaluation 3 | several >"$work/captions.rows"
+cut -f 3 "$work/captions.rows" | sed 's/[{}":[]//g; s/]//g' >"$work/words/captions.txt"
+# as alternatives of each other
+keep related 3 <"$work/captions.rows" | several | awk -F '\t' '
+    function done() { if (captions != "") print "{\"query\": [" captions "], \"positive\": [" captions "]}" }
+    { gsub(/[\\"]/, "\\\\&", $3) }
+    $1 != image { done(); captions = ""; image = $1 }
+    { captions = captions (captions == "" ? "" : ", ") "\"" $3 "\"" }
+    END { done() }' >"$work/captions.jsonl"
+
+rm "$work"/*.rows
+for file in books.txt wiki.txt entailments.tsv triples.tsv captions.jsonl questions.tsv; do
+    [ "$(head -n 2 "$work/$file" | wc -l)" = 2 ] || { echo "prepare.sh: nothing is left for $file" >&2; exit 1; }
+done
 wc -l "$work"/*.txt "$work"/*.tsv "$work"/*.jsonl
+rm -rf "$AOE_WORK/words"
+mv "$work"/* "$AOE_WORK"
+rmdir "$work"
