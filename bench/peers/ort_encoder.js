@@ -7,7 +7,7 @@
 'use strict';
 const ort = require('onnxruntime-node');
 const readline = require('readline');
-const VOCABULARY = 30522;
+const VOCABULARY = 1024; // every shape has as many
 
 async function main() {
   const [path, texts, length, threads] = [process.argv[2], ...process.argv.slice(3, 6).map(Number)];

@@ -26,7 +26,7 @@ SHAPES = {
     "roberta-base": (768, 12, 12, 3072, 50265),
     "minilm-l6": (384, 6, 12, 1536, 30522),
     "aoe-mini": (256, 3, 4, 1024, 12000),
-    "llama2-7b": (4096, 1, 32, 11008, 32000),  # one layer of its 32, as aoe's bench has it
+    "llama2-7b": (4096, 1, 32, 11008, 1024),  # one layer of its 32 and a small vocabulary, as aoe's bench has it
 }
 DECODERS = {"llama2-7b"}
 POSITIONS, DROPOUT, NORM_EPS = 512, 0.1, 1e-12

@@ -68,8 +68,8 @@ int aoei_adapters_wanted(aoei_lora *lora, const aoe_lora *wanted, const aoei_enc
         return rc;
     if (lora->r > c->hidden)
         return aoei_fail(err, AOE_EARG, "--lora-r %zu is above the model's hidden size of %zu; use less", lora->r, c->hidden);
-    if (!(lora->alpha > 0 && isfinite(lora->alpha)) || !(lora->dropout >= 0 && lora->dropout < 1))
-        return aoei_fail(err, AOE_EARG, "--lora-alpha must be finite and above 0, --lora-dropout from 0 to below 1");
+    if (!(lora->alpha > 0 && lora->alpha <= AOEI_MOST_ALPHA) || !(lora->dropout >= 0 && lora->dropout < 1))
+        return aoei_fail(err, AOE_EARG, "--lora-alpha must be above 0, up to 1e6, --lora-dropout from 0 to below 1");
     return read_targets(&lora->targets, wanted->targets, c, err);
 }
 

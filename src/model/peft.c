@@ -229,7 +229,7 @@ int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *
         goto done;
     if (lora->r < 1 || lora->r > c->hidden)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, allowed are 1 to %zu; correct the value", file, lora->r, c->hidden);
-    else if (!(lora->alpha > 0 && lora->alpha <= 1e6))
+    else if (!(lora->alpha > 0 && lora->alpha <= AOEI_MOST_ALPHA))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, allowed is above 0 to 1e6; correct the value", file,
                        lora->alpha);
     else if (!(lora->dropout >= 0 && lora->dropout < 1))

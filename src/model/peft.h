@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "model/config.h"
 
+#define AOEI_MOST_ALPHA   1e6 /* what is trained can be read again */
 #define AOEI_PEFT_CONFIG  "adapter_config.json"
 #define AOEI_PEFT_WEIGHTS "adapter_model.safetensors"
 

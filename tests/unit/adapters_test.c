@@ -386,7 +386,10 @@ static void refuses_other_requests(void **state) {
     lora.r = 4;
     lora.alpha = 0;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "--lora-alpha must be finite and above 0");
+    FRAGMENT(err, "--lora-alpha must be above 0, up to 1e6");
+    lora.alpha = 1e7;
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
+    FRAGMENT(err, "--lora-alpha must be above 0, up to 1e6");
     aoe_lora_defaults(&lora);
     lora.load_8bit = 1;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
