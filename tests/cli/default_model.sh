@@ -25,6 +25,6 @@ awk -v a="$alike" -v b="$other" 'BEGIN { print (a > b + 0.3 ? "alike above other
 "$aoe" eval sts -q --json "$SRC/examples/test.tsv" | sed 's/.*"spearman":\([0-9.]*\).*/\1/' |
     awk '{ print ($1 > 0.58 ? "knows more than words" : "Spearman " $1) }'
 # it can be trained further, and pretrained
-"$aoe" train -q -d "$SRC/examples/train.tsv" --max-steps 1 -o tuned && "$aoe" info tuned | grep -c '^architecture *bert'
+"$aoe" train -q -d "$SRC/examples/train.tsv" --max-steps 1 -o tuned >notes && "$aoe" info tuned | grep -c '^architecture *bert'
 tail -n +2 "$SRC/examples/train.tsv" | cut -f 2 >sentences.txt
-"$aoe" pretrain -q -d sentences.txt --max-steps 1 -o further && "$aoe" info further | grep -c '^architecture *bert'
+"$aoe" pretrain -q -d sentences.txt --max-steps 1 -o further >notes && "$aoe" info further | grep -c '^architecture *bert'
