@@ -230,12 +230,14 @@ class Runner:
     def pretrain(self):
         texts, length = 256, 28  # a step of recipes/aoe-mini-en: sentences of 28 tokens on average
         say(f"\nPretraining step, aoe-mini, {texts} texts of {length} tokens: milliseconds, fastest / median (tokens a second)")
-        columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32]
+        every = [("PyTorch", "bf16-all"), ("PyTorch", "f32-all")]  # logits of every token, not of masked ones alone
+        columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, *every]
         times = self.take_turns("aoe-mini", texts, length, "pretrain", columns)
         for column in columns:
             rate = 1e3 * texts * length / statistics.median(times[column]) if times.get(column) else 0
             say(f"  {' '.join(column):18} {cell(times.get(column)):>21}  {rate:9,.0f}")
         floors = [(AOE_BF16, TORCH_BF16, PRETRAIN_FLOOR), (AOE_F32, TORCH_F32, FLOORS["train", AOE_F32, TORCH_F32])]
+        floors += [(AOE_BF16, every[0], PRETRAIN_FLOOR), (AOE_F32, every[1], FLOORS["train", AOE_F32, TORCH_F32])]
         print_ratios([("aoe-mini pretraining", own, peer, times, floor) for own, peer, floor in floors])
 
     def gemm(self):

@@ -4,6 +4,7 @@ stdin, a measured run at a time.
 
     torch_encoder.py SHAPE TEXTS LENGTH THREADS
     infer|train|pretrain f32|bf16 COUNT    prints the milliseconds of COUNT runs, or "- why not"
+    pretrain f32-all|bf16-all COUNT        the same with logits of every token, as transformers' BertForMaskedLM has it
 
 A BERT or RoBERTa encoder (Devlin et al. 2019) or a LLaMA decoder (Touvron et al. 2023) as PyTorch users write them: random weights,
 full-length texts, vectors of the first token ([CLS]) or, of a decoder, the last. Training is one step on pairs: the three AnglE objectives,
@@ -12,6 +13,7 @@ the masked tokens alone. bf16 is autocast over float32 weights, which is faster 
 throughout. export_onnx.py exports the same encoders.
 What a command needs is made at its first use, with one run to warm up, and kept.
 """
+import functools
 import math
 import sys
 import time
@@ -228,20 +230,27 @@ class Bench:
         loss.backward()
         self.optimizer.step()
 
-    def pretrain(self, dtype):
+    def pretrain(self, dtype, every=False):
         if self.optimizer is None:
             self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, weight_decay=0.01, foreach=True)
         self.model.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
-            hidden = self.model(self.ids, self.attend).flatten(0, 1)[self.masked]
-            logits = self.model.predict(hidden)
-        loss = F.cross_entropy(logits.float(), self.ids.flatten()[self.masked])
+            hidden = self.model(self.ids, self.attend).flatten(0, 1)
+            logits = self.model.predict(hidden if every else hidden[self.masked])
+        labels = self.ids.flatten()
+        if every:
+            loss = F.cross_entropy(logits.float(), torch.full_like(labels, -100).index_copy(0, self.masked, labels[self.masked]))
+        else:
+            loss = F.cross_entropy(logits.float(), labels[self.masked])
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
 
     def command(self, mode, dtype, count):
         run = {"infer": self.infer, "train": self.train, "pretrain": self.pretrain}[mode]
+        if mode == "pretrain" and dtype.endswith("-all"):
+            dtype, run = dtype[:-4], functools.partial(self.pretrain, every=True)
+            mode = "pretrain-all"
         if dtype not in ("f32", "bf16"):
             raise ValueError(f"no {mode} {dtype}")
         if (mode, dtype) not in self.warm:

@@ -17,6 +17,7 @@ awk 'BEGIN { for (i = 0; i < 100; i++) printf "cat "; print "" }' | "$AOE" token
 "$AOE" embed -m model -q --max-length 5 --chunk mean --chunk-overlap 2 two.txt | sed 's/"embedding":\[[^]]*\]/"embedding":[]/'
 "$AOE" similarity -m model -q --max-length 5 --chunk mean 'the cat and the dog and the bird' 'the cat' | grep -c cosine
 fails "$AOE" embed -m model --max-length 5 --chunk mean --chunk-overlap 5 two.txt
+fails "$AOE" embed -m model --max-length 5 --chunk-overlap 2 two.txt
 code=0
 "$AOE" embed -m model --chunk all two.txt || code=$?
 echo $code

@@ -184,9 +184,13 @@ static void test_refused(void **state) {
     assert_non_null(strstr(err.message, "max_length 8 leaves no room"));
     aoe_embedder_options o;
     aoe_embedder_options_defaults(&o);
+    o.chunk_overlap = 1; /* of no use where a text is cut */
+    assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "--chunk mean"));
+    o.chunk = AOE_CHUNK_MEAN;
     o.chunk_overlap = MOST;
     assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "overlap"));
+    assert_non_null(strstr(err.message, "leaves nothing"));
     o.chunk_overlap = 0;
     o.chunk = (aoe_chunk)7;
     assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
