@@ -52,7 +52,9 @@ peak train "$build/aoe" train -q -m model -d pairs.tsv -o adapters --force --bat
     --lora-r 32 --lr 2e-4 --dtype bf16 ${TRAIN-} >/dev/null
 tier=$("$build/aoe" bench --json --shape bert-tiny --texts 2 --length 8 --runs 5 | sed 's/.*"tier": *"\([a-z0-9]*\)".*/\1/')
 "$build/bench/gemm_bench" 0 "$tier" bf16 >products
-"$build/aoe" info model --dtype bf16 --texts $((2 * pairs)) --length $length --plan --lora-r 32 | sed -n 's/^  all of training *//p' >plan
+case " ${TRAIN:-} " in *" --load-8bit "*) rows=--load-8bit ;; *) rows= ;; esac
+# shellcheck disable=SC2086
+"$build/aoe" info model --dtype bf16 --texts $((2 * pairs)) --length $length --plan --lora-r 32 $rows | sed -n 's/^  all of training *//p' >plan
 sed -n 's/.*"event": *"step".*"tokens_per_second": *\([0-9.e+]*\).*/\1/p' adapters/train-log.jsonl | tail -n +2 | sort -g >rates
 ls -l adapters/adapter_model.safetensors | awk '{ print $5 }' >saved
 awk -v init="$(cat init)" -v train="$(cat train)" -v plan="$(cat plan)" -v saved="$(cat saved)" '
