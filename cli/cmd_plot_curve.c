@@ -211,8 +211,8 @@ static void perplexity_panel(const job *j) {
         "set ylabel 'perplexity of masked words'\nset logscale y\nset autoscale yfix\nset offsets 0, 0, graph 0.05, graph 0.05\n"
         "set ytics (1, 2, 3, 5, 7",
         gp);
-    for (double tic = 10; tic < 1e6; tic *= 10)
-        fprintf(gp, ", %g, %g, %g, %g, %g", tic, 2 * tic, 3 * tic, 5 * tic, 7 * tic);
+    for (int power = 1; power <= 6; power++)
+        fprintf(gp, ", 1e%d, 2e%d, 3e%d, 5e%d, 7e%d", power, power, power, power, power);
     fputs(")\n", gp);
     for (size_t i = 0; i < j->n; i++) {
         const run *r = &j->run[i];
@@ -288,7 +288,8 @@ static void place_panel(const job *j, layout *l, int above) {
     enum { LEFT = 75, RIGHT = 20, BOTTOM = 60 };
     const double width = l->width, height = l->height, cell_width = width / (double)l->columns,
                  cell_height = (height - l->band) / (double)l->rows;
-    const double x = cell_width * (double)(l->used % l->columns), y = l->band + cell_height * (double)(l->used / l->columns);
+    const size_t row = l->used / l->columns, column = l->used % l->columns;
+    const double x = cell_width * (double)column, y = l->band + cell_height * (double)row;
     fprintf(j->picture.gp,
             "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen %.4f\nset bmargin at screen %.4f\n",
             (x + LEFT) / width, (x + cell_width - RIGHT) / width, 1 - (y + above) / height,

@@ -167,14 +167,16 @@ static int fill_model(job *j, size_t i) {
     return failed;
 }
 
-/* Cosines are all drawn over the same range. */
+/* Cosines are all drawn over the same range, the feet of their densities included. */
 static void set_ranges(job *j) {
     double lowest = 1;
-    for (size_t c = 0; c + 1 < j->columns; c++)
-        for (size_t i = 0; i < j->n; i++)
-            lowest = j->column[c].value[i] < lowest ? j->column[c].value[i] : lowest;
     for (size_t c = 0; c + 1 < j->columns; c++) {
-        j->column[c].begin = fmax(-1, floor(10 * lowest - 0.5) / 10);
+        const double width = aoe_bandwidth(j->column[c].value, j->n), foot = width > 0 ? 3 * width : 0.05;
+        for (size_t i = 0; i < j->n; i++)
+            lowest = fmin(lowest, j->column[c].value[i] - foot);
+    }
+    for (size_t c = 0; c + 1 < j->columns; c++) {
+        j->column[c].begin = fmax(-1, floor(10 * lowest) / 10);
         j->column[c].end = 1;
     }
 }

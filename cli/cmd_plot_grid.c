@@ -156,7 +156,7 @@ static int fill_axis(const job *j, axis *a, const char *option) {
         a->value[a->n++] = value;
         numbers &= is_number(value, &ignored);
     }
-    if (numbers)
+    if (numbers && a->n)
         qsort(a->value, a->n, sizeof *a->value, compare_numbers);
     return 0;
 }
@@ -201,8 +201,8 @@ static int choose_options(const job *j, const char *option[2]) {
         return 0;
     char list[512];
     list_options(j, list, sizeof list);
-    return cli_fail("%s: %zu options have several values, a heat map shows two; choose with --x and --y among %s", j->path,
-                    varying, *list ? list : "none");
+    return cli_fail("%s: %zu of the options have several values, a heat map shows two; choose with --x and --y among %s",
+                    j->path, varying, *list ? list : "none");
 }
 
 /* ---- cells */
@@ -380,7 +380,7 @@ int cli_plot_grid(int argc, char **argv) {
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
     if (code == CLI_GO && !o.x != !o.y)
         code = cli_usage(syntax.command, "--x and --y are given together, or neither");
-    if (code == CLI_GO && o.x && strcmp(o.x, o.y) == 0)
+    if (code == CLI_GO && o.x && o.y && strcmp(o.x, o.y) == 0)
         code = cli_usage(syntax.command, "--x and --y are the same option");
     if (code == CLI_GO) {
         job j = {.o = &o, .dir = args.operand[0]};

@@ -185,8 +185,9 @@ static void write_tics(const job *j) {
     }
     fputs(") scale 0\nset ytics (", gp);
     const char *between = "";
-    for (double tic = 1; tic <= 2 * high; tic *= 2) {
-        if (tic < low / 2)
+    for (int power = 0; power < 40; power++) {
+        const double tic = ldexp(1, power);
+        if (tic < low / 2 || tic > 2 * high)
             continue;
         fprintf(gp, "%s%g", between, tic);
         between = ", ";

@@ -73,11 +73,15 @@ void cli_gp_path(FILE *gp, const char *path) {
     putc('\'', gp);
 }
 
-/* A backslash at the end would draw the next line into the comment. */
+/* A backslash at the end would draw the next line into the comment; backquotes run a command wherever gnuplot looks for them.
+ */
 void cli_gp_comment(FILE *f, const char *text) {
-    put_text(f, text, "");
-    if (*text && text[strlen(text) - 1] == '\\')
-        putc('.', f);
+    char *plain = cli_strdup(text);
+    for (char *s = plain; *s; s++)
+        if (*s == '`' || *s == '\\')
+            *s = '\'';
+    put_text(f, plain, "");
+    free(plain);
 }
 
 /* The last `parts` components of a path, without a suffix of tables. */
@@ -181,9 +185,9 @@ static int open_streams(cli_picture *p, const char *what) {
         return cli_fail("out of memory for a picture; free some memory");
     const char *base = cli_gnuplot_base(p->name);
     fprintf(p->dat, "# %s\n", what);
-    fprintf(p->gp, "# %s\n# `gnuplot ", what);
+    fprintf(p->gp, "# %s\n# gnuplot ", what);
     cli_gp_comment(p->gp, base);
-    fputs(".gp`, in this folder, draws the .svg and .png beside it from the .dat.\n"
+    fputs(".gp, in this folder, draws the .svg and .png beside it from the .dat.\n"
           "set encoding utf8\ndata = ",
           p->gp);
     char *data = join("./", base), *file = join(data, suffixes[DAT]);

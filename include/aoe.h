@@ -451,11 +451,11 @@ AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* bad rows left ou
 AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* of all texts and labels, in order */
 AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* rows whose label the map drops */
 
-/* Called with each text, which is borrowed for the call. Returns 0, or the code that reading is to end with and, in err, why. */
+/* Called with each text, borrowed for the call. Returns 0, or the code that reading is to end with and, in err, why. */
 typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
 /* Gives fn the texts of a file in their order: the lines of .txt; of a table, row after row, every column with a recognised
  * name of a text, or those that `columns` names ("a,b"; NULL: recognised ones); of a list of alternatives each. Also .gz and
- * .zst. Errors: AOE_EFORMAT with file, line and column, AOE_ENOENT, AOE_EIO; fn's, with the place put in front of the message. */
+ * .zst. Errors: AOE_EFORMAT with file, line and column, AOE_ENOENT, AOE_EIO; fn's, with the place in front of the message. */
 AOE_API int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err);
 
 /* -------------------------------------------------------------- evaluation */

@@ -11,10 +11,10 @@
 #include "objective/rank_loss.h"
 
 static double quantile_of_sorted(const double *x, const size_t *order, size_t n, double q) {
-    const double place = (double)(n - 1) * q;
+    const double place = (double)(n - 1) * q, share = place - floor(place);
     const size_t k = (size_t)place;
     const double below = x[order[k]], above = x[order[k + 1 < n ? k + 1 : k]];
-    return below == above ? below : below + (place - (double)k) * (above - below); /* two infinities are no NaN */
+    return share > 0 && above > below ? (1 - share) * below + share * above : below;
 }
 
 /* order[n] of x, owned by the caller; NULL: no memory. */
