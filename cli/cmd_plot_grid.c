@@ -113,6 +113,8 @@ static char *value_text(const json_t *result, const char *option) {
         return NULL;
     if (json_is_string(v))
         return cli_strdup(json_string_value(v));
+    if (json_is_boolean(v))
+        return cli_strdup(json_is_true(v) ? "on" : "off");
     if (json_is_number(v)) {
         snprintf(number, sizeof number, "%.6g", json_number_value(v));
         return cli_strdup(number);

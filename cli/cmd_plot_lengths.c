@@ -321,9 +321,9 @@ int cli_plot_lengths(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
-        .about = "Draws how long the texts of each file are, in tokens: a violin a file, with median and quartiles, on a\n"
-                 "logarithmic axis. Files are tables with columns of texts (.tsv .csv .jsonl) or have a text a line\n"
-                 "(.txt), also .gz and .zst. Special tokens are counted, nothing is cut.\n",
+        .about = "Draws how long the texts of each file are, in tokens: a violin a file, with median and quartiles,\n"
+                 "on a logarithmic axis. Files are tables with columns of texts (.tsv .csv .jsonl) or have a text a\n"
+                 "line (.txt), also .gz and .zst. Special tokens are counted, nothing is cut.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",
         .groups = groups,
         .n_groups = 3,

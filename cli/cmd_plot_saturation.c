@@ -221,9 +221,9 @@ int cli_plot_saturation(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot saturation",
         .operands = "-o NAME",
-        .about = "Draws the cosine and the angle score, in both forms, over the angle between two vectors, and beside it\n"
-                 "how fast each falls: what a pair at that angle can learn from. Means over random pairs, computed by\n"
-                 "the objectives that train.\n",
+        .about = "Draws the cosine and the angle score, in both forms, over the angle between two vectors, and\n"
+                 "beside it how fast each falls: what a pair at that angle can learn from. Means over random pairs,\n"
+                 "computed by the objectives that train.\n",
         .examples = "  aoe plot saturation -o saturation\n"
                     "  aoe plot saturation --dims 2 -o complex-plane\n",
         .groups = groups,
