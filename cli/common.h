@@ -63,6 +63,7 @@ int cli_data_mine(int argc, char **argv);
 int cli_embed(int argc, char **argv);
 int cli_eval(int argc, char **argv);
 int cli_merge(int argc, char **argv);
+int cli_plot(int argc, char **argv);
 int cli_pretrain(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_init(int argc, char **argv);

@@ -15,6 +15,7 @@ static const cli_command commands[] = {
     {"train", "fine-tune a model on scored pairs of texts", cli_train},
     {"data", "make training data: hard negatives", cli_data},
     {"eval", "Spearman and Pearson correlation on scored pairs", cli_eval},
+    {"plot", "pictures of distributions, training runs and grids, by gnuplot", cli_plot},
     {"embed", "texts to vectors, a line each", cli_embed},
     {"similarity", "how alike two texts are", cli_similarity},
     {"tokenize", "texts to token ids", cli_tokenize},

@@ -11,8 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Bytes of the UTF-8 sequence at s (len > 0), 0 when it is not one. */
-static size_t sequence(const unsigned char *s, size_t len) {
+size_t cli_utf8_sequence(const unsigned char *s, size_t len) {
     if (s[0] < 0x80)
         return 1;
     size_t n = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
@@ -30,7 +29,7 @@ static size_t sequence(const unsigned char *s, size_t len) {
 static size_t valid_bytes(const char *s, size_t len) {
     size_t i = 0;
     while (i < len) {
-        size_t n = sequence((const unsigned char *)s + i, len - i);
+        size_t n = cli_utf8_sequence((const unsigned char *)s + i, len - i);
         if (!n)
             break;
         i += n;

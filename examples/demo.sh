@@ -34,38 +34,8 @@ echo "Spearman on examples/test.tsv: $before"
 step "2. training (the loss to watch is the first number; it is the sum of the three objectives behind it)"
 "$aoe" train -m "$start" -d "$data/train.tsv" -o "$demo/model" --epochs 8 --lr 3e-4 --max-length 64
 
-step "3. the loss, a mean over the last epoch at each step ($where/loss.svg, loss.png, loss.gp to restyle)"
-sed -n 's/.*"event":"step","step":\([0-9]*\),.*"loss":\([^,]*\),"cosine":\([^,]*\),"ibn":\([^,]*\),"angle":\([^,]*\),.*/\1 \2 \3 \4 \5/p' \
-    "$demo/model/train-log.jsonl" |
-    awk -v epoch=19 '{ # means over one epoch of steps: its last batch is short, and a small batch has a small loss
-        for (c = 2; c <= 5; c++) { sum[c] += $c - kept[NR % epoch, c]; kept[NR % epoch, c] = $c }
-        if (NR >= epoch) print $1, sum[2] / epoch, sum[3] / epoch, sum[4] / epoch, sum[5] / epoch
-    }' >"$demo/loss.dat"
-test -s "$demo/loss.dat" || { echo "demo: no steps in $demo/model/train-log.jsonl" >&2; exit 1; }
-cat >"$demo/loss.gp" <<'END'
-# gnuplot loss.gp: the loss of the demo, its three terms and their sum (columns of loss.dat: step total cosine ibn angle;
-# each a mean over the last epoch of steps)
-set title "aoe demo: training loss"
-set xlabel "step"
-set ylabel "loss, mean over an epoch"
-set grid
-set key center right
-plot_all = "plot 'loss.dat' using 1:2 with lines lw 2 title 'total', '' using 1:3 with lines title 'cosine', '' using 1:4 with lines title 'in-batch negatives', '' using 1:5 with lines title 'angle'"
-set terminal svg size 800,500 background rgb "white"
-set output "loss.svg"
-eval plot_all
-set terminal png size 800,500
-set output "loss.png"
-eval plot_all
-set terminal dumb 96 20
-set output
-unset title
-unset key
-set xlabel ""
-set ylabel ""
-plot 'loss.dat' using 1:2 with lines notitle
-END
-(cd "$demo" && gnuplot loss.gp)
+step "3. the loss, a mean over the last epoch at each step, of all objectives together; each by itself is in the picture"
+(cd "$src" && "$aoe" plot curve "$where/model" --characters --title "aoe demo: training loss" -o "$where/loss")
 
 step "4. before and after"
 after=$(score "$demo/model")

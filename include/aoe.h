@@ -451,6 +451,13 @@ AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* bad rows left ou
 AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* of all texts and labels, in order */
 AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* rows whose label the map drops */
 
+/* Called with each text, borrowed for the call. Returns 0, or the code that reading is to end with and, in err, why. */
+typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
+/* Gives fn the texts of a file in their order: the lines of .txt; of a table, row after row, every column with a recognised
+ * name of a text, or those that `columns` names ("a,b"; NULL: recognised ones); of a list of alternatives each. Also .gz and
+ * .zst. Errors: AOE_EFORMAT with file, line and column, AOE_ENOENT, AOE_EIO; fn's, with the place in front of the message. */
+AOE_API int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err);
+
 /* -------------------------------------------------------------- evaluation */
 
 /* Correlations of x[n] and y[n]; Spearman with average ranks for ties. NaN when n < 2, a side is constant or a value NaN. */
@@ -476,6 +483,21 @@ typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
 AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
                          aoe_sts_fn report, void *user, aoe_error *err);
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
+
+/* ----------------------------------------------------------- distributions */
+
+/* Gaussian kernel density estimate: density[j] = 1/(n h) sum over i of phi((at[j] - x[i]) / h), h the bandwidth, in double.
+ * Where x cannot be below low or above high (-INFINITY, INFINITY: it can), what a kernel puts beyond is reflected there
+ * (Silverman 1986, section 2.10), so that the density integrates to 1 between them, and outside it is 0. density: [m].
+ * Errors: AOE_EARG (n 0; a bandwidth that is not above 0; an x that is not finite or not between low and high). */
+AOE_API int aoe_density(const double *x, size_t n, double bandwidth, double low, double high, const double *at, size_t m,
+                        double *density, aoe_error *err);
+/* Silverman's rule of thumb (1986, equation 3.31) for it: 0.9 min(sd, interquartile range / 1.34) n^(-1/5), of sd alone where
+ * the quartiles are equal. NaN when n < 2, all x are equal or one is not finite; also when memory ran out. */
+AOE_API double aoe_bandwidth(const double *x, size_t n);
+/* The q-quantile of x[n], 0 <= q <= 1, linear between the two order statistics about (n - 1) q (Hyndman and Fan's type 7).
+ * NaN when n is 0, an x is NaN or q is out of range; also when memory ran out. */
+AOE_API double aoe_quantile(const double *x, size_t n, double q);
 
 /* ---------------------------------------------------------------- training */
 

@@ -13,7 +13,7 @@ head -n 300000 "$AOE_WORK/books.txt" >"$AOE_WORK/books_part.txt" # enough for a 
 step "$AOE_WORK/start/config.json" "$aoe" init --shape aoe-mini --vocab-from "$AOE_WORK/books_part.txt" "$AOE_WORK/wiki.txt" \
     "$AOE_WORK/words/captions.txt" "$AOE_WORK/words/entailments.tsv" "$AOE_WORK/words/questions.tsv" --vocab-size 12000 -o "$AOE_WORK/start"
 step "$AOE_WORK/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --resume
-"$recipe/plot.sh" "$AOE_WORK/base" "$AOE_WORK/perplexity"
+"$aoe" plot curve "$AOE_WORK/base" -o "$AOE_WORK/perplexity"
 step "$AOE_WORK/tuned/config.json" "$aoe" train "@$recipe/train.args" --resume
 cat "$AOE_WORK/wiki.txt" "$AOE_WORK/words/captions.txt" >"$AOE_WORK/texts.txt"
 names() { # names FILE NUMBER: triples of rare words, others for each number; mawk, because every awk draws other numbers

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = 400 };
+enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = AOEI_COLUMN_LIST };
 
 typedef struct role {
     const char *name;             /* of the role, in --columns */
@@ -52,8 +52,7 @@ static void add_to_list(char list[LIST_SIZE], const char *name) {
     snprintf(list + len, LIST_SIZE - len, "%s%s", len ? ", " : "", name);
 }
 
-/* The names of a table's columns, as many as fit. */
-static void list_columns(const aoei_table *t, char found[LIST_SIZE]) {
+void aoei_columns_list(const aoei_table *t, char found[LIST_SIZE]) {
     char excerpt[AOEI_EXCERPT];
     size_t n = aoei_table_columns(t), shown = 0;
     found[0] = 0;
@@ -65,7 +64,7 @@ static void list_columns(const aoei_table *t, char found[LIST_SIZE]) {
 
 static int fail_missing(const aoei_table *t, const role *r, const char *wanted, aoe_error *err) {
     char found[LIST_SIZE];
-    list_columns(t, found);
+    aoei_columns_list(t, found);
     const char *hint = "";
     if (aoei_table_format(t) == AOEI_FORMAT_CSV && strchr(found, '\t'))
         hint = " (the line has TABs: a file separated by TABs is named .tsv)";
@@ -162,7 +161,7 @@ int aoei_columns_detect(aoei_form *form, aoei_table *t, const char *columns, aoe
     }
     if (most) /* the form that is nearest says what it lacks */
         return aoei_columns_select(t, *form, columns, err);
-    list_columns(t, list);
+    aoei_columns_list(t, list);
     return aoei_fail(
         err, AOE_EFORMAT,
         "%s: columns of no known form: labelled pairs (text1, text2, label), triples (query, positive, negative) or "

@@ -23,4 +23,8 @@ int aoei_columns_select(aoei_table *t, aoei_form form, const char *columns, aoe_
 /* The form whose columns t has: labelled pairs, else triples, else positives. AOE_EFORMAT when it has those of none. */
 int aoei_columns_detect(aoei_form *form, aoei_table *t, const char *columns, aoe_error *err);
 
+/* The names of a table's columns, as many as fit, for a message; "" when there are none. */
+enum { AOEI_COLUMN_LIST = 400 };
+void aoei_columns_list(const aoei_table *t, char found[AOEI_COLUMN_LIST]);
+
 #endif

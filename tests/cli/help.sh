@@ -23,5 +23,12 @@ grep '^  mine ' one
 "$AOE" data mine -h >two
 cmp one two
 awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+grep -q '^  plot ' help
+"$AOE" plot --help | grep '^  [a-z]' | while read -r kind _; do
+    [ "$kind" != aoe ] || continue
+    "$AOE" plot "$kind" --help >one
+    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+    grep -q -- '-o, --output NAME' one || echo "plot $kind has no --output"
+done
 "$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: MIT
 # data mine: triples as jsonl and tsv, what is chosen, the summary, a corpus, training on what comes out; bad input writes nothing.
 . "$SRC/tests/cli/support/model.sh"
-mkdir model
-printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >model/vocab.txt
-# {"embeddings": F32 [7, 2]}: cat (4 0), kitten (4 1), tiger (4 2), dog (0 4), puppy (1 4), wolf (2 4)
-printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' | head -c 80 >model/model.safetensors
-one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
-# shellcheck disable=SC2059
-printf "$zero$zero$four$zero$four$one$four$two$zero$four$one$four$two$four" >>model/model.safetensors
+word_model model
 printf 'text1\ttext2\tlabel\ncat\tkitten\t5\ndog\tpuppy\t4\ncat\ttiger\t1\nCat\twolf\t0\n' >pairs.tsv
 "$AOE" data mine -m model pairs.tsv
 "$AOE" data mine -m model pairs.tsv -f tsv -n 2 -q --threads 1 >two.tsv

@@ -60,3 +60,16 @@ needs_shared() {
         exit 77
     fi
 }
+
+# word_model DIR: a static model of six words and two dimensions: cat (4 0), kitten (4 1), tiger (4 2), dog (0 4), puppy (1 4),
+# wolf (2 4)
+word_model() {
+    mkdir "$1"
+    printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >"$1/vocab.txt"
+    # {"embeddings": F32 [7, 2]}
+    printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' |
+        head -c 80 >"$1/model.safetensors"
+    one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
+    # shellcheck disable=SC2059
+    printf "$zero$zero$four$zero$four$one$four$two$zero$four$one$four$two$four" >>"$1/model.safetensors"
+}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+# plot: what is in the data and scripts of every kind of picture, without gnuplot, which is then named; they are written all the same.
+. "$SRC/tests/cli/support/model.sh"
+word_model model
+plot() { # plot KIND...: with no gnuplot to be found
+    code=0
+    PATH= "$AOE" plot "$@" 2>err || code=$?
+    [ $code = 1 ] && grep -q '^aoe: gnuplot, .* is not installed; install it (Debian: apt-get install gnuplot-nox)' err && return
+    echo "exit code $code: $*"
+    cat err
+}
+blocks() { grep '^#' "$1"; }
+# block FILE N: the lines of a block of the data, counted from 0
+block() { awk -v want="$2" '/^# / && seen++ { block++ } /^[^#]/ && block - 1 == want' "$1"; }
+integral() { # integral COLUMN_X COLUMN_DENSITY: trapezoids
+    awk -v x="$1" -v d="$2" 'NR > 1 { sum += ($x - before) * ($d + density) / 2 } { before = $x; density = $d } END { printf "%.2f\n", sum }'
+}
+
+# a message that the script can be run later; both files, no picture
+PATH= "$AOE" plot saturation -o "sub title" 2>&1 || true
+ls
+
+echo "== density"
+# cosines: cat-cat 1, cat-dog 0, cat-kitten 4/sqrt(17), kitten-puppy 8/17 ...
+printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tdog\t0\ncat\tkitten\t4.4\nkitten\tpuppy\t0.5\ntiger\twolf\t2.5\ncat\twolf\t1\ndog\tpuppy\t4.6\n' >pairs.tsv
+plot density -m model pairs.tsv -o density
+blocks density.dat
+for i in 0 1 2 5 7 13; do block density.dat $i | integral 1 2; done
+block density.dat 6 | cut -c 1-40 | awk '{ printf "%.3f %s %s %s\n", $1, $2, $3, $4 }'
+block density.dat 13
+grep -E '^(title|note)' density.gp
+# a row's kernels, computed here: the two pairs rated about 1, bandwidth 0.9 min(sd, iqr/1.34) 2^-0.2, mirrored at -1 and 1
+block density.dat 1 | awk '
+    function k(d) { return exp(-d * d / (2 * h * h)) }
+    BEGIN { a = 8 / 17; b = 8 / sqrt(320); sd = (b - a < 0 ? a - b : b - a) / sqrt(2); iqr = (b - a < 0 ? a - b : b - a) / 2
+            if (iqr / 1.34 < sd) sd = iqr / 1.34; h = 0.9 * sd * 2 ^ -0.2 }
+    { want = 0; split(a " " b, x, " ")
+      for (i = 1; i <= 2; i++) want += k($1 - x[i]) + k($1 + x[i] + 2) + k($1 + x[i] - 2)
+      want /= 2 * h * sqrt(8 * atan2(1, 1)); d = want - $2; if (d * d > 1e-8) wrong++ }
+    END { print NR, wrong + 0 }'
+# two models of one name, a scale of its own
+cp -r model other
+mkdir third
+cp -r model third/model
+plot density -m model -m third/model -m other pairs.tsv -o three --scale=-5,5 --title "three: 100%"
+grep -E '^title' three.gp
+blocks three.dat | grep -c pairs
+
+echo "== lengths"
+printf 'cat\ncat dog\ncat dog puppy\ncat dog puppy wolf\n' >a.txt
+printf 'text1\ttext2\tlabel\ncat dog\tcat dog\t1\n' >b.tsv
+plot lengths -m model a.txt b.tsv --max-length 2 -o lengths
+blocks lengths.dat
+block lengths.dat 0 | integral 2 3 | sed 's/0\.[89]./most/'
+block lengths.dat 2
+grep -o "'n = [0-9]*'\|'[0-9.]*% > 2'" lengths.gp
+plot lengths -m model b.tsv --columns text2 -o lengths
+block lengths.dat 1
+
+echo "== saturation"
+block "sub title.dat" 0 | awk '
+    function near(a, b, t) { return (a - b) * (a - b) <= t * t }
+    BEGIN { pi = 4 * atan2(1, 1) }
+    { t = $1 * pi / 180 # the cosine and its gradient; the reference form is |cos| + what random imaginary parts leave; the angle
+      if (!near($2, cos(t), 1e-5) || !near($5, sin(t), 1e-4)) wrong++
+      if (!near($3, cos(t) < 0 ? -cos(t) : cos(t), 0.06)) wrong++
+      if ($4 > 0 || $4 < -pi || $7 < 0.4) wrong++ }
+    END { print NR, wrong + 0 }'
+plot saturation --dims 2 --pairs 3 -o plane
+block plane.dat 0 | awk 'function near(a, b, t) { return (a - b) * (a - b) <= t * t }
+    { t = $1 * atan2(1, 1) / 45; if (!near($4, -t, 1e-4) || !near($7, 1, 1e-3)) wrong++ } END { print NR, wrong + 0 }'
+
+echo "== curve"
+mkdir run
+for i in 1 2 3 4 5 6 7 8 9; do
+    printf '{"event":"step","step":%d,"steps":9,"epoch":%s,"loss":%d,"cosine":%d.5,"ibn":0.0,"new":%d,"lr":1e-4,"seconds":1}\n' \
+        $i "$(awk "BEGIN { print $i / 3 }")" $((10 - i)) $((9 - i)) $i
+    [ $((i % 3)) != 0 ] || printf '{"event":"eval","step":%d,"score":0.%d,"best_score":0.9}\n' $i $((9 - (i - 6) * (i - 6) / 3))
+done >run/train-log.jsonl
+printf '{"event":"step","step":10,"lo' >>run/train-log.jsonl # it goes on
+plot curve run -o curve
+cat curve.dat
+plot curve run --smooth 1 -o curve
+block curve.dat 0 | head -n 2
+mkdir mlm
+for i in 1 26 51; do
+    printf '{"event":"step","step":%d,"epoch":0.1,"loss":%d,"cosine":0.0,"accuracy":0.1}\n{"event":"eval","step":%d,"score":-%d}\n' $i $((52 - i)) $i $((52 - i))
+done >mlm/train-log.jsonl
+plot curve mlm run/train-log.jsonl -o both
+blocks both.dat
+block both.dat 1
+
+echo "== grid"
+mkdir grid
+cat >grid/results.jsonl <<'END'
+{"point":{"w-angle":1,"pooling":"cls","lr":1e-4},"seed":1,"score":0.5,"seconds":1}
+{"point":{"w-angle":1,"pooling":"cls","lr":1e-4},"seed":2,"score":0.7,"seconds":1}
+{"point":{"w-angle":0.5,"pooling":"cls","lr":1e-4},"seed":1,"score":0.625,"seconds":1}
+{"point":{"w-angle":10,"pooling":"last-avg","lr":1e-4},"seed":1,"score":0.25,"seconds":1}
+{"point":{"w-angle":10,"pooling":"cls","lr":1e-4},"seed":1,"score":null,"seconds":1}
+END
+plot grid grid -o grid-one
+cat err grid-one.dat
+grep '^best' grid-one.gp
+plot grid grid/results.jsonl --x lr --y w-angle -o grid-two
+block grid-two.dat 0

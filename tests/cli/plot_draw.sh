@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# plot: gnuplot draws every kind: well-formed SVG and PNG, nothing else left behind, the script draws again by itself; names that
+# would be commands to a shell or to gnuplot are names.
+. "$SRC/tests/cli/support/model.sh"
+command -v gnuplot >/dev/null || { echo "SKIP: gnuplot is not installed"; exit 77; }
+word_model model
+printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tdog\t0\ncat\tkitten\t4.4\nkitten\tpuppy\t0.5\ntiger\twolf\t2.5\n' >pairs.tsv
+mkdir run grid
+for i in 1 2 3 4; do
+    printf '{"event":"step","step":%d,"epoch":%d,"loss":%d,"cosine":%d,"ibn":0.%d}\n{"event":"eval","step":%d,"score":0.%d}\n' $i $i $((9 - i)) $((7 - i)) $i $i $i
+done >run/train-log.jsonl
+mkdir mlm
+sed 's/"ibn"/"accuracy"/; s/"score":/"score":-/' run/train-log.jsonl >mlm/train-log.jsonl
+for x in 1 2 x%d; do
+    for y in 'a"b' "c'd" '`e`'; do printf '%s' "$y" | sed 's/["\\]/\\&/g; s/.*/{"point":{"x":"'$x'","y":"&"},"seed":1,"score":0.'${#x}'}\n/'; done
+done >grid/results.jsonl
+check() { # check NAME: what plot has made
+    for suffix in dat gp svg png; do [ -s "$1.$suffix" ] || echo "no $1.$suffix"; done
+    awk -f "$SRC/tests/cli/support/xml.awk" "./$1.svg"
+    [ "$(head -c 4 "./$1.png" | tail -c 3)" = PNG ] || echo "$1.png is none"
+    rm "./$1.svg" "./$1.png"
+    LC_ALL=C.UTF-8 gnuplot -d "./$1.gp" || echo "$1.gp does not draw"
+    awk -f "$SRC/tests/cli/support/xml.awk" "./$1.svg"
+    [ "$(head -c 4 "./$1.png" | tail -c 3)" = PNG ] || echo "$1.png is none the second time"
+}
+"$AOE" plot density -m model -m model pairs.tsv -o density --title 'a "title"'
+"$AOE" plot lengths -m model pairs.tsv --max-length 3 -o lengths.svg
+"$AOE" plot saturation --pairs 2 --dims 4 -o saturation.png
+"$AOE" plot curve run -o curve
+"$AOE" plot curve run run mlm -o runs --json
+"$AOE" plot grid grid -o grid
+for name in density lengths saturation curve runs grid; do check $name; done
+ls *.*
+"$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { drawn++ } END { print (drawn > 9 ? "drawn" : "not drawn"); print }'
+# a picture that is there is replaced, and kept when the new one fails
+cp curve.svg before.svg
+"$AOE" plot curve run --title new -o curve >/dev/null
+cmp -s curve.svg before.svg && echo "not replaced"
+grep -q 'new' curve.svg
+mkdir bin
+printf '#!/bin/sh\necho "line 3: undefined variable" >&2\nexit 1\n' >bin/gnuplot
+chmod +x bin/gnuplot
+cp curve.svg before.svg
+PATH=$PWD/bin fails "$AOE" plot curve run -o curve
+cmp curve.svg before.svg
+# names
+mkdir "a folder's {name} \`touch pwned\`"
+cd "a folder's {name} \`touch pwned\`"
+for name in "it's; system('touch pwned')" '| touch pwned' '< touch pwned' '$(touch pwned) `touch pwned`' '-e' '~x @y #z' 'tail\' '100%d & <b>' 'größe'; do
+    cp ../pairs.tsv "./$name.tsv"
+    "$AOE" plot lengths -m ../model --title "$name" "./$name.tsv" -o "$name" >/dev/null
+    check "$name"
+    grep -c "gnuplot_plot_1" "./$name.svg"
+done
+cd ..
+"$AOE" plot lengths -m model "a folder's"*/*.tsv -o "a folder's {name} \`touch pwned\`/all of them"
+cd "a folder's"*
+check "all of them"
+cd ..
+find . -name 'pwned*' -o -name '*tmp*'

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_texts_read: every text of every kind of file in its order, chosen columns,
+ * what is refused and how it is named, memory that runs out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/compress.h"
+#include "../support/support.h"
+#include "aoe.h"
+#include "base/error.h"
+
+/* What was given, joined by '|'; a text "stop" ends the reading. */
+typedef struct collected {
+    char text[400];
+} collected;
+
+static int collect(void *user, aoe_text text, aoe_error *err) {
+    collected *c = user;
+    if (text.len == 4 && memcmp(text.data, "stop", 4) == 0)
+        return aoei_fail(err, AOE_ECANCELLED, "no more");
+    const size_t at = strlen(c->text);
+    snprintf(c->text + at, sizeof c->text - at, "%.*s|", (int)text.len, text.data);
+    return 0;
+}
+
+static void reads(const char *path, const char *columns, const char *want) {
+    collected c = {{0}};
+    aoe_error err = {0};
+    if (aoe_texts_read(path, columns, collect, &c, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(c.text, want);
+}
+
+static void check_text(const char *name, const char *text, const char *columns, const char *want) {
+    char *path = test_write_text(test_dir, name, text);
+    reads(path, columns, want);
+    free(path);
+}
+
+static void check_error(const char *name, const char *text, const char *columns, int code, const char *want) {
+    char *path = test_write_text(test_dir, name, text);
+    collected c = {{0}};
+    aoe_error err = {0};
+    assert_int_equal(aoe_texts_read(path, columns, collect, &c, &err), code);
+    assert_int_equal(err.code, code);
+    assert_memory_equal(err.message, test_dir, strlen(test_dir));
+    assert_string_equal(err.message + strlen(test_dir) + 1, want);
+    assert_int_equal(aoe_texts_read(path, columns, collect, &c, NULL), code);
+    free(path);
+}
+
+static void forms(void **state) {
+    (void)state;
+    check_text("a.txt", "one\n\nthree\n", NULL, "one||three|");
+    check_text("a.tsv", "score\tsentence1\tyear\tsentence2\n1\ta\tx\tb\n2\tc\ty\td\n", NULL, "a|b|c|d|");
+    check_text("a.csv", "query,positive,negative\nq,\"p,\",n\n", NULL, "q|p,|n|");
+    check_text("a.jsonl",
+               "{\"query\": [\"a\", \"b\"], \"positive\": \"c\", \"n\": 1}\n{\"query\": [], \"positive\": \"d\", \"n\": 2}\n",
+               NULL, "a|b|c|d|");
+    check_text("b.tsv", "body\ttext\ttitle\nb\tt\tc\n", "title,body", "b|c|");
+    check_text("b.tsv", "body\ttext\ttitle\nb\tt\tc\n", NULL, "t|");
+    check_text("empty.txt", "", NULL, "");
+}
+
+static void compressed(void **state) {
+    size_t size;
+    char *gz = test_gzip("text\na\nb\n", 9, &size);
+    (void)state;
+    char *path = test_write(test_dir, "c.tsv.gz", gz, size);
+    reads(path, NULL, "a|b|");
+    free(path);
+    free(gz);
+}
+
+static void errors(void **state) {
+    (void)state;
+    check_error(
+        "a.tsv", "label\tx\n1\ta\n", NULL, AOE_EFORMAT,
+        "a.tsv: no column of texts: looked for text, text1, text2, sentence, sentence1, sentence2, question, question1, "
+        "question2, premise, hypothesis, context, query, positive, negative, entailment, contradiction; rename a column "
+        "or give a .txt file");
+    check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT, "a.tsv: no column 'y'; found label, x; correct --columns");
+    check_error("a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT, "a.jsonl:1: column 'text' is not a text; correct the row");
+    check_error("a.jsonl", "{\"text\": [\"a\", 5]}\n", NULL, AOE_EFORMAT,
+                "a.jsonl:1: column 'text' is not a text; correct the row");
+    check_error("b.tsv", "x\ttext\nx\tgo\nx\tstop\nx\tgo\n", NULL, AOE_ECANCELLED, "b.tsv:3: column 'text': no more");
+    collected c = {{0}};
+    assert_int_equal(aoe_texts_read("/nowhere/a.tsv", NULL, collect, &c, NULL), AOE_ENOENT);
+}
+
+static int read_again(void *path) {
+    collected c = {{0}};
+    aoe_error err = {0};
+    const int code = aoe_texts_read(path, "b,a", collect, &c, &err);
+    assert_true(code || !strcmp(c.text, "1|2|3|4|"));
+    return code;
+}
+
+static void without_memory(void **state) {
+    char *path = test_write_text(test_dir, "m.jsonl", "{\"a\": [\"1\", \"2\"], \"b\": \"3\"}\n{\"a\": \"4\", \"b\": []}\n");
+    (void)state;
+    assert_true(test_alloc_failures(read_again, path, 0) > 5);
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forms),
+        cmocka_unit_test(compressed),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(without_memory),
+    };
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
+}
