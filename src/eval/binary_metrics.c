@@ -54,8 +54,7 @@ static void walk(aoe_binary_metrics *m, const double *score, const uint8_t *posi
         s.threshold = first ? midway(accepted, score[order[first - 1]]) : accepted;
         judge(m, &s, n);
         if (m->positives)
-            m->average_precision +=
-                (double)(s.right - before) / (double)m->positives * ((double)s.right / (double)s.accepted);
+            m->average_precision += (double)(s.right - before) / (double)m->positives * ((double)s.right / (double)s.accepted);
     }
 }
 

@@ -14,8 +14,8 @@ typedef struct aoei_couples {
     const char *name;   /* of the file, for messages; borrowed */
     const void *source; /* first argument of the functions; borrowed */
     aoe_text (*text)(const void *source, size_t couple, size_t side);
-    size_t (*line)(const void *source, size_t couple);       /* in the file, from 1 */
-    const char *(*role)(size_t couple, size_t side); /* what messages call the text; static */
+    size_t (*line)(const void *source, size_t couple); /* in the file, from 1 */
+    const char *(*role)(size_t couple, size_t side);   /* what messages call the text; static */
 } aoei_couples;
 
 /* AOE_EFORMAT with file and line where a text would have no token. */

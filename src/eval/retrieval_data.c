@@ -346,8 +346,7 @@ static void drop_repeated(judgements *j) {
     size_t kept = 0;
     qsort(j->item, j->n, sizeof *j->item, by_text);
     for (size_t i = 0; i < j->n; i++)
-        if (!kept || j->item[i].query != j->item[kept - 1].query ||
-            j->item[i].relevant.text != j->item[kept - 1].relevant.text)
+        if (!kept || j->item[i].query != j->item[kept - 1].query || j->item[i].relevant.text != j->item[kept - 1].relevant.text)
             j->item[kept++] = j->item[i];
     j->n = kept;
 }

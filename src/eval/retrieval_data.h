@@ -16,18 +16,18 @@ typedef struct aoei_relevant {
 } aoei_relevant;
 
 typedef struct aoei_query {
-    uint32_t index;       /* of groups: among the texts; of BEIR: among the queries read */
-    uint32_t own;         /* the query itself among the texts, or AOEI_NO_TEXT */
-    size_t first;         /* its first relevant text */
-    size_t n;             /* of them, at least 1; in groups without the query itself */
+    uint32_t index; /* of groups: among the texts; of BEIR: among the queries read */
+    uint32_t own;   /* the query itself among the texts, or AOEI_NO_TEXT */
+    size_t first;   /* its first relevant text */
+    size_t n;       /* of them, at least 1; in groups without the query itself */
 } aoei_query;
 
 typedef struct aoei_retrieval_data {
-    char *name;             /* owned; for results */
-    int grouped;            /* 1: queries are texts of groups; 0: BEIR */
-    aoei_examples texts;    /* roles: group or id, text */
-    aoei_examples queries;  /* BEIR: id, text; else empty */
-    aoei_query *query;      /* owned [n_queries] */
+    char *name;            /* owned; for results */
+    int grouped;           /* 1: queries are texts of groups; 0: BEIR */
+    aoei_examples texts;   /* roles: group or id, text */
+    aoei_examples queries; /* BEIR: id, text; else empty */
+    aoei_query *query;     /* owned [n_queries] */
     size_t n_queries;
     aoei_relevant *relevant; /* owned [n_relevant], query after query, gains descending, then by text */
     size_t n_relevant;

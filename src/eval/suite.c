@@ -20,10 +20,10 @@
 /* One of the seven. */
 typedef struct set {
     const aoei_suite_set *is;
-    char *path;                          /* owned; NULL: not found */
-    aoe_pairs *part[AOEI_SUITE_PARTS];   /* owned */
-    size_t skipped[AOEI_SUITE_PARTS];    /* lines of each */
-    size_t n, pairs, skipped_besides;    /* parts; their pairs; subsets and gold files that do not count */
+    char *path;                        /* owned; NULL: not found */
+    aoe_pairs *part[AOEI_SUITE_PARTS]; /* owned */
+    size_t skipped[AOEI_SUITE_PARTS];  /* lines of each */
+    size_t n, pairs, skipped_besides;  /* parts; their pairs; subsets and gold files that do not count */
 } set;
 
 typedef struct run {
@@ -34,6 +34,7 @@ typedef struct run {
     aoe_suite_fn report;
     void *user;
     aoe_suite_result average;
+    char name[64]; /* of the subset that is reported */
 } run;
 
 const char *aoe_setting_name(aoe_setting s) {
@@ -51,8 +52,10 @@ static int take_parts(set *s, aoei_senteval *folder, aoe_error *err) {
         while (at < folder->n && strcmp(folder->subset[at].name, s->is->part[i].name) != 0)
             at++;
         if (at == folder->n)
-            return aoei_fail(err, AOE_EFORMAT, "%s: no STS.input.%s.txt, which is one of the %zu subsets of %s; fetch it, or "
-                             "take the folder away", s->path, s->is->part[i].name, s->is->n, s->is->name);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: no STS.input.%s.txt, which is one of the %zu subsets of %s; fetch it, or "
+                             "take the folder away",
+                             s->path, s->is->part[i].name, s->is->n, s->is->name);
         s->part[s->n] = folder->subset[at].pairs;
         s->skipped[s->n++] = folder->subset[at].unscored + folder->subset[at].bad;
         folder->subset[at].pairs = NULL;
@@ -72,7 +75,7 @@ static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_row
             rc = take_parts(s, &folder, err);
         aoei_senteval_free(&folder);
     } else {
-        rc = aoei_suite_read_file(&s->part[0], s->is, s->path, skip_bad_rows, &s->skipped[0], err);
+        rc = aoei_suite_read_file(&s->part[0], s->is->layout, s->path, skip_bad_rows, &s->skipped[0], err);
         s->n = !rc;
     }
     for (size_t i = 0; !rc && i < s->n; i++)
@@ -96,7 +99,8 @@ static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad
     if (!rc && !found)
         rc = aoei_fail(err, AOE_ENOENT,
                        "%s: none of the sets is here; a folder of SentEval's data has STS12-en-test to STS16-en-test, "
-                       "STSBenchmark and SICK", dirs[0]);
+                       "STSBenchmark and SICK",
+                       dirs[0]);
     if (rc)
         return rc;
     r->cosine = aoei_malloc_array(most, sizeof *r->cosine);
@@ -123,13 +127,12 @@ static void tell(const run *r, const aoe_suite_result *result) {
 
 /* Scores part k of a set, whose pairs begin at `first`. */
 static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_result *result, aoe_error *err) {
-    char name[64];
     const aoe_pairs *p = s->part[k];
     const size_t n = aoe_pairs_count(p);
     double *cosine = r->cosine + first, *gold = r->gold + first;
-    snprintf(name, sizeof name, "%s/%s", s->is->name, s->is->n ? s->is->part[k].name : "");
+    snprintf(r->name, sizeof r->name, "%s/%s", s->is->name, s->is->n ? s->is->part[k].name : "");
     *result = (aoe_suite_result){.row = AOE_SUITE_SUBSET,
-                                 .name = name,
+                                 .name = r->name,
                                  .parts = 1,
                                  .pairs = n,
                                  .published_pairs = s->is->part[k].pairs,

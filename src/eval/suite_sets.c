@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/labels.h"
-#include "data/lines.h"
 #include "data/pairs.h"
 
 const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
@@ -58,8 +57,8 @@ static char *try_place(const char *dir, const char *before, const char *place, i
 
 int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err) {
     /* where the folder given may lie in SentEval's data, and how the files are often kept by themselves */
-    static const char *const before[] = {"", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/",
-                                         "data/downstream/", "senteval/"};
+    static const char *const before[] = {
+        "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
     const char *slash = strrchr(set->place, '/');
     int rc = 0;
     *path = NULL;
@@ -127,24 +126,31 @@ static int read_lines(aoe_pairs *p, aoei_lines *from, const places *at, int skip
             return rc;
         *bad += rc == AOEI_BAD_ROW;
     }
-    return aoe_pairs_count(p) ? 0 : aoei_fail(err, AOE_EFORMAT, "%s: there is no pair in it; fetch it again", aoei_pairs_name(p));
+    return aoe_pairs_count(p) ? 0
+                              : aoei_fail(err, AOE_EFORMAT, "%s: there is no pair in it; fetch it again", aoei_pairs_name(p));
 }
 
-int aoei_suite_read_file(aoe_pairs **p, const aoei_suite_set *set, const char *path, int skip_bad_rows, size_t *bad,
-                         aoe_error *err) {
+int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,
+                          aoe_error *err) {
     static const places stsb = {4, 5, 6, 7, 0}, sick = {3, 1, 2, 4, 1};
-    aoei_lines *from = NULL;
-    *p = NULL;
     *bad = 0;
-    int rc = aoei_lines_open(&from, path, err);
+    int rc = aoei_pairs_create(p, aoei_lines_name(from), err);
     if (!rc)
-        rc = aoei_pairs_create(p, path, err);
-    if (!rc)
-        rc = read_lines(*p, from, set->layout == AOEI_SUITE_STSB ? &stsb : &sick, skip_bad_rows, bad, err);
-    aoei_lines_close(from);
+        rc = read_lines(*p, from, layout == AOEI_SUITE_STSB ? &stsb : &sick, skip_bad_rows, bad, err);
     if (rc) {
         aoe_pairs_free(*p);
         *p = NULL;
     }
+    return rc;
+}
+
+int aoei_suite_read_file(aoe_pairs **p, aoei_suite_layout layout, const char *path, int skip_bad_rows, size_t *bad,
+                         aoe_error *err) {
+    aoei_lines *from = NULL;
+    *p = NULL;
+    int rc = aoei_lines_open(&from, path, err);
+    if (!rc)
+        rc = aoei_suite_read_lines(p, layout, from, skip_bad_rows, bad, err);
+    aoei_lines_close(from);
     return rc;
 }

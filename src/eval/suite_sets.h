@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "data/lines.h"
 
 enum { AOEI_SUITE_SETS = 7, AOEI_SUITE_YEARS = 5, AOEI_SUITE_PARTS = 6 /* subsets of a year, at most */ };
 
@@ -33,7 +34,10 @@ extern const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS];
 /* *path: the first place in dirs[n] where the set is, aoei_free; NULL: in none. Errors: AOE_ENOMEM. */
 int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err);
 /* Reads STS-B or SICK-R; *bad: lines left out (skip_bad_rows). Errors: AOE_EFORMAT with file and line, those of reading. */
-int aoei_suite_read_file(aoe_pairs **p, const aoei_suite_set *set, const char *path, int skip_bad_rows, size_t *bad,
+int aoei_suite_read_file(aoe_pairs **p, aoei_suite_layout layout, const char *path, int skip_bad_rows, size_t *bad,
                          aoe_error *err);
+/* The same from lines, which stay the caller's. */
+int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,
+                          aoe_error *err);
 
 #endif
