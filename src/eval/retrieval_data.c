@@ -184,8 +184,8 @@ static int select_columns(aoei_table *t, const char *const *names, size_t needed
         if (at < aoei_table_columns(t))
             column[(*n)++] = at;
         else if (i < needed)
-            return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; it must have %s and %s", aoei_table_name(t), names[i],
-                             names[0], names[1]);
+            return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; it must have %s, %s%s%s", aoei_table_name(t), names[i],
+                             names[0], names[1], needed > 2 ? ", " : "", needed > 2 ? names[2] : "");
     }
     return aoei_table_select(t, column, *n, err);
 }
