@@ -145,9 +145,9 @@ int cli_eval_pairs(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval pairs",
         .operands = "FILE...",
-        .about = "Pairs with a label of two classes, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1): Spearman and\n"
-                 "Pearson correlation of cosine and label, accuracy and F1 at the threshold that is best for each (a pair\n"
-                 "is positive from it on), and average precision, times 100; of several tables also the mean.\n",
+        .about = "Pairs with a label of two classes, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1), times 100:\n"
+                 "Spearman and Pearson correlation of cosine and label, accuracy and F1 at the threshold that is best\n"
+                 "for each (a pair is positive from it on), average precision (AP); of several tables also the mean.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,

@@ -222,12 +222,12 @@ int cli_eval_retrieval(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Exact search by cosine, times 100, in tables of texts that belong together (group or image, text or\n"
-                 "caption) and in BEIR folders (corpus.jsonl, queries.jsonl, qrels/test.tsv). Of a table all texts are\n"
-                 "searched, the query too: strict is the share of queries whose g nearest are the g texts of their\n"
-                 "group. Of equal cosines the text that comes first is nearer.\n",
+        .about = "Exact search by cosine, times 100, in tables of texts that belong together (group or image, text\n"
+                 "or caption) and in BEIR folders (corpus.jsonl, queries.jsonl, qrels/test.tsv). Of a table all texts\n"
+                 "are searched, the query too: strict is the share of queries whose g nearest are the g texts of\n"
+                 "their group. Of equal cosines the text that comes first is nearer.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
-                    "  aoe eval retrieval -m model scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
+                    "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
         .min_operands = 1,

@@ -103,8 +103,8 @@ int cli_eval_sts(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval sts",
         .operands = "FILE...",
-        .about = "Semantic textual similarity: Spearman and Pearson correlation of the cosines with the gold scores,\n"
-                 "times 100, for each table (text1, text2, label; .tsv .csv .jsonl, also .gz .zst) or SentEval folder\n"
+        .about = "Semantic textual similarity: Spearman and Pearson correlation of cosines and gold scores, times\n"
+                 "100, for each table (text1, text2, label; .tsv .csv .jsonl, also .gz .zst) or SentEval folder\n"
                  "(STSxx-en-test: its subsets, then all pairs together), and over all when there are several.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         .groups = groups,

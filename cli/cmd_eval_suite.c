@@ -159,7 +159,7 @@ static void report_sets(const report *r) {
         const aoe_suite_result *s = &r->rows[i].result;
         if (s->row == AOE_SUITE_SET && !s->path)
             snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", n++ ? ", " : "", r->rows[i].name);
-        else if (s->row != AOE_SUITE_AVERAGE && s->published_pairs && s->pairs != s->published_pairs)
+        else if (s->row != AOE_SUITE_AVERAGE && s->parts == 1 && s->pairs != s->published_pairs)
             cli_warn("%s has %zu scored pairs, the published set %zu: its figure is not comparable", r->rows[i].name, s->pairs,
                      s->published_pairs);
     }
@@ -198,10 +198,10 @@ int cli_eval_suite(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval suite",
         .operands = "DIR...",
-        .about = "STS12 to STS16, STS-B (test) and SICK-R (test), times 100, and their average, from folders of SentEval's\n"
-                 "data: a folder is one that holds STS12-en-test and so on, STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
-                 "SICK/SICK_test_annotated.txt, or one above it, as data/ or data/downstream/ of SentEval. Of several\n"
-                 "folders the first that has a set counts. Sets that are missing are named and left out of the average.\n",
+        .about = "STS12 to STS16, STS-B (test) and SICK-R (test), times 100, and their average, from SentEval's data:\n"
+                 "folders that hold STS12-en-test and so on, STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
+                 "SICK/SICK_test_annotated.txt, or lie above such, as SentEval's data/downstream does. Of several\n"
+                 "folders the first that has a set counts. Missing sets are named and left out of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         .groups = groups,

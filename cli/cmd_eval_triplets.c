@@ -109,9 +109,9 @@ int cli_eval_triplets(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval triplets",
         .operands = "FILE...",
-        .about = "Triples (query, positive, negative; also premise, entailment, contradiction): the share, times 100, in\n"
-                 "which the cosine of query and positive is above that of query and negative. Equal cosines do not count\n"
-                 "as right; ties are their share. Behind that, both cosines' means.\n",
+        .about = "Triples (query, positive, negative; also premise, entailment, contradiction): the share, times 100,\n"
+                 "in which the cosine of query and positive is above that of query and negative. Equal cosines do not\n"
+                 "count as right; ties are their share. Behind that, both cosines' means.\n",
         .examples = "  aoe eval triplets -m model triples.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,

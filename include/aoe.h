@@ -518,8 +518,8 @@ AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_di
  * thresholds that are as good the highest; it lies midway between the scores that it parts. */
 typedef struct aoe_binary_metrics {
     size_t positives;
-    double accuracy, accuracy_threshold;                     /* share judged rightly, at its best */
-    double f1, f1_threshold, f1_precision, f1_recall;        /* 2 precision recall / (precision + recall), at its best */
+    double accuracy, accuracy_threshold;              /* share judged rightly, at its best */
+    double f1, f1_threshold, f1_precision, f1_recall; /* 2 precision recall / (precision + recall), at its best */
     double average_precision; /* sum over thresholds of (recall - the recall before) precision. Without positives, NaN here
                                  and in the four above */
 } aoe_binary_metrics;
@@ -558,8 +558,8 @@ typedef struct aoe_triplet_options {
 typedef struct aoe_triplet_result {
     const char *name; /* borrowed for the call */
     size_t triples, skipped, empty;
-    double accuracy; /* share of triples with cos(query, positive) > cos(query, negative) */
-    double ties;     /* share with equal cosines */
+    double accuracy;                       /* share of triples with cos(query, positive) > cos(query, negative) */
+    double ties;                           /* share with equal cosines */
     double positive_score, negative_score; /* mean cosines with the query */
 } aoe_triplet_result;
 

@@ -344,6 +344,8 @@ static int by_text(const void *pa, const void *pb) {
 
 static void drop_repeated(judgements *j) {
     size_t kept = 0;
+    if (!j->n)
+        return;
     qsort(j->item, j->n, sizeof *j->item, by_text);
     for (size_t i = 0; i < j->n; i++)
         if (!kept || j->item[i].query != j->item[kept - 1].query || j->item[i].relevant.text != j->item[kept - 1].relevant.text)
@@ -354,7 +356,8 @@ static void drop_repeated(judgements *j) {
 /* From judgements to queries with their relevant texts, in the order of the queries' file. */
 static int keep_judged(aoei_retrieval_data *d, judgements *j, const char *path, aoe_error *err) {
     drop_repeated(j);
-    qsort(j->item, j->n, sizeof *j->item, by_query);
+    if (j->n)
+        qsort(j->item, j->n, sizeof *j->item, by_query);
     d->query = aoei_malloc_array(j->n ? j->n : 1, sizeof *d->query);
     d->relevant = aoei_malloc_array(j->n ? j->n : 1, sizeof *d->relevant);
     if (!d->query || !d->relevant)

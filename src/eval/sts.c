@@ -147,8 +147,8 @@ static int make_plan(plan *l, const aoei_text_encoder *e, const char *const *pat
 }
 
 static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error *err) {
-    *result = (aoe_sts_result){
-        .row = r->kind, .name = r->name, .pairs = r->end - r->begin, .skipped = r->skipped, .empty = r->empty};
+    *result =
+        (aoe_sts_result){.row = r->kind, .name = r->name, .pairs = r->end - r->begin, .skipped = r->skipped, .empty = r->empty};
     return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
 }
 
