@@ -14,7 +14,7 @@ static const cli_command commands[] = {
     {"pretrain", "train a model to predict masked words of plain text", cli_pretrain},
     {"train", "fine-tune a model on scored pairs of texts", cli_train},
     {"data", "make training data: hard negatives", cli_data},
-    {"eval", "Spearman and Pearson correlation on scored pairs", cli_eval},
+    {"eval", "judge a model: STS, classes of pairs, retrieval, triples", cli_eval},
     {"plot", "pictures of distributions, training runs and grids, by gnuplot", cli_plot},
     {"embed", "texts to vectors, a line each", cli_embed},
     {"similarity", "how alike two texts are", cli_similarity},

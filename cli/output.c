@@ -176,6 +176,58 @@ void cli_table_print(cli_table *t) {
     cli_table_free(t);
 }
 
+/* A field of RFC 4180: quoted where it has to be. */
+static void print_csv_cell(const char *s) {
+    if (!strpbrk(s, ",\"\r\n")) {
+        fputs(s, stdout);
+        return;
+    }
+    putchar('"');
+    for (; *s; s++) {
+        if (*s == '"')
+            putchar('"');
+        putchar(*s);
+    }
+    putchar('"');
+}
+
+static void print_markdown_cell(const char *s) {
+    for (; *s; s++) {
+        if (*s == '|' || *s == '\\')
+            putchar('\\');
+        putchar(*s == '\n' || *s == '\r' ? ' ' : *s);
+    }
+}
+
+/* Behind the heading: the line that makes it one, and says how columns are aligned. */
+static void print_markdown_rule(const cli_table *t) {
+    for (size_t i = 0; i < t->columns; i++)
+        fputs(t->align[i] == 'r' ? "| ---: " : "| --- ", stdout);
+    puts("|");
+}
+
+void cli_table_print_as(cli_table *t, cli_table_format format) {
+    if (format == CLI_TABLE_ALIGNED) {
+        cli_table_print(t);
+        return;
+    }
+    cli_progress_clear();
+    for (size_t i = 0; i < t->cells; i++) {
+        const int first = i % t->columns == 0, last = (i + 1) % t->columns == 0;
+        if (format == CLI_TABLE_CSV) {
+            print_csv_cell(t->cell[i]);
+            putchar(last ? '\n' : ',');
+            continue;
+        }
+        fputs(first ? "| " : "", stdout);
+        print_markdown_cell(t->cell[i]);
+        fputs(last ? " |\n" : " | ", stdout);
+        if (i + 1 == t->columns)
+            print_markdown_rule(t);
+    }
+    cli_table_free(t);
+}
+
 void cli_table_free(cli_table *t) {
     for (size_t i = 0; i < t->cells; i++)
         free(t->cell[i]);

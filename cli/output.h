@@ -50,6 +50,10 @@ void cli_table_cell(cli_table *t, const char *fmt, ...); /* cells are filled row
 void cli_table_print(cli_table *t);                      /* to stdout, then empties the table */
 void cli_table_free(cli_table *t);                       /* accepts a zeroed one */
 
+/* The same for other readers; the first row is the heading. */
+typedef enum cli_table_format { CLI_TABLE_ALIGNED, CLI_TABLE_CSV, CLI_TABLE_MARKDOWN } cli_table_format;
+void cli_table_print_as(cli_table *t, cli_table_format format); /* to stdout, then empties the table */
+
 /* ---- progress: a bar on a terminal, else a line every few seconds, nothing when quiet */
 
 typedef struct cli_progress {

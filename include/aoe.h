@@ -484,6 +484,138 @@ AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_pat
                          aoe_sts_fn report, void *user, aoe_error *err);
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
 
+/* Called while an evaluation works, with how many pairs, triples or texts of all are embedded. Not 0: the evaluation ends
+ * with AOE_ECANCELLED. */
+typedef int (*aoe_eval_progress_fn)(void *user, size_t done, size_t total);
+
+/* The settings in which SentEval scores a year of STS: all subsets as one, the mean of the subsets' coefficients, and that
+ * mean weighted with their pairs (docs/evaluation.md). */
+typedef enum aoe_setting { AOE_SETTING_ALL, AOE_SETTING_MEAN, AOE_SETTING_WMEAN, AOE_SETTING_COUNT } aoe_setting;
+AOE_API const char *aoe_setting_name(aoe_setting s); /* "all", "mean", "wmean"; static, NULL for an unknown value */
+
+typedef enum aoe_suite_row { AOE_SUITE_SUBSET, AOE_SUITE_SET, AOE_SUITE_AVERAGE } aoe_suite_row;
+
+typedef struct aoe_suite_result {
+    aoe_suite_row row;
+    const char *name;       /* "STS12/MSRpar", "STS12", "STS-B", "SICK-R" or "average"; borrowed for the call, as the next */
+    const char *path;       /* of a set: where it was found; NULL: nowhere, and no figure below is one */
+    size_t parts;           /* subsets of a set (of STS-B and SICK-R 1); sets of the average */
+    size_t pairs;           /* scored pairs */
+    size_t published_pairs; /* of a set and a subset: how many the published one has */
+    size_t skipped;         /* unscored lines, subsets and gold files that do not count, bad rows */
+    size_t empty;           /* texts that were empty */
+    double spearman[AOE_SETTING_COUNT], pearson[AOE_SETTING_COUNT]; /* in [-1, 1]; of one part thrice the same */
+} aoe_suite_result;
+
+typedef void (*aoe_suite_fn)(void *user, const aoe_suite_result *result);
+
+typedef struct aoe_suite_options {
+    int skip_bad_rows;             /* as in aoe_table_options */
+    aoe_eval_progress_fn progress; /* pairs; NULL: none */
+    void *user;                    /* of progress */
+} aoe_suite_options;
+
+/* The seven sets of the paper's table 2: STS12 to STS16, STS-B (test) and SICK-R (test), looked for in the folders in turn as
+ * SentEval has them (docs/evaluation.md). Reports all seven in this order, subsets before their set, sets that were not found
+ * too, and last the average over those that were. Errors: AOE_ENOENT (none found), AOE_EFORMAT (a year lacks a subset). */
+AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
+                           aoe_suite_fn report, void *user, aoe_error *err);
+
+/* How well scores tell positive from negative, over all thresholds: from the threshold on a pair counts as positive. Of
+ * thresholds that are as good the highest; it lies midway between the scores that it parts. */
+typedef struct aoe_binary_metrics {
+    size_t positives;
+    double accuracy, accuracy_threshold;              /* share judged rightly, at its best */
+    double f1, f1_threshold, f1_precision, f1_recall; /* 2 precision recall / (precision + recall), at its best */
+    double average_precision; /* sum over thresholds of (recall - the recall before) precision. Without positives, NaN here
+                                 and in the four above */
+} aoe_binary_metrics;
+
+/* score[n], positive[n] 0 or 1. Equal scores are judged alike. Errors: AOE_EARG (n is 0), AOE_ENUMERIC (a score is NaN),
+ * AOE_ENOMEM. */
+AOE_API int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, aoe_error *err);
+
+typedef struct aoe_binary_options {
+    aoe_table_options table;
+    double positive_from;          /* labels from here on are positive; NaN: labels are 0 and 1, another one is an error */
+    aoe_eval_progress_fn progress; /* pairs; NULL: none */
+    void *user;                    /* of progress */
+} aoe_binary_options;
+
+typedef struct aoe_binary_result {
+    const char *name; /* borrowed for the call */
+    size_t pairs, skipped, empty;
+    double spearman, pearson;   /* of cosine and label */
+    aoe_binary_metrics metrics; /* of the cosines */
+} aoe_binary_result;
+
+typedef void (*aoe_binary_fn)(void *user, const aoe_binary_result *result);
+
+AOE_API void aoe_binary_options_defaults(aoe_binary_options *o);
+/* Paraphrases, duplicates, answers: tables of form A with labels of two classes. A report for each table, in their order. */
+AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
+                            aoe_binary_fn report, void *user, aoe_error *err);
+
+typedef struct aoe_triplet_options {
+    aoe_table_options table;       /* columns: query, positive, negative */
+    aoe_eval_progress_fn progress; /* two pairs a triple; NULL: none */
+    void *user;                    /* of progress */
+} aoe_triplet_options;
+
+typedef struct aoe_triplet_result {
+    const char *name; /* borrowed for the call */
+    size_t triples, skipped, empty;
+    double accuracy;                       /* share of triples with cos(query, positive) > cos(query, negative) */
+    double ties;                           /* share with equal cosines */
+    double positive_score, negative_score; /* mean cosines with the query */
+} aoe_triplet_result;
+
+typedef void (*aoe_triplet_fn)(void *user, const aoe_triplet_result *result);
+
+/* Tables of form C. A report for each, in their order. */
+AOE_API int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
+                              aoe_triplet_fn report, void *user, aoe_error *err);
+
+/* Which text of a group is its query. */
+typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL } aoe_query_choice;
+
+enum { AOE_RECALL_MAX = 8 };
+
+typedef struct aoe_retrieval_options {
+    aoe_table_options table;          /* of groups: columns "group=image,text=caption" */
+    const char *split;                /* of a BEIR folder: qrels/SPLIT.tsv; "test" */
+    size_t recall_at[AOE_RECALL_MAX]; /* [n_recall] 1, 5, 10 */
+    size_t n_recall;
+    size_t top;                    /* 10: how far down MRR and nDCG look */
+    aoe_query_choice query;        /* AOE_QUERY_RANDOM: one of each group, drawn with the seed */
+    uint64_t seed;                 /* 42 */
+    int count_query;               /* 1: in groups, the query itself is one of the texts to be found */
+    aoe_embedder *doc_embedder;    /* of what is searched, where its prompt is another one; NULL: e */
+    aoe_eval_progress_fn progress; /* texts; NULL: none */
+    void *user;                    /* of progress */
+} aoe_retrieval_options;
+
+typedef struct aoe_retrieval_result {
+    const char *name; /* borrowed for the call */
+    size_t texts;     /* what is searched */
+    size_t queries;
+    size_t without; /* queries left out, nothing being relevant to them (groups of one text) */
+    size_t skipped; /* bad rows; of a BEIR folder also judgements of texts that are not there */
+    size_t empty;   /* texts that were empty */
+    double strict;  /* of groups: share of queries whose g nearest texts, themselves included, are their group's g; else NaN */
+    double recall[AOE_RECALL_MAX]; /* mean share of the relevant texts among the nearest recall_at[i] */
+    double mrr, ndcg;              /* at `top`; all means over queries, in [0, 1] */
+} aoe_retrieval_result;
+
+typedef void (*aoe_retrieval_fn)(void *user, const aoe_retrieval_result *result);
+
+AOE_API void aoe_retrieval_options_defaults(aoe_retrieval_options *o);
+/* Exact search by cosine over tables of groups (captions of an image) and BEIR folders (corpus.jsonl, queries.jsonl, qrels);
+ * of equal cosines the text that comes first is nearer. All vectors of an input are in memory. A report for each, in their
+ * order. docs/evaluation.md has the formulas. */
+AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_retrieval_options *o,
+                               aoe_retrieval_fn report, void *user, aoe_error *err);
+
 /* ----------------------------------------------------------- distributions */
 
 /* Gaussian kernel density estimate: density[j] = 1/(n h) sum over i of phi((at[j] - x[i]) / h), h the bandwidth, in double.

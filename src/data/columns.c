@@ -25,6 +25,7 @@ static const role forms[][MAX_ROLES] = {
                           {"positive", {"positive", "entailment"}},
                           {"negative", {"negative", "contradiction"}}},
     [AOEI_FORM_TEXT] = {{"text", {"text", "sentence"}}},
+    [AOEI_FORM_GROUP] = {{"group", {"group", "image"}}, {"text", {"text", "caption", "sentence"}}},
 };
 
 static size_t role_count(const role *r) {

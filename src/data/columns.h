@@ -12,7 +12,8 @@ typedef enum aoei_form {
     AOEI_FORM_PAIR,     /* A: text1, text2, label */
     AOEI_FORM_POSITIVE, /* B: query, positive */
     AOEI_FORM_TRIPLE,   /* C: query, positive, negative */
-    AOEI_FORM_TEXT      /* D: text */
+    AOEI_FORM_TEXT,     /* D: text */
+    AOEI_FORM_GROUP     /* E: group, text: texts with the same group belong together */
 } aoei_form;
 
 /* Selects the columns of a form's roles in t, so that row.field[i] is role i in the order above.

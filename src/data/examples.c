@@ -182,7 +182,7 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
 static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
     if (e->skipped + e->dropped == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one with a row a %s", e->name,
-                         e->form == AOEI_FORM_TEXT ? "text" : "pair");
+                         e->form == AOEI_FORM_TEXT || e->form == AOEI_FORM_GROUP ? "text" : "pair");
     return aoei_fail(
         err, AOE_EFORMAT,
         "%s: no usable row: %zu bad, %zu dropped by their label; check --columns and --label-map, or correct the rows", e->name,

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "aoe.h"
 #include "base/alloc.h"
+#include "base/error.h"
 #include "objective/rank_loss.h"
 
 void aoei_ranks(const double *x, size_t n, double *rank, size_t *order, size_t *scratch) {
@@ -73,4 +73,12 @@ double aoe_spearman(const double *x, const double *y, size_t n) {
     aoei_free(order);
     aoei_free(rank);
     return r;
+}
+
+int aoei_correlate(const double *x, const double *y, size_t n, double *spearman, double *pearson, aoe_error *err) {
+    *pearson = aoe_pearson(x, y, n);
+    *spearman = aoe_spearman(x, y, n);
+    if (isnan(*spearman) && !isnan(*pearson)) /* sides that vary have a rank correlation: memory ran out */
+        return aoei_fail_nomem(err, n * sizeof *x);
+    return 0;
 }

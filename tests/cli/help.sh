@@ -3,7 +3,7 @@
 "$AOE" help >help
 "$AOE" --help >help2
 cmp help help2
-for command in init pretrain train eval embed similarity tokenize info convert verify bench; do
+for command in init pretrain train embed similarity tokenize info convert verify bench; do
     grep -q "^  $command " help || echo "$command is not listed"
     "$AOE" help "$command" >one
     "$AOE" "$command" --help >two
@@ -29,6 +29,18 @@ grep -q '^  plot ' help
     "$AOE" plot "$kind" --help >one
     awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
     grep -q -- '-o, --output NAME' one || echo "plot $kind has no --output"
+done
+grep '^  eval ' help
+"$AOE" help eval >one
+"$AOE" eval --help >two
+cmp one two
+sed -n 's/^  \([a-z]*\)  .*/\1/p' one
+for evaluation in sts suite pairs retrieval triplets; do
+    "$AOE" eval $evaluation --help >one
+    "$AOE" eval $evaluation -h >two
+    cmp one two
+    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+    grep -q -- '--threads N' one && grep -q -- '--format NAME' one && grep -q -- '--chunk NAME' one
 done
 "$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'

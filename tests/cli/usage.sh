@@ -51,6 +51,21 @@ usage data mine a.tsv --form lists
 usage eval
 usage eval sts
 usage eval nli file
+usage eval stss file
+usage eval --json sts file
+usage eval sts file --json --format csv
+usage eval sts file --format html
+usage eval suite
+usage eval suite dir --setting most
+usage eval suite dir --metric kendall
+usage eval pairs
+usage eval triplets
+usage eval triplets file --label-map a=1
+usage eval retrieval
+usage eval retrieval file --recall-at 0
+usage eval retrieval file --recall-at 1,,2
+usage eval retrieval file --top 0
+usage eval retrieval file --query last
 usage similarity one
 usage similarity one two three
 usage verify

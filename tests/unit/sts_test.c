@@ -8,56 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/circle.h"
 #include "../support/support.h"
 #include "base/file.h"
-#include "data/examples.h"
 #include "data/pairs.h"
 #include "eval/senteval.h"
 #include "eval/sts.h"
-
-#define RADIANS 0.017453292519943295
-
-/* ------------------------------------------------------------ the encoder */
-
-typedef struct circle {
-    size_t calls, texts;  /* of embed */
-    size_t specials;      /* tokens every text has */
-    const char *poisoned; /* embedding this text fails */
-} circle;
-
-static double angle_of(aoe_text text) {
-    char copy[32] = "";
-    assert_true(text.len < sizeof copy);
-    memcpy(copy, text.data, text.len);
-    return strtod(copy, NULL);
-}
-
-static int circle_embed(void *user, const aoe_text *texts, size_t n, float *vectors, size_t *failed, aoe_error *err) {
-    circle *c = user;
-    c->calls++;
-    c->texts += n;
-    for (size_t i = 0; i < n; i++) {
-        if (c->poisoned && texts[i].len == strlen(c->poisoned) && !memcmp(texts[i].data, c->poisoned, texts[i].len)) {
-            *failed = i;
-            if (err)
-                *err = (aoe_error){AOE_ENUMERIC, "the vector is not finite"};
-            return AOE_ENUMERIC;
-        }
-        vectors[2 * i] = (float)cos(angle_of(texts[i]) * RADIANS);
-        vectors[2 * i + 1] = (float)sin(angle_of(texts[i]) * RADIANS);
-    }
-    return 0;
-}
-
-static int circle_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
-    (void)err;
-    *n = ((const circle *)user)->specials + !aoei_text_is_empty(text);
-    return 0;
-}
-
-static aoei_sts_encoder encoder_of(circle *c) {
-    return (aoei_sts_encoder){2, circle_embed, circle_tokens, c};
-}
 
 /* ------------------------------------------------------------ the reports */
 
@@ -93,7 +49,7 @@ static void correlate(const double *degrees, const double *gold, size_t n, doubl
     double cosine[64];
     assert_true(n <= 64);
     for (size_t i = 0; i < n; i++)
-        cosine[i] = cos(degrees[i] * RADIANS);
+        cosine[i] = cos(degrees[i] * CIRCLE_RADIANS);
     *spearman = aoe_spearman(cosine, gold, n);
     *pearson = aoe_pearson(cosine, gold, n);
 }
@@ -218,7 +174,7 @@ static void test_run_of_tables_and_folders(void **state) {
     char *folder = test_path(test_dir, "STS99-en-test//");
     const char *paths[] = {table, folder};
     circle c = {.specials = 2};
-    aoei_sts_encoder e = encoder_of(&c);
+    aoei_text_encoder e = circle_encoder(&c);
     reports r = {0};
     aoe_error err = {0};
     if (aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err))
@@ -251,7 +207,7 @@ static void test_nothing_is_reported_before_all_is_read(void **state) {
     char *bad = test_write_text(test_dir, "b.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\tabc\n");
     const char *paths[] = {good, bad};
     circle c = {.specials = 2};
-    aoei_sts_encoder e = encoder_of(&c);
+    aoei_text_encoder e = circle_encoder(&c);
     reports r = {0};
     aoe_error err = {0};
     assert_int_equal(aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err), AOE_EFORMAT);
@@ -273,7 +229,7 @@ static void test_texts_without_tokens(void **state) {
     char *empty = test_write_text(test_dir, "e.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t \t3\n");
     const char *paths[] = {good, empty};
     circle c = {.specials = 0};
-    aoei_sts_encoder e = encoder_of(&c);
+    aoei_text_encoder e = circle_encoder(&c);
     reports r = {0};
     aoe_error err = {0};
     char want[300];
@@ -294,7 +250,7 @@ static void test_failure_names_the_line(void **state) {
     char *path = test_write_text(test_dir, "f.tsv", "text1\ttext2\tlabel\n10\t15\t5\n0\t80\t3\n80\t7\t3\n");
     const char *paths[] = {path};
     circle c = {.specials = 2, .poisoned = "80"};
-    aoei_sts_encoder e = encoder_of(&c);
+    aoei_text_encoder e = circle_encoder(&c);
     aoe_error err = {0};
     char want[300];
     snprintf(want, sizeof want, "%s:3: text2: the vector is not finite", path);
@@ -317,15 +273,15 @@ static void test_pairs_windows_and_equal_texts(void **state) {
         char a[32], b[32];
         snprintf(a, sizeof a, "%zu", i % 7);
         snprintf(b, sizeof b, "%zu.5", (i * 7919) % 170);
-        float x[2] = {(float)cos((double)(i % 7) * RADIANS), (float)sin((double)(i % 7) * RADIANS)};
+        float x[2] = {(float)cos((double)(i % 7) * CIRCLE_RADIANS), (float)sin((double)(i % 7) * CIRCLE_RADIANS)};
         double degrees = (double)((i * 7919) % 170) + 0.5;
-        float y[2] = {(float)cos(degrees * RADIANS), (float)sin(degrees * RADIANS)};
+        float y[2] = {(float)cos(degrees * CIRCLE_RADIANS), (float)sin(degrees * CIRCLE_RADIANS)};
         gold[i] = (double)((i * 31) % 997) - degrees;
         cosine[i] = aoe_cosine(x, y, 2);
         assert_int_equal(aoei_pairs_append(p, aoe_text_of(a), aoe_text_of(b), gold[i], i + 1, NULL), 0);
     }
     circle c = {.specials = 2};
-    aoei_sts_encoder e = encoder_of(&c);
+    aoei_text_encoder e = circle_encoder(&c);
     aoe_sts_result r;
     assert_int_equal(aoei_sts_pairs(&e, p, &r, NULL), 0);
     assert_int_equal(r.row, AOE_STS_FILE);

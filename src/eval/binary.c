@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * Pairs with labels of two classes: what the cosines say about the labels. Reads and
+ * checks every table first; then one after the other is embedded and judged.
+ */
+#include "eval/binary.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/pairs.h"
+#include "eval/correlation.h"
+#include "eval/cosines.h"
+
+typedef struct input {
+    char *name;       /* owned */
+    aoe_pairs *pairs; /* owned */
+    size_t skipped, empty;
+} input;
+
+void aoe_binary_options_defaults(aoe_binary_options *o) {
+    *o = (aoe_binary_options){.positive_from = NAN};
+}
+
+static int check_labels(const aoe_pairs *p, aoe_error *err) {
+    for (size_t i = 0; i < aoe_pairs_count(p); i++) {
+        const double label = aoe_pairs_label(p, i);
+        if (label != 0 && label != 1)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the label %g is neither 0 nor 1; say from which label on a pair is positive with "
+                             "--positive-from",
+                             aoei_pairs_name(p), aoe_pairs_line(p, i), label);
+    }
+    return 0;
+}
+
+static int load(input *in, const aoei_text_encoder *e, const char *path, const aoe_binary_options *o, aoe_error *err) {
+    aoe_table_options table = o->table;
+    table.allow_empty = 1;
+    in->name = aoei_input_name(path);
+    int rc = in->name ? aoe_pairs_load(&in->pairs, path, &table, err) : aoei_fail_nomem(err, 1);
+    if (!rc && isnan(o->positive_from))
+        rc = check_labels(in->pairs, err);
+    if (!rc)
+        rc = aoei_pairs_check(e, in->pairs, err);
+    if (rc)
+        return rc;
+    in->skipped = aoe_pairs_skipped(in->pairs) + aoe_pairs_dropped(in->pairs);
+    in->empty = aoei_pairs_empty(in->pairs);
+    return 0;
+}
+
+/* cosine, label, positive: [pairs]. */
+static int judge(aoe_binary_result *r, const input *in, double positive_from, const double *cosine, double *label,
+                 uint8_t *positive, aoe_error *err) {
+    const size_t n = aoe_pairs_count(in->pairs);
+    *r = (aoe_binary_result){.name = in->name, .pairs = n, .skipped = in->skipped, .empty = in->empty};
+    for (size_t i = 0; i < n; i++) {
+        label[i] = aoe_pairs_label(in->pairs, i);
+        positive[i] = label[i] >= (isnan(positive_from) ? 1 : positive_from);
+    }
+    const int rc = aoei_correlate(cosine, label, n, &r->spearman, &r->pearson, err);
+    return rc ? rc : aoe_binary(&r->metrics, cosine, positive, n, err);
+}
+
+static int evaluate(const aoei_text_encoder *e, const input *in, double positive_from, aoe_binary_result *r,
+                    aoei_eval_progress *p, aoe_error *err) {
+    const size_t n = aoe_pairs_count(in->pairs);
+    double *cosine = aoei_malloc_array(n, 2 * sizeof *cosine);
+    uint8_t *positive = aoei_malloc_array(n, sizeof *positive);
+    int rc = cosine && positive ? 0 : aoei_fail_nomem(err, 2 * n * sizeof *cosine);
+    if (!rc)
+        rc = aoei_pairs_cosines(e, in->pairs, cosine, p, err);
+    if (!rc)
+        rc = judge(r, in, positive_from, cosine, cosine + n, positive, err);
+    aoei_free(cosine);
+    aoei_free(positive);
+    return rc;
+}
+
+int aoei_binary_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
+                    aoe_binary_fn report, void *user, aoe_error *err) {
+    if (!n_paths)
+        return aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables");
+    input *in = aoei_calloc(n_paths, sizeof *in);
+    if (!in)
+        return aoei_fail_nomem(err, n_paths * sizeof *in);
+    aoei_eval_progress p = {.fn = o->progress, .user = o->user};
+    int rc = 0;
+    for (size_t i = 0; !rc && i < n_paths; i++) {
+        rc = load(&in[i], e, paths[i], o, err);
+        p.total += in[i].pairs ? aoe_pairs_count(in[i].pairs) : 0;
+    }
+    for (size_t i = 0; !rc && i < n_paths; i++) {
+        aoe_binary_result result;
+        rc = evaluate(e, &in[i], o->positive_from, &result, &p, err);
+        if (!rc && report)
+            report(user, &result);
+    }
+    for (size_t i = 0; i < n_paths; i++) {
+        aoei_free(in[i].name);
+        aoe_pairs_free(in[i].pairs);
+    }
+    aoei_free(in);
+    return rc;
+}
+
+int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
+                    aoe_binary_fn report, void *user, aoe_error *err) {
+    aoe_binary_options options;
+    aoe_binary_options_defaults(&options);
+    aoei_embedder_encoder s;
+    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
+    int rc = aoei_binary_run(&encoder, paths, n_paths, o ? o : &options, report, user, err);
+    aoei_encoder_end(&s);
+    return rc;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Pairs of two classes over anything that turns texts into vectors. The metrics
+ * themselves are public (aoe.h): aoe_binary.
+ */
+#ifndef AOEI_EVAL_BINARY_H
+#define AOEI_EVAL_BINARY_H
+
+#include "eval/text_encoder.h"
+
+/* As aoe_eval_binary. All inputs are read and checked before the first report. */
+int aoei_binary_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
+                    aoe_binary_fn report, void *user, aoe_error *err);
+
+#endif

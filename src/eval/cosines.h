@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * Cosines of texts two by two, which every evaluation of pairs and triples stands on.
+ * A window of couples at a time is embedded, each distinct text of it once. What the
+ * cosines are compared with is the caller's business.
+ */
+#ifndef AOEI_EVAL_COSINES_H
+#define AOEI_EVAL_COSINES_H
+
+#include "eval/text_encoder.h"
+
+/* Two texts each, wherever they lie. */
+typedef struct aoei_couples {
+    size_t n;
+    const char *name;   /* of the file, for messages; borrowed */
+    const void *source; /* first argument of the functions; borrowed */
+    aoe_text (*text)(const void *source, size_t couple, size_t side);
+    size_t (*line)(const void *source, size_t couple); /* in the file, from 1 */
+    const char *(*role)(size_t couple, size_t side);   /* what messages call the text; static */
+} aoei_couples;
+
+/* AOE_EFORMAT with file and line where a text would have no token. */
+int aoei_couples_check(const aoei_text_encoder *e, const aoei_couples *c, aoe_error *err);
+/* cosine[c->n]; p counts couples and may be NULL. Errors: those of the encoder, with file and line; AOE_ECANCELLED. */
+int aoei_cosines(const aoei_text_encoder *e, const aoei_couples *c, double *cosine, aoei_eval_progress *p, aoe_error *err);
+
+/* The same of labelled pairs, and how many of their texts are empty. */
+int aoei_pairs_check(const aoei_text_encoder *e, const aoe_pairs *p, aoe_error *err);
+int aoei_pairs_cosines(const aoei_text_encoder *e, const aoe_pairs *p, double *cosine, aoei_eval_progress *progress,
+                       aoe_error *err);
+size_t aoei_pairs_empty(const aoe_pairs *p);
+
+#endif

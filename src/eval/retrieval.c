@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ * Retrieval: all texts are embedded, each query's nearest are searched (exactly, with the
+ * product kernels), and its list is judged. Queries that are texts of the index have their
+ * vectors already, unless another encoder makes those of the texts.
+ */
+#include "eval/retrieval.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "eval/ranking.h"
+#include "eval/retrieval_data.h"
+#include "nn/nn.h"
+
+enum { EMBED = 4096, SEARCH = 1024 }; /* texts embedded, queries searched at a time */
+
+typedef struct search {
+    const aoe_retrieval_options *o;
+    const aoei_retrieval_data *d;
+    const aoe_context *ctx;
+    size_t D, k; /* components; neighbours of a query that are looked at */
+    aoei_arena arena;
+    aoei_tensor texts, queries; /* [texts, D], [queries, D] of unit length, or zero */
+    aoei_tensor room;           /* of the search */
+    float *host;                /* owned [EMBED, D] */
+    aoe_text *text;             /* owned [EMBED] */
+    uint32_t *index;            /* owned [queries] */
+    aoei_neighbor *best;        /* owned [SEARCH, k] */
+    double *gain_of;            /* owned [texts] of the query at hand; else 0 */
+    double *gain, *ideal;       /* owned [k], [most relevant texts of a query] */
+} search;
+
+void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
+    *o = (aoe_retrieval_options){.split = "test", .recall_at = {1, 5, 10}, .n_recall = 3, .top = 10, .seed = 42};
+}
+
+static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
+    int good = o->n_recall <= AOE_RECALL_MAX && o->top > 0;
+    for (size_t i = 0; good && i < o->n_recall; i++)
+        good = o->recall_at[i] > 0;
+    return good ? 0 : aoei_fail(err, AOE_EARG, "recall, MRR and nDCG are of the first 1 or more; correct the numbers");
+}
+
+/* What of a query's list is needed: the query itself may be among it, to be struck out. */
+static size_t neighbours_wanted(const search *s) {
+    size_t k = s->o->top;
+    for (size_t i = 0; i < s->o->n_recall; i++)
+        k = s->o->recall_at[i] > k ? s->o->recall_at[i] : k;
+    k = k < s->d->texts.n ? k + 1 : s->d->texts.n;
+    k = s->d->largest > k ? s->d->largest : k;
+    return k < s->d->texts.n ? k : s->d->texts.n;
+}
+
+static size_t most_relevant(const aoei_retrieval_data *d) {
+    size_t most = 0;
+    for (size_t i = 0; i < d->n_queries; i++)
+        most = d->query[i].n > most ? d->query[i].n : most;
+    return most;
+}
+
+static void lay_out(search *s) {
+    const size_t at_once = s->d->n_queries < SEARCH ? s->d->n_queries : SEARCH;
+    s->texts = aoei_tensor_take(&s->arena, s->d->texts.n, s->D);
+    s->queries = aoei_tensor_take(&s->arena, s->d->n_queries, s->D);
+    s->room = aoei_room_take(&s->arena, aoei_nearest_room(s->ctx, at_once, s->d->texts.n, s->D));
+}
+
+static int create(search *s, aoe_error *err) {
+    size_t found;
+    s->k = neighbours_wanted(s);
+    aoei_arena_measure(&s->arena);
+    lay_out(s);
+    if (s->arena.overflow || aoei_mul_size(SEARCH, s->k, &found))
+        return aoei_fail_nomem(err, SIZE_MAX);
+    const size_t bytes = s->arena.used;
+    const int rc = aoei_arena_create(&s->arena, bytes, err);
+    if (rc)
+        return rc;
+    lay_out(s);
+    s->host = aoei_malloc_array(EMBED * s->D, sizeof *s->host);
+    s->text = aoei_malloc_array(EMBED, sizeof *s->text);
+    s->index = aoei_malloc_array(s->d->n_queries, sizeof *s->index);
+    s->best = aoei_malloc_array(found, sizeof *s->best);
+    s->gain_of = aoei_calloc(s->d->texts.n, sizeof *s->gain_of);
+    s->gain = aoei_malloc_array(s->k, sizeof *s->gain);
+    s->ideal = aoei_malloc_array(most_relevant(s->d), sizeof *s->ideal);
+    if (s->host && s->text && s->index && s->best && s->gain_of && s->gain && s->ideal)
+        return 0;
+    return aoei_fail_nomem(err, found * sizeof *s->best);
+}
+
+static void destroy(search *s) {
+    aoei_arena_destroy(&s->arena);
+    aoei_free(s->host);
+    aoei_free(s->text);
+    aoei_free(s->index);
+    aoei_free(s->best);
+    aoei_free(s->gain_of);
+    aoei_free(s->gain);
+    aoei_free(s->ideal);
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+/* Texts of the index, or queries. */
+typedef struct side {
+    const aoei_text_encoder *encoder;
+    aoe_text (*text)(const aoei_retrieval_data *d, size_t i);
+    int queries;
+    size_t n;
+} side;
+
+static side texts_of(const aoei_retrieval_data *d, const aoei_text_encoder *e) {
+    return (side){e, aoei_retrieval_text, 0, d->texts.n};
+}
+
+static side queries_of(const aoei_retrieval_data *d, const aoei_text_encoder *e) {
+    return (side){e, aoei_retrieval_query, 1, d->n_queries};
+}
+
+static int name_text(const aoei_retrieval_data *d, const side *x, size_t i, int rc, aoe_error *err) {
+    const aoei_examples *from = x->queries && !d->grouped ? &d->queries : &d->texts;
+    aoei_error_prefix(err, "%s:%zu", from->name, from->line[x->queries ? d->query[i].index : i]);
+    return rc;
+}
+
+/* Every text has a token, or the encoder does with texts that have none. */
+static int check_tokens(const aoei_retrieval_data *d, const side *x, aoe_error *err) {
+    int all;
+    int rc = aoei_encoder_has_specials(x->encoder, &all, err);
+    for (size_t i = 0; !rc && !all && i < x->n; i++) {
+        size_t tokens = 1;
+        rc = x->encoder->count_tokens(x->encoder->user, x->text(d, i), &tokens, err);
+        if (!rc && !tokens)
+            rc = aoei_fail(err, AOE_EFORMAT, "the text has no token; correct or remove the row");
+        if (rc)
+            return name_text(d, x, i, rc, err);
+    }
+    return rc;
+}
+
+static int embed(search *s, const side *x, aoei_tensor to, aoei_eval_progress *p, aoe_error *err) {
+    int rc = 0;
+    for (size_t first = 0; !rc && first < x->n; first += EMBED) {
+        const size_t n = x->n - first < EMBED ? x->n - first : EMBED;
+        size_t failed = (size_t)-1;
+        for (size_t i = 0; i < n; i++)
+            s->text[i] = x->text(s->d, first + i);
+        rc = x->encoder->embed(x->encoder->user, s->text, n, s->host, &failed, err);
+        if (rc)
+            return failed < n ? name_text(s->d, x, first + failed, rc, err) : rc;
+        const aoei_tensor rows = aoei_tensor_rows(to, first, n);
+        aoei_tensor_write(s->ctx, rows, s->host);
+        aoei_l2_normalize(s->ctx, rows);
+        rc = aoei_eval_advance(p, n, err);
+    }
+    return rc;
+}
+
+/* ----------------------------------------------------------------- judging */
+
+/* Adds what the list of one query gives; best: [k] its nearest texts. */
+static void judge(search *s, const aoei_query *q, const aoei_neighbor *best, aoe_retrieval_result *r) {
+    const aoei_relevant *relevant = s->d->relevant + q->first;
+    const uint32_t struck = s->o->count_query && s->d->grouped ? AOEI_NO_TEXT : q->own;
+    size_t found = 0, own_group = 0, group = q->n + (s->d->grouped && !s->o->count_query);
+    for (size_t i = 0; i < q->n; i++) {
+        s->gain_of[relevant[i].text] = relevant[i].gain;
+        s->ideal[i] = relevant[i].gain;
+    }
+    for (size_t i = 0; i < s->k && best[i].text != AOEI_NO_TEXT; i++) {
+        own_group += i < group && (s->gain_of[best[i].text] > 0 || best[i].text == q->own);
+        if (best[i].text != struck)
+            s->gain[found++] = s->gain_of[best[i].text];
+    }
+    r->strict += own_group == group;
+    for (size_t i = 0; i < s->o->n_recall; i++)
+        r->recall[i] += aoei_recall(s->gain, found, s->o->recall_at[i], q->n);
+    r->mrr += aoei_reciprocal_rank(s->gain, found, s->o->top);
+    r->ndcg += aoei_ndcg(s->gain, found, s->o->top, s->ideal, q->n);
+    for (size_t i = 0; i < q->n; i++)
+        s->gain_of[relevant[i].text] = 0;
+}
+
+static void search_all(search *s, aoe_retrieval_result *r) {
+    const aoei_retrieval_data *d = s->d;
+    for (size_t first = 0; first < d->n_queries; first += SEARCH) {
+        const size_t n = d->n_queries - first < SEARCH ? d->n_queries - first : SEARCH;
+        const aoei_nearest_job job = {
+            .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .room = s->room};
+        aoei_nearest(s->ctx, &job, s->best);
+        for (size_t i = 0; i < n; i++)
+            judge(s, &d->query[first + i], s->best + i * s->k, r);
+    }
+}
+
+static void sum_up(const search *s, aoe_retrieval_result *r) {
+    const aoei_retrieval_data *d = s->d;
+    const double n = (double)d->n_queries;
+    r->name = d->name;
+    r->texts = d->texts.n;
+    r->queries = d->n_queries;
+    r->without = d->without;
+    r->skipped = d->skipped;
+    for (size_t i = 0; i < d->texts.n; i++)
+        r->empty += (size_t)aoei_text_is_empty(aoei_retrieval_text(d, i));
+    for (size_t i = 0; !d->grouped && i < d->n_queries; i++)
+        r->empty += (size_t)aoei_text_is_empty(aoei_retrieval_query(d, i));
+    r->strict = d->grouped ? r->strict / n : NAN;
+    for (size_t i = 0; i < s->o->n_recall; i++)
+        r->recall[i] /= n;
+    r->mrr /= n;
+    r->ndcg /= n;
+}
+
+static int evaluate(const aoei_retrieval_data *d, const aoei_text_encoder *queries, const aoei_text_encoder *docs,
+                    const aoe_retrieval_options *o, aoe_retrieval_result *r, aoei_eval_progress *p, aoe_error *err) {
+    search s = {.o = o, .d = d, .ctx = docs->ctx, .D = docs->dims};
+    const side texts = texts_of(d, docs), asked = queries_of(d, queries);
+    *r = (aoe_retrieval_result){0};
+    int rc = create(&s, err);
+    if (!rc)
+        rc = embed(&s, &texts, s.texts, p, err);
+    if (!rc && d->grouped && queries == docs) {
+        for (size_t i = 0; i < d->n_queries; i++)
+            s.index[i] = d->query[i].index;
+        aoei_rows_gather(s.ctx, s.queries, s.texts, s.index);
+        rc = aoei_eval_advance(p, d->n_queries, err);
+    } else if (!rc) {
+        rc = embed(&s, &asked, s.queries, p, err);
+    }
+    if (!rc) {
+        search_all(&s, r);
+        sum_up(&s, r);
+    }
+    destroy(&s);
+    return rc;
+}
+
+int aoei_retrieval_run(const aoei_text_encoder *queries, const aoei_text_encoder *docs, const char *const *paths,
+                       size_t n_paths, const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err) {
+    int rc = check_options(o, err);
+    if (!rc && !n_paths)
+        rc = aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables of groups or BEIR folders");
+    if (!rc && queries->dims != docs->dims)
+        rc = aoei_fail(err, AOE_EARG, "vectors of queries have %zu components, those of texts %zu; use models of one width",
+                       queries->dims, docs->dims);
+    if (rc)
+        return rc;
+    aoei_retrieval_data *d = aoei_calloc(n_paths, sizeof *d);
+    if (!d)
+        return aoei_fail_nomem(err, n_paths * sizeof *d);
+    aoei_eval_progress p = {.fn = o->progress, .user = o->user};
+    for (size_t i = 0; !rc && i < n_paths; i++) {
+        rc = aoei_retrieval_read(&d[i], paths[i], o, err);
+        const side texts = texts_of(&d[i], docs), asked = queries_of(&d[i], queries);
+        if (!rc)
+            rc = check_tokens(&d[i], &texts, err);
+        if (!rc)
+            rc = check_tokens(&d[i], &asked, err);
+        p.total += d[i].texts.n + d[i].n_queries;
+    }
+    for (size_t i = 0; !rc && i < n_paths; i++) {
+        aoe_retrieval_result result;
+        rc = evaluate(&d[i], queries, docs, o, &result, &p, err);
+        if (!rc && report)
+            report(user, &result);
+    }
+    for (size_t i = 0; i < n_paths; i++)
+        aoei_retrieval_free(&d[i]);
+    aoei_free(d);
+    return rc;
+}
+
+int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_retrieval_options *o,
+                       aoe_retrieval_fn report, void *user, aoe_error *err) {
+    aoe_retrieval_options defaults;
+    aoe_retrieval_options_defaults(&defaults);
+    o = o ? o : &defaults;
+    aoei_embedder_encoder s, t;
+    const aoei_text_encoder queries = aoei_encoder_begin(&s, e);
+    const aoei_text_encoder docs = aoei_encoder_begin(&t, o->doc_embedder ? o->doc_embedder : e);
+    const int rc = aoei_retrieval_run(&queries, o->doc_embedder ? &docs : &queries, paths, n_paths, o, report, user, err);
+    aoei_encoder_end(&s);
+    aoei_encoder_end(&t);
+    return rc;
+}

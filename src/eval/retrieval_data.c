@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT
+ * Readers of retrieval data. Groups and ids are both told apart by sorting names; of
+ * what is sorted the order in the file is kept, so that nothing depends on names.
+ */
+#include "eval/retrieval_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "data/labels.h"
+#include "eval/text_encoder.h"
+
+/* Names of examples (their first role), sorted. */
+typedef struct named {
+    aoe_text name;
+    uint32_t index;
+} named;
+
+static int compare_texts(aoe_text a, aoe_text b) {
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int order = n ? memcmp(a.data, b.data, n) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static int by_name(const void *pa, const void *pb) {
+    const named *a = pa, *b = pb;
+    const int order = compare_texts(a->name, b->name);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static named *sort_names(const aoei_examples *x, aoe_error *err) {
+    named *sorted = aoei_malloc_array(x->n, sizeof *sorted);
+    if (!sorted) {
+        aoei_fail_nomem(err, x->n * sizeof *sorted);
+        return NULL;
+    }
+    for (size_t i = 0; i < x->n; i++)
+        sorted[i] = (named){x->text[x->first[i * x->roles]], (uint32_t)i};
+    qsort(sorted, x->n, sizeof *sorted, by_name);
+    return sorted;
+}
+
+static int check_number(const aoei_examples *x, aoe_error *err) {
+    if (x->n < AOEI_NO_TEXT)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT, "%s: %zu texts are too many; give less than 2^32 - 1", x->name, x->n);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+/* Texts of one group: [first, first + n) of the sorted names, the lowest index first. */
+typedef struct group {
+    size_t first, n;
+    uint32_t lowest;
+} group;
+
+static int by_lowest(const void *pa, const void *pb) {
+    const group *a = pa, *b = pb;
+    return (a->lowest > b->lowest) - (a->lowest < b->lowest);
+}
+
+/* group[x->n]: the groups in the order in which they first come; returns how many. */
+static size_t find_groups(const named *sorted, size_t n, group *groups) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || compare_texts(sorted[i].name, sorted[i - 1].name))
+            groups[count++] = (group){i, 0, sorted[i].index};
+        groups[count - 1].n++;
+    }
+    qsort(groups, count, sizeof *groups, by_lowest);
+    return count;
+}
+
+/* Member `which` of a group as a query: what is relevant is appended. Room is the caller's business. */
+static void add_member(aoei_retrieval_data *d, const named *sorted, const group *g, size_t which, int count_query) {
+    const uint32_t own = sorted[g->first + which].index;
+    aoei_query *q = &d->query[d->n_queries++];
+    *q = (aoei_query){.index = own, .own = own, .first = d->n_relevant};
+    for (size_t i = 0; i < g->n; i++)
+        if (i != which || count_query)
+            d->relevant[d->n_relevant++] = (aoei_relevant){sorted[g->first + i].index, 1};
+    q->n = d->n_relevant - q->first;
+    d->largest = g->n > d->largest ? g->n : d->largest;
+}
+
+/* How many queries a group gives. */
+static size_t queries_of(const group *g, aoe_query_choice choice) {
+    return g->n < 2 ? 0 : choice == AOE_QUERY_ALL ? g->n : 1;
+}
+
+static int choose_queries(aoei_retrieval_data *d, const named *sorted, const group *groups, size_t n,
+                          const aoe_retrieval_options *o, aoe_error *err) {
+    size_t queries = 0, relevant = 0, more;
+    aoei_rng rng;
+    for (size_t i = 0; i < n; i++) {
+        d->without += groups[i].n < 2;
+        queries += queries_of(&groups[i], o->query);
+        if (aoei_mul_size(queries_of(&groups[i], o->query), groups[i].n, &more) || aoei_add_size(relevant, more, &relevant))
+            return aoei_fail_nomem(err, SIZE_MAX);
+    }
+    if (!queries)
+        return aoei_fail(err, AOE_EFORMAT, "%s: no group has two texts; name the column that tells groups with --columns",
+                         d->texts.name);
+    d->query = aoei_malloc_array(queries, sizeof *d->query);
+    d->relevant = aoei_malloc_array(relevant, sizeof *d->relevant);
+    if (!d->query || !d->relevant)
+        return aoei_fail_nomem(err, relevant * sizeof *d->relevant);
+    aoei_rng_init(&rng, o->seed, AOEI_STREAM_QUERIES, 0);
+    for (size_t i = 0; i < n; i++) {
+        const size_t count = queries_of(&groups[i], o->query);
+        const size_t first = count == 1 && o->query == AOE_QUERY_RANDOM ? aoei_rng_below(&rng, (uint32_t)groups[i].n) : 0;
+        for (size_t k = 0; k < count; k++)
+            add_member(d, sorted, &groups[i], first + k, o->count_query);
+    }
+    return 0;
+}
+
+static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retrieval_options *o, aoe_error *err) {
+    aoe_table_options table = o->table;
+    table.allow_empty = 1;
+    aoei_table *t;
+    d->grouped = 1;
+    int rc = aoei_table_open(&t, path, err);
+    if (rc)
+        return rc;
+    rc = aoei_examples_read(&d->texts, t, AOEI_FORM_GROUP, 0, &table, err);
+    aoei_table_close(t);
+    d->skipped = d->texts.skipped;
+    if (!rc)
+        rc = check_number(&d->texts, err);
+    for (size_t i = 0; !rc && i < d->texts.n; i++)
+        if (aoei_text_is_empty(d->texts.text[d->texts.first[i * d->texts.roles]]))
+            rc = aoei_fail(err, AOE_EFORMAT, "%s:%zu: the group is empty; correct or remove the row", d->texts.name,
+                           d->texts.line[i]);
+    if (rc)
+        return rc;
+    named *sorted = sort_names(&d->texts, err);
+    group *groups = aoei_malloc_array(d->texts.n, sizeof *groups);
+    if (!sorted || !groups)
+        rc = aoei_fail_nomem(err, d->texts.n * sizeof *groups);
+    else
+        rc = choose_queries(d, sorted, groups, find_groups(sorted, d->texts.n, groups), o, err);
+    aoei_free(sorted);
+    aoei_free(groups);
+    return rc;
+}
+
+/* -------------------------------------------------------------------- BEIR */
+
+/* DIR/NAME, or compressed under that name; *path owned by the caller. */
+static int find_file(char **path, const char *dir, const char *name, aoe_error *err) {
+    static const char *const ends[] = {"", ".gz", ".zst"};
+    for (size_t i = 0; i < 3; i++) {
+        aoei_buffer b = {0};
+        aoei_buffer_printf(&b, "%s/%s%s", dir, name, ends[i]);
+        if (b.failed) {
+            aoei_buffer_free(&b);
+            return aoei_fail_nomem(err, strlen(dir));
+        }
+        *path = b.data;
+        if (aoei_exists(b.data))
+            return 0;
+        aoei_buffer_free(&b);
+        *path = NULL;
+    }
+    return aoei_fail(err, AOE_ENOENT, "%s/%s: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels",
+                     dir, name);
+}
+
+/* Selects the columns, the last of which may be missing; *n of them are there. */
+static int select_columns(aoei_table *t, const char *const *names, size_t needed, size_t *n, aoe_error *err) {
+    size_t column[3];
+    *n = 0;
+    for (size_t i = 0; i < 3; i++) {
+        size_t at = 0;
+        const aoe_text wanted = aoe_text_of(names[i]);
+        while (at < aoei_table_columns(t) && compare_texts(aoei_table_column(t, at), wanted))
+            at++;
+        if (at < aoei_table_columns(t))
+            column[(*n)++] = at;
+        else if (i < needed)
+            return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; it must have %s, %s%s%s", aoei_table_name(t), names[i],
+                             names[0], names[1], needed > 2 ? ", " : "", needed > 2 ? names[2] : "");
+    }
+    return aoei_table_select(t, column, *n, err);
+}
+
+static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
+    const aoe_text column = aoei_table_selected(t, i);
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%.*s': %s; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line, (int)column.len,
+              column.data, what);
+    return AOEI_BAD_ROW;
+}
+
+/* What a row of a table becomes: 0, AOEI_BAD_ROW or an error. */
+typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err);
+
+static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t needed, row_fn fn, void *user,
+                     int skip_bad_rows, aoe_error *err) {
+    aoei_table *t;
+    aoei_row row;
+    size_t n = 0;
+    int rc = aoei_table_open(&t, path, err);
+    if (rc)
+        return rc;
+    rc = select_columns(t, names, needed, &n, err);
+    while (!rc) {
+        rc = aoei_table_next(t, &row, err);
+        if (rc == 0)
+            break;
+        if (rc == 1)
+            rc = fn(user, t, &row, n, err);
+        if (rc == AOEI_BAD_ROW) {
+            d->skipped++;
+            rc = skip_bad_rows ? 0 : AOE_EFORMAT; /* err is filled */
+        }
+    }
+    aoei_table_close(t);
+    return rc;
+}
+
+typedef struct entries {
+    aoei_examples *x;
+    aoei_buffer text; /* scratch: title and text */
+} entries;
+
+/* An id and a text, behind its title where there is one (BEIR: title, a space, text). */
+static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
+    entries *e = user;
+    for (size_t i = 0; i < n; i++)
+        if (row->field[i].kind != AOEI_FIELD_TEXT)
+            return bad_row(t, row, i, "it is not a JSON string", err);
+    aoe_text text = row->field[1].text;
+    if (aoei_text_is_empty(row->field[0].text))
+        return bad_row(t, row, 0, "the id is empty", err);
+    if (n == 3 && row->field[2].text.len) {
+        const aoe_text title = row->field[2].text;
+        aoei_buffer_clear(&e->text);
+        aoei_buffer_append(&e->text, title.data, title.len);
+        aoei_buffer_putc(&e->text, ' ');
+        aoei_buffer_append(&e->text, text.data, text.len);
+        if (e->text.failed)
+            return aoei_fail_nomem(err, title.len + text.len);
+        text = (aoe_text){e->text.data, e->text.len};
+    }
+    return aoei_examples_append(e->x, (const aoe_text[2]){row->field[0].text, text}, (const size_t[2]){1, 1}, 0, row->line,
+                                err);
+}
+
+/* Entries of DIR/NAME and their names, sorted; an id twice is an error. */
+static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted, const char *dir, const char *name,
+                        const char *const *columns, int skip_bad_rows, aoe_error *err) {
+    char *path = NULL;
+    entries e = {.x = x};
+    int rc = find_file(&path, dir, name, err);
+    if (!rc)
+        rc = aoei_examples_create(x, path, AOEI_FORM_GROUP, err);
+    if (!rc)
+        rc = read_rows(d, path, columns, 2, add_entry, &e, skip_bad_rows, err);
+    if (!rc && !x->n)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: there is no text in it; fetch it again", path);
+    if (!rc)
+        rc = check_number(x, err);
+    if (!rc && !(*sorted = sort_names(x, err)))
+        rc = AOE_ENOMEM;
+    for (size_t i = 1; !rc && i < x->n; i++)
+        if (!compare_texts((*sorted)[i].name, (*sorted)[i - 1].name))
+            rc = aoei_fail(err, AOE_EFORMAT, "%s:%zu: the id of line %zu again; remove one of them", path,
+                           x->line[(*sorted)[i].index], x->line[(*sorted)[i - 1].index]);
+    aoei_buffer_free(&e.text);
+    aoei_free(path);
+    return rc;
+}
+
+/* Index of the entry of that name, or AOEI_NO_TEXT. */
+static uint32_t find_entry(const named *sorted, size_t n, aoe_text name) {
+    size_t low = 0;
+    while (n > 0) {
+        const size_t half = n / 2;
+        const int order = compare_texts(sorted[low + half].name, name);
+        if (order == 0)
+            return sorted[low + half].index;
+        if (order < 0) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return AOEI_NO_TEXT;
+}
+
+typedef struct judgement {
+    uint32_t query;
+    aoei_relevant relevant; /* gain 0 or less: not relevant */
+} judgement;
+
+typedef struct judgements {
+    const aoei_retrieval_data *d;
+    const named *texts, *queries; /* sorted */
+    judgement *item;              /* owned [n] */
+    size_t n, capacity;
+} judgements;
+
+static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
+    judgements *j = user;
+    double gain = 0;
+    (void)n;
+    const uint32_t query = find_entry(j->queries, j->d->queries.n, row->field[0].text);
+    if (query == AOEI_NO_TEXT)
+        return bad_row(t, row, 0, "there is no query of this id", err);
+    const uint32_t text = find_entry(j->texts, j->d->texts.n, row->field[1].text);
+    if (text == AOEI_NO_TEXT)
+        return bad_row(t, row, 1, "there is no text of this id in the corpus", err);
+    if (aoei_number_of(row->field[2].text, &gain) != AOEI_LABEL_VALUE)
+        return bad_row(t, row, 2, "it is not a number", err);
+    if (aoei_grow((void **)&j->item, &j->capacity, j->n, sizeof *j->item))
+        return aoei_fail_nomem(err, (j->n + 1) * sizeof *j->item);
+    j->item[j->n++] = (judgement){query, {text, gain}};
+    return 0;
+}
+
+/* By query, then the best first; a judgement that comes twice counts as its better one. */
+static int by_query(const void *pa, const void *pb) {
+    const judgement *a = pa, *b = pb;
+    if (a->query != b->query)
+        return a->query < b->query ? -1 : 1;
+    if (a->relevant.gain < b->relevant.gain || a->relevant.gain > b->relevant.gain)
+        return a->relevant.gain > b->relevant.gain ? -1 : 1;
+    return (a->relevant.text > b->relevant.text) - (a->relevant.text < b->relevant.text);
+}
+
+static int by_text(const void *pa, const void *pb) {
+    const judgement *a = pa, *b = pb;
+    if (a->query != b->query || a->relevant.text == b->relevant.text)
+        return by_query(pa, pb);
+    return a->relevant.text < b->relevant.text ? -1 : 1;
+}
+
+static void drop_repeated(judgements *j) {
+    size_t kept = 0;
+    if (!j->n)
+        return;
+    qsort(j->item, j->n, sizeof *j->item, by_text);
+    for (size_t i = 0; i < j->n; i++)
+        if (!kept || j->item[i].query != j->item[kept - 1].query || j->item[i].relevant.text != j->item[kept - 1].relevant.text)
+            j->item[kept++] = j->item[i];
+    j->n = kept;
+}
+
+/* From judgements to queries with their relevant texts, in the order of the queries' file. */
+static int keep_judged(aoei_retrieval_data *d, judgements *j, const char *path, aoe_error *err) {
+    drop_repeated(j);
+    if (j->n)
+        qsort(j->item, j->n, sizeof *j->item, by_query);
+    d->query = aoei_malloc_array(j->n ? j->n : 1, sizeof *d->query);
+    d->relevant = aoei_malloc_array(j->n ? j->n : 1, sizeof *d->relevant);
+    if (!d->query || !d->relevant)
+        return aoei_fail_nomem(err, j->n * sizeof *d->relevant);
+    for (size_t first = 0, end; first < j->n; first = end) {
+        aoei_query q = {.index = j->item[first].query, .own = AOEI_NO_TEXT, .first = d->n_relevant};
+        for (end = first; end < j->n && j->item[end].query == q.index; end++)
+            if (j->item[end].relevant.gain > 0)
+                d->relevant[d->n_relevant++] = j->item[end].relevant;
+        q.n = d->n_relevant - q.first;
+        d->without += q.n == 0;
+        q.own = find_entry(j->texts, d->texts.n, d->queries.text[d->queries.first[q.index * d->queries.roles]]);
+        if (q.n)
+            d->query[d->n_queries++] = q;
+    }
+    if (d->n_queries)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with --split", path);
+}
+
+static int read_qrels(aoei_retrieval_data *d, judgements *j, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
+    static const char *const columns[] = {"query-id", "corpus-id", "score"};
+    aoei_buffer name = {0};
+    char *path = NULL;
+    aoei_buffer_printf(&name, "qrels/%s.tsv", o->split ? o->split : "test");
+    int rc = name.failed ? aoei_fail_nomem(err, 1) : find_file(&path, dir, name.data, err);
+    if (!rc)
+        rc = read_rows(d, path, columns, 3, add_judgement, j, o->table.skip_bad_rows, err);
+    if (!rc)
+        rc = keep_judged(d, j, path, err);
+    aoei_buffer_free(&name);
+    aoei_free(path);
+    return rc;
+}
+
+static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
+    static const char *const columns[] = {"_id", "text", "title"};
+    named *texts = NULL, *queries = NULL;
+    int rc = read_entries(d, &d->texts, &texts, dir, "corpus.jsonl", columns, o->table.skip_bad_rows, err);
+    if (!rc)
+        rc = read_entries(d, &d->queries, &queries, dir, "queries.jsonl", columns, o->table.skip_bad_rows, err);
+    judgements j = {.d = d, .texts = texts, .queries = queries};
+    if (!rc)
+        rc = read_qrels(d, &j, dir, o, err);
+    aoei_free(j.item);
+    aoei_free(texts);
+    aoei_free(queries);
+    return rc;
+}
+
+int aoei_retrieval_read(aoei_retrieval_data *d, const char *path, const aoe_retrieval_options *o, aoe_error *err) {
+    *d = (aoei_retrieval_data){.name = aoei_input_name(path)};
+    if (!d->name)
+        return aoei_fail_nomem(err, strlen(path));
+    return aoei_is_dir(path) ? read_beir(d, path, o, err) : read_groups(d, path, o, err);
+}
+
+void aoei_retrieval_free(aoei_retrieval_data *d) {
+    aoei_free(d->name);
+    aoei_examples_free(&d->texts);
+    aoei_examples_free(&d->queries);
+    aoei_free(d->query);
+    aoei_free(d->relevant);
+    *d = (aoei_retrieval_data){0};
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ * The suite: every set that is there, scored in SentEval's three settings, and the
+ * average. A year is judged on exactly the subsets of the table in suite_sets.c: one that
+ * is missing is an error, one that is too many is left out and counted.
+ */
+#include "eval/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/pairs.h"
+#include "eval/correlation.h"
+#include "eval/cosines.h"
+#include "eval/senteval.h"
+#include "eval/suite_sets.h"
+
+/* One of the seven. */
+typedef struct set {
+    const aoei_suite_set *is;
+    char *path;                        /* owned; NULL: not found */
+    aoe_pairs *part[AOEI_SUITE_PARTS]; /* owned */
+    size_t skipped[AOEI_SUITE_PARTS];  /* lines of each */
+    size_t n, pairs, skipped_besides;  /* parts; their pairs; subsets and gold files that do not count */
+} set;
+
+typedef struct run {
+    const aoei_text_encoder *e;
+    set set[AOEI_SUITE_SETS];
+    double *cosine, *gold; /* owned [most pairs of a set] */
+    aoei_eval_progress progress;
+    aoe_suite_fn report;
+    void *user;
+    aoe_suite_result average;
+    char name[64]; /* of the subset that is reported */
+} run;
+
+const char *aoe_setting_name(aoe_setting s) {
+    static const char *const names[] = {"all", "mean", "wmean"};
+    return s >= 0 && s < AOE_SETTING_COUNT ? names[s] : NULL;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+/* Takes the subsets of the table out of what the folder has. */
+static int take_parts(set *s, aoei_senteval *folder, aoe_error *err) {
+    s->skipped_besides = folder->n + folder->without_input;
+    for (size_t i = 0; i < s->is->n; i++) {
+        size_t at = 0;
+        while (at < folder->n && strcmp(folder->subset[at].name, s->is->part[i].name) != 0)
+            at++;
+        if (at == folder->n)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: no STS.input.%s.txt, which is one of the %zu subsets of %s; fetch it, or "
+                             "take the folder away",
+                             s->path, s->is->part[i].name, s->is->n, s->is->name);
+        s->part[s->n] = folder->subset[at].pairs;
+        s->skipped[s->n++] = folder->subset[at].unscored + folder->subset[at].bad;
+        folder->subset[at].pairs = NULL;
+        s->skipped_besides--;
+    }
+    return 0;
+}
+
+static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_rows, aoe_error *err) {
+    aoei_senteval folder = {0};
+    int rc = aoei_suite_find(&s->path, s->is, dirs, n_dirs, err);
+    if (rc || !s->path)
+        return rc;
+    if (s->is->layout == AOEI_SUITE_FOLDER) {
+        rc = aoei_senteval_load(&folder, s->path, skip_bad_rows, err);
+        if (!rc)
+            rc = take_parts(s, &folder, err);
+        aoei_senteval_free(&folder);
+    } else {
+        rc = aoei_suite_read_file(&s->part[0], s->is->layout, s->path, skip_bad_rows, &s->skipped[0], err);
+        s->n = !rc;
+    }
+    for (size_t i = 0; !rc && i < s->n; i++)
+        s->pairs += aoe_pairs_count(s->part[i]);
+    return rc;
+}
+
+static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad_rows, aoe_error *err) {
+    size_t most = 0, found = 0;
+    int rc = n_dirs ? 0 : aoei_fail(err, AOE_EARG, "nothing to evaluate; give a folder of SentEval's data");
+    for (size_t i = 0; !rc && i < AOEI_SUITE_SETS; i++) {
+        set *s = &r->set[i];
+        s->is = &aoei_suite_sets[i];
+        rc = load(s, dirs, n_dirs, skip_bad_rows, err);
+        for (size_t k = 0; !rc && k < s->n; k++)
+            rc = aoei_pairs_check(r->e, s->part[k], err);
+        r->progress.total += s->pairs;
+        found += s->path != NULL;
+        most = s->pairs > most ? s->pairs : most;
+    }
+    if (!rc && !found)
+        rc = aoei_fail(err, AOE_ENOENT,
+                       "%s: none of the sets is here; a folder of SentEval's data has STS12-en-test to STS16-en-test, "
+                       "STSBenchmark and SICK",
+                       dirs[0]);
+    if (rc)
+        return rc;
+    r->cosine = aoei_malloc_array(most, sizeof *r->cosine);
+    r->gold = aoei_malloc_array(most, sizeof *r->gold);
+    return r->cosine && r->gold ? 0 : aoei_fail_nomem(err, most * sizeof *r->gold);
+}
+
+static void release(run *r) {
+    for (size_t i = 0; i < AOEI_SUITE_SETS; i++) {
+        aoei_free(r->set[i].path);
+        for (size_t k = 0; k < AOEI_SUITE_PARTS; k++)
+            aoe_pairs_free(r->set[i].part[k]);
+    }
+    aoei_free(r->cosine);
+    aoei_free(r->gold);
+}
+
+/* ----------------------------------------------------------------- scoring */
+
+static void tell(const run *r, const aoe_suite_result *result) {
+    if (r->report)
+        r->report(r->user, result);
+}
+
+/* Scores part k of a set, whose pairs begin at `first`. */
+static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_result *result, aoe_error *err) {
+    const aoe_pairs *p = s->part[k];
+    const size_t n = aoe_pairs_count(p);
+    double *cosine = r->cosine + first, *gold = r->gold + first;
+    snprintf(r->name, sizeof r->name, "%s/%s", s->is->name, s->is->n ? s->is->part[k].name : "");
+    *result = (aoe_suite_result){.row = AOE_SUITE_SUBSET,
+                                 .name = r->name,
+                                 .parts = 1,
+                                 .pairs = n,
+                                 .published_pairs = s->is->part[k].pairs,
+                                 .skipped = s->skipped[k],
+                                 .empty = aoei_pairs_empty(p)};
+    for (size_t i = 0; i < n; i++)
+        gold[i] = aoe_pairs_label(p, i);
+    int rc = aoei_pairs_cosines(r->e, p, cosine, &r->progress, err);
+    if (!rc)
+        rc = aoei_correlate(cosine, gold, n, &result->spearman[0], &result->pearson[0], err);
+    for (int k2 = 1; !rc && k2 < AOE_SETTING_COUNT; k2++) {
+        result->spearman[k2] = result->spearman[0];
+        result->pearson[k2] = result->pearson[0];
+    }
+    if (!rc && s->is->n)
+        tell(r, result);
+    return rc;
+}
+
+/* Adds a part to the sums of the mean settings. */
+static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
+    const double n = (double)part->pairs;
+    total->parts++;
+    total->skipped += part->skipped;
+    total->empty += part->empty;
+    total->spearman[AOE_SETTING_MEAN] += part->spearman[0];
+    total->pearson[AOE_SETTING_MEAN] += part->pearson[0];
+    total->spearman[AOE_SETTING_WMEAN] += n * part->spearman[0];
+    total->pearson[AOE_SETTING_WMEAN] += n * part->pearson[0];
+}
+
+static int score_set(run *r, const set *s, aoe_error *err) {
+    aoe_suite_result total = {.row = AOE_SUITE_SET,
+                              .name = s->is->name,
+                              .path = s->path,
+                              .published_pairs = s->is->pairs,
+                              .pairs = s->pairs,
+                              .skipped = s->skipped_besides};
+    int rc = 0;
+    for (size_t k = 0, first = 0; !rc && k < s->n; first += aoe_pairs_count(s->part[k++])) {
+        aoe_suite_result part;
+        rc = score_part(r, s, k, first, &part, err);
+        if (!rc)
+            add_part(&total, &part);
+    }
+    if (!rc && s->n)
+        rc = aoei_correlate(r->cosine, r->gold, s->pairs, &total.spearman[0], &total.pearson[0], err);
+    if (rc)
+        return rc;
+    for (int k = 0; s->n && k < AOE_SETTING_COUNT; k++) {
+        const double weight = k == AOE_SETTING_MEAN ? (double)s->n : k == AOE_SETTING_WMEAN ? (double)s->pairs : 1;
+        total.spearman[k] /= weight;
+        total.pearson[k] /= weight;
+        r->average.spearman[k] += total.spearman[k];
+        r->average.pearson[k] += total.pearson[k];
+    }
+    for (int k = 0; !s->n && k < AOE_SETTING_COUNT; k++)
+        total.spearman[k] = total.pearson[k] = NAN;
+    r->average.parts += s->n > 0;
+    r->average.pairs += s->pairs;
+    r->average.skipped += total.skipped;
+    r->average.empty += total.empty;
+    tell(r, &total);
+    return 0;
+}
+
+int aoei_suite_run(const aoei_text_encoder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
+                   aoe_suite_fn report, void *user, aoe_error *err) {
+    run r = {.e = e, .progress = {.fn = o->progress, .user = o->user}, .report = report, .user = user};
+    r.average = (aoe_suite_result){.row = AOE_SUITE_AVERAGE, .name = "average"};
+    int rc = load_all(&r, dirs, n_dirs, o->skip_bad_rows, err);
+    for (size_t i = 0; !rc && i < AOEI_SUITE_SETS; i++)
+        rc = score_set(&r, &r.set[i], err);
+    for (int k = 0; !rc && k < AOE_SETTING_COUNT; k++) {
+        r.average.spearman[k] /= (double)r.average.parts;
+        r.average.pearson[k] /= (double)r.average.parts;
+    }
+    if (!rc)
+        tell(&r, &r.average);
+    release(&r);
+    return rc;
+}
+
+int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o, aoe_suite_fn report,
+                   void *user, aoe_error *err) {
+    static const aoe_suite_options none = {0};
+    aoei_embedder_encoder s;
+    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
+    int rc = aoei_suite_run(&encoder, dirs, n_dirs, o ? o : &none, report, user, err);
+    aoei_encoder_end(&s);
+    return rc;
+}

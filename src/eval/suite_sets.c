@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ * The table of sets, and the files of STS-B (no header, seven or more columns) and
+ * SICK-R (a header, relatedness from 1 to 5).
+ */
+#include "eval/suite_sets.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/labels.h"
+#include "data/pairs.h"
+
+const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
+    {"STS12",
+     "STS12-en-test",
+     AOEI_SUITE_FOLDER,
+     5,
+     3108,
+     {{"MSRpar", 750}, {"MSRvid", 750}, {"SMTeuroparl", 459}, {"surprise.OnWN", 750}, {"surprise.SMTnews", 399}}},
+    {"STS13", "STS13-en-test", AOEI_SUITE_FOLDER, 3, 1500, {{"FNWN", 189}, {"OnWN", 561}, {"headlines", 750}}},
+    {"STS14",
+     "STS14-en-test",
+     AOEI_SUITE_FOLDER,
+     6,
+     3750,
+     {{"OnWN", 750}, {"deft-forum", 450}, {"deft-news", 300}, {"headlines", 750}, {"images", 750}, {"tweet-news", 750}}},
+    {"STS15",
+     "STS15-en-test",
+     AOEI_SUITE_FOLDER,
+     5,
+     3000,
+     {{"answers-forums", 375}, {"answers-students", 750}, {"belief", 375}, {"headlines", 750}, {"images", 750}}},
+    {"STS16",
+     "STS16-en-test",
+     AOEI_SUITE_FOLDER,
+     5,
+     1186,
+     {{"answer-answer", 254}, {"headlines", 249}, {"plagiarism", 230}, {"postediting", 244}, {"question-question", 209}}},
+    {"STS-B", "STSBenchmark/sts-test.csv", AOEI_SUITE_STSB, 0, 1379, {{NULL, 0}}},
+    {"SICK-R", "SICK/SICK_test_annotated.txt", AOEI_SUITE_SICK, 0, 4927, {{NULL, 0}}},
+};
+
+/* dir/before/place, or NULL with *rc set where there is no such thing or no memory. */
+static char *try_place(const char *dir, const char *before, const char *place, int folder, int *rc, aoe_error *err) {
+    aoei_buffer b = {0};
+    aoei_buffer_printf(&b, "%s/%s%s", dir, before, place);
+    if (b.failed)
+        *rc = aoei_fail_nomem(err, strlen(dir));
+    else if (aoei_exists(b.data) && aoei_is_dir(b.data) == folder)
+        return b.data;
+    aoei_buffer_free(&b);
+    return NULL;
+}
+
+int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err) {
+    /* where the folder given may lie in SentEval's data, and how the files are often kept by themselves */
+    static const char *const before[] = {
+        "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
+    const char *slash = strrchr(set->place, '/');
+    int rc = 0;
+    *path = NULL;
+    for (size_t d = 0; d < n; d++)
+        for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+            *path = try_place(dirs[d], before[i], set->place, set->layout == AOEI_SUITE_FOLDER, &rc, err);
+            if (!*path && !rc && slash)
+                *path = try_place(dirs[d], before[i], slash + 1, 0, &rc, err);
+            if (*path || rc)
+                return rc;
+        }
+    return 0;
+}
+
+/* Fields of a line between TABs: at most `most`; returns how many there are of these. */
+static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
+    const char *at = line->data, *end = line->data + line->len;
+    for (size_t n = 0; n < most; n++) {
+        const char *tab = memchr(at, '\t', (size_t)(end - at));
+        field[n] = (aoe_text){at, (size_t)((tab ? tab : end) - at)};
+        if (!tab)
+            return n + 1;
+        at = tab + 1;
+    }
+    return most;
+}
+
+/* Which of the columns is what. */
+typedef struct places {
+    size_t score, text1, text2, columns;
+    int header; /* 1: the first line is one */
+} places;
+
+/* One line: 0, AOEI_BAD_ROW or an error. */
+static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const places *at, aoe_error *err) {
+    enum { COLUMNS = 7 };
+    aoe_text field[COLUMNS];
+    char excerpt[AOEI_EXCERPT];
+    double score = 0;
+    const size_t n = split(line, field, COLUMNS);
+    if (n < at->columns) {
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu columns where there should be %zu; " AOEI_ROW_REMEDY, aoei_lines_name(from),
+                  line->number, n, at->columns);
+        return AOEI_BAD_ROW;
+    }
+    if (aoei_number_of(field[at->score], &score) != AOEI_LABEL_VALUE) {
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' is not a score; " AOEI_ROW_REMEDY, aoei_lines_name(from), line->number,
+                  aoei_excerpt(excerpt, field[at->score]));
+        return AOEI_BAD_ROW;
+    }
+    return aoei_pairs_append(p, field[at->text1], field[at->text2], score, line->number, err);
+}
+
+static int read_lines(aoe_pairs *p, aoei_lines *from, const places *at, int skip_bad_rows, size_t *bad, aoe_error *err) {
+    aoei_line line;
+    for (;;) {
+        int rc = aoei_lines_next(from, &line, err);
+        if (rc == 0)
+            break;
+        if (rc == 1)
+            rc = (line.number == 1 && at->header) || !line.len ? 0 : add_line(p, from, &line, at, err);
+        if (rc == AOEI_BAD_ROW && !skip_bad_rows)
+            return AOE_EFORMAT; /* err is filled */
+        if (rc < 0)
+            return rc;
+        *bad += rc == AOEI_BAD_ROW;
+    }
+    return aoe_pairs_count(p) ? 0
+                              : aoei_fail(err, AOE_EFORMAT, "%s: there is no pair in it; fetch it again", aoei_pairs_name(p));
+}
+
+int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,
+                          aoe_error *err) {
+    static const places stsb = {4, 5, 6, 7, 0}, sick = {3, 1, 2, 4, 1};
+    *bad = 0;
+    int rc = aoei_pairs_create(p, aoei_lines_name(from), err);
+    if (!rc)
+        rc = read_lines(*p, from, layout == AOEI_SUITE_STSB ? &stsb : &sick, skip_bad_rows, bad, err);
+    if (rc) {
+        aoe_pairs_free(*p);
+        *p = NULL;
+    }
+    return rc;
+}
+
+int aoei_suite_read_file(aoe_pairs **p, aoei_suite_layout layout, const char *path, int skip_bad_rows, size_t *bad,
+                         aoe_error *err) {
+    aoei_lines *from = NULL;
+    *p = NULL;
+    int rc = aoei_lines_open(&from, path, err);
+    if (!rc)
+        rc = aoei_suite_read_lines(p, layout, from, skip_bad_rows, bad, err);
+    aoei_lines_close(from);
+    return rc;
+}

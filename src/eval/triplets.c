@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * Triples: is the positive nearer to the query than the negative? A triple is two
+ * couples, 2 i with the positive and 2 i + 1 with the negative, so the query is
+ * embedded once.
+ */
+#include "eval/triplets.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/examples.h"
+#include "eval/cosines.h"
+
+typedef struct input {
+    char *name;             /* owned */
+    aoei_examples examples; /* owned; one text a role */
+} input;
+
+static aoe_text couple_text(const void *source, size_t couple, size_t side) {
+    const aoei_examples *x = source;
+    return x->text[x->first[couple / 2 * x->roles + (side ? 1 + couple % 2 : 0)]];
+}
+
+static size_t couple_line(const void *source, size_t couple) {
+    return ((const aoei_examples *)source)->line[couple / 2];
+}
+
+static const char *couple_role(size_t couple, size_t side) {
+    return !side ? "query" : couple % 2 ? "negative" : "positive";
+}
+
+static aoei_couples couples_of(const aoei_examples *x) {
+    return (aoei_couples){2 * x->n, x->name, x, couple_text, couple_line, couple_role};
+}
+
+static int load(input *in, const aoei_text_encoder *e, const char *path, const aoe_triplet_options *o, aoe_error *err) {
+    aoe_table_options table = o->table;
+    table.allow_empty = 1;
+    aoei_table *t;
+    in->name = aoei_input_name(path);
+    if (!in->name)
+        return aoei_fail_nomem(err, 1);
+    int rc = aoei_table_open(&t, path, err);
+    if (rc)
+        return rc;
+    rc = aoei_examples_read(&in->examples, t, AOEI_FORM_TRIPLE, 0, &table, err);
+    aoei_table_close(t);
+    const aoei_couples couples = couples_of(&in->examples);
+    return rc ? rc : aoei_couples_check(e, &couples, err);
+}
+
+static void judge(aoe_triplet_result *r, const input *in, const double *cosine) {
+    const aoei_examples *x = &in->examples;
+    *r = (aoe_triplet_result){.name = in->name, .triples = x->n, .skipped = x->skipped};
+    for (size_t i = 0; i < x->n_texts; i++)
+        r->empty += (size_t)aoei_text_is_empty(x->text[i]);
+    size_t right = 0, ties = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        right += cosine[2 * i] > cosine[2 * i + 1];
+        ties += cosine[2 * i] == cosine[2 * i + 1];
+        r->positive_score += cosine[2 * i];
+        r->negative_score += cosine[2 * i + 1];
+    }
+    r->accuracy = (double)right / (double)x->n;
+    r->ties = (double)ties / (double)x->n;
+    r->positive_score /= (double)x->n;
+    r->negative_score /= (double)x->n;
+}
+
+static int evaluate(const aoei_text_encoder *e, const input *in, aoe_triplet_result *r, aoei_eval_progress *p, aoe_error *err) {
+    const aoei_couples couples = couples_of(&in->examples);
+    double *cosine = aoei_malloc_array(couples.n, sizeof *cosine);
+    if (!cosine)
+        return aoei_fail_nomem(err, couples.n * sizeof *cosine);
+    const int rc = aoei_cosines(e, &couples, cosine, p, err);
+    if (!rc)
+        judge(r, in, cosine);
+    aoei_free(cosine);
+    return rc;
+}
+
+int aoei_triplets_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
+                      aoe_triplet_fn report, void *user, aoe_error *err) {
+    if (!n_paths)
+        return aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables of triples");
+    input *in = aoei_calloc(n_paths, sizeof *in);
+    if (!in)
+        return aoei_fail_nomem(err, n_paths * sizeof *in);
+    aoei_eval_progress p = {.fn = o->progress, .user = o->user};
+    int rc = 0;
+    for (size_t i = 0; !rc && i < n_paths; i++) {
+        rc = load(&in[i], e, paths[i], o, err);
+        p.total += 2 * in[i].examples.n;
+    }
+    for (size_t i = 0; !rc && i < n_paths; i++) {
+        aoe_triplet_result result;
+        rc = evaluate(e, &in[i], &result, &p, err);
+        if (!rc && report)
+            report(user, &result);
+    }
+    for (size_t i = 0; i < n_paths; i++) {
+        aoei_free(in[i].name);
+        aoei_examples_free(&in[i].examples);
+    }
+    aoei_free(in);
+    return rc;
+}
+
+int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
+                      aoe_triplet_fn report, void *user, aoe_error *err) {
+    static const aoe_triplet_options none = {0};
+    aoei_embedder_encoder s;
+    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
+    int rc = aoei_triplets_run(&encoder, paths, n_paths, o ? o : &none, report, user, err);
+    aoei_encoder_end(&s);
+    return rc;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Triples over anything that turns texts into vectors; the public function is in aoe.h.
+ */
+#ifndef AOEI_EVAL_TRIPLETS_H
+#define AOEI_EVAL_TRIPLETS_H
+
+#include "eval/text_encoder.h"
+
+/* As aoe_eval_triplets; o may not be NULL. All inputs are read and checked before the first report. */
+int aoei_triplets_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
+                      aoe_triplet_fn report, void *user, aoe_error *err);
+
+#endif

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+# eval suite, pairs, retrieval and triplets: tables, csv, markdown and JSON; what is missing, skipped and refused.
+. "$SRC/tests/cli/support/model.sh"
+mkdir model
+printf '[UNK]\ncat\nkitten\ntiger\ndog\npuppy\nwolf\n' >model/vocab.txt
+# {"embeddings": F32 [7, 2]}: cat (4 0), kitten (4 1), tiger (4 2), dog (0 4), puppy (1 4), wolf (2 4)
+printf '\110\0\0\0\0\0\0\0%s        ' '{"embeddings":{"dtype":"F32","shape":[7,2],"data_offsets":[0,56]}}' | head -c 80 >model/model.safetensors
+one='\0\0\200\077' two='\0\0\0\100' four='\0\0\200\100' zero='\0\0\0\0'
+# shellcheck disable=SC2059
+printf "$zero$zero$four$zero$four$one$four$two$zero$four$one$four$two$four" >>model/model.safetensors
+short() { sed 's/\(0\.[0-9]\{9\}\)[0-9]*/\1/g'; } # the last digits of a cosine are the CPU tier's
+eval_() {
+    kind=$1
+    shift
+    "$AOE" eval "$kind" -q -m model "$@"
+}
+
+# ---- pairs
+printf 'label\tsentence1\tsentence2\n1\tcat\tkitten\n0\tcat\tdog\n1\tdog\twolf\n0\tcat\ttiger\n' >mrpc.tsv
+printf 'question,sentence,label\ncat,tiger,entailment\ncat,"puppy, dog",not_entailment\ncat,dog,neutral\n' >qnli.csv
+eval_ pairs mrpc.tsv
+eval_ pairs mrpc.tsv qnli.csv
+eval_ pairs mrpc.tsv qnli.csv --json | short
+eval_ pairs qnli.csv --format csv
+printf 'text1\ttext2\tlabel\ncat\tkitten\t4\ncat\tdog\t1\n' >graded.tsv
+fails "$AOE" eval pairs -m model graded.tsv
+eval_ pairs graded.tsv --positive-from 3 --format markdown
+printf 'text1\ttext2\tlabel\ncat\tkitten\t0\ncat\tdog\t0\n' >negative.tsv
+eval_ pairs negative.tsv
+eval_ pairs negative.tsv --json | short
+
+# ---- triplets
+printf 'query\tpositive\tnegative\ncat\tkitten\ttiger\ndog\twolf\tpuppy\ncat\tdog\tdog\n' >triples.tsv
+eval_ triplets triples.tsv
+eval_ triplets triples.tsv triples.tsv --format csv
+eval_ triplets triples.tsv --json | short
+printf 'query\tpositive\tnegative\ncat\t\ttiger\n' >empty.tsv
+"$AOE" eval triplets -m model empty.tsv
+fails "$AOE" eval triplets -m model triples.tsv graded.tsv
+
+# ---- retrieval
+printf 'image\tcaption\na|1\tcat\nb\tdog\na|1\tkitten\nb\twolf\nc\ttiger\n' >captions.tsv
+eval_ retrieval captions.tsv --query first --recall-at 1,2
+eval_ retrieval captions.tsv --query all --recall-at 1 --top 3 --format markdown
+eval_ retrieval captions.tsv --query all --json
+eval_ retrieval captions.tsv --query all --count-query --top 1 --format csv
+eval_ retrieval captions.tsv --seed 7 --threads 1 >seven
+eval_ retrieval captions.tsv --seed 7 --threads 2 | cmp - seven
+mkdir -p beir/qrels
+printf '{"_id":"1","title":"cat","text":"kitten"}\n{"_id":"2","title":"","text":"dog"}\n{"_id":"3","title":"","text":"wolf"}\n' >beir/corpus.jsonl
+printf '{"_id":"q1","text":"puppy"}\n{"_id":"q2","text":"cat"}\n{"_id":"q3","text":"tiger"}\n' >beir/queries.jsonl
+printf 'query-id\tcorpus-id\tscore\nq1\t3\t1\nq2\t1\t2\nq3\t1\t0\n' >beir/qrels/test.tsv
+"$AOE" eval retrieval -m model beir/
+eval_ retrieval beir captions.tsv --query all --doc-prompt 'wolf {text}'
+printf 'query-id\tcorpus-id\tscore\nq1\t9\t1\nq2\t1\t2\n' >beir/qrels/dev.tsv
+fails "$AOE" eval retrieval -m model beir --split dev
+"$AOE" eval retrieval -m model beir --split dev --skip-bad-rows --format csv
+fails "$AOE" eval retrieval -m model beir --split train
+fails "$AOE" eval retrieval -m model graded.tsv
+
+# ---- suite
+subset() { # subset YEAR NAME
+    mkdir -p "data/STS/STS$1-en-test"
+    printf 'cat\tkitten\ncat\ttiger\ncat\twolf\ncat\tdog\n' >"data/STS/STS$1-en-test/STS.input.$2.txt"
+    printf '%b' "$3" >"data/STS/STS$1-en-test/STS.gs.$2.txt"
+}
+subset 13 FNWN '5\n4\n\n1\n'
+subset 13 OnWN '1\n4\n3\n5\n'
+subset 13 headlines '5\n4\n3\n1\n'
+mkdir data/SICK
+printf 'pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n1\tcat\tkitten\t5\tE\n2\tcat\tdog\t1.5\tN\n' \
+    >data/SICK/SICK_test_annotated.txt
+"$AOE" eval suite -q -m model data
+eval_ suite data --setting wmean --metric pearson --format csv 2>/dev/null
+eval_ suite data --setting all --subsets --format markdown 2>/dev/null
+eval_ suite data --json 2>/dev/null | short
+rm data/STS/STS13-en-test/STS.input.OnWN.txt
+fails "$AOE" eval suite -m model data
+fails "$AOE" eval suite -m model model
+"$AOE" eval sts -q -m model mrpc.tsv data/STS/../../qnli.csv --format csv

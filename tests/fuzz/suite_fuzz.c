@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * Fuzzes the readers of STS-B's and SICK-R's files: the first byte chooses which and
+ * whether bad rows are skipped, the rest is the file. What comes out must be consistent.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/utf8.h"
+#include "data/lines.h"
+#include "eval/suite_sets.h"
+
+static void require(int condition) {
+    if (!condition)
+        abort();
+}
+
+static void check(const aoe_pairs *p) {
+    size_t last = 0;
+    require(aoe_pairs_count(p) > 0);
+    for (size_t i = 0; i < aoe_pairs_count(p); i++) {
+        const aoe_text a = aoe_pairs_text1(p, i), b = aoe_pairs_text2(p, i);
+        require(aoei_utf8_valid(a.data, a.len) == a.len && aoei_utf8_valid(b.data, b.len) == b.len);
+        require(isfinite(aoe_pairs_label(p, i)) && aoe_pairs_line(p, i) > last);
+        last = aoe_pairs_line(p, i);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (!size)
+        return 0;
+    FILE *file = size > 1 ? fmemopen((void *)(size_t)(data + 1), size - 1, "rb") : fopen("/dev/null", "rb");
+    require(file != NULL);
+    aoei_stream *s;
+    aoei_lines *lines;
+    aoe_pairs *pairs;
+    aoe_error err = {0};
+    size_t bad = 0;
+    require(aoei_stream_attach(&s, file, "fuzz", AOEI_CODEC_PLAIN, &err) == 0 && aoei_lines_from(&lines, s, &err) == 0);
+    const int rc =
+        aoei_suite_read_lines(&pairs, data[0] & 1 ? AOEI_SUITE_STSB : AOEI_SUITE_SICK, lines, data[0] & 2, &bad, &err);
+    if (rc)
+        require(!pairs && err.code == rc && strncmp(err.message, "fuzz", 4) == 0);
+    else
+        check(pairs);
+    aoe_pairs_free(pairs);
+    aoei_lines_close(lines);
+    fclose(file);
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED("1g\tf\t2012\t1\t5.0\ta cat\ta dog\ng\tf\t2012\t2\t4\tb\t\tmore\n"),
+        AOEI_FUZZ_SEED("3g\tf\t2012\t1\tfive\ta\tb\r\ng\tf\n\ng\tf\t2012\t1\t5\ta\tb"),
+        AOEI_FUZZ_SEED("0pair_ID\tsentence_A\tsentence_B\trelatedness_score\tx\n1\ta\tb\t4.5\tNEUTRAL\n2\t\t\t1\t\n"),
+        AOEI_FUZZ_SEED("2header\n1\ta\tb\t1e999\n2\tc\td\t-1e-3\n"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

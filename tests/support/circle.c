@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * Angles as texts.
+ */
+#include "circle.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/examples.h"
+#include "support.h"
+
+static double angle_of(aoe_text text) {
+    char copy[32] = "";
+    assert_true(text.len < sizeof copy);
+    memcpy(copy, text.data, text.len);
+    return strtod(copy, NULL);
+}
+
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, size_t *failed, aoe_error *err) {
+    circle *c = user;
+    c->calls++;
+    c->texts += n;
+    for (size_t i = 0; i < n; i++) {
+        if (c->poisoned && texts[i].len == strlen(c->poisoned) && !memcmp(texts[i].data, c->poisoned, texts[i].len)) {
+            *failed = i;
+            if (err)
+                *err = (aoe_error){AOE_ENUMERIC, "the vector is not finite"};
+            return AOE_ENUMERIC;
+        }
+        vectors[2 * i] = (float)cos(angle_of(texts[i]) * CIRCLE_RADIANS);
+        vectors[2 * i + 1] = (float)sin(angle_of(texts[i]) * CIRCLE_RADIANS);
+    }
+    return 0;
+}
+
+static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
+    (void)err;
+    *n = ((const circle *)user)->specials + !aoei_text_is_empty(text);
+    return 0;
+}
+
+aoei_text_encoder circle_encoder(circle *c) {
+    return (aoei_text_encoder){2, c->ctx, embed, count_tokens, c};
+}

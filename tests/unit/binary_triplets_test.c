@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ * Pairs of two classes and triples over angles: figures by hand, labels, several files,
+ * what is counted and what is refused.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/circle.h"
+#include "../support/support.h"
+#include "eval/binary.h"
+#include "eval/triplets.h"
+
+typedef struct reports {
+    size_t n;
+    aoe_binary_result pairs[4];
+    aoe_triplet_result triples[4];
+    char name[4][100];
+} reports;
+
+static void collect_pairs(void *user, const aoe_binary_result *result) {
+    reports *r = user;
+    assert_true(r->n < 4);
+    r->pairs[r->n] = *result;
+    snprintf(r->name[r->n++], sizeof r->name[0], "%s", result->name);
+}
+
+static void collect_triples(void *user, const aoe_triplet_result *result) {
+    reports *r = user;
+    assert_true(r->n < 4);
+    r->triples[r->n] = *result;
+    snprintf(r->name[r->n++], sizeof r->name[0], "%s", result->name);
+}
+
+static int run_pairs(reports *r, const char *const *paths, size_t n, const aoe_binary_options *o, aoe_error *err) {
+    circle c = {.specials = 2};
+    const aoei_text_encoder e = circle_encoder(&c);
+    *r = (reports){0};
+    return aoei_binary_run(&e, paths, n, o, collect_pairs, r, err);
+}
+
+static int run_triples(reports *r, circle *c, const char *const *paths, size_t n, const aoe_triplet_options *o,
+                       aoe_error *err) {
+    const aoei_text_encoder e = circle_encoder(c);
+    *r = (reports){0};
+    return aoei_triplets_run(&e, paths, n, o, collect_triples, r, err);
+}
+
+static void near(double got, double want, const char *what) {
+    if (!(fabs(got - want) < 1e-6)) /* cosines of float32 vectors */
+        fail_msg("%s is %.17g, not %.17g", what, got, want);
+}
+
+/* As QNLI is laid out. Angles 10+ 20+ 30- 40+ 50-: accuracy 4/5 from 20 on or from 40 on: the first is the higher threshold. F1
+ * from 40 on: 3 of 3 found, 3 of 4 right. */
+static void test_pairs_by_hand(void **state) {
+    (void)state;
+    char *path = test_write_text(test_dir, "qnli.tsv",
+                                 "label\tquestion\tsentence\tindex\nentailment\t0\t10\t0\nentailment\t0\t20\t1\n"
+                                 "not_entailment\t0\t30\t2\nentailment\t\t40\t3\nnot_entailment\t0\t50\t4\nneutral\t0\t1\t5\n");
+    const char *const paths[] = {path, path};
+    const double cosine[] = {cos(10 * CIRCLE_RADIANS), cos(20 * CIRCLE_RADIANS), cos(30 * CIRCLE_RADIANS),
+                             cos(40 * CIRCLE_RADIANS), cos(50 * CIRCLE_RADIANS)},
+                 label[] = {1, 1, 0, 1, 0};
+    aoe_binary_options o;
+    reports r;
+    aoe_error err = {0};
+    aoe_binary_options_defaults(&o);
+    if (run_pairs(&r, paths, 2, &o, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(r.n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const aoe_binary_result *p = &r.pairs[i];
+        assert_string_equal(r.name[i], "qnli.tsv");
+        assert_int_equal(p->pairs, 5);
+        assert_int_equal(p->skipped, 1);
+        assert_int_equal(p->empty, 1);
+        assert_int_equal(p->metrics.positives, 3);
+        near(p->spearman, aoe_spearman(cosine, label, 5), "spearman");
+        near(p->pearson, aoe_pearson(cosine, label, 5), "pearson");
+        near(p->metrics.accuracy, 0.8, "accuracy");
+        near(p->metrics.accuracy_threshold, (cosine[1] + cosine[2]) / 2, "its threshold");
+        near(p->metrics.f1, 6.0 / 7, "f1");
+        near(p->metrics.f1_threshold, (cosine[3] + cosine[4]) / 2, "its threshold");
+        near(p->metrics.average_precision, (1 + 1 + 0.75) / 3, "average precision");
+    }
+    free(path);
+}
+
+static void test_labels(void **state) {
+    (void)state;
+    char *path = test_write_text(test_dir, "graded.tsv", "text1\ttext2\tlabel\n0\t10\t1\n0\t20\t4.5\n0\t30\t0\n");
+    const char *const paths[] = {path};
+    char want[400];
+    aoe_binary_options o;
+    reports r;
+    aoe_error err = {0};
+    aoe_binary_options_defaults(&o);
+    assert_int_equal(run_pairs(&r, paths, 1, &o, &err), AOE_EFORMAT);
+    snprintf(want, sizeof want,
+             "%s:3: the label 4.5 is neither 0 nor 1; say from which label on a pair is positive with --positive-from", path);
+    assert_string_equal(err.message, want);
+    o.positive_from = 4;
+    assert_int_equal(run_pairs(&r, paths, 1, &o, NULL), 0);
+    assert_int_equal(r.pairs[0].metrics.positives, 1);
+    near(r.pairs[0].spearman, 0.5, "spearman"); /* of the label as it is: ranks 3 2 1 and 2 3 1 */
+    assert_int_equal(run_pairs(&r, paths, 0, &o, &err), AOE_EARG);
+    free(path);
+}
+
+/* Right, wrong, a tie, right. */
+static void test_triples_by_hand(void **state) {
+    (void)state;
+    char *path =
+        test_write_text(test_dir, "triples.tsv", "premise\tentailment\tcontradiction\n0\t10\t20\n0\t40\t30\n0\t5\t5\n7\t7\t\n");
+    const char *const paths[] = {path};
+    const aoe_triplet_options o = {{0}, NULL, NULL};
+    circle c = {.specials = 2};
+    reports r;
+    aoe_error err = {0};
+    if (run_triples(&r, &c, paths, 1, &o, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(r.name[0], "triples.tsv");
+    assert_int_equal(r.triples[0].triples, 4);
+    assert_int_equal(r.triples[0].empty, 1);
+    assert_int_equal(c.texts, 8); /* 0 10 20 40 30 5 7 and the empty one, each once */
+    near(r.triples[0].accuracy, 0.5, "accuracy");
+    near(r.triples[0].ties, 0.25, "ties");
+    double positive = 1, negative = cos(7 * CIRCLE_RADIANS);
+    for (size_t i = 0; i < 3; i++) {
+        positive += cos((const double[]){10, 40, 5}[i] * CIRCLE_RADIANS);
+        negative += cos((const double[]){20, 30, 5}[i] * CIRCLE_RADIANS);
+    }
+    near(r.triples[0].positive_score, positive / 4, "positive");
+    near(r.triples[0].negative_score, negative / 4, "negative");
+    free(path);
+}
+
+static int stop_at_once(void *user, size_t done, size_t total) {
+    *(size_t *)user = done * 100 + total;
+    return 1;
+}
+
+static void test_triples_gone_wrong(void **state) {
+    (void)state;
+    char *good = test_write_text(test_dir, "good.tsv", "query\tpositive\tnegative\n0\t10\t20\n0\t40\t80\n");
+    char *bad = test_write_text(test_dir, "bad.jsonl", "{\"query\":\"1\",\"positive\":[\"1\",\"2\"],\"negative\":\"3\"}\n");
+    const char *const paths[] = {good, bad};
+    aoe_triplet_options o = {{0}, NULL, NULL};
+    circle c = {.specials = 2};
+    reports r;
+    aoe_error err = {0};
+    char want[400];
+    assert_int_equal(run_triples(&r, &c, paths, 2, &o, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "bad.jsonl:1: column 'positive': the text is not a JSON string"));
+    assert_int_equal(r.n + c.calls, 0);
+    c.poisoned = "80";
+    assert_int_equal(run_triples(&r, &c, paths, 1, &o, &err), AOE_ENUMERIC);
+    snprintf(want, sizeof want, "%s:3: negative: the vector is not finite", good);
+    assert_string_equal(err.message, want);
+    size_t seen;
+    c.poisoned = NULL;
+    o.progress = stop_at_once;
+    o.user = &seen;
+    assert_int_equal(run_triples(&r, &c, paths, 1, &o, &err), AOE_ECANCELLED);
+    assert_int_equal(seen, 404);
+    c = (circle){0};
+    char *blank = test_write_text(test_dir, "blank.tsv", "query\tpositive\tnegative\n0\t \t20\n");
+    const char *const empty[] = {blank};
+    assert_int_equal(run_triples(&r, &c, empty, 1, &o, &err), AOE_EFORMAT);
+    snprintf(want, sizeof want, "%s:2: positive has no token; correct or remove the row", blank);
+    assert_string_equal(err.message, want);
+    free(good);
+    free(bad);
+    free(blank);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs_by_hand),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_triples_by_hand),
+        cmocka_unit_test(test_triples_gone_wrong),
+    };
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
+}

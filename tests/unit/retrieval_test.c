@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT
+ * Retrieval over angles: groups and BEIR folders by hand, random groups against a plain
+ * search, what is drawn, ties, and input that is wrong.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/circle.h"
+#include "../support/grad_check.h"
+#include "../support/support.h"
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "eval/retrieval.h"
+#include "eval/retrieval_data.h"
+
+typedef struct reports {
+    size_t n;
+    aoe_retrieval_result result[8];
+} reports;
+
+static void collect(void *user, const aoe_retrieval_result *result) {
+    reports *r = user;
+    assert_true(r->n < 8);
+    r->result[r->n++] = *result;
+}
+
+static aoe_context *context;
+
+static int set_up(void **state) {
+    context = test_context(test_best_tier(), 2);
+    return test_dir_set_up(state) || !context;
+}
+
+static int tear_down(void **state) {
+    aoe_context_destroy(context);
+    return test_dir_tear_down(state);
+}
+
+static int run(reports *r, const char *path, const aoe_retrieval_options *o, aoe_error *err) {
+    circle c = {.specials = 1, .ctx = context};
+    const aoei_text_encoder e = circle_encoder(&c);
+    *r = (reports){0};
+    return aoei_retrieval_run(&e, &e, &path, 1, o, collect, r, err);
+}
+
+static void near(double got, double want, const char *what) {
+    if (!(fabs(got - want) < 1e-12))
+        fail_msg("%s is %.17g, not %.17g", what, got, want);
+}
+
+static void write_in(const char *folder, const char *name, const char *text) {
+    char *sub = test_path(test_dir, folder);
+    assert_int_equal(aoei_make_dir(sub, NULL), 0);
+    free(test_write_text(sub, name, text));
+    free(sub);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+/* a: 0 1 2, b: 50 52 53, c: 100 1.5, d: 200 alone. */
+static char *write_groups(void) {
+    return test_write_text(
+        test_dir, "groups.tsv",
+        "image\tk\tcaption\na\t1\t0\nb\t1\t50\na\t2\t1\nc\t1\t100\nb\t2\t52\nd\t1\t200\na\t3\t2\nc\t2\t1.5\nb"
+        "\t3\t53\n");
+}
+
+/* From 0: 0a 1a 1.5c 2a; from 50: 50b 52b 53b; from 100: 100c 53b 52b 50b 2a 1.5c. */
+static void test_groups_by_hand(void **state) {
+    (void)state;
+    char *path = write_groups();
+    aoe_retrieval_options o;
+    reports r;
+    aoe_error err = {0};
+    aoe_retrieval_options_defaults(&o);
+    o.query = AOE_QUERY_FIRST;
+    if (run(&r, path, &o, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(r.n, 1);
+    assert_int_equal(r.result[0].texts, 9);
+    assert_int_equal(r.result[0].queries, 3);
+    assert_int_equal(r.result[0].without, 1);
+    near(r.result[0].strict, 1.0 / 3, "strict accuracy");
+    near(r.result[0].recall[0], (0.5 + 0.5 + 0) / 3, "recall at 1");
+    near(r.result[0].recall[1], 1, "recall at 5");
+    near(r.result[0].mrr, (1 + 1 + 0.2) / 3, "MRR");
+    near(r.result[0].ndcg, ((1 + 1 / log2(4)) / (1 + 1 / log2(3)) + 1 + 1 / log2(6)) / 3, "nDCG");
+    /* the query counts: it is first, and strict accuracy is the same */
+    o.count_query = 1;
+    o.top = 2;
+    assert_int_equal(run(&r, path, &o, NULL), 0);
+    near(r.result[0].strict, 1.0 / 3, "strict accuracy");
+    near(r.result[0].recall[0], (1.0 / 3 + 1.0 / 3 + 0.5) / 3, "recall at 1");
+    near(r.result[0].mrr, 1, "MRR");
+    near(r.result[0].ndcg, (1 + 1 + 1 / (1 + 1 / log2(3))) / 3, "nDCG");
+    free(path);
+}
+
+/* Equal texts: the one that comes first is nearer, before the query itself too. */
+static void test_ties(void **state) {
+    (void)state;
+    char *path = test_write_text(test_dir, "ties.csv", "group,text\ny,10\nx,10\nx,10\ny,80\n");
+    aoe_retrieval_options o;
+    reports r;
+    aoe_retrieval_options_defaults(&o);
+    o.query = AOE_QUERY_FIRST;
+    o.n_recall = 1;
+    assert_int_equal(run(&r, path, &o, NULL), 0);
+    /* y: itself, x, x, 80: neither strict nor found first; x: y, itself, x */
+    near(r.result[0].strict, 0, "strict accuracy");
+    near(r.result[0].recall[0], 0, "recall at 1");
+    near(r.result[0].mrr, (1.0 / 3 + 1.0 / 2) / 2, "MRR");
+    free(path);
+}
+
+static void test_draws(void **state) {
+    (void)state;
+    char *path = write_groups();
+    aoe_retrieval_options o;
+    aoe_retrieval_options_defaults(&o);
+    size_t differs = 0;
+    uint32_t drawn[3] = {0};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        aoei_retrieval_data d, again;
+        o.seed = seed;
+        assert_int_equal(aoei_retrieval_read(&d, path, &o, NULL), 0);
+        assert_int_equal(aoei_retrieval_read(&again, path, &o, NULL), 0);
+        assert_int_equal(d.n_queries, 3);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(d.query[i].own, again.query[i].own);
+            assert_int_equal(d.query[i].n, i == 2 ? 1 : 2);
+            differs += seed > 0 && d.query[i].own != drawn[i];
+            drawn[i] = d.query[i].own;
+        }
+        aoei_retrieval_free(&d);
+        aoei_retrieval_free(&again);
+    }
+    assert_true(differs > 10 && differs < 50);
+    free(path);
+}
+
+/* A plain search: place[n] of the texts, nearest first. */
+typedef struct placed {
+    double cosine;
+    size_t text;
+} placed;
+
+static int nearest_first(const void *pa, const void *pb) {
+    const placed *a = pa, *b = pb;
+    if (a->cosine < b->cosine || a->cosine > b->cosine)
+        return a->cosine > b->cosine ? -1 : 1;
+    return (a->text > b->text) - (a->text < b->text);
+}
+
+enum { TEXTS = 60, GROUPS = 18, TOP = 7 };
+
+static void reference(aoe_retrieval_result *want, const double *angle, const size_t *group, int count_query) {
+    size_t queries = 0;
+    *want = (aoe_retrieval_result){0};
+    for (size_t q = 0; q < TEXTS; q++) {
+        placed p[TEXTS];
+        size_t g = 0, strict = 0, found = 0, rank = 0;
+        double dcg = 0, best = 0, first = 0;
+        for (size_t i = 0; i < TEXTS; i++) {
+            p[i] = (placed){cos((angle[i] - angle[q]) * CIRCLE_RADIANS), i};
+            g += group[i] == group[q];
+        }
+        if (g < 2)
+            continue;
+        queries++;
+        qsort(p, TEXTS, sizeof *p, nearest_first);
+        for (size_t i = 0; i < TEXTS; i++) {
+            const int same = group[p[i].text] == group[q];
+            strict += i < g && same;
+            if (p[i].text == q && !count_query)
+                continue;
+            rank++;
+            found += same && rank <= 5;
+            if (same && !(first > 0) && rank <= TOP)
+                first = 1.0 / (double)rank;
+            dcg += same && rank <= TOP ? 1 / log2((double)rank + 1) : 0;
+        }
+        const size_t relevant = g - !count_query;
+        for (size_t i = 1; i <= relevant && i <= TOP; i++)
+            best += 1 / log2((double)i + 1);
+        want->strict += strict == g;
+        want->recall[0] += (double)found / (double)relevant;
+        want->mrr += first;
+        want->ndcg += dcg / best;
+    }
+    want->queries = queries;
+}
+
+/* 1: from every angle the others, and a, are at distances that float32 tells apart. */
+static int is_clear(const double *angle, size_t n, double a) {
+    for (size_t i = 0; i < n; i++) {
+        if (fabs(a - angle[i]) < 0.5)
+            return 0;
+        for (size_t k = 0; k < n; k++)
+            if (k != i && (fabs(fabs(a - angle[i]) - fabs(angle[k] - angle[i])) < 0.02 ||
+                           fabs(fabs(a - angle[i]) - fabs(a - angle[k])) < 0.02))
+                return 0;
+    }
+    return 1;
+}
+
+/* Half of the angles are new, the others equal to one of these. */
+static void draw_angles(double *angle, aoei_rng *rng) {
+    double distinct[TEXTS];
+    size_t n = 0;
+    for (size_t i = 0; i < TEXTS; i++) {
+        if (n && aoei_rng_below(rng, 2)) {
+            angle[i] = distinct[aoei_rng_below(rng, (uint32_t)n)];
+            continue;
+        }
+        do
+            distinct[n] = 180 * aoei_rng_uniform(rng);
+        while (!is_clear(distinct, n, distinct[n]));
+        angle[i] = distinct[n++];
+    }
+}
+
+static void test_random_groups(void **state) {
+    (void)state;
+    double angle[TEXTS];
+    size_t group[TEXTS];
+    aoei_buffer text = {0};
+    aoei_rng rng;
+    aoei_rng_init(&rng, 8, AOEI_STREAM_TEST, 0);
+    draw_angles(angle, &rng);
+    aoei_buffer_printf(&text, "image\tcaption\n");
+    for (size_t i = 0; i < TEXTS; i++) {
+        group[i] = aoei_rng_below(&rng, GROUPS);
+        aoei_buffer_printf(&text, "g%zu\t%.17g\n", group[i], angle[i]);
+    }
+    char *path = test_write_text(test_dir, "random.tsv", text.data);
+    for (int count = 0; count < 2; count++) {
+        aoe_retrieval_options o;
+        aoe_retrieval_result want;
+        reports r;
+        aoe_retrieval_options_defaults(&o);
+        o.query = AOE_QUERY_ALL;
+        o.recall_at[0] = 5;
+        o.n_recall = 1;
+        o.top = TOP;
+        o.count_query = count;
+        assert_int_equal(run(&r, path, &o, NULL), 0);
+        reference(&want, angle, group, count);
+        assert_int_equal(r.result[0].queries, want.queries);
+        const double n = (double)want.queries;
+        near(r.result[0].strict, want.strict / n, "strict accuracy");
+        near(r.result[0].recall[0], want.recall[0] / n, "recall");
+        near(r.result[0].mrr, want.mrr / n, "MRR");
+        near(r.result[0].ndcg, want.ndcg / n, "nDCG");
+    }
+    aoei_buffer_free(&text);
+    free(path);
+}
+
+/* Queries by another encoder than the texts': here with the same vectors, so nothing changes but the calls. */
+static void test_two_encoders(void **state) {
+    (void)state;
+    char *path = write_groups();
+    const char *const paths[] = {path, path};
+    circle asked = {.specials = 1}, searched = {.specials = 1, .ctx = context};
+    const aoei_text_encoder q = circle_encoder(&asked), t = circle_encoder(&searched);
+    aoe_retrieval_options o;
+    reports r = {0}, one;
+    aoe_retrieval_options_defaults(&o);
+    assert_int_equal(aoei_retrieval_run(&q, &t, paths, 2, &o, collect, &r, NULL), 0);
+    assert_int_equal(run(&one, path, &o, NULL), 0);
+    assert_int_equal(r.n, 2);
+    assert_int_equal(asked.texts, 6);
+    assert_int_equal(searched.texts, 18);
+    for (size_t i = 0; i < 2; i++) {
+        near(r.result[i].mrr, one.result[0].mrr, "MRR");
+        near(r.result[i].strict, one.result[0].strict, "strict accuracy");
+    }
+    aoei_text_encoder wide = t;
+    wide.dims = 4;
+    assert_int_equal(aoei_retrieval_run(&q, &wide, paths, 1, &o, collect, &r, NULL), AOE_EARG);
+    free(path);
+}
+
+/* -------------------------------------------------------------------- BEIR */
+
+static void write_beir(const char *name) {
+    write_in(name, "corpus.jsonl",
+             "{\"_id\":\"d1\",\"title\":\"\",\"text\":\"0\",\"metadata\":{}}\n"
+             "{\"_id\":\"d2\",\"title\":\"2\",\"text\":\"0\"}\n" /* "2 0" is the angle 2 */
+             "{\"_id\":\"d3\",\"title\":\"\",\"text\":\"30\"}\n"
+             "{\"_id\":\"q2\",\"title\":\"\",\"text\":\"31\"}\n"
+             "{\"_id\":\"d5\",\"title\":\"\",\"text\":\"170\"}\n");
+    write_in(name, "queries.jsonl",
+             "{\"_id\":\"q0\",\"text\":\"5\"}\n{\"_id\":\"q1\",\"text\":\"1.5\"}\n"
+             "{\"_id\":\"q2\",\"text\":\"31\"}\n{\"_id\":\"q3\",\"text\":\"31\"}\n");
+    char folder[64];
+    snprintf(folder, sizeof folder, "%s/qrels", name);
+    write_in(folder, "test.tsv",
+             "query-id\tcorpus-id\tscore\nq2\td5\t1\nq1\td1\t1\nq1\td2\t0\nq1\td3\t2\nq3\td1\t0\nq1\td1\t1\n");
+}
+
+/* q1 (1.5): d2 d1 d3 q2 d5 with gains 0 1 2 0 0; q2 (31), itself passed over: d3 d2 d1 d5; q3 has nothing relevant. */
+static void test_beir_by_hand(void **state) {
+    (void)state;
+    write_beir("beir");
+    char *path = test_path(test_dir, "beir/");
+    aoe_retrieval_options o;
+    reports r;
+    aoe_error err = {0};
+    aoe_retrieval_options_defaults(&o);
+    o.recall_at[1] = 3;
+    o.n_recall = 2;
+    if (run(&r, path, &o, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(r.result[0].texts, 5);
+    assert_int_equal(r.result[0].queries, 2);
+    assert_int_equal(r.result[0].without, 1);
+    assert_true(isnan(r.result[0].strict));
+    near(r.result[0].recall[0], 0, "recall at 1");
+    near(r.result[0].recall[1], (1 + 0) / 2.0, "recall at 3");
+    near(r.result[0].mrr, (1 / 2.0 + 1 / 4.0) / 2, "MRR");
+    near(r.result[0].ndcg, ((1 / log2(3) + 2 / log2(4)) / (2 + 1 / log2(3)) + 1 / log2(5)) / 2, "nDCG");
+    free(path);
+}
+
+static void expect(const char *name, const aoe_retrieval_options *o, int code, const char *want) {
+    char *path = test_path(test_dir, name), relative[1024] = "";
+    reports r;
+    aoe_error err = {0};
+    assert_int_equal(run(&r, path, o, &err), code);
+    for (size_t i = 0, n = 0; err.message[i]; i++) { /* the message without the test's directory */
+        if (strncmp(err.message + i, test_dir, strlen(test_dir)) == 0)
+            i += strlen(test_dir) + 1;
+        relative[n++] = err.message[i];
+    }
+    assert_string_equal(relative, want);
+    assert_int_equal(r.n, 0);
+    free(path);
+}
+
+static void test_beir_gone_wrong(void **state) {
+    (void)state;
+    aoe_retrieval_options o;
+    reports r;
+    aoe_retrieval_options_defaults(&o);
+    write_beir("wrong");
+    o.split = "dev";
+    expect("wrong", &o, AOE_ENOENT,
+           "wrong/qrels/dev.tsv: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
+    o.split = "test";
+    write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq9\td5\t1\nq1\td9\t1\nq1\td1\tgood\nq1\td1\t1\n");
+    expect("wrong", &o, AOE_EFORMAT,
+           "wrong/qrels/test.tsv:2: 'query-id': there is no query of this id; correct the row, or leave such rows out with "
+           "--skip-bad-rows");
+    o.table.skip_bad_rows = 1;
+    char *path = test_path(test_dir, "wrong");
+    assert_int_equal(run(&r, path, &o, NULL), 0);
+    assert_int_equal(r.result[0].skipped, 3);
+    assert_int_equal(r.result[0].queries, 1);
+    free(path);
+    o.table.skip_bad_rows = 0;
+    write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n");
+    expect("wrong", &o, AOE_EFORMAT,
+           "wrong/qrels/test.tsv: no text is relevant to any query; choose another split with --split");
+    write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\nq1\td1\n");
+    expect("wrong", &o, AOE_EFORMAT, "wrong/qrels/test.tsv: no column 'score'; it must have query-id, corpus-id, score");
+    write_in("wrong", "queries.jsonl", "{\"_id\":\"q1\",\"text\":\"1\"}\n{\"_id\":\"q1\",\"text\":\"2\"}\n");
+    expect("wrong", &o, AOE_EFORMAT, "wrong/queries.jsonl:2: the id of line 1 again; remove one of them");
+    write_in("wrong", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
+    expect(
+        "wrong", &o, AOE_EFORMAT,
+        "wrong/queries.jsonl:1: '_id': it is not a JSON string; correct the row, or leave such rows out with --skip-bad-rows");
+    write_in("none", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
+    expect("none", &o, AOE_ENOENT,
+           "none/corpus.jsonl: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
+}
+
+static void test_groups_gone_wrong(void **state) {
+    (void)state;
+    aoe_retrieval_options o;
+    aoe_retrieval_options_defaults(&o);
+    free(test_write_text(test_dir, "alone.tsv", "image\tcaption\na\t1\nb\t2\n"));
+    expect("alone.tsv", &o, AOE_EFORMAT, "alone.tsv: no group has two texts; name the column that tells groups with --columns");
+    free(test_write_text(test_dir, "empty.tsv", "image\tcaption\na\t1\n \t2\n"));
+    expect("empty.tsv", &o, AOE_EFORMAT, "empty.tsv:3: the group is empty; correct or remove the row");
+    o.recall_at[0] = 0;
+    expect("alone.tsv", &o, AOE_EARG, "recall, MRR and nDCG are of the first 1 or more; correct the numbers");
+    char *path = write_groups();
+    circle c = {.specials = 1, .ctx = context, .poisoned = "52"};
+    const aoei_text_encoder e = circle_encoder(&c);
+    const char *const paths[] = {path};
+    aoe_error err = {0};
+    reports r = {0};
+    aoe_retrieval_options_defaults(&o);
+    assert_int_equal(aoei_retrieval_run(&e, &e, paths, 1, &o, collect, &r, &err), AOE_ENUMERIC);
+    assert_non_null(strstr(err.message, "groups.tsv:6: the vector is not finite"));
+    free(path);
+    path = test_write_text(test_dir, "blank.tsv", "image\tcaption\na\t1\na\t \n");
+    const char *const blank[] = {path};
+    circle without = {.ctx = context};
+    const aoei_text_encoder few = circle_encoder(&without);
+    assert_int_equal(aoei_retrieval_run(&few, &few, blank, 1, &o, collect, &r, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "blank.tsv:3: the text has no token; correct or remove the row"));
+    free(path);
+}
+
+static int stop_at_once(void *user, size_t done, size_t total) {
+    size_t *seen = user;
+    seen[0] = done;
+    seen[1] = total;
+    return 1;
+}
+
+static void test_cancelling(void **state) {
+    (void)state;
+    char *path = write_groups();
+    size_t seen[2];
+    aoe_retrieval_options o;
+    reports r;
+    aoe_retrieval_options_defaults(&o);
+    o.progress = stop_at_once;
+    o.user = seen;
+    assert_int_equal(run(&r, path, &o, NULL), AOE_ECANCELLED);
+    assert_int_equal(seen[0], 9);
+    assert_int_equal(seen[1], 12);
+    assert_int_equal(r.n, 0);
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups_by_hand),  cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_draws),           cmocka_unit_test(test_random_groups),
+        cmocka_unit_test(test_two_encoders),    cmocka_unit_test(test_beir_by_hand),
+        cmocka_unit_test(test_beir_gone_wrong), cmocka_unit_test(test_groups_gone_wrong),
+        cmocka_unit_test(test_cancelling),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

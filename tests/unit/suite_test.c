@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ * The suite: the table of sets, SentEval's settings from their definitions over angles,
+ * where sets are looked for, what is missing, and the published counts on the real files.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/circle.h"
+#include "../support/support.h"
+#include "base/file.h"
+#include "eval/senteval.h"
+#include "eval/suite.h"
+#include "eval/suite_sets.h"
+
+typedef struct reports {
+    size_t n;
+    aoe_suite_result result[40];
+    char name[40][64], path[40][300];
+} reports;
+
+static void collect(void *user, const aoe_suite_result *result) {
+    reports *r = user;
+    assert_true(r->n < 40);
+    r->result[r->n] = *result;
+    snprintf(r->name[r->n], sizeof r->name[0], "%s", result->name);
+    snprintf(r->path[r->n++], sizeof r->path[0], "%s", result->path ? result->path : "");
+}
+
+static int run(reports *r, const char *const *dirs, size_t n, const aoe_suite_options *o, aoe_error *err) {
+    static const aoe_suite_options none = {0};
+    circle c = {.specials = 2};
+    const aoei_text_encoder e = circle_encoder(&c);
+    *r = (reports){0};
+    return aoei_suite_run(&e, dirs, n, o ? o : &none, collect, r, err);
+}
+
+static const aoe_suite_result *row(const reports *r, const char *name) {
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->name[i], name) == 0)
+            return &r->result[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+static void near(double got, double want, const char *what) {
+    if (!(fabs(got - want) < 1e-6)) /* cosines of float32 vectors */
+        fail_msg("%s is %.17g, not %.17g", what, got, want);
+}
+
+/* dir/name below the tests' directory, with its parents. */
+static void write_file(const char *dir, const char *name, const char *text) {
+    char *folder = test_path(test_dir, dir);
+    assert_int_equal(aoei_make_dir(folder, NULL), 0);
+    free(test_write_text(folder, name, text));
+    free(folder);
+}
+
+enum { PAIRS = 7 };
+
+/* Pair i of part k of a year: an angle and a score, so that no two parts are alike. */
+static double degrees_of(size_t year, size_t k, size_t i) {
+    return (double)((i * 37 + k * 11 + year * 5) % 83) + 0.5 * (double)k;
+}
+
+static double score_of(size_t year, size_t k, size_t i) {
+    return 5 - degrees_of(year, k, i) / 20 + (double)((i * 13 + k) % 4);
+}
+
+static size_t pairs_of(size_t k) {
+    return PAIRS - k % 3; /* parts of three sizes */
+}
+
+/* A year's folder, its parts with an unscored line each. */
+static void write_year(const char *below, size_t year) {
+    const aoei_suite_set *s = &aoei_suite_sets[year];
+    char dir[200], name[100], input[1000], gold[1000];
+    snprintf(dir, sizeof dir, "%s/%s", below, s->place);
+    for (size_t k = 0; k < s->n; k++) {
+        size_t in = (size_t)snprintf(input, sizeof input, "1\t2\n"), out = (size_t)snprintf(gold, sizeof gold, "\n");
+        for (size_t i = 0; i < pairs_of(k); i++) {
+            in += (size_t)snprintf(input + in, sizeof input - in, "0\t%.17g\n", degrees_of(year, k, i));
+            out += (size_t)snprintf(gold + out, sizeof gold - out, "%.17g\n", score_of(year, k, i));
+        }
+        snprintf(name, sizeof name, "STS.input.%s.txt", s->part[k].name);
+        write_file(dir, name, input);
+        snprintf(name, sizeof name, "STS.gs.%s.txt", s->part[k].name);
+        write_file(dir, name, gold);
+    }
+}
+
+static void settings_of(size_t year, double spearman[AOE_SETTING_COUNT], double pearson[AOE_SETTING_COUNT]) {
+    double cosine[AOEI_SUITE_PARTS * PAIRS], gold[AOEI_SUITE_PARTS * PAIRS], weight = 0;
+    size_t n = 0, parts = aoei_suite_sets[year].n;
+    for (int i = 0; i < AOE_SETTING_COUNT; i++)
+        spearman[i] = pearson[i] = 0;
+    for (size_t k = 0; k < parts; k++) {
+        const size_t count = pairs_of(k);
+        for (size_t i = 0; i < count; i++) {
+            cosine[n + i] = cos(degrees_of(year, k, i) * CIRCLE_RADIANS);
+            gold[n + i] = score_of(year, k, i);
+        }
+        const double s = aoe_spearman(cosine + n, gold + n, count), p = aoe_pearson(cosine + n, gold + n, count);
+        spearman[AOE_SETTING_MEAN] += s / (double)parts;
+        pearson[AOE_SETTING_MEAN] += p / (double)parts;
+        spearman[AOE_SETTING_WMEAN] += (double)count * s;
+        pearson[AOE_SETTING_WMEAN] += (double)count * p;
+        weight += (double)count;
+        n += count;
+    }
+    spearman[AOE_SETTING_WMEAN] /= weight;
+    pearson[AOE_SETTING_WMEAN] /= weight;
+    spearman[AOE_SETTING_ALL] = aoe_spearman(cosine, gold, n);
+    pearson[AOE_SETTING_ALL] = aoe_pearson(cosine, gold, n);
+}
+
+static void test_table_of_sets(void **state) {
+    (void)state;
+    size_t parts = 0;
+    for (size_t i = 0; i < AOEI_SUITE_SETS; i++) {
+        const aoei_suite_set *s = &aoei_suite_sets[i];
+        size_t pairs = 0;
+        for (size_t k = 0; k < s->n; k++)
+            pairs += s->part[k].pairs;
+        assert_int_equal(pairs, s->n ? s->pairs : 0);
+        assert_int_equal(s->n > 0, i < AOEI_SUITE_YEARS);
+        parts += s->n;
+    }
+    assert_int_equal(parts, 24);
+    assert_string_equal(aoe_setting_name(AOE_SETTING_ALL), "all");
+    assert_string_equal(aoe_setting_name(AOE_SETTING_WMEAN), "wmean");
+    assert_null(aoe_setting_name(AOE_SETTING_COUNT));
+}
+
+static void test_settings(void **state) {
+    (void)state;
+    write_year("two", 0);
+    write_year("two", 3);
+    char *dir = test_path(test_dir, "two");
+    const char *dirs[] = {dir};
+    reports r;
+    aoe_error err = {0};
+    double s0[3], p0[3], s3[3], p3[3];
+    if (run(&r, dirs, 1, NULL, &err))
+        fail_msg("%s", err.message);
+    settings_of(0, s0, p0);
+    settings_of(3, s3, p3);
+    assert_int_equal(r.n, 5 + 5 + 7 + 1); /* subsets, sets, average */
+    assert_string_equal(r.name[0], "STS12/MSRpar");
+    assert_string_equal(r.name[5], "STS12");
+    assert_string_equal(r.name[6], "STS13");
+    assert_string_equal(r.name[r.n - 1], "average");
+    const aoe_suite_result *a = row(&r, "STS12"), *b = row(&r, "STS15"), *missing = row(&r, "STS-B");
+    const aoe_suite_result *mean = row(&r, "average");
+    for (int k = 0; k < AOE_SETTING_COUNT; k++) {
+        near(a->spearman[k], s0[k], "spearman of STS12");
+        near(a->pearson[k], p0[k], "pearson of STS12");
+        near(b->spearman[k], s3[k], "spearman of STS15");
+        near(b->pearson[k], p3[k], "pearson of STS15");
+        near(mean->spearman[k], (s0[k] + s3[k]) / 2, "average spearman");
+        near(mean->pearson[k], (p0[k] + p3[k]) / 2, "average pearson");
+        assert_true(isnan(missing->spearman[k]) && isnan(missing->pearson[k]));
+    }
+    assert_true(fabs(s0[0] - s0[1]) > 1e-3 && fabs(s0[1] - s0[2]) > 1e-4); /* the settings differ here */
+    assert_int_equal(a->row, AOE_SUITE_SET);
+    assert_int_equal(a->parts, 5);
+    assert_int_equal(a->pairs, 7 + 6 + 5 + 7 + 6);
+    assert_int_equal(a->skipped, 5);
+    assert_int_equal(a->published_pairs, 3108);
+    assert_int_equal(r.result[0].published_pairs, 750);
+    assert_int_equal(missing->parts + missing->pairs, 0);
+    assert_int_equal(mean->parts, 2);
+    assert_int_equal(mean->pairs, a->pairs + b->pairs);
+    free(dir);
+}
+
+static const char stsb[] = "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t\"20\tx\ty\nmain\tf\t2012\t3\t4.5\t0\t15\n";
+static const char sick[] = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+                           "1\t0\t10\t4.5\tNEUTRAL\n2\t0\t20\t3.6\tNEUTRAL\n3\t0\t30\t4\tENTAILMENT\r\n";
+
+/* All seven, in SentEval's own folders; a second folder is looked into for what the first lacks. */
+static void test_places(void **state) {
+    (void)state;
+    for (size_t year = 0; year < AOEI_SUITE_YEARS; year++)
+        write_year("senteval/data/downstream/STS", year);
+    write_file("senteval/data/downstream/STS/STSBenchmark", "sts-test.csv", stsb);
+    write_file("senteval/data/downstream/SICK", "SICK_test_annotated.txt", sick);
+    write_file("stsb/senteval", "sts-test.csv", "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t20\n");
+    static const char *const tops[] = {"senteval", "senteval/data", "senteval/data/downstream"};
+    reports r;
+    for (size_t i = 0; i < 3; i++) {
+        char *dir = test_path(test_dir, tops[i]);
+        const char *dirs[] = {dir};
+        aoe_error err = {0};
+        if (run(&r, dirs, 1, NULL, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(row(&r, "average")->parts, 7);
+        assert_int_equal(row(&r, "STS-B")->pairs, 3);
+        near(row(&r, "SICK-R")->spearman[0], 0.5, "spearman of SICK-R"); /* ranks 3 2 1 and 3 1 2 */
+        near(row(&r, "SICK-R")->spearman[2], 0.5, "spearman of SICK-R");
+        free(dir);
+    }
+    char *first = test_path(test_dir, "stsb"), *second = test_path(test_dir, "senteval");
+    const char *dirs[] = {first, second};
+    assert_int_equal(run(&r, dirs, 2, NULL, NULL), 0);
+    assert_int_equal(row(&r, "STS-B")->pairs, 2);
+    assert_int_equal(row(&r, "SICK-R")->pairs, 3);
+    assert_int_equal(run(&r, dirs, 1, NULL, NULL), 0);
+    assert_int_equal(row(&r, "average")->parts, 1);
+    near(row(&r, "average")->spearman[1], 1, "average of one");
+    free(first);
+    free(second);
+}
+
+static void expect(const char *name, const aoe_suite_options *o, int code, const char *want) {
+    char *dir = test_path(test_dir, name), relative[1024] = "";
+    const char *dirs[] = {dir};
+    reports r;
+    aoe_error err = {0};
+    assert_int_equal(run(&r, dirs, 1, o, &err), code);
+    for (size_t i = 0, n = 0; err.message[i]; i++) { /* the message without the test's directory */
+        if (strncmp(err.message + i, test_dir, strlen(test_dir)) == 0)
+            i += strlen(test_dir) + 1;
+        relative[n++] = err.message[i];
+    }
+    assert_string_equal(relative, want);
+    assert_int_equal(r.n, 0);
+    free(dir);
+}
+
+static void test_gone_wrong(void **state) {
+    (void)state;
+    write_file("empty", "readme", "");
+    expect("empty", NULL, AOE_ENOENT,
+           "empty: none of the sets is here; a folder of SentEval's data has STS12-en-test to STS16-en-test, STSBenchmark and "
+           "SICK");
+    write_year("less", 1);
+    char *path = test_path(test_dir, "less/STS13-en-test/STS.input.FNWN.txt");
+    assert_int_equal(remove(path), 0);
+    free(path);
+    expect(
+        "less", NULL, AOE_EFORMAT,
+        "less/STS13-en-test: no STS.input.FNWN.txt, which is one of the 3 subsets of STS13; fetch it, or take the folder away");
+    write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\t5.0\t0\n");
+    expect("stsb_bad", NULL, AOE_EFORMAT,
+           "stsb_bad/sts-test.csv:1: 6 columns where there should be 7; correct the row, or leave such rows out with "
+           "--skip-bad-rows");
+    write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\n");
+    expect("stsb_bad", NULL, AOE_EFORMAT,
+           "stsb_bad/sts-test.csv:1: 'good' is not a score; correct the row, or leave such rows out with --skip-bad-rows");
+    const aoe_suite_options skip = {.skip_bad_rows = 1};
+    expect("stsb_bad", &skip, AOE_EFORMAT, "stsb_bad/sts-test.csv: there is no pair in it; fetch it again");
+    write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\ng\tf\t2012\t1\t2\t0\t1\ng\tf\t2012\t1\t3\t0\t0\n");
+    char *dir = test_path(test_dir, "stsb_bad");
+    const char *dirs[] = {dir};
+    reports r;
+    assert_int_equal(run(&r, dirs, 1, &skip, NULL), 0);
+    assert_int_equal(row(&r, "STS-B")->skipped, 1);
+    assert_int_equal(row(&r, "STS-B")->pairs, 2);
+    assert_int_equal(run(&r, dirs, 0, NULL, NULL), AOE_EARG);
+    free(dir);
+}
+
+/* STS13's SMT, which SentEval does not have, does not count. */
+static void test_subsets_besides(void **state) {
+    (void)state;
+    write_year("more", 1);
+    char *dir = test_path(test_dir, "more");
+    const char *dirs[] = {dir};
+    reports before, after;
+    assert_int_equal(run(&before, dirs, 1, NULL, NULL), 0);
+    write_file("more/STS13-en-test", "STS.input.SMT.txt", "0\t1\n");
+    write_file("more/STS13-en-test", "STS.gs.SMT.txt", "0\n");
+    assert_int_equal(run(&after, dirs, 1, NULL, NULL), 0);
+    assert_int_equal(after.n, before.n);
+    assert_true(row(&after, "STS13")->spearman[0] == row(&before, "STS13")->spearman[0]);
+    assert_int_equal(row(&after, "STS13")->pairs, row(&before, "STS13")->pairs);
+    assert_int_equal(row(&after, "STS13")->skipped, row(&before, "STS13")->skipped + 1);
+    free(dir);
+}
+
+static int count_calls(void *user, size_t done, size_t total) {
+    size_t *calls = user;
+    assert_true(done <= total && total == 31);
+    return ++*calls == 3;
+}
+
+static void test_cancelling(void **state) {
+    (void)state;
+    write_year("stop", 0);
+    char *dir = test_path(test_dir, "stop");
+    const char *dirs[] = {dir};
+    size_t calls = 0;
+    const aoe_suite_options o = {.progress = count_calls, .user = &calls};
+    reports r;
+    assert_int_equal(run(&r, dirs, 1, &o, NULL), AOE_ECANCELLED);
+    assert_int_equal(r.n, 2);
+    free(dir);
+}
+
+/* The first whole number behind a name in a text, from `from` on. */
+static size_t number_behind(const char *from, const char *name) {
+    const char *at = strstr(from, name);
+    if (!at)
+        fail_msg("no %s in the README", name);
+    at += strlen(name);
+    while (*at && !(at[0] == ' ' && at[1] >= '0' && at[1] <= '9'))
+        at++;
+    return strtoul(at, NULL, 10);
+}
+
+/* The list of 24 against the README of the data, and the subsets at hand against the list. */
+static void test_published_counts(void **state) {
+    (void)state;
+    char *path = test_shared_path("data/sts12_14_15/README.txt");
+    if (!path)
+        skip();
+    char *readme = test_read(path, NULL);
+    const char *counts = strstr(readme, "Scored pairs");
+    size_t checked = 0;
+    assert_non_null(counts);
+    for (size_t i = 0; i < AOEI_SUITE_YEARS; i++) {
+        const aoei_suite_set *s = &aoei_suite_sets[i];
+        char folder[100];
+        const char *year = strstr(counts, s->name);
+        assert_non_null(year);
+        assert_int_equal(number_behind(year, s->name), s->pairs);
+        for (size_t k = 0; k < s->n; k++)
+            assert_int_equal(number_behind(year, s->part[k].name), s->part[k].pairs);
+        if (i == 1 || i == 4) /* kept apart */
+            continue;
+        snprintf(folder, sizeof folder, "data/sts12_14_15/senteval/%s", s->place);
+        char *dir = test_shared_path(folder);
+        aoei_senteval read;
+        assert_non_null(dir);
+        assert_int_equal(aoei_senteval_load(&read, dir, 0, NULL), 0);
+        assert_int_equal(read.n, s->n);
+        for (size_t k = 0; k < s->n; k++, checked++) {
+            assert_string_equal(read.subset[k].name, s->part[k].name);
+            assert_int_equal(aoe_pairs_count(read.subset[k].pairs), s->part[k].pairs);
+            /* "answers-forums 375 (of 2000 lines)" */
+            assert_int_equal(read.subset[k].unscored > 0, i == 3);
+        }
+        aoei_senteval_free(&read);
+        free(dir);
+    }
+    assert_int_equal(checked, 16);
+    free(readme);
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table_of_sets),    cmocka_unit_test(test_settings),        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_gone_wrong),       cmocka_unit_test(test_subsets_besides), cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_published_counts),
+    };
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
+}
