@@ -23,7 +23,8 @@ enum {
     AOEI_STREAM_HELD_OUT = 7,
     AOEI_STREAM_DRAW = 8,
     AOEI_STREAM_BATCHES = 9,
-    AOEI_STREAM_MINE = 10
+    AOEI_STREAM_MINE = 10,
+    AOEI_STREAM_BOOTSTRAP = 11
 };
 
 /* A sequential generator over one stream: counter = (i lo, i hi, substream, stream), key = seed. */

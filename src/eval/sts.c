@@ -275,7 +275,9 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
                                .skipped = r->skipped,
                                .empty = r->empty,
                                .spearman = aoe_spearman(cosine, gold, n),
-                               .pearson = aoe_pearson(cosine, gold, n)};
+                               .pearson = aoe_pearson(cosine, gold, n),
+                               .cosine = cosine,
+                               .gold = gold};
     if (isnan(result->spearman) && !isnan(result->pearson))
         return aoei_fail_nomem(err, n * sizeof *cosine);
     return 0;
@@ -326,6 +328,7 @@ int aoei_sts_pairs(const aoei_sts_encoder *e, const aoe_pairs *p, aoe_sts_result
         rc = score(&l, &r, result, err);
     if (rc)
         *result = (aoe_sts_result){0};
+    result->cosine = result->gold = NULL;
     plan_free(&l);
     return rc;
 }
