@@ -119,8 +119,9 @@ static int read_arm(comparison *c, const char *text) {
         return cli_usage("compare", "--arm '%s': a quote has no end", text);
     if (!colon && !a->untrained) {
         if (!has_method(c, a->name))
-            return cli_usage("compare", "--arm %s: that is no method of aoe train; write '%s: OPTIONS', or '%s:' for the "
-                                        "options behind -- as they are",
+            return cli_usage("compare",
+                             "--arm %s: that is no method of aoe train; write '%s: OPTIONS', or '%s:' for the "
+                             "options behind -- as they are",
                              a->name, a->name, a->name);
         cli_words_add(&a->words, "--method=%s", a->name);
     }
@@ -181,7 +182,8 @@ static int add_files(comparison *c, const char *dev) {
             c->file[c->e->n_files++] = path;
     }
     c->e->file = c->file;
-    return c->e->n_files ? CLI_GO : cli_usage("compare", "it needs something to score by: --test FILE, or behind -- a --dev FILE");
+    return c->e->n_files ? CLI_GO
+                         : cli_usage("compare", "it needs something to score by: --test FILE, or behind -- a --dev FILE");
 }
 
 /* ---- what came out */
@@ -342,10 +344,11 @@ static void interval_cells(cli_table *t, cli_table_format format, const aoe_inte
 }
 
 static void heading(cli_table *t, cli_table_format format) {
-    static const char *const plain[] = {"file", "arm",    "seeds", "mean", "sd", "95% interval", "difference", "95% interval",
-                                        "t",    "p",      "verdict"};
-    static const char *const csv[] = {"file", "arm", "seeds", "mean",    "sd", "low", "high", "difference", "difference_low",
-                                      "difference_high", "t",   "p", "verdict"};
+    static const char *const plain[] = {"file",       "arm",          "seeds", "mean", "sd",     "95% interval",
+                                        "difference", "95% interval", "t",     "p",    "verdict"};
+    static const char *const csv[] = {"file", "arm",  "seeds",      "mean",           "sd",
+                                      "low",  "high", "difference", "difference_low", "difference_high",
+                                      "t",    "p",    "verdict"};
     const int is_csv = format == CLI_TABLE_CSV;
     cli_table_begin(t, is_csv ? "llrrrrrrrrrrl" : "llrrrrrrrrl");
     for (size_t i = 0; i < t->columns; i++)
@@ -415,7 +418,8 @@ static void free_comparison(comparison *c) {
 static int run_compare(options *o, const cli_args *args) {
     comparison c = {.o = o, .e = &o->e};
     const char *dev = NULL;
-    int code = o->e.o.json && o->format != CLI_TABLE_PLAIN ? cli_usage("compare", "--json and --format exclude each other") : CLI_GO;
+    int code =
+        o->e.o.json && o->format != CLI_TABLE_PLAIN ? cli_usage("compare", "--json and --format exclude each other") : CLI_GO;
     if (code == CLI_GO)
         code = cli_experiment_begin(c.e, "compare", args->operand, args->n, &dev);
     if (code == CLI_GO)
@@ -460,9 +464,10 @@ int cli_compare(int argc, char **argv) {
                  "What stands behind -- is given to each aoe train, also as @FILE; seeds, threads and output directories are\n"
                  "set by this command. The same command again goes on where it was stopped, and runs no finished run again;\n"
                  "more arms and seeds may be given then. DIR/results.jsonl has a line for each run.\n",
-        .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
-                    "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
-                    "  aoe compare -o c --arm 'cls: --pooling cls' 'mean: --pooling last-avg' --format markdown -- @recipe.args\n",
+        .examples =
+            "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
+            "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
+            "  aoe compare -o c --arm 'cls: --pooling cls' 'mean: --pooling last-avg' --format markdown -- @recipe.args\n",
         .groups = groups,
         .n_groups = 2,
         .max_operands = SIZE_MAX,

@@ -54,7 +54,8 @@ static int add_range(axis *a, const char *item) {
     char rest;
     const int logarithmic = item[1] == 'o';
     if (!is_number(a->option))
-        return cli_usage("grid", "--over %s: '%s' is a range, and --%s takes no numbers", a->option->name, item, a->option->name);
+        return cli_usage("grid", "--over %s: '%s' is a range, and --%s takes no numbers", a->option->name, item,
+                         a->option->name);
     if (sscanf(item + 4, "%lf:%lf:%zu%c", &from, &to, &n, &rest) != 3 || n < 1 || n > MOST || !isfinite(from) ||
         !isfinite(to) || (logarithmic && !(from > 0 && to > 0)))
         return cli_usage("grid", "--over %s: '%s' is no range; write %.3s:FROM:TO:N%s, N up to %d", a->option->name, item, item,
@@ -139,14 +140,13 @@ static void add_point(const grid *g, const size_t *value) {
     char *name = point_text(g, value, '_'), *label = point_text(g, value, ' ');
     for (size_t s = 0; s < g->n_seeds; s++) {
         const unsigned long long seed = g->seed[s];
-        cli_trial *t = cli_experiment_add(g->e, cli_format("%sseed=%llu", name, seed), cli_format("%sseed %llu", label, seed),
-                                          g->seed[s]);
+        cli_trial *t =
+            cli_experiment_add(g->e, cli_format("%sseed=%llu", name, seed), cli_format("%sseed %llu", label, seed), g->seed[s]);
         cli_words_append(&t->args, &g->e->base);
         add_arguments(g, value, &t->args);
         json_t *point = json_object();
         for (size_t k = 0; k < g->n_axes; k++)
-            json_object_set_new(point, g->axes[k].option->name,
-                                json_value(g->axes[k].option, g->axes[k].value.word[value[k]]));
+            json_object_set_new(point, g->axes[k].option->name, json_value(g->axes[k].option, g->axes[k].value.word[value[k]]));
         json_object_set_new(t->key, "point", point);
         json_object_set_new(t->key, "seed", json_integer((json_int_t)g->seed[s]));
     }
@@ -178,8 +178,8 @@ static int add_points(const grid *g) {
 /* ---- what came out */
 
 typedef struct row {
-    const json_t *point; /* of its trials' keys */
-    size_t first, n;     /* its trials */
+    const json_t *point;     /* of its trials' keys */
+    size_t first, n;         /* its trials */
     aoe_t_test_result score; /* over the finished ones */
 } row;
 
@@ -385,8 +385,9 @@ int cli_grid(int argc, char **argv) {
                  "output directories are set by this command. All options are checked before the first run. The same command\n"
                  "again goes on where it was stopped, and runs no finished run again; more values and seeds may be given\n"
                  "then. DIR/results.jsonl has a line for each run.\n",
-        .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -m start -d train.tsv --dev dev.tsv\n"
-                    "  aoe grid -o g --over pooling=cls,last-avg no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
+        .examples =
+            "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -m start -d train.tsv --dev dev.tsv\n"
+            "  aoe grid -o g --over pooling=cls,last-avg no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .groups = groups,
         .n_groups = 2,
         .max_operands = SIZE_MAX,

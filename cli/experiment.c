@@ -161,8 +161,9 @@ int cli_experiment_seeds(const cli_experiment *e, uint64_t **seed, size_t *n) {
     }
     if (*n && !has_twice(*seed, *n))
         return CLI_GO;
-    return cli_usage(e->command, "--seeds: '%s' is neither a number of seeds, up to %d, nor a list of different ones: 1,2,3 or 1..3",
-                     text, MOST_SEEDS);
+    return cli_usage(e->command,
+                     "--seeds: '%s' is neither a number of seeds, up to %d, nor a list of different ones: 1,2,3 or 1..3", text,
+                     MOST_SEEDS);
 }
 
 static uint32_t hash_text(const char *s) { /* FNV-1a */
@@ -204,6 +205,7 @@ static void free_trial(cli_trial *t) {
     free(t->error);
     cli_words_free(&t->args);
     json_decref(t->key);
+    json_decref(t->files);
     json_decref(t->record);
 }
 
@@ -316,26 +318,23 @@ static int refuse(const cli_experiment *e, const char *what, const json_t *was, 
     return code;
 }
 
-/* Both have the key's entry; where their parts (arms, files) have a name in common, its value is the same. */
-static int compare_parts(const cli_experiment *e, const char *key, const json_t *was, const json_t *is) {
+/* An arm of a name has the options it had. */
+static int compare_arms(const cli_experiment *e, const json_t *was, json_t *is) {
     const char *name;
     const json_t *value;
-    json_object_foreach((json_t *)is, name, value) {
+    json_object_foreach(is, name, value) {
         const json_t *before = json_object_get(was, name);
-        if (!before || json_equal(before, value))
-            continue;
-        if (strcmp(key, "files") == 0)
-            return cli_fail("%s is not what it was for the runs in %s; put it back, or name another directory with -o", name,
-                            e->o.output);
-        char *what = cli_format("options of the arm %s", name);
-        const int code = refuse(e, what, before, value);
-        free(what);
-        return code;
+        if (before && !json_equal(before, value)) {
+            char *what = cli_format("options of the arm %s", name);
+            const int code = refuse(e, what, before, value);
+            free(what);
+            return code;
+        }
     }
     return 0;
 }
 
-/* Refuses what does not go with the runs that are there; takes over what they have beyond this call (arms, files). */
+/* Refuses what does not go with the runs that are there; takes over arms that are not of this call. */
 static int compare_settings(const cli_experiment *e, json_t *was) {
     static const struct {
         const char *key, *what;
@@ -343,18 +342,15 @@ static int compare_settings(const cli_experiment *e, json_t *was) {
                  {"train", "options of aoe train"},
                  {"over", "options to search over"},
                  {"score", "files to score by"}};
-    static const char *const parts[] = {"arms", "files"};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         const json_t *before = json_object_get(was, whole[i].key), *now = json_object_get(e->settings, whole[i].key);
         if ((before || now) && !(before && now && json_equal(before, now)))
             return refuse(e, whole[i].what, before, now);
     }
-    for (size_t i = 0; i < 2; i++) {
-        json_t *before = json_object_get(was, parts[i]), *now = json_object_get(e->settings, parts[i]);
-        if (compare_parts(e, parts[i], before, now))
-            return 1;
-        json_object_update_missing(now, before);
-    }
+    json_t *before = json_object_get(was, "arms"), *now = json_object_get(e->settings, "arms");
+    if (compare_arms(e, before, now))
+        return 1;
+    json_object_update_missing(now, before);
     return 0;
 }
 
@@ -373,18 +369,31 @@ static int open_settings(const cli_experiment *e) {
     return code;
 }
 
-static int read_record(cli_experiment *e, cli_trial *t) {
-    char *path = cli_trial_path(e, t, "record.json");
+/* A finished trial is of use as long as what it read is there unchanged. 0, or 1 after reporting. */
+static int check_record(const cli_experiment *e, const cli_trial *t, const char *path) {
     const char *name;
     const json_t *value;
+    json_object_foreach(t->key, name, value) {
+        if (!json_equal(value, json_object_get(t->record, name)))
+            return damaged(path, "it is the record of another run", 1);
+    }
+    if (!json_object_get(t->record, json_object_get(e->settings, "arms") ? "scores" : "score"))
+        return damaged(path, "it has no score", 1);
+    const json_t *files = json_object_get(t->record, "files");
+    json_object_foreach(t->files, name, value) {
+        if (!json_equal(value, json_object_get(files, name)))
+            return cli_fail("%s is not what it was for the runs in %s; put it back, or name another directory with -o", name,
+                            e->o.output);
+    }
+    return 0;
+}
+
+static int read_record(cli_experiment *e, cli_trial *t) {
+    char *path = cli_trial_path(e, t, "record.json");
     int code = read_json(path, &t->record);
     if (!code && t->record) {
-        json_object_foreach(t->key, name, value) if (!code && !json_equal(value, json_object_get(t->record, name))) code =
-            damaged(path, "it is the record of another run", 1);
-        if (!code && isnan(cli_trial_score(t, e, 0)) && !json_is_object(json_object_get(t->record, "scores")) &&
-            !json_is_null(json_object_get(t->record, "score")))
-            code = damaged(path, "it has no score", 1);
-        e->finished += !code;
+        code = check_record(e, t, path);
+        e->finished++;
     }
     free(path);
     return code;
@@ -398,7 +407,6 @@ int cli_experiment_open(cli_experiment *e) {
     for (size_t i = 0; i < e->n_files; i++)
         json_array_append_new(score, cli_json_text(e->file[i], strlen(e->file[i])));
     json_object_set_new(e->settings, "score", score);
-    json_object_set(e->settings, "files", e->files);
     char *runs = cli_format("%s/runs", e->o.output);
     int code = make_directory(e->o.output) || lock_directory(e) || open_settings(e) || make_directory(runs);
     free(runs);

@@ -5,7 +5,7 @@
  *
  *   DIR/experiment.json         what all trials share; another call has to agree
  *   DIR/results.jsonl           the records of the finished ones, in the order of the trials
- *   DIR/runs/NAME/record.json   of a finished trial; written last
+ *   DIR/runs/NAME/record.json   of a finished trial, with the identity of the files it read; written last
  *   DIR/runs/NAME/model         the model directory, as far as it is kept
  *   DIR/runs/NAME/train.jsonl, errors.txt   what aoe train printed
  *   DIR/runs/NAME/scores-N.tsv  cosine and gold score of the pairs of the N-th scored file
@@ -43,6 +43,7 @@ typedef struct cli_trial {
     uint64_t seed;
     int untrained;  /* 1: the model training would start from is scored */
     size_t memory;  /* bytes it is planned to take */
+    json_t *files;  /* identity of what it reads, by path; owned, NULL before the check */
     json_t *record; /* owned; NULL: not finished */
     char *error;    /* owned; NULL: not failed */
 } cli_trial;
@@ -57,7 +58,7 @@ typedef struct cli_experiment {
     size_t n_files;
     int skip_refused; /* leave out trials that aoe train refuses, in place of giving up */
     json_t *settings; /* owned; experiment.json. A command adds its own: "over" or "arms" */
-    json_t *files;    /* part of it: identity of what is read */
+    json_t *files;    /* identity of the files of all trials; owned */
     int lock;         /* descriptor; 0: none */
     size_t best;      /* trial whose model is kept as the best; n: none */
     cli_progress progress;

@@ -190,8 +190,9 @@ static int hash_file(const char *path, uint64_t *h) {
 }
 
 static int hash_directory(const char *dir, uint64_t *h) {
-    static const char *const names[] = {"config.json", "aoe.json",  "model.safetensors", "adapter_config.json",
-                                        "adapter_model.safetensors", "tokenizer.json", "vocab.txt"};
+    static const char *const names[] = {
+        "config.json",    "aoe.json", "model.safetensors", "adapter_config.json", "adapter_model.safetensors",
+        "tokenizer.json", "vocab.txt"};
     int code = 0;
     for (size_t i = 0; !code && i < sizeof names / sizeof *names; i++) {
         char *path = cli_format("%s/%s", dir, names[i]);
@@ -202,30 +203,33 @@ static int hash_directory(const char *dir, uint64_t *h) {
     return code;
 }
 
-/* Notes the identity of a file, or of what a directory of a model has. CLI_GO, or 1 after reporting. */
-static int note_file(const cli_experiment *e, const char *path) {
+/* Notes for a trial the identity of a file, or of what a directory of a model has. CLI_GO, or 1 after reporting. */
+static int note_file(const cli_experiment *e, const cli_trial *t, const char *path) {
     struct stat st;
     uint64_t h = UINT64_C(14695981039346656037);
-    if (json_object_get(e->files, path))
-        return CLI_GO;
-    if (stat(path, &st))
-        return cli_fail("%s: %s; check the path", path, strerror(errno));
-    if (S_ISDIR(st.st_mode) ? hash_directory(path, &h) : S_ISREG(st.st_mode) ? hash_file(path, &h) : 0)
-        return 1;
-    char text[32];
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)h);
-    json_object_set_new(e->files, path, json_string(text));
+    if (!json_object_get(e->files, path)) {
+        if (stat(path, &st))
+            return cli_fail("%s: %s; check the path", path, strerror(errno));
+        if (S_ISDIR(st.st_mode) ? hash_directory(path, &h) : S_ISREG(st.st_mode) ? hash_file(path, &h) : 0)
+            return 1;
+        char text[32];
+        snprintf(text, sizeof text, "%016llx", (unsigned long long)h);
+        json_object_set_new(e->files, path, json_string(text));
+    }
+    json_object_set(t->files, path, json_object_get(e->files, path));
     return CLI_GO;
 }
 
-static int note_files(const cli_experiment *e, const cli_train_view *v, const char *model) {
-    int code = note_file(e, model);
+static int note_files(const cli_experiment *e, const cli_trial *t, const cli_train_view *v, const char *model) {
+    int code = note_file(e, t, model);
     for (size_t i = 0; code == CLI_GO && i < v->train->n_data; i++)
-        code = note_file(e, v->train->data[i].path);
+        code = note_file(e, t, v->train->data[i].path);
     if (code == CLI_GO && v->dev)
-        code = note_file(e, v->dev);
+        code = note_file(e, t, v->dev);
     if (code == CLI_GO && v->train->teacher)
-        code = note_file(e, v->train->teacher);
+        code = note_file(e, t, v->train->teacher);
+    for (size_t i = 0; code == CLI_GO && i < e->n_files; i++)
+        code = note_file(e, t, e->file[i]);
     return code;
 }
 
@@ -369,7 +373,7 @@ typedef struct check {
 static int look_at_trial(void *user, const cli_train_view *v) {
     check *c = user;
     char *dir = cli_find_model(v->model->dir);
-    int code = dir ? note_files(c->e, v, dir) : 1;
+    int code = dir ? note_files(c->e, c->t, v, dir) : 1;
     if (code == CLI_GO)
         code = plan_memory(c->e->plans, v, dir, c->t->untrained, &c->t->memory);
     free(dir);
@@ -392,6 +396,7 @@ static int check_trial(cli_experiment *e, size_t i, int *refused) {
     check c = {.e = e, .t = t};
     if (i && same_words(&t->args, &e->trial[i - 1].args) && t->untrained == e->trial[i - 1].untrained) {
         t->memory = e->trial[i - 1].memory;
+        t->files = json_incref(e->trial[i - 1].files);
         return CLI_GO;
     }
     if (!cli_experiment_accepts(&t->args, message, sizeof message)) {
@@ -402,6 +407,7 @@ static int check_trial(cli_experiment *e, size_t i, int *refused) {
         cli_note("left out: %s: %s", t->label, why);
         return CLI_GO;
     }
+    t->files = json_object();
     if (parse_caught(&t->args, look_at_trial, &c, message, sizeof message) != CLI_GO) {
         cli_message("%s", message);
         return 1;
@@ -459,7 +465,5 @@ int cli_experiment_check(cli_experiment *e) {
     }
     if (code == CLI_GO && !e->n)
         code = cli_usage(e->command, "none of the %zu runs could be made", refused_seeds);
-    for (size_t i = 0; code == CLI_GO && i < e->n_files; i++)
-        code = note_file(e, e->file[i]);
     return code == CLI_GO ? check_memory(e) : code;
 }

@@ -128,7 +128,7 @@ static int score(void *user, const cli_train_view *v) {
     for (size_t i = 0; !code && i < s->e->n_files; i++) {
         s->path = pairs_path(s->e, s->t, i);
         code = aoe_eval_sts(session.embedder, &s->e->file[i], 1, &table, write_pairs, s, &err) ? cli_fail("%s", err.message)
-                                                                                             : s->failed;
+                                                                                               : s->failed;
         free(s->path);
     }
     cli_session_close(&session);
@@ -227,7 +227,8 @@ static json_t *make_record(const cli_experiment *e, const cli_trial *t, double s
         failed = json_object_set(record, "score", json_object_get(event, "dev_spearman"));
         json_decref(event);
     }
-    json_object_set_new(record, "seconds", json_real(floor(seconds * 1000 + 0.5) / 1000));
+    json_object_set_new(record, "seconds", json_real(seconds));
+    json_object_set(record, "files", t->files);
     if (!failed)
         return record;
     json_decref(record);
@@ -277,14 +278,22 @@ static void find_best(cli_experiment *e) {
     }
 }
 
+static void write_result(FILE *f, const json_t *record) {
+    json_t *line = json_copy((json_t *)record); /* shallow */
+    json_object_del(line, "files");
+    if (json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0)
+        fputc('\n', f);
+    json_decref(line);
+}
+
 int cli_experiment_results(const cli_experiment *e) {
     char *path = cli_format("%s/results.jsonl", e->o.output);
     cli_file f;
     int code = cli_file_open(&f, path);
     if (!code) {
         for (size_t i = 0; i < e->n; i++)
-            if (e->trial[i].record && json_dumpf(e->trial[i].record, f.file, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0)
-                fputc('\n', f.file);
+            if (e->trial[i].record)
+                write_result(f.file, e->trial[i].record);
         code = cli_file_commit(&f);
         if (code)
             cli_file_abort(&f);

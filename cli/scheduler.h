@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 typedef struct cli_job {
-    size_t memory; /* bytes it is planned to take */
+    size_t memory;            /* bytes it is planned to take */
     const char *out, *errors; /* paths of its standard output and error, borrowed; both replaced */
     int skip;                 /* 1: there is nothing to do */
 } cli_job;
@@ -23,8 +23,8 @@ typedef struct cli_job {
 typedef struct cli_schedule {
     const cli_job *job; /* [n] */
     size_t n;
-    size_t at_once;     /* jobs */
-    size_t memory;      /* bytes of all that run; a job that is alone may take more. 0: no limit */
+    size_t at_once; /* jobs */
+    size_t memory;  /* bytes of all that run; a job that is alone may take more. 0: no limit */
     /* In the child; returns its exit code. SIGTERM asks for its end. */
     int (*run)(void *user, size_t i);
     /* In the parent, in the order of ending; status as waitpid has it. Not 0: no further job is started. */
