@@ -4,6 +4,7 @@
  */
 #include "common.h"
 #include "course.h"
+#include "train_options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -427,7 +428,8 @@ static int check_options(const options *o) {
     return CLI_GO;
 }
 
-int cli_train(int argc, char **argv) {
+/* look NULL: trains. */
+static int take(int argc, char **argv, cli_train_look look, void *user) {
     options o = {0};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -466,9 +468,13 @@ int cli_train(int argc, char **argv) {
     aoe_train_data *data = NULL;
     if (code == CLI_GO)
         code = read_data(&o, &data);
+    if (code == CLI_GO && look) {
+        const cli_train_view view = {&syntax, &o.general, &o.model, &o.table, &o.t, o.dev};
+        code = look(user, &view);
+    }
     if (code == CLI_GO)
         code = check_options(&o);
-    if (code == CLI_GO) {
+    if (code == CLI_GO && !look) {
         run r = {.o = &o};
         cli_set_quiet(o.general.quiet);
         code = run_train(&r, &o);
@@ -477,4 +483,12 @@ int cli_train(int argc, char **argv) {
     free(data);
     cli_args_free(&args);
     return code;
+}
+
+int cli_train(int argc, char **argv) {
+    return take(argc, argv, NULL, NULL);
+}
+
+int cli_train_parse(int argc, char **argv, cli_train_look look, void *user) {
+    return take(argc, argv, look, user);
 }

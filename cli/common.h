@@ -57,6 +57,7 @@ typedef struct cli_command {
 } cli_command;
 
 int cli_bench(int argc, char **argv);
+int cli_compare(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_data(int argc, char **argv);
 int cli_data_mine(int argc, char **argv);
@@ -70,6 +71,7 @@ int cli_eval_triplets(int argc, char **argv);
 int cli_merge(int argc, char **argv);
 int cli_plot(int argc, char **argv);
 int cli_pretrain(int argc, char **argv);
+int cli_grid(int argc, char **argv);
 int cli_info(int argc, char **argv);
 int cli_init(int argc, char **argv);
 int cli_similarity(int argc, char **argv);

@@ -300,6 +300,7 @@ static int take_file(parser *p, const char *path) {
     cli_response *r = NULL;
     char *word[2];
     size_t n, line;
+    int operands_only = 0; /* after a line -- up to the file's end */
     if (p->file)
         return bad(p, "@%s inside a response file; name it on the command line", path);
     if (cli_response_open(&r, path))
@@ -313,8 +314,9 @@ static int take_file(parser *p, const char *path) {
         }
         for (size_t i = 0; i < n; i++)
             own(p->args, word[i]);
-        parser inner = {p->syntax, p->args, (const char *const *)word, n, 0, path, line, 0, 0};
+        parser inner = {p->syntax, p->args, (const char *const *)word, n, 0, path, line, operands_only, 0};
         code = take_all(&inner);
+        operands_only = inner.operands_only;
         p->help |= inner.help;
     }
     cli_response_close(r);

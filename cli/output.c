@@ -36,9 +36,21 @@ int cli_is_quiet(void) {
     return quiet_mode;
 }
 
+static char *caught; /* [caught_size]; NULL: messages are printed */
+static size_t caught_size;
+
+void cli_catch_messages(char *text, size_t size) {
+    caught = text;
+    caught_size = size;
+}
+
 static void print_line(const char *prefix, const char *fmt, va_list args) {
     char text[2048];
     vsnprintf(text, sizeof text, fmt, args);
+    if (caught) {
+        snprintf(caught, caught_size, "%s%s", prefix, text);
+        return;
+    }
     cli_progress_clear();
     cli_flush_stdout();
     fprintf(stderr, "%s%s\n", prefix, text);

@@ -24,6 +24,8 @@ void cli_message(const char *fmt, ...); /* as it is */
 void cli_note(const char *fmt, ...);    /* likewise, unless quiet */
 void cli_warn(const char *fmt, ...);    /* "aoe: warning: ..." */
 int cli_fail(const char *fmt, ...);     /* "aoe: ..."; returns exit code 1 */
+/* From now on messages go to text[size], which holds the newest; NULL: to stderr again. */
+void cli_catch_messages(char *text, size_t size);
 
 /* ---- stdout */
 

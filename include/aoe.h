@@ -474,6 +474,7 @@ typedef struct aoe_sts_result {
     size_t empty;     /* texts that were empty */
     double spearman;  /* of cosine and gold, in [-1, 1] */
     double pearson;
+    const double *cosine, *gold; /* [pairs] borrowed for the call of an aoe_sts_fn; NULL in what aoe_eval_pairs returns */
 } aoe_sts_result;
 
 typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
@@ -817,6 +818,42 @@ AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
  * them a few MB. The same triples for any number of threads. A query that a static model knows no word of has no negative.
  * Errors: AOE_EFORMAT (file, line, column; no positive), AOE_EARG, AOE_ECANCELLED, those of aoe_embed. */
 AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err);
+
+/* ------------------------------------------------------------ significance */
+
+typedef struct aoe_t_test_result {
+    size_t n;
+    double mean; /* of x, or of the differences x[i] - y[i]; NaN when n is 0 */
+    double sd;   /* of the same, with n - 1; NaN when n < 2, as the next three */
+    double t;    /* mean / (sd / sqrt(n)); 0 when all differences are 0, infinite when all are the same other value */
+    double df;   /* n - 1 */
+    double p;    /* two-sided: how often chance alone gives a |t| as large. 1 when all differences are 0 */
+} aoe_t_test_result;
+
+/* Student's t test of paired values, as of runs with the same seeds: is the mean of x[i] - y[i] other than 0? y NULL: that of
+ * x[i]. Assumes differences that are about normal. */
+AOE_API void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *result);
+/* P(|T| >= |t|) of Student's t with df > 0 degrees of freedom, through the incomplete beta function; NaN for a NaN. */
+AOE_API double aoe_student_t_p(double t, double df);
+
+typedef struct aoe_bootstrap_options {
+    size_t replicates; /* 2000 */
+    double confidence; /* 0.95 */
+    uint64_t seed;     /* 42 */
+} aoe_bootstrap_options;
+
+typedef struct aoe_interval {
+    double low, high; /* NaN when every replicate is undefined */
+    size_t undefined; /* replicates left out: a side was constant in what was drawn */
+} aoe_interval;
+
+AOE_API void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o);
+/* Percentile interval of a mean of Spearman correlations over runs, or with y of the mean difference x - y of paired runs.
+ * gold: [n_pairs]; x, y: [n_runs, n_pairs] scores of the pairs by each run, y may be NULL. A replicate draws n_pairs pairs, the
+ * same for every run and side, and n_runs runs, both with replacement. Quantiles are interpolated linearly.
+ * Errors: AOE_EARG (fewer than 2 pairs, no run, options out of range), AOE_ENUMERIC (a NaN), AOE_ENOMEM. */
+AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, const double *y, size_t n_runs,
+                                   const aoe_bootstrap_options *o, aoe_interval *interval, aoe_error *err);
 
 /* ------------------------------------------------------- verify, benchmark */
 

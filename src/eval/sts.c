@@ -147,9 +147,14 @@ static int make_plan(plan *l, const aoei_text_encoder *e, const char *const *pat
 }
 
 static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error *err) {
-    *result =
-        (aoe_sts_result){.row = r->kind, .name = r->name, .pairs = r->end - r->begin, .skipped = r->skipped, .empty = r->empty};
-    return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
+    *result = (aoe_sts_result){.row = r->kind,
+                               .name = r->name,
+                               .pairs = r->end - r->begin,
+                               .skipped = r->skipped,
+                               .empty = r->empty,
+                               .cosine = l->cosine + r->begin,
+                               .gold = l->gold + r->begin};
+    return aoei_correlate(result->cosine, result->gold, result->pairs, &result->spearman, &result->pearson, err);
 }
 
 /* Fills the row's range of the arrays; the pairs are not needed any more afterwards. */
@@ -197,6 +202,7 @@ int aoei_sts_pairs(const aoei_text_encoder *e, const aoe_pairs *p, aoe_sts_resul
         rc = score(&l, &r, result, err);
     if (rc)
         *result = (aoe_sts_result){0};
+    result->cosine = result->gold = NULL;
     plan_free(&l);
     return rc;
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Between the files of experiment.h alone: what one of them needs of another.
+ */
+#ifndef AOE_CLI_EXPERIMENT_CHECK_H
+#define AOE_CLI_EXPERIMENT_CHECK_H
+
+#include "experiment.h"
+
+void cli_experiment_drop(cli_experiment *e, size_t i); /* leaves a trial out */
+void cli_plans_free(struct cli_plans *p);              /* NULL accepted */
+/* Written beside and renamed. 0, or 1 after reporting. */
+int cli_write_json(const char *path, const json_t *value);
+
+#endif

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+# aoe compare: arms and seeds, what is printed follows from the records, more arms join, changed ones are refused.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model start
+small_table train.tsv 64
+head -n 61 "$SRC/examples/test.tsv" >test.tsv
+head -n 41 "$SRC/examples/test.tsv" >dev.tsv
+base="-m start -d train.tsv --dev dev.tsv --batch-size 8 --dtype f32 --lr 1e-3"
+compare() {
+    # shellcheck disable=SC2086
+    "$AOE" compare -q -t 2 -o out --seeds 3 --test test.tsv --replicates 200 "$@" -- $base
+}
+compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --jobs 2 >table
+awk '{ print $1, $2, $3, NF }' table | sed 's/ [0-9]*$//'
+cut -d, -f1-2 out/results.jsonl
+sed 's/.*"scores"/"scores"/; s/[0-9]\.[0-9e-]*/N/g; s/,"seconds.*//' out/results.jsonl | sort -u
+find out -name model
+
+# the same again runs nothing, and prints the same
+sha=$(cat out/runs/*/record.json | cksum)
+compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
+test "$sha" = "$(cat out/runs/*/record.json | cksum)"
+
+# mean and sd, and the mean difference, are those of the records
+compare --json --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' >json
+wc -l <json
+sed -n 's/.*"arm":"\([^"]*\)".*"dev.tsv":\([0-9.e-]*\).*/\1 \2/p' out/results.jsonl >scores
+sed -n 's/.*"dev.tsv","arm":"cosine".*"mean":\([^,]*\),"sd":\([^,]*\),.*"difference":\([^,]*\),"difference_low":\([^,]*\),"difference_high":\([^,]*\),"t":\([^,]*\),.*/\1 \2 \3 \4 \5 \6/p' json |
+    awk 'function off(a, b) { return a - b > 1e-12 || b - a > 1e-12 }
+         NR == FNR { n[$1]++; sum[$1] += $2; score[$1, n[$1]] = $2; next }
+         { mean = sum["cosine"] / 3; start = sum["untrained"]
+           for (i = 1; i <= 3; i++) squares += (score["cosine", i] - mean) ^ 2
+           sd = sqrt(squares / 2)
+           t = (mean - start) / (sd / sqrt(3))
+           print n["cosine"], n["untrained"], off($1, mean), off($2, sd), off($3, mean - start), off($6 / t, 1), $4 <= $3 && $3 <= $5 }' scores -
+
+# other forms of the table; another arm to compare with; an arm more
+compare --arm untrained 'all:' --format markdown | sed 's/-*[0-9][0-9.]*[0-9]/N/g' | head -n 3
+compare --arm untrained 'all:' --format csv | cut -d, -f1-3
+compare --arm untrained 'all:' 'fast: --lr 1e-2' --against all | awk '{ print $1, $2, $3 }'
+ls out/runs | wc -l
+
+fails compare --arm untrained 'all: --lr 1e-2'
+fails compare --arm untrained 'all:' --test train.tsv
+usage() {
+    code=0
+    # shellcheck disable=SC2086
+    "$AOE" compare -q -o new "$@" -- $base || code=$?
+    echo "$code: $*"
+    is_absent new
+}
+usage --arm untrained
+usage --arm 'a: --lr 1' 'b: --lrr 1'
+usage --arm 'a: --lr 1' 'b: --lr x'
+usage --arm 'a: --lr 1' 'b: --dev x.tsv'
+usage --arm 'a: --lr 1' 'b: --seed 3'
+usage --arm 'a:' 'b: --prompt "x'
+usage --arm 'a:' 'a:'
+usage --arm 'a:' frobnicate
+usage --arm 'a:' ': --lr 1'
+usage --arm 'a:' 'b:' --against c
+usage --arm 'a:' 'b:' --json --format csv
+usage --arm 'a:' 'b:' --format tex
+usage --arm 'a:' 'b:' --test nowhere.tsv
+code=0
+"$AOE" compare -q -o new --arm 'a:' 'b:' -- -m start -d train.tsv || code=$?

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# A grid of 12 points: two jobs at once give the scores of one; killed in the middle, it goes on without running a finished
+# point again; more values and seeds join what is there; the best command trains the best model.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model start
+small_table train.tsv 64
+head -n 41 "$SRC/examples/test.tsv" >dev.tsv
+base="-m start -d train.tsv --dev dev.tsv --batch-size 8 --dtype f32 --save-every 20"
+over="--over w-angle=0,0.5,1 lr=log:1e-4:1e-2:4"
+
+scores() { # scores FILE: its records without the time they took
+    sed 's/,"seconds":[^}]*//' "$1"
+}
+# shellcheck disable=SC2086
+"$AOE" grid -q -t 2 -o one $over -- $base --epochs 12 >table
+wc -l <one/results.jsonl
+head -n 1 table
+find one/runs -name model | wc -l
+find one -name checkpoints
+best=$(sed -n 's/^the model of the best run, .*, is in //p' table)
+grep '^  aoe train' table | sed -e "s|aoe|$AOE|" -e 's|-o model|-q -o again|' >command.sh
+sh command.sh >/dev/null
+cmp again/model.safetensors "$best/model.safetensors"
+
+# shellcheck disable=SC2086
+"$AOE" grid -q --jobs 2 -t 2 -o killed $over -- $base --epochs 12 >/dev/null 2>&1 &
+pid=$!
+while [ "$(find killed/runs -name record.json 2>/dev/null | wc -l)" -lt 4 ]; do sleep 0.01; done
+kill -KILL $pid
+{ wait $pid || echo "exit code $?"; } 2>/dev/null
+find killed/runs -name record.json -exec ls -i {} + | sort >before # a record that is written again is another file
+test "$(wc -l <before)" -lt 12
+# shellcheck disable=SC2086
+"$AOE" grid -q --jobs 2 -t 2 -o killed $over -- $base --epochs 12 >table2
+find killed/runs -name record.json -exec ls -i {} + | sort >after
+test "$(comm -12 before after | wc -l)" = "$(wc -l <before)"
+scores one/results.jsonl >a
+scores killed/results.jsonl >b
+cmp a b
+sed 's|one/|killed/|' table | cmp - table2
+
+# values and seeds that come on top are run, the others are not
+# shellcheck disable=SC2086
+"$AOE" grid -t 1 -o killed --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 12 2>&1 >/dev/null | grep -v left |
+    sed 's/: .*//' | sort
+find killed/runs -name record.json | wc -l
+"$AOE" grid -q -o killed --json --over w-angle=0,2 lr=0.0001 --seeds 42,43 -- $base --epochs 12 | sed 's/[0-9.]*[0-9]e*[-0-9]*/N/g'
