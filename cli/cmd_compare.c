@@ -5,7 +5,7 @@
  * experiment.h's, the statistics the library's.
  */
 #include "experiment.h"
-#include "table.h"
+#include "common.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct options {
     const char *against; /* NULL: the first arm */
     cli_texts tests;
     aoe_bootstrap_options bootstrap;
-    cli_table_format format;
+    int format; /* a cli_table_format, or -1: not given */
     cli_experiment e;
 } options;
 
@@ -72,7 +72,7 @@ static const cli_option table[] = {
      .value = "NAME",
      .offset = offsetof(options, format),
      .parse = cli_parse_table_format,
-     .help = "table, markdown or csv",
+     .help = "table, csv or markdown",
      .fallback = "table"},
 };
 
@@ -332,6 +332,10 @@ static void real_cell(cli_table *t, int digits, double x) {
         cli_table_cell(t, "%.*f", digits, x);
 }
 
+static cli_table_format format_of(const comparison *c) {
+    return c->o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)c->o->format;
+}
+
 static void interval_cells(cli_table *t, cli_table_format format, const aoe_interval *i) {
     if (format == CLI_TABLE_CSV) {
         real_cell(t, 4, 100 * i->low);
@@ -356,7 +360,7 @@ static void heading(cli_table *t, cli_table_format format) {
 }
 
 static void add_row(cli_table *t, const comparison *c, const judgement *j, size_t file, size_t which_arm) {
-    const cli_table_format format = c->o->format;
+    const cli_table_format format = format_of(c);
     const int digits = format == CLI_TABLE_CSV ? 4 : 2;
     const arm *a = &c->arms[which_arm];
     cli_table_cell(t, "%s", cli_file_label(c->e, file));
@@ -381,7 +385,7 @@ static void add_row(cli_table *t, const comparison *c, const judgement *j, size_
 static int report(const comparison *c) {
     cli_table t = {0};
     int code = 0;
-    heading(&t, c->o->format);
+    heading(&t, format_of(c));
     for (size_t f = 0; !code && f < c->e->n_files; f++) {
         for (size_t i = 0; !code && i < c->n_arms; i++) {
             judgement j;
@@ -396,7 +400,7 @@ static int report(const comparison *c) {
         cli_table_free(&t);
         return code;
     }
-    cli_table_print_as(&t, c->o->format);
+    cli_table_print_as(&t, format_of(c));
     cli_note("differences to %s, paired over seeds; p: two-sided t test; intervals: bootstrap over pairs and seeds; better and "
              "worse: p below 0.05 and the interval on one side of 0",
              c->arms[c->against].name);
@@ -418,8 +422,9 @@ static void free_comparison(comparison *c) {
 static int run_compare(options *o, const cli_args *args) {
     comparison c = {.o = o, .e = &o->e};
     const char *dev = NULL;
-    int code =
-        o->e.o.json && o->format != CLI_TABLE_PLAIN ? cli_usage("compare", "--json and --format exclude each other") : CLI_GO;
+    int code = o->e.o.json && o->format != -1
+                   ? cli_usage("compare", "--json and --format are two ways of printing; leave one out")
+                   : CLI_GO;
     if (code == CLI_GO)
         code = cli_experiment_begin(c.e, "compare", args->operand, args->n, &dev);
     if (code == CLI_GO)
@@ -449,7 +454,7 @@ static int run_compare(options *o, const cli_args *args) {
 }
 
 int cli_compare(int argc, char **argv) {
-    options o = {0};
+    options o = {.format = -1};
     o.e.o = (cli_experiment_options){.seeds = "5", .jobs = 1, .keep = CLI_KEEP_NONE};
     aoe_bootstrap_options_defaults(&o.bootstrap);
     const cli_group groups[] = {

@@ -35,6 +35,15 @@ int cli_parse_storage(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
+int cli_parse_table_format(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"table", "csv", "markdown"}; /* in the order of cli_table_format */
+    const size_t i = cli_choose(names, 3, text, "format", err);
+    if (i == 3)
+        return err->code;
+    *(int *)target = (int)i;
+    return 0;
+}
+
 int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"first", "mean"};
     size_t i = cli_choose(names, 2, text, "way with long texts", err);

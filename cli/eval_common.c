@@ -6,22 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-static int parse_format(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"table", "csv", "markdown"}; /* in the order of cli_table_format */
-    const size_t i = cli_choose(names, 3, text, "format", err);
-    if (i == 3)
-        return err->code;
-    *(int *)target = (int)i;
-    return 0;
-}
-
 const cli_option cli_eval_format_table[CLI_EVAL_FORMAT_COUNT] = {
     {.name = "format",
      .letter = 'f',
      .kind = CLI_NAMED,
      .value = "NAME",
      .offset = offsetof(cli_eval_options, format),
-     .parse = parse_format,
+     .parse = cli_parse_table_format,
      .help = "table, csv or markdown",
      .fallback = "table"},
 };
