@@ -63,7 +63,19 @@ static const cli_option batch_table[] = {
      .fallback = "the batch"},
 };
 
+static int parse_method(void *target, const char *text, aoe_error *err) {
+    return aoe_method_parse(target, text, err);
+}
+
 static const cli_option objective_table[] = {
+    {.name = "method",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(t.method),
+     .parse = parse_method,
+     .help = "what is minimised: angle (pairs: cosine, in-batch negatives and angle; positives and triples: contrastive, with "
+             "cosine and angle of triples), cosent (cosine alone), sbert-regression (cosine = label) or contrastive (alone)",
+     .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
      .value = "X",
@@ -118,6 +130,14 @@ static const cli_option objective_table[] = {
      AT(t.objective.isp),
      .set = 0,
      .help = "equal texts of a batch count as negatives of each other"},
+    {.name = "label-max",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.label_max),
+     .min = 1e-30,
+     .max = 1e30,
+     .help = "sbert-regression: the label that a cosine of 1 has",
+     .fallback = "the highest of a file"},
     {.name = "angle-form",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -189,7 +209,7 @@ static void score_text(char out[32], double score) {
 static void print_start(run *r, const aoe_train_event *e) {
     const aoe_train_options *t = &r->o->t;
     char threshold[80] = "";
-    if (t->objective.w_ibn > 0 && isfinite(e->ibn_threshold))
+    if (t->method == AOE_METHOD_ANGLE && t->objective.w_ibn > 0 && isfinite(e->ibn_threshold))
         snprintf(threshold, sizeof threshold, "; in-batch negatives: labels >= %.10g are positive", e->ibn_threshold);
     char course[48];
     if (t->course.max_minutes > 0)
@@ -213,6 +233,8 @@ static void show_step(run *r, const aoe_train_event *e) {
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
     if (e->loss.contrastive > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  contrastive %.3f", e->loss.contrastive);
+    if (e->loss.regression > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  regression %.4f", e->loss.regression);
     if (e->loss.teacher > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  teacher %.4f", e->loss.teacher);
     snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.1e", e->lr);
@@ -410,6 +432,46 @@ static int read_data(options *o, aoe_train_data **out) {
     return code;
 }
 
+static int same(double a, double b) {
+    return !(a < b) && !(a > b);
+}
+
+/* An option of the objectives that the method would not look at. */
+static int check_method(const options *o) {
+    enum { COSINE = 1, IBN = 2, WEIGHTS = 4, ANGLE = 8, TAU_IBN = 16, REGRESSION = 32 };
+    static const unsigned looked_at[AOE_METHOD_COUNT] = {
+        [AOE_METHOD_ANGLE] = COSINE | IBN | WEIGHTS | ANGLE | TAU_IBN,
+        [AOE_METHOD_COSENT] = COSINE,
+        [AOE_METHOD_SBERT_REGRESSION] = REGRESSION,
+        [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN,
+    };
+    const aoe_objective_options *j = &o->t.objective;
+    aoe_objective_options d;
+    aoe_objective_options_defaults(&d);
+    const struct {
+        const char *name;
+        unsigned of;
+        int given;
+    } list[] = {
+        {"w-cosine", ANGLE, !same(j->w_cosine, d.w_cosine)},
+        {"w-ibn", WEIGHTS, !same(j->w_ibn, d.w_ibn)},
+        {"w-angle", ANGLE, !same(j->w_angle, d.w_angle)},
+        {"w-cln", WEIGHTS, !same(j->w_cln, d.w_cln)},
+        {"tau-cosine", COSINE, !same(j->tau_cosine, d.tau_cosine)},
+        {"tau-ibn", TAU_IBN, !same(j->tau_ibn, d.tau_ibn)},
+        {"tau-angle", ANGLE, !same(j->tau_angle, d.tau_angle)},
+        {"ibn-threshold", IBN, !isnan(j->ibn_threshold)},
+        {"no-isp", IBN, j->isp != d.isp},
+        {"angle-form", ANGLE, j->angle_form != d.angle_form},
+        {"label-max", REGRESSION, !isnan(o->t.label_max)},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].given && !(list[i].of & looked_at[o->t.method]))
+            return cli_usage("train", "--%s does nothing with --method %s; leave it out", list[i].name,
+                             aoe_method_name(o->t.method));
+    return CLI_GO;
+}
+
 static int check_options(const options *o) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.n_data)
@@ -422,6 +484,8 @@ static int check_options(const options *o) {
         return cli_usage("train", "--w-teacher and --distill need a teacher: --teacher DIR");
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
         return cli_usage("train", "all weights are 0; leave one objective on");
+    if (check_method(o) != CLI_GO)
+        return 2;
     if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
         return cli_usage("train", "--eval-every and --patience need --dev FILE");
     return CLI_GO;

@@ -393,6 +393,7 @@ typedef struct aoe_objective_result {
     double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8), or that of aoe_contrastive */
     double cosine, ibn, angle; /* each term before its weight; 0 when its weight is 0 */
     double contrastive;        /* of aoe_contrastive; else 0 */
+    double regression;         /* of AOE_METHOD_SBERT_REGRESSION; else 0 */
     double teacher;            /* of distillation (aoe_train), before its weight; part of total; else 0 */
     size_t ordered_pairs;      /* (i, j) with label_i < label_j: what cosine and angle learn from */
     size_t positive_pairs;     /* pairs with label >= ibn_threshold; of aoe_contrastive: B */
@@ -553,11 +554,24 @@ typedef struct aoe_train_data {
 } aoe_train_data;
 AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
 
+/* What is minimised, by the form of a file (docs/objectives.md). Of `objective` below a method takes what it names. */
+typedef enum aoe_method {
+    AOE_METHOD_ANGLE,            /* pairs: aoe_objective; positives and triples: aoe_contrastive; with all weights */
+    AOE_METHOD_COSENT,           /* pairs, triples: the cosine objective alone; tau_cosine */
+    AOE_METHOD_SBERT_REGRESSION, /* pairs: mean squared difference of cosine and label / label_max */
+    AOE_METHOD_CONTRASTIVE,      /* positives, triples: aoe_contrastive without cosine and angle; w_ibn, w_cln, tau_ibn */
+    AOE_METHOD_COUNT
+} aoe_method;
+AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; static, NULL for an unknown value */
+AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err);
+
 typedef struct aoe_train_options {
     aoe_train_course course;
     const aoe_train_data *data; /* [n_data]; a batch is of one file, the order of batches random */
     size_t n_data;
+    aoe_method method;               /* AOE_METHOD_ANGLE */
     aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of a file */
+    double label_max;                /* of regression: the label of a cosine of 1; NaN: the highest of a file */
     int allow_duplicates;            /* 1: a contrastive batch may have a text twice */
     size_t batch_size;               /* 32 examples */
     size_t accumulate;               /* 1 batches a step */

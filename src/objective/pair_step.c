@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "objective/regression.h"
 
 #include <string.h>
 
@@ -40,13 +41,15 @@ static int create_host(aoei_pair_step *s, aoe_error *err) {
         return code;
     const size_t labelled = aoei_objective_workspace(pairs, s->config.hidden),
                  contrastive = s->o.roles ? aoei_contrastive_workspace(pairs, s->config.hidden, s->o.roles) : labelled,
+                 regression = aoei_regression_workspace(pairs, s->config.hidden),
                  distill = aoei_distill_workspace(pairs, s->config.hidden, most_roles(&s->o));
     s->workspace_bytes = labelled > contrastive ? labelled : contrastive;
+    s->workspace_bytes = regression > s->workspace_bytes ? regression : s->workspace_bytes;
     s->workspace_bytes = distill > s->workspace_bytes ? distill : s->workspace_bytes;
     s->host = aoei_malloc_array(floats, sizeof *s->host);
     s->host_grad = aoei_malloc_array(floats, sizeof *s->host_grad);
     s->chunk_offsets = aoei_malloc_array(most_roles(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
-    s->workspace = labelled && contrastive && distill ? aoei_aligned(s->workspace_bytes) : NULL;
+    s->workspace = labelled && contrastive && regression && distill ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
         return aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; use a smaller --batch-size", pairs);
     return AOE_OK;
@@ -131,8 +134,13 @@ static int objectives(aoei_pair_step *s, aoei_tensor pooled, const aoe_objective
                                    .grad_y = s->host_grad + D,
                                    .label = label,
                                    .group = group};
-    int code = label ? aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err)
-                     : aoei_contrastive_objective(o, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    int code;
+    if (s->loss == AOEI_STEP_REGRESSION)
+        code = aoei_regression_objective(label, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    else if (label)
+        code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    else
+        code = aoei_contrastive_objective(o, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (!code && s->distill.weight > 0)
         code = aoei_distill_objective(&s->distill, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (code)

@@ -31,6 +31,12 @@ typedef struct aoei_pair_step_options {
     size_t chunk_tokens; /* tokens of a chunk, at most */
 } aoei_pair_step_options;
 
+/* What the batches of a step minimise. */
+typedef enum aoei_step_loss {
+    AOEI_STEP_BY_LABEL,  /* with labels aoe_objective, without the contrastive objective */
+    AOEI_STEP_REGRESSION /* labels are the cosines to be had */
+} aoei_step_loss;
+
 typedef struct aoei_pair_step {
     aoe_context *ctx; /* borrowed */
     aoei_encoder_config config;
@@ -40,6 +46,7 @@ typedef struct aoei_pair_step {
     aoei_encoder_state state;
     aoei_batch_buffer buffer; /* the caller fills it: aoei_batch_clear, aoei_batch_add */
     size_t roles;             /* texts of an example in the buffer: 2, or 3 when the caller says so */
+    aoei_step_loss loss;      /* of the next batch; the caller sets it */
     aoei_distill distill;     /* the caller sets it where there is a teacher */
     uint32_t *chunk_offsets;  /* [roles chunk_pairs + 1], owned */
     aoei_tensor pooled;       /* [roles B, D] float32; its gradient afterwards */
