@@ -74,7 +74,9 @@ static const cli_option objective_table[] = {
      AT(t.method),
      .parse = parse_method,
      .help = "what is minimised: angle (pairs: cosine, in-batch negatives and angle; positives and triples: contrastive, with "
-             "cosine and angle of triples), cosent (cosine alone), sbert-regression (cosine = label) or contrastive (alone)",
+             "cosine and angle of triples), cosent (cosine alone), contrastive (alone), sbert-classification (labels are "
+             "classes), sbert-regression (cosine = label), simcse-unsup (the texts of any file) or simcse-sup (triples, "
+             "positives)",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
@@ -130,6 +132,26 @@ static const cli_option objective_table[] = {
      AT(t.objective.isp),
      .set = 0,
      .help = "equal texts of a batch count as negatives of each other"},
+    {.name = "hard-negative",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.hard_negative),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "triples: added to the score of a query with its own negative, among all candidates"},
+    {.name = "classes",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.classes),
+     .min = 2,
+     .max = 10000,
+     .help = "sbert-classification: number of classes",
+     .fallback = "the highest label + 1"},
+    {.name = "no-projection",
+     .kind = CLI_FLAG,
+     AT(t.no_projection),
+     .set = 1,
+     .help = "simcse: no dense layer with tanh behind the pooling (of simcse-sup the model keeps it)"},
     {.name = "label-max",
      .kind = CLI_REAL,
      .value = "X",
@@ -209,8 +231,10 @@ static void score_text(char out[32], double score) {
 static void print_start(run *r, const aoe_train_event *e) {
     const aoe_train_options *t = &r->o->t;
     char threshold[80] = "";
-    if (t->method == AOE_METHOD_ANGLE && t->objective.w_ibn > 0 && isfinite(e->ibn_threshold))
-        snprintf(threshold, sizeof threshold, "; in-batch negatives: labels >= %.10g are positive", e->ibn_threshold);
+    if ((t->method != AOE_METHOD_ANGLE || t->objective.w_ibn > 0) && t->method != AOE_METHOD_COSENT &&
+        isfinite(e->ibn_threshold))
+        snprintf(threshold, sizeof threshold, "; %slabels >= %.10g are positive",
+                 t->method == AOE_METHOD_ANGLE ? "in-batch negatives: " : "", e->ibn_threshold);
     char course[48];
     if (t->course.max_minutes > 0)
         snprintf(course, sizeof course, "%g minutes of steps", t->course.max_minutes);
@@ -233,6 +257,8 @@ static void show_step(run *r, const aoe_train_event *e) {
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
     if (e->loss.contrastive > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  contrastive %.3f", e->loss.contrastive);
+    if (e->loss.classification > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  classification %.3f", e->loss.classification);
     if (e->loss.regression > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  regression %.4f", e->loss.regression);
     if (e->loss.teacher > 0)
@@ -438,12 +464,26 @@ static int same(double a, double b) {
 
 /* An option of the objectives that the method would not look at. */
 static int check_method(const options *o) {
-    enum { COSINE = 1, IBN = 2, WEIGHTS = 4, ANGLE = 8, TAU_IBN = 16, REGRESSION = 32 };
+    enum {
+        COSINE = 1,
+        ISP = 2,
+        WEIGHTS = 4,
+        ANGLE = 8,
+        TAU_IBN = 16,
+        REGRESSION = 32,
+        POSITIVES = 64,
+        HARD = 128,
+        CLASSES = 256,
+        PROJECTION = 512
+    };
     static const unsigned looked_at[AOE_METHOD_COUNT] = {
-        [AOE_METHOD_ANGLE] = COSINE | IBN | WEIGHTS | ANGLE | TAU_IBN,
+        [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
         [AOE_METHOD_COSENT] = COSINE,
+        [AOE_METHOD_SBERT_CLASSIFICATION] = CLASSES,
         [AOE_METHOD_SBERT_REGRESSION] = REGRESSION,
-        [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN,
+        [AOE_METHOD_SIMCSE_UNSUP] = TAU_IBN | PROJECTION,
+        [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
+        [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN | POSITIVES | HARD,
     };
     const aoe_objective_options *j = &o->t.objective;
     aoe_objective_options d;
@@ -460,10 +500,13 @@ static int check_method(const options *o) {
         {"tau-cosine", COSINE, !same(j->tau_cosine, d.tau_cosine)},
         {"tau-ibn", TAU_IBN, !same(j->tau_ibn, d.tau_ibn)},
         {"tau-angle", ANGLE, !same(j->tau_angle, d.tau_angle)},
-        {"ibn-threshold", IBN, !isnan(j->ibn_threshold)},
-        {"no-isp", IBN, j->isp != d.isp},
+        {"ibn-threshold", POSITIVES, !isnan(j->ibn_threshold)},
+        {"no-isp", ISP, j->isp != d.isp},
         {"angle-form", ANGLE, j->angle_form != d.angle_form},
+        {"hard-negative", HARD, !same(j->hard_negative, 0)},
         {"label-max", REGRESSION, !isnan(o->t.label_max)},
+        {"classes", CLASSES, o->t.classes > 0},
+        {"no-projection", PROJECTION, o->t.no_projection},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (list[i].given && !(list[i].of & looked_at[o->t.method]))

@@ -83,9 +83,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
-    aoe_table_options table = o->table;
-    table.allow_empty = 0;
-    int code = aoei_examples_load(e, o->path, o->form, &table, err);
+    int code = aoei_method_load(e, &p->goals[number], p->o, number, err);
     if (!code && e->skipped)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", o->path, e->skipped);
     if (!code && e->dropped)
@@ -96,36 +94,39 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were cut", o->path,
                        source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
     source->weight = o->weight;
-    return code;
+    return code ? code : aoei_method_goal(&p->goals[number], p->o, number, &source->data, err);
 }
 
 static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
-    const size_t hidden = t->base->config.hidden;
+    const size_t dims = aoe_model_dims(t->base);
     const int code = aoei_teacher_open(&p->teacher, t->ctx, p->o->teacher, t->o->model_options.dtype, err);
-    if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != hidden)
+    if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(err, AOE_EARG,
                          "--teacher: %s: its vectors have %zu components and those of %s %zu: --distill kl compares component "
                          "by component; use --distill cosine",
-                         p->o->teacher, p->teacher.dims, t->o->model, hidden);
+                         p->o->teacher, p->teacher.dims, t->o->model, dims);
     return code;
 }
 
 /* Every file, checked against the objectives. files: [n_data] zeroed, the caller's to free; texts stay for a teacher alone. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
+    double highest = 0;
     int code = AOE_OK;
     for (size_t i = 0; i < p->o->n_data && !code; i++) {
         code = load_source(p, t, i, &files[i], err);
         if (!p->has_teacher)
             aoei_examples_free(&files[i]);
-        if (!code)
-            code = aoei_method_goal(&p->goals[i], p->o, i, &p->sources[i], err);
-        if (!code && isnan(task->ibn_threshold))
-            task->ibn_threshold = p->sources[i].threshold;
-        p->contrastive |= !code && !p->goals[i].labelled;
-        p->roles = !code && p->sources[i].data.roles > p->roles ? p->sources[i].data.roles : p->roles;
+        if (code)
+            break;
+        const size_t roles = p->sources[i].data.roles * p->goals[i].copies;
+        if (isnan(task->ibn_threshold))
+            task->ibn_threshold = p->goals[i].threshold;
+        p->contrastive |= !p->goals[i].labelled;
+        p->roles = roles > p->roles ? roles : p->roles;
+        highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
-    return code;
+    return code ? code : aoei_method_layer(p->o, t->base, highest, err);
 }
 
 static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
@@ -140,9 +141,9 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = open_teacher(p, t, err);
     if (!code)
         code = load_sources(p, t, files, err);
-    if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && t->base->config.hidden % 2)
-        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
-                         t->o->model, t->base->config.hidden);
+    if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoe_model_dims(t->base) % 2)
+        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs vectors of even size, not %zu; train with --w-angle 0",
+                         t->o->model, aoe_model_dims(t->base));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, p->o->allow_duplicates, err);
     if (!code && p->has_teacher)
@@ -163,8 +164,10 @@ static json_t *real_or_null(double v) {
 
 /* What of a file decides the result; where it lies does not. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_goal *goal) {
-    static const char *const forms[] = {
-        [AOEI_FORM_PAIR] = "pairs", [AOEI_FORM_POSITIVE] = "positives", [AOEI_FORM_TRIPLE] = "triples"};
+    static const char *const forms[] = {[AOEI_FORM_PAIR] = "pairs",
+                                        [AOEI_FORM_POSITIVE] = "positives",
+                                        [AOEI_FORM_TRIPLE] = "triples",
+                                        [AOEI_FORM_TEXT] = "texts"};
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)s->data.fingerprint);
     json_t *r = json_object();
@@ -173,7 +176,7 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     bad |= json_object_set_new(r, "weight", json_real(s->weight));
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
     bad |= json_object_set_new(r, "doc_prompt", o->doc_prompt ? json_string(o->doc_prompt) : json_null());
-    bad |= json_object_set_new(r, "ibn_threshold", real_or_null(s->threshold));
+    bad |= json_object_set_new(r, "ibn_threshold", real_or_null(goal->threshold));
     if (goal->loss == AOEI_STEP_REGRESSION)
         bad |= json_object_set_new(r, "label_max", json_real(goal->label_scale));
     bad |= json_object_set_new(r, "fingerprint", json_string(fingerprint));
@@ -224,6 +227,9 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "tau_cosine", json_real(j->tau_cosine));
     bad |= json_object_set_new(r, "tau_ibn", json_real(j->tau_ibn));
     bad |= json_object_set_new(r, "tau_angle", json_real(j->tau_angle));
+    bad |= json_object_set_new(r, "hard_negative", json_real(j->hard_negative));
+    bad |= json_object_set_new(r, "no_projection", json_boolean(o->no_projection));
+    bad |= json_object_set_new(r, "classes", json_integer((json_int_t)o->classes));
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
@@ -244,6 +250,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         /* a source of weight above 1 may give its largest example more than once */
         if (p->sources[i].weight > 1 && most < n * d->roles * d->longest)
             most = n * d->roles * d->longest;
+        most *= p->goals[i].copies;
         *longest = d->longest > *longest ? d->longest : *longest;
         *tokens = most > *tokens ? most : *tokens;
     }
@@ -252,6 +259,12 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
 
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
+    if (p->o->method == AOE_METHOD_SIMCSE_UNSUP && !(t->hidden_dropout > 0 || t->attention_dropout > 0) &&
+        !(t->base->config.lora.dropout > 0))
+        return aoei_fail(err, AOE_EARG,
+                         "%s: without dropout both views of a text are the same, and --method simcse-unsup learns nothing from "
+                         "them; train with --dropout 0.1",
+                         t->o->model);
     const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
     aoei_pair_step_options step = {.pairs = pairs,
                                    .roles = p->contrastive ? p->roles : 0,
@@ -281,19 +294,20 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
  * Returns the number after. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
+    const aoei_goal *goal = &p->goals[batch->source];
     const aoei_token_lists *l = &d->tokens;
-    p->step.roles = d->roles;
+    p->step.roles = d->roles * goal->copies;
     aoei_batch_clear(&p->step.buffer);
     for (size_t i = 0; i < batch->n; i++) {
         const size_t pick = batch->first + i;
-        for (size_t role = 0; role < d->roles; role++) {
-            const size_t k = p->batches.text[pick][role];
+        for (size_t role = 0; role < p->step.roles; role++) {
+            const size_t k = p->batches.text[pick][role / goal->copies], at = p->step.roles * i + role;
             aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
-            p->groups[d->roles * i + role] = d->groups[k];
+            p->groups[at] = d->groups[k];
             if (p->has_teacher)
-                p->wanted[d->roles * i + role] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
+                p->wanted[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
         }
-        p->labels[i] = d->labels[p->batches.example[pick]] / p->goals[batch->source].label_scale;
+        p->labels[i] = d->labels[p->batches.example[pick]] / goal->label_scale;
     }
     return text;
 }
@@ -305,6 +319,7 @@ static void add_result(aoe_objective_result *sum, const aoe_objective_result *r,
     sum->angle += r->angle * share;
     sum->contrastive += r->contrastive * share;
     sum->regression += r->regression * share;
+    sum->classification += r->classification * share;
     sum->teacher += r->teacher * share;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
