@@ -604,6 +604,34 @@ AOE_API void aoe_train_options_defaults(aoe_train_options *o);
  * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err);
 
+/* --------------------------------------------------------------- whitening */
+
+typedef struct aoe_whiten_options {
+    const char *const
+        *texts; /* [n_texts] files of any kind: the lines of .txt, all texts of tables; labels are not looked at */
+    size_t n_texts;
+    aoe_table_options table;         /* columns: "text=NAME"; label_map and allow_empty are ignored */
+    size_t dims;                     /* components kept, those of the largest variance; 0: all that vary */
+    size_t batch_tokens;             /* 4096 */
+    aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
+    int force;                       /* replace a model that is there */
+} aoe_whiten_options;
+
+typedef struct aoe_whiten_result {
+    size_t texts; /* whose vectors were looked at */
+    size_t rank;  /* components that vary */
+    size_t dims;  /* kept */
+    double kept;  /* share of the variance in them */
+} aoe_whiten_result;
+
+AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
+/* Writes the model in `from` into `to` with a linear layer behind its pooling that makes the vectors of these texts of mean 0
+ * and covariance 1 (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x - mean), covariance = U S U^T. Adapters are merged.
+ * result may be NULL. Errors: those of aoe_convert and aoe_embed; AOE_EARG (more components than vary; the model has a dense
+ * layer already). */
+AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *o,
+                       aoe_whiten_result *result, aoe_error *err);
+
 /* ------------------------------------------------------------- pretraining */
 
 typedef struct aoe_pretrain_options {

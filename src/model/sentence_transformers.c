@@ -164,7 +164,7 @@ static int takes_two(int *two, const char *dir, const char *folder, size_t hidde
     if (!rc && !config)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it: fetch the model again", path);
     if (!rc)
-        rc = aoei_json_size(config, "in_features", &in, path, err);
+        rc = aoei_json_need_size(config, "in_features", &in, path, err);
     *two = in == 2 * hidden;
     json_decref(config);
     aoei_free(path);

@@ -142,7 +142,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (!code)
         code = load_sources(p, t, files, err);
     if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoe_model_dims(t->base) % 2)
-        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs vectors of even size, not %zu; train with --w-angle 0",
+        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
                          t->o->model, aoe_model_dims(t->base));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, p->o->allow_duplicates, err);
