@@ -298,6 +298,23 @@ AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, cons
 AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
                         aoe_convert_result *result, aoe_error *err);
 
+typedef struct aoe_word_vectors_options {
+    aoe_storage storage; /* F32 */
+    int lowercase;       /* 1: texts are lowered first, for vectors of lower-case words */
+    int force;           /* replace a model that is there */
+} aoe_word_vectors_options;
+
+typedef struct aoe_word_vectors_result {
+    size_t words, dims;
+    size_t passed_over; /* lines: words with spaces in them, or a second time */
+} aoe_word_vectors_result;
+
+/* Word vectors in a text file (a word, then its numbers, a line, as GloVe's; a first line of two counts is passed over; .gz and
+ * .zst too) as a static model: the mean of a text's words, looked up as they are written, unknown ones passed over.
+ * options NULL: all zeros; result may be NULL. Errors: AOE_EFORMAT with file and line, AOE_EEXIST, AOE_ENOMEM, I/O. */
+AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *options,
+                             aoe_word_vectors_result *result, aoe_error *err);
+
 /* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. The
  * texts of a training file, and a teacher's vectors of them, come on top, and with an evaluation what `evaluation` says. */
 typedef struct aoe_memory_plan {
