@@ -157,6 +157,8 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     pair(&t, "computed in", cli_dtype_name(m->dtype));
     pair(&t, "tokenizer", m->tokenizer ? m->tokenizer : "none");
     pair_size(&t, "vector components", m->dims);
+    if (m->dense)
+        pair(&t, "dense layer", m->dense);
     pair_from(&t, "pooling", aoe_pooling_name(m->pooling), m->pooling_from);
     snprintf(text, sizeof text, "%zu", m->max_length);
     pair_from(&t, "max length", text, m->max_length_from);
@@ -221,6 +223,8 @@ static void print_json(const char *dir, const aoe_model_info *m, const aoe_memor
     set_text(j, "dtype", cli_dtype_name(m->dtype));
     set_text(j, "tokenizer", m->tokenizer);
     set_size(j, "dims", m->dims);
+    if (m->dense)
+        set_text(j, "dense", m->dense);
     set_text(j, "pooling", aoe_pooling_name(m->pooling));
     set_text(j, "pooling_from", m->pooling_from);
     set_size(j, "max_length", m->max_length);

@@ -64,7 +64,21 @@ static const cli_option batch_table[] = {
      .fallback = "the batch"},
 };
 
+static int parse_method(void *target, const char *text, aoe_error *err) {
+    return aoe_method_parse(target, text, err);
+}
+
 static const cli_option objective_table[] = {
+    {.name = "method",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(t.method),
+     .parse = parse_method,
+     .help = "what is minimised: angle (pairs: cosine, in-batch negatives and angle; positives and triples: contrastive, with "
+             "cosine and angle of triples), cosent (cosine alone), contrastive (alone), sbert-classification (labels are "
+             "classes), sbert-regression (cosine = label), simcse-unsup (the texts of any file) or simcse-sup (triples, "
+             "positives)",
+     .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
      .value = "X",
@@ -119,6 +133,34 @@ static const cli_option objective_table[] = {
      AT(t.objective.isp),
      .set = 0,
      .help = "equal texts of a batch count as negatives of each other"},
+    {.name = "hard-negative",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.hard_negative),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "triples: added to the score of a query with its own negative, among all candidates"},
+    {.name = "classes",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.classes),
+     .min = 2,
+     .max = 10000,
+     .help = "sbert-classification: number of classes",
+     .fallback = "the highest label + 1"},
+    {.name = "no-projection",
+     .kind = CLI_FLAG,
+     AT(t.no_projection),
+     .set = 1,
+     .help = "simcse: no dense layer with tanh behind the pooling (of simcse-sup the model keeps it)"},
+    {.name = "label-max",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.label_max),
+     .min = 1e-30,
+     .max = 1e30,
+     .help = "sbert-regression: the label that a cosine of 1 has",
+     .fallback = "the highest of a file"},
     {.name = "angle-form",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -190,8 +232,10 @@ static void score_text(char out[32], double score) {
 static void print_start(run *r, const aoe_train_event *e) {
     const aoe_train_options *t = &r->o->t;
     char threshold[80] = "";
-    if (t->objective.w_ibn > 0 && isfinite(e->ibn_threshold))
-        snprintf(threshold, sizeof threshold, "; in-batch negatives: labels >= %.10g are positive", e->ibn_threshold);
+    if ((t->method != AOE_METHOD_ANGLE || t->objective.w_ibn > 0) && t->method != AOE_METHOD_COSENT &&
+        isfinite(e->ibn_threshold))
+        snprintf(threshold, sizeof threshold, "; %slabels >= %.10g are positive",
+                 t->method == AOE_METHOD_ANGLE ? "in-batch negatives: " : "", e->ibn_threshold);
     char course[48];
     if (t->course.max_minutes > 0)
         snprintf(course, sizeof course, "%g minutes of steps", t->course.max_minutes);
@@ -214,6 +258,10 @@ static void show_step(run *r, const aoe_train_event *e) {
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
     if (e->loss.contrastive > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  contrastive %.3f", e->loss.contrastive);
+    if (e->loss.classification > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  classification %.3f", e->loss.classification);
+    if (e->loss.regression > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  regression %.4f", e->loss.regression);
     if (e->loss.teacher > 0)
         at += snprintf(terms + at, sizeof terms - (size_t)at, "  teacher %.4f", e->loss.teacher);
     snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.1e", e->lr);
@@ -411,6 +459,63 @@ static int read_data(options *o, aoe_train_data **out) {
     return code;
 }
 
+static int same(double a, double b) {
+    return !(a < b) && !(a > b);
+}
+
+/* An option of the objectives that the method would not look at. */
+static int check_method(const options *o) {
+    enum {
+        COSINE = 1,
+        ISP = 2,
+        WEIGHTS = 4,
+        ANGLE = 8,
+        TAU_IBN = 16,
+        REGRESSION = 32,
+        POSITIVES = 64,
+        HARD = 128,
+        CLASSES = 256,
+        PROJECTION = 512
+    };
+    static const unsigned looked_at[AOE_METHOD_COUNT] = {
+        [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
+        [AOE_METHOD_COSENT] = COSINE,
+        [AOE_METHOD_SBERT_CLASSIFICATION] = CLASSES,
+        [AOE_METHOD_SBERT_REGRESSION] = REGRESSION,
+        [AOE_METHOD_SIMCSE_UNSUP] = TAU_IBN | PROJECTION,
+        [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
+        [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN | POSITIVES | HARD,
+    };
+    const aoe_objective_options *j = &o->t.objective;
+    aoe_objective_options d;
+    aoe_objective_options_defaults(&d);
+    const struct {
+        const char *name;
+        unsigned of;
+        int given;
+    } list[] = {
+        {"w-cosine", ANGLE, !same(j->w_cosine, d.w_cosine)},
+        {"w-ibn", WEIGHTS, !same(j->w_ibn, d.w_ibn)},
+        {"w-angle", ANGLE, !same(j->w_angle, d.w_angle)},
+        {"w-cln", WEIGHTS, !same(j->w_cln, d.w_cln)},
+        {"tau-cosine", COSINE, !same(j->tau_cosine, d.tau_cosine)},
+        {"tau-ibn", TAU_IBN, !same(j->tau_ibn, d.tau_ibn)},
+        {"tau-angle", ANGLE, !same(j->tau_angle, d.tau_angle)},
+        {"ibn-threshold", POSITIVES, !isnan(j->ibn_threshold)},
+        {"no-isp", ISP, j->isp != d.isp},
+        {"angle-form", ANGLE, j->angle_form != d.angle_form},
+        {"hard-negative", HARD, !same(j->hard_negative, 0)},
+        {"label-max", REGRESSION, !isnan(o->t.label_max)},
+        {"classes", CLASSES, o->t.classes > 0},
+        {"no-projection", PROJECTION, o->t.no_projection},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].given && !(list[i].of & looked_at[o->t.method]))
+            return cli_usage("train", "--%s does nothing with --method %s; leave it out", list[i].name,
+                             aoe_method_name(o->t.method));
+    return CLI_GO;
+}
+
 static int check_options(const options *o) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.n_data)
@@ -423,6 +528,8 @@ static int check_options(const options *o) {
         return cli_usage("train", "--w-teacher and --distill need a teacher: --teacher DIR");
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
         return cli_usage("train", "all weights are 0; leave one objective on");
+    if (check_method(o) != CLI_GO)
+        return 2;
     if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
         return cli_usage("train", "--eval-every and --patience need --dev FILE");
     return CLI_GO;

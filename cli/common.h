@@ -79,6 +79,7 @@ int cli_similarity(int argc, char **argv);
 int cli_tokenize(int argc, char **argv);
 int cli_train(int argc, char **argv);
 int cli_verify(int argc, char **argv);
+int cli_whiten(int argc, char **argv);
 
 /* ---- opening */
 

@@ -22,8 +22,9 @@ static const cli_command commands[] = {
     {"similarity", "how alike two texts are", cli_similarity},
     {"tokenize", "texts to token ids", cli_tokenize},
     {"info", "what a model directory holds", cli_info},
-    {"convert", "store a model's weights as f32, bf16 or int8", cli_convert},
+    {"convert", "store a model's weights as f32, bf16 or int8; word vectors as a model", cli_convert},
     {"merge", "adapters and their model as one model", cli_merge},
+    {"whiten", "a linear layer behind a model that whitens its vectors", cli_whiten},
     {"verify", "check the numbers of this build against reference cases", cli_verify},
     {"bench", "speed of the encoder on this machine", cli_bench},
 };

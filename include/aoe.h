@@ -190,6 +190,7 @@ typedef struct aoe_model_info {
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types;
     size_t parameters; /* of the encoder (pooler and heads not counted) */
     size_t dims;       /* components of a vector */
+    const char *dense; /* of the dense layer behind the pooling: "linear" or "tanh"; static; NULL: there is none */
     aoe_pooling pooling;
     const char *pooling_from;    /* "aoe.json", "1_Pooling/config.json", "default", "option" ...; static */
     size_t max_length;           /* tokens, specials included */
@@ -297,6 +298,23 @@ AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, cons
 AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
                         aoe_convert_result *result, aoe_error *err);
 
+typedef struct aoe_word_vectors_options {
+    aoe_storage storage; /* F32 */
+    int lowercase;       /* 1: texts are lowered first, for vectors of lower-case words */
+    int force;           /* replace a model that is there */
+} aoe_word_vectors_options;
+
+typedef struct aoe_word_vectors_result {
+    size_t words, dims;
+    size_t passed_over; /* lines: words with spaces in them, or a second time */
+} aoe_word_vectors_result;
+
+/* Word vectors in a text file (a word, then its numbers, a line, as GloVe's; a first line of two counts is passed over; .gz and
+ * .zst too) as a static model: the mean of a text's words, looked up as they are written, unknown ones passed over.
+ * options NULL: all zeros; result may be NULL. Errors: AOE_EFORMAT with file and line, AOE_EEXIST, AOE_ENOMEM, I/O. */
+AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *options,
+                             aoe_word_vectors_result *result, aoe_error *err);
+
 /* Memory plan, bytes, of a batch of n_texts texts of `length` tokens: what the embedder and the trainer will allocate. The
  * texts of a training file, and a teacher's vectors of them, come on top, and with an evaluation what `evaluation` says. */
 typedef struct aoe_memory_plan {
@@ -384,15 +402,18 @@ typedef struct aoe_objective_options {
     double w_cosine, w_ibn, w_angle;       /* weights w1 w2 w3 of equation 8; default 1; 0 turns a term off */
     double w_cln;                          /* of the contrastive term with negatives; default 1; pairs have none */
     double tau_cosine, tau_ibn, tau_angle; /* temperatures (divisors); default 0.05, 0.05, 1.0 */
-    int isp;                               /* identical-sentence detection in in-batch negatives; default 1 */
-    aoe_angle_form angle_form;             /* default AOE_ANGLE_REFERENCE */
-    double ibn_threshold;                  /* labels >= this are positive pairs for in-batch negatives; default 1.0 */
+    double hard_negative; /* of triples: added to the score of a query with its own negative, as SimCSE has it; default 0 */
+    int isp;              /* identical-sentence detection in in-batch negatives; default 1 */
+    aoe_angle_form angle_form; /* default AOE_ANGLE_REFERENCE */
+    double ibn_threshold;      /* labels >= this are positive pairs for in-batch negatives; default 1.0 */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
     double total;              /* w_cosine cosine + w_ibn ibn + w_angle angle (equation 8), or that of aoe_contrastive */
     double cosine, ibn, angle; /* each term before its weight; 0 when its weight is 0 */
     double contrastive;        /* of aoe_contrastive; else 0 */
+    double regression;         /* of AOE_METHOD_SBERT_REGRESSION; else 0 */
+    double classification;     /* of AOE_METHOD_SBERT_CLASSIFICATION; else 0 */
     double teacher;            /* of distillation (aoe_train), before its weight; part of total; else 0 */
     size_t ordered_pairs;      /* (i, j) with label_i < label_j: what cosine and angle learn from */
     size_t positive_pairs;     /* pairs with label >= ibn_threshold; of aoe_contrastive: B */
@@ -410,6 +431,7 @@ AOE_API int aoe_objective(const aoe_objective_options *o, const float *x, const 
  * v: [arity B, D], q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: the same shape, overwritten with d total / d v, or NULL.
  * With C(t) the mean over queries of the cross entropy of q_i's positive among the candidates t, scores cos / tau_ibn:
  *     arity 2: total = w_ibn contrastive, contrastive = C(p); no other weight counts
+ *     (hard_negative is added to the score of q_i and n_i)
  *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2,
  *              cosine and angle those of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
  * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: as aoe_objective; AOE_EARG for another arity. */
@@ -708,11 +730,29 @@ typedef struct aoe_train_data {
 } aoe_train_data;
 AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
 
+/* What is minimised, by the form of a file (docs/objectives.md). Of `objective` below a method takes what it names. */
+typedef enum aoe_method {
+    AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triples: aoe_contrastive; with all weights */
+    AOE_METHOD_COSENT,               /* pairs, triples: the cosine objective alone; tau_cosine */
+    AOE_METHOD_SBERT_CLASSIFICATION, /* pairs: softmax over u, v, |u - v|; labels are classes */
+    AOE_METHOD_SBERT_REGRESSION,     /* pairs: mean squared difference of cosine and label / label_max */
+    AOE_METHOD_SIMCSE_UNSUP,         /* texts, of any file: each with itself under other dropout masks; tau_ibn */
+    AOE_METHOD_SIMCSE_SUP,           /* triples, positives, and pairs from ibn_threshold on; tau_ibn, hard_negative */
+    AOE_METHOD_CONTRASTIVE,          /* the same: aoe_contrastive without cosine and angle; w_ibn, w_cln as well */
+    AOE_METHOD_COUNT
+} aoe_method;
+AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; static, NULL for an unknown value */
+AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err);
+
 typedef struct aoe_train_options {
     aoe_train_course course;
     const aoe_train_data *data; /* [n_data]; a batch is of one file, the order of batches random */
     size_t n_data;
+    aoe_method method;               /* AOE_METHOD_ANGLE */
     aoe_objective_options objective; /* ibn_threshold NaN: lowest label + 0.8 x range of a file */
+    double label_max;                /* of regression: the label of a cosine of 1; NaN: the highest of a file */
+    size_t classes;                  /* of classification; 0: the highest label + 1 */
+    int no_projection;               /* 1: SimCSE without its dense layer with tanh behind the pooling */
     int allow_duplicates;            /* 1: a contrastive batch may have a text twice */
     size_t batch_size;               /* 32 examples */
     size_t accumulate;               /* 1 batches a step */
@@ -735,6 +775,34 @@ AOE_API void aoe_train_options_defaults(aoe_train_options *o);
  * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
  * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err);
+
+/* --------------------------------------------------------------- whitening */
+
+typedef struct aoe_whiten_options {
+    const char *const
+        *texts; /* [n_texts] files of any kind: the lines of .txt, all texts of tables; labels are not looked at */
+    size_t n_texts;
+    aoe_table_options table;         /* columns: "text=NAME"; label_map and allow_empty are ignored */
+    size_t dims;                     /* components kept, those of the largest variance; 0: all that vary */
+    size_t batch_tokens;             /* 4096 */
+    aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
+    int force;                       /* replace a model that is there */
+} aoe_whiten_options;
+
+typedef struct aoe_whiten_result {
+    size_t texts; /* whose vectors were looked at */
+    size_t rank;  /* components that vary */
+    size_t dims;  /* kept */
+    double kept;  /* share of the variance in them */
+} aoe_whiten_result;
+
+AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
+/* Writes the model in `from` into `to` with a linear layer behind its pooling that makes the vectors of these texts of mean 0
+ * and covariance 1 (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x - mean), covariance = U S U^T. Adapters are merged.
+ * result may be NULL. Errors: those of aoe_convert and aoe_embed; AOE_EARG (more components than vary; the model has a dense
+ * layer already). */
+AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *o,
+                       aoe_whiten_result *result, aoe_error *err);
 
 /* ------------------------------------------------------------- pretraining */
 

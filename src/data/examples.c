@@ -246,6 +246,26 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_form form, const 
     return rc;
 }
 
+void aoei_examples_keep_positives(aoei_examples *e, double threshold) {
+    size_t n = 0, texts = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        if (!(e->label[i] >= threshold))
+            continue;
+        for (size_t role = 0; role < e->roles; role++) {
+            const size_t from = e->first[i * e->roles + role], end = e->first[i * e->roles + role + 1];
+            e->first[n * e->roles + role] = texts;
+            for (size_t k = from; k < end; k++)
+                e->text[texts++] = e->text[k];
+        }
+        e->line[n] = e->line[i];
+        e->label[n++] = 0;
+    }
+    e->first[n * e->roles] = texts;
+    e->n = n;
+    e->n_texts = texts;
+    e->form = AOEI_FORM_POSITIVE;
+}
+
 size_t aoei_examples_line(const aoei_examples *e, size_t text) {
     size_t low = 0, high = e->n - 1;
     while (low < high) {

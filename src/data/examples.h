@@ -42,6 +42,9 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoei_form form, int list
 /* Opens a file and reads it, lists allowed; AOE_FORM_AUTO: the form whose columns it has. */
 int aoei_examples_load(aoei_examples *e, const char *path, aoe_form form, const aoe_table_options *o, aoe_error *err);
 
+/* Of labelled pairs the positives: those with a label from `threshold` on; the others go. */
+void aoei_examples_keep_positives(aoei_examples *e, double threshold);
+
 size_t aoei_examples_line(const aoei_examples *e, size_t text); /* of the example that a text is of */
 
 int aoei_text_is_empty(aoe_text text); /* nothing but ASCII white space */

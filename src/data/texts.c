@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * All texts of a file, whatever its form: every column of texts, row after row.
- * What the columns are to each other (pairs, triples, labels) is examples.h. A text that
- * the caller refuses is named with its file, line and column.
+ * Recognised names are those of the roles of every form of training file. Texts are given one by one; a row with
+ * a text that is none is taken whole or not at all.
  */
+#include "data/texts.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/columns.h"
-#include "data/table.h"
 
-#define TEXT_COLUMNS                                                                                                            \
+#define COLUMN_LIST                                                                                                             \
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
     "positive, negative, entailment, contradiction"
 
@@ -27,10 +26,10 @@ static int is_listed(const char *list, aoe_text name) {
 }
 
 /* Every name that was asked for has to be there. */
-static int check_columns(const aoei_table *t, const char *columns, aoe_error *err) {
-    for (const char *s = columns; *s; s += *s == ',') {
-        const size_t len = strcspn(s, ",");
-        size_t i = 0, n = aoei_table_columns(t);
+static int check_names(const aoei_table *t, const char *names, aoe_error *err) {
+    for (const char *s = names; *s; s += *s == ',') {
+        const size_t len = strcspn(s, ","), n = aoei_table_columns(t);
+        size_t i = 0;
         while (i < n && !(aoei_table_column(t, i).len == len && !memcmp(aoei_table_column(t, i).data, s, len)))
             i++;
         if (i == n) {
@@ -44,10 +43,13 @@ static int check_columns(const aoei_table *t, const char *columns, aoe_error *er
     return 0;
 }
 
-/* Selects the columns of texts; *n is their number. */
-static int select_columns(aoei_table *t, const char *columns, size_t *n, aoe_error *err) {
+/* Selects the columns of texts; *n is their number. columns as in aoe_texts_read. */
+static int select_columns(aoei_table *t, size_t *n, const char *columns, aoe_error *err) {
     const size_t count = aoei_table_columns(t);
-    int rc = columns ? check_columns(t, columns, err) : 0;
+    *n = 1;
+    if (columns && strchr(columns, '='))
+        return aoei_columns_select(t, AOEI_FORM_TEXT, columns, err);
+    int rc = columns ? check_names(t, columns, err) : 0;
     if (rc)
         return rc;
     size_t *column = aoei_malloc_array(count + 1, sizeof *column);
@@ -55,59 +57,128 @@ static int select_columns(aoei_table *t, const char *columns, size_t *n, aoe_err
         return aoei_fail_nomem(err, count * sizeof *column);
     *n = 0;
     for (size_t i = 0; i < count; i++)
-        if (is_listed(columns ? columns : TEXT_COLUMNS, aoei_table_column(t, i)))
+        if (is_listed(columns ? columns : COLUMN_LIST, aoei_table_column(t, i)))
             column[(*n)++] = i;
     rc = *n ? aoei_table_select(t, column, *n, err)
             : aoei_fail(err, AOE_EFORMAT,
-                        "%s: no column of texts: looked for " TEXT_COLUMNS "; rename a column or give a .txt file",
+                        "%s: no column of texts: looked for " COLUMN_LIST "; rename a column or give a .txt file",
                         aoei_table_name(t));
     aoei_free(column);
     return rc;
 }
 
-static int fail_kind(const aoei_table *t, const aoei_row *row, size_t i, aoe_error *err) {
+static int bad_text(const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
     char column[AOEI_EXCERPT];
-    return aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s' is not a text; correct the row", aoei_table_name(t), row->line,
-                     aoei_excerpt(column, aoei_table_selected(t, i)));
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': %s; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
+              aoei_excerpt(column, aoei_table_selected(t, i)), what);
+    return AOEI_BAD_ROW;
 }
 
-static int give_text(const aoei_table *t, const aoei_row *row, size_t i, aoe_text text, aoe_text_fn fn, void *user,
-                     aoe_error *err) {
-    char column[AOEI_EXCERPT];
-    const int rc = fn(user, text, err);
-    if (rc)
-        aoei_error_prefix(err, "%s:%zu: column '%s'", aoei_table_name(t), row->line,
-                          aoei_excerpt(column, aoei_table_selected(t, i)));
-    return rc;
-}
-
-static int give_field(const aoei_table *t, const aoei_row *row, size_t i, aoe_text_fn fn, void *user, aoe_error *err) {
-    const aoei_field *f = &row->field[i];
-    int rc = 0;
-    if (f->kind == AOEI_FIELD_TEXT)
-        return give_text(t, row, i, f->text, fn, user, err);
+/* Alternative k of a field. */
+static aoe_text text_at(const aoei_field *f, size_t k) {
     if (f->kind != AOEI_FIELD_LIST)
-        return fail_kind(t, row, i, err);
-    for (size_t k = 0; !rc && k < json_array_size(f->list); k++) {
-        const json_t *v = json_array_get(f->list, k);
-        rc = json_is_string(v) ? give_text(t, row, i, (aoe_text){json_string_value(v), json_string_length(v)}, fn, user, err)
-                               : fail_kind(t, row, i, err);
+        return f->text;
+    const json_t *v = json_array_get(f->list, k);
+    return (aoe_text){json_string_value(v), json_string_length(v)};
+}
+
+/* 0, or AOEI_BAD_ROW. */
+static int check_field(const aoei_table *t, const aoei_row *row, size_t i, int allow_empty, aoe_error *err) {
+    const aoei_field *f = &row->field[i];
+    if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
+        return bad_text(t, row, i, "neither a JSON string nor a list of them", err);
+    const size_t n = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
+    for (size_t k = 0; k < n; k++) {
+        const aoe_text text = text_at(f, k);
+        if (!text.data && f->kind == AOEI_FIELD_LIST)
+            return bad_text(t, row, i, "an element of the list is not a JSON string", err);
+        if (!allow_empty && aoei_text_is_empty(text))
+            return bad_text(t, row, i, "the text is empty", err);
+    }
+    return 0;
+}
+
+/* Called with each text and the line of its row. */
+typedef int (*row_text_fn)(void *user, aoe_text text, size_t line, aoe_error *err);
+
+static int give_row(const aoei_table *t, const aoei_row *row, size_t n, int allow_empty, row_text_fn fn, void *user,
+                    aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = check_field(t, row, i, allow_empty, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        const aoei_field *f = &row->field[i];
+        const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
+        for (size_t k = 0; k < count && !rc; k++)
+            rc = fn(user, text_at(f, k), row->line, err);
+        if (rc) {
+            char column[AOEI_EXCERPT];
+            aoei_error_prefix(err, "%s:%zu: column '%s'", aoei_table_name(t), row->line,
+                              aoei_excerpt(column, aoei_table_selected(t, i)));
+        }
     }
     return rc;
+}
+
+/* Every text of an open table; *skipped counts bad rows that are left out. */
+static int give_rows(aoei_table *t, const aoe_table_options *o, row_text_fn fn, void *user, size_t *skipped, aoe_error *err) {
+    size_t n = 0;
+    int rc = select_columns(t, &n, o->columns, err);
+    while (!rc) {
+        aoei_row row;
+        rc = aoei_table_next(t, &row, err);
+        if (rc == 0)
+            return 0;
+        if (rc == 1)
+            rc = give_row(t, &row, n, o->allow_empty, fn, user, err);
+        if (rc == AOEI_BAD_ROW && o->skip_bad_rows) {
+            ++*skipped;
+            rc = 0;
+        }
+    }
+    return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err is filled */
+}
+
+typedef struct reader {
+    aoe_text_fn fn;
+    void *user;
+} reader;
+
+static int give_text(void *user, aoe_text text, size_t line, aoe_error *err) {
+    const reader *r = user;
+    (void)line;
+    return r->fn(r->user, text, err);
 }
 
 int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err) {
+    const aoe_table_options o = {.columns = columns, .allow_empty = 1};
+    reader r = {fn, user};
     aoei_table *t = NULL;
-    aoei_row row;
-    size_t n = 0;
+    size_t skipped = 0;
     int rc = aoei_table_open(&t, path, err);
     if (!rc)
-        rc = select_columns(t, columns, &n, err);
-    while (!rc && (rc = aoei_table_next(t, &row, err)) == 1) {
-        rc = 0;
-        for (size_t i = 0; !rc && i < n; i++)
-            rc = give_field(t, &row, i, fn, user, err);
-    }
+        rc = give_rows(t, &o, give_text, &r, &skipped, err);
     aoei_table_close(t);
-    return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
+    return rc;
+}
+
+static int append(void *user, aoe_text text, size_t line, aoe_error *err) {
+    static const size_t one = 1;
+    return aoei_examples_append(user, &text, &one, 0, line, err);
+}
+
+int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options *o, aoe_error *err) {
+    static const aoe_table_options none = {0};
+    aoei_table *t = NULL;
+    *e = (aoei_examples){0};
+    int rc = aoei_table_open(&t, path, err);
+    if (!rc)
+        rc = aoei_examples_create(e, aoei_table_name(t), AOEI_FORM_TEXT, err);
+    if (!rc)
+        rc = give_rows(t, o ? o : &none, append, e, &e->skipped, err);
+    if (!rc && !e->n)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no text in it (%zu bad rows); give a file with a text a line or row", e->name,
+                       e->skipped);
+    aoei_table_close(t);
+    return rc;
 }

@@ -144,7 +144,7 @@ size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kin
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return aoei_head_slot(c, c->mlm_head ? AOEI_HW_COUNT : 0);
+    return aoei_pooled_slot(c, c->dense || c->head_rows ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -280,12 +280,28 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
     s->norm = kind == AOEI_HW_NORM;
 }
 
+static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    static const char *const names[AOEI_PW_COUNT] = {"linear.weight", "linear.bias", "weight", "bias"};
+    const int dense = kind == AOEI_PW_DENSE || kind == AOEI_PW_DENSE_BIAS;
+    snprintf(s->name, sizeof s->name, "%s", names[kind]);
+    s->pooled = dense ? 1 : 2;
+    if (kind == AOEI_PW_DENSE || kind == AOEI_PW_HEAD)
+        matrix_slot(s, dense ? c->dense : c->head_rows, dense ? c->hidden : c->head_cols);
+    else
+        vector_slot(s, dense ? c->dense : c->head_rows);
+    s->absent = dense ? !c->dense || (kind == AOEI_PW_DENSE_BIAS && c->dense_no_bias) : !c->head_rows;
+}
+
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out) {
     *out = (aoei_slot){0};
     if (slot >= aoei_slot_count(c))
         return AOE_EARG;
     aoei_slot_group group = AOEI_GROUP_OUTER;
     size_t kind = slot, layer = 0;
+    if (slot >= aoei_pooled_slot(c, 0)) {
+        describe_pooled(c, slot - aoei_pooled_slot(c, 0), out);
+        return 0;
+    }
     if (slot >= aoei_head_slot(c, 0)) {
         group = AOEI_GROUP_HEAD;
         kind = slot - aoei_head_slot(c, 0);
@@ -325,12 +341,12 @@ size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot) {
     return slot - kind + AOEI_LW_ADAPTERS + 2 * index;
 }
 
-static size_t count_slots(const aoei_encoder_config *c, int adapters) {
+static size_t count_slots(const aoei_encoder_config *c, int all) {
     size_t total = 0;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!slot.absent && (adapters || !slot.adapter))
+        if (!slot.absent && (all || !(slot.adapter || slot.pooled)))
             total += slot.rows * slot.cols;
     }
     return total;
@@ -346,8 +362,10 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
 
 /* Slots that came later have numbers of their own, above all others. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
-    enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28 };
+    enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28, POOLED = 1 << 29 };
     const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;
+    if (slot >= aoei_pooled_slot(c, 0))
+        return (uint32_t)(POOLED + slot - aoei_pooled_slot(c, 0));
     if (layer_slots(c) != AOEI_LW_COUNT)
         return (uint32_t)slot;
     if (slot >= aoei_head_slot(c, 0))

@@ -70,6 +70,11 @@ typedef struct aoei_encoder_config {
     double hidden_dropout;    /* on the embedding output, the attention output and the feed-forward output */
     double attention_dropout; /* on attention probabilities */
     aoei_lora lora;
+    size_t dense;      /* components of the dense layer behind the pooling, which are a vector's then; 0: there is none */
+    int dense_tanh;    /* 1: it ends in tanh */
+    int dense_no_bias; /* 1: it has none */
+    size_t head_rows;  /* of a layer [head_rows, head_cols] behind the vectors, of training alone; 0: there is none */
+    size_t head_cols;
     int mlm_head; /* 1: with the head of masked-language-model pretraining, whose decoder is the word table */
     aoei_ran_config ran;
 } aoei_encoder_config;
@@ -81,6 +86,10 @@ static inline size_t aoei_kv_heads(const aoei_encoder_config *c) {
 }
 static inline size_t aoei_head_dim(const aoei_encoder_config *c) {
     return c->head_dim || !c->heads ? c->head_dim : c->hidden / c->heads;
+}
+/* Components of a text's vector. */
+static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
+    return c->dense ? c->dense : c->hidden;
 }
 /* Columns of the queries, and of the keys or the values, of all heads. */
 static inline size_t aoei_query_width(const aoei_encoder_config *c) {
@@ -149,6 +158,15 @@ enum {
     AOEI_HW_DECODER_BIAS,
     AOEI_HW_COUNT
 };
+enum {
+    /* behind the pooling, after all others, where there is any of it: the dense layer [dense,D], [1,dense]; the head of
+     * training [head_rows, head_cols], [1, head_rows] */
+    AOEI_PW_DENSE,
+    AOEI_PW_DENSE_BIAS,
+    AOEI_PW_HEAD,
+    AOEI_PW_HEAD_BIAS,
+    AOEI_PW_COUNT
+};
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 size_t aoei_slot_count(const aoei_encoder_config *c);
 static inline size_t aoei_layer_slot(size_t layer, size_t kind) {
@@ -158,6 +176,9 @@ static inline size_t aoei_layer_slot(size_t layer, size_t kind) {
 size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kind);
 static inline size_t aoei_head_slot(const aoei_encoder_config *c, size_t kind) {
     return aoei_slot_of_layer(c, c->layers, kind);
+}
+static inline size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
+    return aoei_head_slot(c, (c->mlm_head ? AOEI_HW_COUNT : 0) + kind);
 }
 
 typedef struct aoei_slot {
@@ -170,14 +191,15 @@ typedef struct aoei_slot {
     int norm;          /* 1: the weight of a norm, 1 before anything is learned */
     int table;         /* 1: the table of word embeddings */
     int absent;        /* 1: this configuration has no such weight (no token types) */
+    int pooled;        /* behind the pooling: 1 the dense layer, 2 the head of training; not in the model's own file */
     int adapter;       /* of an adapter: 1 lora_A, 2 lora_B; 0: not */
-    int frozen;        /* 1: not trained: there are adapters, and this is none */
+    int frozen;        /* 1: not trained: there are adapters, and this is none and not behind the pooling */
 } aoei_slot;
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
 /* The slot of the lora_A beside a weight, whose lora_B is the next; 0: the weight has no adapter. */
 size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot);
 size_t aoei_parameter_count(const aoei_encoder_config *c); /* of all slots */
-size_t aoei_base_count(const aoei_encoder_config *c);      /* without adapters */
+size_t aoei_base_count(const aoei_encoder_config *c);      /* of the encoder, without adapters */
 /* The number under which a slot draws its random weights. Slots may be added; it stays. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot);
 

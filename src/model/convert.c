@@ -39,7 +39,7 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage s
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
         if (!slot.absent && !slot.adapter)
-            r->bytes_stored += aoei_storage_bytes(storage, slot.rows, slot.cols, slot.vector);
+            r->bytes_stored += aoei_storage_bytes(slot.pooled ? AOE_STORAGE_F32 : storage, slot.rows, slot.cols, slot.vector);
     }
 }
 

@@ -22,7 +22,8 @@ struct aoe_embedder {
     size_t failed;  /* text of the last failure, or (size_t)-1 */
     aoei_arena arena;
     aoei_encoder_state state; /* in the arena, of the batch in flight */
-    aoei_tensor pooled;       /* [texts, D], likewise */
+    aoei_tensor pooled;       /* [texts, hidden], likewise */
+    aoei_tensor vectors;      /* [texts, D], likewise: `pooled`, or what the dense layer makes of it */
     float *window;            /* [D], owned; the vector of one window */
     aoei_batch_buffer buffer; /* host arrays of the batch in flight */
 };
@@ -35,10 +36,11 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
 
 /* For a batch of n tokens in n_texts texts of at most `longest` tokens. Room grows with each of them. A small batch stays
  * in few pages and in the caches. */
-static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *pooled, aoei_arena *arena, size_t n,
-                  size_t n_texts, size_t longest, aoe_error *err) {
+static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *pooled, aoei_tensor *vectors, aoei_arena *arena,
+                  size_t n, size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
     *pooled = aoei_tensor_take(arena, n_texts, m->config.hidden);
+    *vectors = m->config.dense ? aoei_tensor_take(arena, n_texts, m->config.dense) : *pooled;
     const aoei_encoder_mode mode = {.type = m->type};
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
@@ -51,10 +53,10 @@ static size_t largest_batch(const aoe_model *m, const aoe_embedder_options *o) {
 int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
     aoei_arena arena;
     aoei_encoder_state state;
-    aoei_tensor pooled;
+    aoei_tensor pooled, vectors;
     const size_t most = largest_batch(m, o);
     aoei_arena_measure(&arena);
-    const int code = layout(m, &state, &pooled, &arena, most, most, m->settings.max_length, err);
+    const int code = layout(m, &state, &pooled, &vectors, &arena, most, most, m->settings.max_length, err);
     *bytes = arena.used;
     return code;
 }
@@ -90,8 +92,8 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
         code = aoei_arena_create(&e->arena, bytes, err);
     if (!code)
         code = aoei_batch_buffer_create(&e->buffer, most, most, err);
-    if (!code && !(e->window = aoei_malloc_array(m->config.hidden, sizeof *e->window)))
-        code = aoei_fail_nomem(err, m->config.hidden * sizeof *e->window);
+    if (!code && !(e->window = aoei_malloc_array(aoe_model_dims(m), sizeof *e->window)))
+        code = aoei_fail_nomem(err, aoe_model_dims(m) * sizeof *e->window);
     if (code) {
         aoe_embedder_destroy(e);
         return code;
@@ -211,15 +213,16 @@ static void add_window(const aoe_embedder *e, const item *it, float *v, const fl
 static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
-    const size_t D = m->config.hidden;
-    const int code = layout(e->model, &e->state, &e->pooled, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
+    const size_t D = aoe_model_dims(m), dense = aoei_pooled_slot(&m->config, AOEI_PW_DENSE);
+    const int code = layout(e->model, &e->state, &e->pooled, &e->vectors, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
     if (code)
         return code;
     const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
-    const aoei_tensor pooled = e->pooled;
-    aoei_encoder_pool(m->ctx, &m->config, pooled, m->settings.pooling, last, b, &e->state);
+    aoei_encoder_pool(m->ctx, &m->config, e->pooled, m->settings.pooling, last, b, &e->state);
+    if (m->config.dense)
+        aoei_dense_forward(m->ctx, e->vectors, e->pooled, m->weights[dense], m->weights[dense + 1], m->config.dense_tanh);
     for (size_t i = 0; i < b->n_texts; i++) {
-        const aoei_tensor row = aoei_tensor_rows(pooled, i, 1);
+        const aoei_tensor row = aoei_tensor_rows(e->vectors, i, 1);
         float *v = vectors + items[i].text * D;
         if (items[i].windows == 1) {
             if (m->settings.normalize)
@@ -265,7 +268,7 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
     int code = AOE_OK;
     size_t i = 0;
     for (; i < total && !items[i].length; i++) /* no token: the mean of nothing is zero, as in Model2Vec */
-        memset(vectors + items[i].text * e->model->config.hidden, 0, e->model->config.hidden * sizeof *vectors);
+        memset(vectors + items[i].text * aoe_model_dims(e->model), 0, aoe_model_dims(e->model) * sizeof *vectors);
     while (i < total && !code) {
         aoei_batch_clear(&e->buffer);
         size_t n = 0;

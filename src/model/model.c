@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "model/adapters.h"
+#include "model/dense.h"
 #include "model/init.h"
 #include "model/peft.h"
 #include "model/place.h"
@@ -133,7 +134,7 @@ static const char *storage_name(const aoe_model *m, int int8) {
         const aoei_st_tensor *t = m->stored[i];
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
-        if (!t || slot.adapter || (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
+        if (!t || slot.adapter || slot.pooled || (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
             continue;
         const char *type = aoei_st_dtype_name(t->dtype);
         if (name && strcmp(name, type) != 0)
@@ -147,7 +148,7 @@ static const char *storage_name(const aoe_model *m, int int8) {
 static const aoei_safetensors *file_of(const aoe_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
-    return d.adapter ? m->adapter_file : m->file;
+    return d.adapter ? m->adapter_file : d.pooled ? m->dense_file : m->file;
 }
 
 /* Names the first element of t that is NaN or infinite, or -128 in I8. */
@@ -215,7 +216,7 @@ static int check_values(aoe_model *m, aoe_error *err) {
 
 /* 1: no tensor of the masked-LM head is there. */
 static int lacks_head(const aoe_model *m) {
-    for (size_t i = aoei_head_slot(&m->config, 0); i < aoei_slot_count(&m->config); i++) {
+    for (size_t i = aoei_head_slot(&m->config, 0); i < aoei_pooled_slot(&m->config, 0); i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
         if (find_tensor(m->file, "", slot.name))
@@ -269,12 +270,12 @@ static int load_weights(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
     for (size_t i = 0; i < n && !rc; i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
-        if (!slot.absent && !slot.adapter && !(slot.head && new_head))
+        if (!slot.absent && !slot.adapter && !slot.pooled && !(slot.head && new_head))
             rc = check_tensor(m, &slot, &m->stored[i], err);
         int8 |= m->stored[i] && m->stored[i]->dtype == AOEI_ST_I8;
     }
-    if (rc || (rc = check_others(m, int8, err)) || (rc = aoei_adapters_find(m, err)) || (rc = aoei_weights_place(m, p, err)) ||
-        (rc = make_weights(m, p->seed, err)) || (rc = check_values(m, err)))
+    if (rc || (rc = check_others(m, int8, err)) || (rc = aoei_adapters_find(m, err)) || (rc = aoei_dense_find(m, err)) ||
+        (rc = aoei_weights_place(m, p, err)) || (rc = make_weights(m, p->seed, err)) || (rc = check_values(m, err)))
         return rc;
     m->stored_bytes = stored_bytes(m);
     m->storage = storage_name(m, int8);
@@ -442,9 +443,10 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->dir = aoei_strdup(dir);
     if (!m->dir)
         rc = aoei_fail_nomem(err, strlen(dir));
-    if (rc || (rc = find_base(m, o, p, err)) || (rc = load_files(m, p, err)) || (rc = load_weights(m, p, err)) ||
+    if (rc || (rc = find_base(m, o, p, err)) || (rc = load_files(m, p, err)) ||
         (rc = aoei_settings_read(&m->settings, &m->record, settings_dir(m), &m->config, o, err)) ||
-        (p->packed && (rc = pack_weights(m, err)))) {
+        (m->settings.dense && (rc = aoei_dense_open(m, settings_dir(m), m->settings.dense, err))) ||
+        (rc = load_weights(m, p, err)) || (p->packed && (rc = pack_weights(m, err)))) {
         aoe_model_close(m);
         return rc;
     }
@@ -497,8 +499,9 @@ void aoei_model_release_weights(aoe_model *m) {
     memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
     aoei_aligned_free(m->converted);
     aoei_aligned_free(m->made);
+    aoei_aligned_free(m->behind);
     m->converted = NULL;
-    m->made = NULL;
+    m->made = m->behind = NULL;
     m->converted_bytes = 0;
     if (m->file)
         aoei_safetensors_drop(m->file);
@@ -545,8 +548,10 @@ void aoe_model_close(aoe_model *m) {
     aoei_aligned_free(m->packed);
     aoei_aligned_free(m->converted);
     aoei_aligned_free(m->made);
+    aoei_aligned_free(m->behind);
     aoei_safetensors_close(m->file);
     aoei_safetensors_close(m->adapter_file);
+    aoei_safetensors_close(m->dense_file);
     aoei_free(m->stored);
     aoei_free(m->weights);
     aoei_free(m->lora_targets);
@@ -568,6 +573,9 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .token_types = c->token_types,
         .parameters = aoei_base_count(c),
         .dims = aoe_model_dims(m),
+        .dense = !c->dense       ? NULL
+                 : c->dense_tanh ? "tanh"
+                                 : "linear",
         .pooling = m->settings.pooling,
         .pooling_from = m->settings.pooling_from,
         .max_length = m->settings.max_length,
@@ -595,7 +603,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
 }
 
 size_t aoe_model_dims(const aoe_model *m) {
-    return m->config.hidden; /* every pooling keeps the size */
+    return aoei_vector_dims(&m->config); /* every pooling keeps the hidden size */
 }
 
 const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m) {

@@ -22,6 +22,7 @@ typedef struct aoei_settings {
     int normalize;
     int bidirectional; /* 1: of a causal model, attention goes in both directions from layer bidirectional_from on */
     size_t bidirectional_from;
+    char *dense;   /* owned; folder of the dense layer behind the pooling; NULL: there is none */
     int lowercase; /* sentence_bert_config.json do_lower_case: lower the text before the tokenizer */
 } aoei_settings;
 
@@ -38,9 +39,11 @@ struct aoe_model {
     aoei_safetensors *file;         /* owned; NULL for a view */
     char *base_dir;                 /* owned; of a directory of adapters: where the file and config.json are; else NULL */
     aoei_safetensors *adapter_file; /* owned; theirs, or NULL */
+    aoei_safetensors *dense_file;   /* owned; of the dense layer behind the pooling, or NULL */
     const aoei_st_tensor **stored;  /* owned array [aoei_slot_count] of the files' tensors, NULL: there is none. Or NULL */
     aoei_row_source *source;        /* borrowed; of a model that is only saved, else NULL */
     float *made;                    /* owned; a new masked-LM head, new adapters, or NULL */
+    float *behind;                  /* owned; a layer added behind the pooling (dense.h), or NULL */
     void *converted;                /* owned; weights that do not stay as they are stored */
     size_t converted_bytes;
     aoei_lora lora;           /* the adapters, which are in config too unless they are merged into the packed copies */

@@ -80,13 +80,13 @@ static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
     const int is_static = m->config.arch->is_static;
     char limits[512];
     const int ran = m->config.ran.window > 0;
-    const char *sentence = is_static ? NULL
+    const char *sentence = is_static ? s->dense ? "other programs do not have its dense layer" : NULL
                            : ran     ? "other programs do not have its architecture"
                                      : aoei_settings_limits(s, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
-    if (is_static && storage != AOE_STORAGE_INT8)
+    if (is_static && storage != AOE_STORAGE_INT8 && !s->dense)
         put(b, "\nWith model2vec, when there is a `tokenizer.json`:\n\n"
                "```python\nfrom model2vec import StaticModel\n\n"
                "model = StaticModel.from_pretrained(\"DIR\")\n"

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "model/adapters.h"
+#include "model/dense.h"
 #include "model/model_publish.h"
 #include "model/peft.h"
 #include "model/settings.h"
@@ -90,7 +91,7 @@ static int list_contents(contents *c, const aoe_model *m, int adapters, aoe_erro
     for (size_t i = 0; i < n; i++) {
         aoei_slot *s = &c->slots[i];
         aoei_slot_describe(&m->config, i, s);
-        if (s->absent || (s->adapter != 0) != adapters)
+        if (s->absent || s->pooled || (s->adapter != 0) != adapters)
             continue;
         char bare[sizeof s->name];
         memcpy(bare, s->name, sizeof bare);
@@ -187,7 +188,8 @@ static int write_peft_config(const aoe_model *m, const char *dir, aoe_error *err
 static int write_adapters(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
-        (rc = write_own(m, record, dir, err)) || (rc = aoei_adapters_readme(m, record, dir, err)))
+        (rc = write_own(m, record, dir, err)) || (rc = aoei_dense_save(m, dir, err)) ||
+        (rc = aoei_adapters_readme(m, record, dir, err)))
         return rc;
     return write_weights(m, dir, AOEI_PEFT_WEIGHTS, 1, AOE_STORAGE_F32, err);
 }
@@ -195,7 +197,7 @@ static int write_adapters(const aoe_model *m, json_t *record, const char *dir, a
 static int write_whole(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
     int rc;
     if ((rc = write_config(m, dir, storage, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
-        (rc = write_own(m, record, dir, err)) ||
+        (rc = write_own(m, record, dir, err)) || (rc = aoei_dense_save(m, dir, err)) ||
         (!m->config.arch->is_static && !m->config.ran.window &&
          (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
         (rc = aoei_model_readme(m, record, dir, storage, err)))

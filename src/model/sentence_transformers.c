@@ -155,6 +155,22 @@ done:
 
 /* ----------------------------------------------------------------- dense */
 
+/* 1 when the Dense module has the width of two vectors: it averages them, or is none that can be read. */
+static int takes_two(int *two, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+    json_t *config = NULL;
+    char *path = NULL;
+    size_t in = 0;
+    int rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    if (!rc && !config)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it: fetch the model again", path);
+    if (!rc)
+        rc = aoei_json_need_size(config, "in_features", &in, path, err);
+    *two = in == 2 * hidden;
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
 /* 1 when the weights of DIR/folder are [I/2 I/2] and nothing else. */
 static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error *err, int *rc) {
     const aoei_st_tensor *t = aoei_safetensors_find(f, "linear.weight");
@@ -181,7 +197,7 @@ static int is_identity(const json_t *config) {
     return name && !strcmp(dot ? dot + 1 : name, "Identity");
 }
 
-/* The one Dense module aoe reads: the average of two halves, bias-free, without activation or residual. */
+/* A Dense module over two vectors: the average of them, bias-free, without activation or residual. */
 static int check_dense(const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     aoei_safetensors *f = NULL;
     json_t *config = NULL;
@@ -202,7 +218,7 @@ static int check_dense(const char *dir, const char *folder, size_t hidden, aoe_e
     if (!rc && !average)
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: this Dense module is not supported (supported: the average of cls and mean, without bias and activation)",
+            "%s: this Dense module is not supported (over two vectors: the average of cls and mean, without bias and activation)",
             path);
 done:
     aoei_safetensors_close(f);
@@ -214,10 +230,10 @@ done:
 
 /* --------------------------------------------------------------- modules */
 
-enum { TRANSFORMER, POOLING, DENSE, NORMALIZE, N_KINDS };
-static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Normalize"};
+enum { TRANSFORMER, POOLING, DENSE, SECOND_DENSE, NORMALIZE, N_KINDS };
+static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Dense", "Normalize"};
 
-static int plain_folder(const char *name) {
+int aoei_module_folder(const char *name) {
     return *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
@@ -237,12 +253,14 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
         int kind = 0;
         while (kind < N_KINDS && strcmp(kind_names[kind], dot ? dot + 1 : type) != 0)
             kind++;
+        if (kind == DENSE && last == DENSE)
+            kind = SECOND_DENSE;
         if (kind == N_KINDS || kind <= last)
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
                 "%s: module %zu, '%s', is not supported here (supported: Transformer, Pooling, Dense, Normalize, in this order)",
                 path, i, type);
-        if (kind == TRANSFORMER ? *at != 0 : !plain_folder(at))
+        if (kind == TRANSFORMER ? *at != 0 : !aoei_module_folder(at))
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
                 "%s: path '%s' of module %zu is not supported: the transformer lies in the model directory, the others in folders of it",
@@ -261,7 +279,7 @@ static int read_modules(aoei_stated *s, const char *dir, size_t hidden, aoe_erro
     const char *folder[N_KINDS];
     json_t *root = NULL;
     char *path = NULL;
-    int rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
+    int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
     if (rc)
         goto done;
     if (!root) { /* 1_Pooling alone says the pooling too */
@@ -270,9 +288,15 @@ static int read_modules(aoei_stated *s, const char *dir, size_t hidden, aoe_erro
         goto done;
     }
     if ((rc = read_module_list(folder, root, path, err)) ||
-        (folder[DENSE] && (rc = check_dense(dir, folder[DENSE], hidden, err))))
+        (folder[DENSE] && (rc = takes_two(&averaged, dir, folder[DENSE], hidden, err))) ||
+        ((averaged || folder[SECOND_DENSE]) && (rc = check_dense(dir, folder[DENSE], hidden, err))))
         goto done;
-    if (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, folder[POOLING], folder[DENSE] != NULL, hidden, err)))
+    const char *dense = averaged ? folder[SECOND_DENSE] : folder[DENSE];
+    if (dense && !s->dense && !(s->dense = aoei_strdup(dense))) {
+        rc = aoei_fail_nomem(err, strlen(dense));
+        goto done;
+    }
+    if (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, folder[POOLING], averaged, hidden, err)))
         goto done;
     if (s->normalize < 0)
         s->normalize = folder[NORMALIZE] != NULL;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "model/dense.h"
 #include "model/settings.h"
 
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
@@ -27,12 +28,14 @@ static json_t *module_json(int idx, const char *path, const char *type) {
     return json_pack("{s:i, s:s, s:s, s:s}", "idx", idx, "name", name, "path", path, "type", full);
 }
 
-static int write_modules(int averaged, const char *normalize_folder, const char *dir, aoe_error *err) {
+static int write_modules(int averaged, const char *dense, const char *normalize_folder, const char *dir, aoe_error *err) {
     json_t *list = json_array();
     int idx = 0, failed = json_array_append_new(list, module_json(idx++, "", "Transformer"));
     failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
     if (averaged)
         failed |= json_array_append_new(list, module_json(idx++, "2_Dense", "Dense"));
+    if (dense)
+        failed |= json_array_append_new(list, module_json(idx++, dense, "Dense"));
     if (normalize_folder)
         failed |= json_array_append_new(list, module_json(idx++, normalize_folder, "Normalize"));
     if (failed) {
@@ -121,10 +124,12 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
 
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err) {
     int rc, averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
-    const char *normalize = !s->normalize ? NULL : averaged ? "3_Normalize" : "2_Normalize";
+    static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
+    const char *dense = s->dense ? aoei_dense_folder(s) : NULL; /* aoei_dense_save makes it */
+    const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
     if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
         return 0;
-    if ((rc = write_modules(averaged, normalize, dir, err)) ||
+    if ((rc = write_modules(averaged, dense, normalize, dir, err)) ||
         (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err)) ||
         (averaged && (rc = write_folder(dir, "2_Dense", fill_dense, s, hidden, err))) ||
         (normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))

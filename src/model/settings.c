@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "model/dense.h"
 
 #define PLACEHOLDER "{text}"
 
@@ -52,12 +53,14 @@ void aoei_stated_init(aoei_stated *s) {
 
 void aoei_stated_free(aoei_stated *s) {
     aoei_free(s->prompt);
+    aoei_free(s->dense);
     json_decref(s->prompts);
     aoei_stated_init(s);
 }
 
 void aoei_settings_free(aoei_settings *s) {
     aoei_free(s->prompt);
+    aoei_free(s->dense);
     json_decref(s->prompts);
     *s = (aoei_settings){0};
 }
@@ -65,8 +68,11 @@ void aoei_settings_free(aoei_settings *s) {
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err) {
     *to = *from;
     to->prompts = NULL;
+    to->dense = NULL;
     to->prompt = aoei_strdup(from->prompt);
-    if (!to->prompt)
+    if (to->prompt && from->dense)
+        to->dense = aoei_strdup(from->dense);
+    if (!to->prompt || !to->dense != !from->dense)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
     to->prompts = json_incref(from->prompts); /* never changed once read */
     return 0;
@@ -174,6 +180,19 @@ static int read_own_direction(aoei_stated *s, json_t *root, const aoei_encoder_c
     return 0;
 }
 
+/* The folder of the dense layer. */
+static int read_own_dense(aoei_stated *s, json_t *root, const char *file, aoe_error *err) {
+    const char *name = NULL;
+    const int rc = aoei_json_string(root, "dense", &name, NULL, file, err);
+    if (rc || !name)
+        return rc;
+    if (!aoei_module_folder(name))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"dense\" is '%s', which is no folder of the model directory; correct the value", file, name);
+    s->dense = aoei_strdup(name);
+    return s->dense ? 0 : aoei_fail_nomem(err, strlen(name));
+}
+
 static int read_own_fields(aoei_stated *s, json_t **record, json_t *root, const aoei_encoder_config *c, const char *file,
                            aoe_error *err) {
     size_t version = 0;
@@ -189,7 +208,7 @@ static int read_own_fields(aoei_stated *s, json_t **record, json_t *root, const 
                          AOEI_SETTINGS_FORMAT);
     if ((rc = read_own_pooling(s, root, file, err)) || (rc = read_own_max_length(s, root, c, file, err)) ||
         (rc = read_own_direction(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
-        (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
+        (rc = read_own_dense(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)))
         return rc;
     if (training && !json_is_object(training))
@@ -252,6 +271,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .max_length_from = st.max_length ? st.max_length_from : "default",
         .prompt = st.prompt,
         .prompts = st.prompts,
+        .dense = st.dense,
         .normalize = st.normalize > 0,
         .lowercase = st.lowercase > 0,
         .bidirectional = st.bidirectional,
@@ -274,9 +294,10 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
     if (!*s->prompt)
         json_object_del(prompts, "default"); /* fails when there is none, which is as wanted */
     json_t *root =
-        json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", AOEI_SETTINGS_FORMAT, "pooling", aoe_pooling_name(s->pooling),
+        json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", s->dense ? 2 : 1, "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);
-    if (root && ((s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
+    if (root && ((s->dense && json_object_set_new(root, "dense", json_string(aoei_dense_folder(s)))) ||
+                 (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
                  (s->bidirectional &&
                   json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from))) ||
                  (record && json_object_set(root, "training", record)))) {

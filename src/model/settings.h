@@ -8,7 +8,7 @@
 
 #include "model/model.h"
 
-#define AOEI_SETTINGS_FORMAT 1 /* format_version of aoe.json */
+#define AOEI_SETTINGS_FORMAT 2 /* the newest format_version of aoe.json that is read; 1 has no "dense" */
 
 /* Settings as one source states them; what it does not state keeps the value that means so. */
 typedef struct aoei_stated {
@@ -22,6 +22,7 @@ typedef struct aoei_stated {
     int lowercase;               /* -1: not stated */
     int bidirectional;           /* 0: not stated */
     size_t bidirectional_from;
+    char *dense; /* owned; folder of the dense layer; NULL: not stated */
     int settled; /* aoe.json states pooling and normalisation: modules.json is not read */
 } aoei_stated;
 
@@ -43,6 +44,8 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record);
 int aoei_sentence_transformers_read(aoei_stated *s, const char *dir, const aoei_encoder_config *c, aoe_error *err);
 /* Writes them in the old form into dir, which exists. Pooling that has no such form (first-last-avg) writes nothing. */
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err);
+/* 1 when `name` is that of a folder of the model directory itself. */
+int aoei_module_folder(const char *name);
 /* 1 when the template is "PREFIX{text}" (a prompt of sentence-transformers); then *len is the prefix's bytes. */
 int aoei_prompt_is_prefix(const char *prompt, size_t *len);
 

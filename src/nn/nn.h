@@ -96,6 +96,12 @@ size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_
 /* A room of so many bytes; absent while measuring. */
 aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes);
 
+/* y[N,O] = x[N,I] w[O,I]^T + b[1,O], then tanh where asked for; b may be absent. All float32 and contiguous. */
+void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b, int with_tanh);
+/* dx = the gradient of x; dw and db (may be absent) are added to. dy is changed. x and y: those of the forward. */
+void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy, aoei_tensor x,
+                         aoei_tensor y, aoei_tensor w, int with_tanh);
+
 /* y = activation(x) element by element; y may be x. Contiguous, of one type. */
 void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation);
 /* dx = dy * activation'(x); dy float32, dx of x's type. Contiguous. */

@@ -2,6 +2,7 @@
  * One pass over strips of queries. With the scores S_ij = <q_i, t_j> / tau, p the
  * softmax of row i and T_ij = 1 for j = i, else 0:
  *     B L = sum_i (log sum_j exp(S_ij) - S_ii)
+ * To the score of a query with its own negative, candidate B + i, `hard` is added first.
  *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau,  B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
  * A strip has whole rows, so its scores become weights where they lie, and both
  * gradients take their share. Sums of a row go through blocks of columns in
@@ -57,10 +58,14 @@ static void score_task(void *arg, size_t task, size_t worker) {
                                               .c_panel = s.panel});
 }
 
-/* The score of query i of the strip with its own candidate. */
-static double *target(const aoei_contrastive *c, size_t row) {
-    const size_t column = c->from + row;
+/* The score of query `row` of the strip with a candidate. */
+static double *score_at(const aoei_contrastive *c, size_t row, size_t column) {
     return c->score + column / P * c->rows * P + row * P + column % P;
+}
+
+/* The score of query `row` of the strip with its own candidate. */
+static double *target(const aoei_contrastive *c, size_t row) {
+    return score_at(c, row, c->from + row);
 }
 
 /* The losses of P queries; their scores become d loss / d cosine when that is asked for. */
@@ -73,6 +78,8 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
         max[r] = -INFINITY;
         sum[r] = 0.0;
         weight[r] = c->scale;
+        if (c->hard != 0.0 && c->M > c->queries.N)
+            *score_at(c, row + r, c->queries.N + c->from + row + r) += c->hard * c->tau;
     }
     for (size_t column = 0; column < c->M; column += BLOCK) {
         aoei_scores_f64 s = block_at(c, row, column);

@@ -16,6 +16,7 @@
 typedef struct aoei_contrastive {
     const aoe_context *ctx;    /* borrowed: threads and kernels; set by the caller, as is */
     double tau;                /* the temperature */
+    double hard;               /* with more than B candidates: added to the score of query i with candidate B + i */
     aoei_unit_rows queries;    /* [B, D] set by the caller */
     aoei_unit_rows candidates; /* [M, D], M >= B, set by the caller */
     double *row_loss;          /* [B] */

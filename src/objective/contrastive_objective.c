@@ -147,6 +147,7 @@ static void bind(plan *p, const aoe_objective_options *o, const aoei_example_bat
     p->contrasts = o->w_ibn > 0.0 || (b->arity > NEGATIVE && o->w_cln > 0.0);
     p->contrastive.ctx = ctx;
     p->contrastive.tau = o->tau_ibn;
+    p->contrastive.hard = o->hard_negative;
 }
 
 int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_example_batch *batch, void *workspace,

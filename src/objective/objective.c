@@ -57,6 +57,8 @@ int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *er
     rc = rc ? rc : check_term("angle", o->w_angle, o->tau_angle, err);
     if (rc)
         return rc;
+    if (!isfinite(o->hard_negative))
+        return aoei_fail(err, AOE_EARG, "hard_negative is %g; what is added to a score is finite", o->hard_negative);
     if (o->angle_form != AOE_ANGLE_REFERENCE && o->angle_form != AOE_ANGLE_PHASE)
         return aoei_fail(err, AOE_EARG, "angle_form is %d; use AOE_ANGLE_REFERENCE or AOE_ANGLE_PHASE", (int)o->angle_form);
     if (o->w_angle > 0.0 && D % 2 != 0)

@@ -3,6 +3,9 @@
  * backward. The trainer and the benchmark drive it; it knows no files,
  * no epochs and no schedule. Everything it needs is laid out at creation.
  *
+ * Behind the pooling comes the model's dense layer, if any; behind that, of methods with a head in
+ * training, a layer with tanh, or the weights of classes. Both see the whole batch at once.
+ *
  * Texts of a batch are interleaved: x0 y0 x1 y1 ..., or of triples q0 p0 n0 q1 p1 n1 ...
  *
  * With chunks (GradCache, Gao et al. 2021) a batch is larger than the activations
@@ -31,6 +34,13 @@ typedef struct aoei_pair_step_options {
     size_t chunk_tokens; /* tokens of a chunk, at most */
 } aoei_pair_step_options;
 
+/* What the batches of a step minimise. */
+typedef enum aoei_step_loss {
+    AOEI_STEP_BY_LABEL,   /* with labels aoe_objective, without the contrastive objective */
+    AOEI_STEP_REGRESSION, /* labels are the cosines to be had */
+    AOEI_STEP_CLASSES     /* labels are classes; the configuration's head, [classes, 3 D] */
+} aoei_step_loss;
+
 typedef struct aoei_pair_step {
     aoe_context *ctx; /* borrowed */
     aoei_encoder_config config;
@@ -38,13 +48,19 @@ typedef struct aoei_pair_step {
     aoei_arena arena;
     aoei_params params;
     aoei_encoder_state state;
-    aoei_batch_buffer buffer; /* the caller fills it: aoei_batch_clear, aoei_batch_add */
-    size_t roles;             /* texts of an example in the buffer: 2, or 3 when the caller says so */
-    aoei_distill distill;     /* the caller sets it where there is a teacher */
-    uint32_t *chunk_offsets;  /* [roles chunk_pairs + 1], owned */
-    aoei_tensor pooled;       /* [roles B, D] float32; its gradient afterwards */
-    float *host, *host_grad;  /* [roles B, D] for the objectives, owned */
-    void *workspace;          /* of the objectives, owned */
+    aoei_batch_buffer buffer;           /* the caller fills it: aoei_batch_clear, aoei_batch_add */
+    size_t roles;                       /* texts of an example in the buffer: 2, or 3 when the caller says so */
+    aoei_step_loss loss;                /* of the next batch; the caller sets it */
+    aoei_distill distill;               /* the caller sets it where there is a teacher */
+    uint32_t *chunk_offsets;            /* [roles chunk_pairs + 1], owned */
+    aoei_tensor pooled;                 /* [roles B, hidden] float32; its gradient afterwards */
+    aoei_tensor vectors;                /* [roles B, dims]: `pooled`, or behind the dense layer */
+    aoei_tensor projected;              /* [roles B, head_rows]: `vectors`, or behind the head with tanh */
+    aoei_tensor d_vectors, d_projected; /* their gradients: `pooled` where nothing lies between */
+    float *host, *host_grad;            /* [roles B, D] for the objectives, owned */
+    float *host_head;                   /* [head_rows, head_cols + 1] of classes, owned; likewise, weights and biases */
+    double *head, *d_head;              /* the same in double, owned */
+    void *workspace;                    /* of the objectives, owned */
     size_t workspace_bytes;
 } aoei_pair_step;
 

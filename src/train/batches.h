@@ -12,8 +12,7 @@
 
 typedef struct aoei_source {
     aoei_dataset data;
-    double weight;    /* above 0 */
-    double threshold; /* of in-batch negatives, labelled pairs */
+    double weight; /* above 0 */
 } aoei_source;
 
 typedef struct aoei_planned_batch {

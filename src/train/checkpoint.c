@@ -4,6 +4,7 @@
  *   trainer.json          progress and the options that decide the result
  *   optimizer.safetensors AdamW moments, m and v, flat in slot order
  *   best.safetensors      the best weights so far, when they are not this step's
+ *   head.safetensors      what a method trains behind the vectors and no model keeps
  * It is staged beside and renamed once everything is on disk, so a directory named
  * step-N is complete.
  */
@@ -20,6 +21,7 @@
 #include <string.h>
 
 enum { CHECKPOINT_FORMAT = 1 };
+#define HEAD_FILE "head.safetensors"
 
 char *aoei_checkpoints_dir(const char *output) {
     return aoei_path_join(output, "checkpoints");
@@ -73,6 +75,32 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
         return AOE_OK;
     const aoei_tensor best = aoei_tensor_wrap(t->best, 1, t->params->count);
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
+}
+
+/* The head's weight and bias, as one slice each: it is small. */
+static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
+    const aoei_encoder_config *c = &t->base->config;
+    const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD), cells = c->head_rows * c->head_cols;
+    const aoei_st_entry entries[2] = {{"weight", AOEI_ST_F32, 2, {c->head_rows, c->head_cols}},
+                                      {"bias", AOEI_ST_F32, 1, {c->head_rows}}};
+    if (!c->head_rows)
+        return AOE_OK;
+    char *path = aoei_path_join(dir, HEAD_FILE);
+    float *values = aoei_malloc_array(cells, sizeof *values);
+    aoei_st_writer *w = NULL;
+    int code = path && values ? aoei_st_writer_open(&w, path, entries, 2, err) : aoei_fail_nomem(err, cells * sizeof *values);
+    for (size_t i = 0; i < 2 && !code; i++) {
+        const aoei_tensor v = t->params->values[slot + i];
+        aoei_tensor_read(t->ctx, values, v);
+        code = aoei_st_writer_write(w, values, v.rows * v.cols * sizeof *values, err);
+    }
+    if (code)
+        aoei_st_writer_abort(w);
+    else
+        code = aoei_st_writer_commit(w, err);
+    aoei_free(values);
+    aoei_free(path);
+    return code;
 }
 
 static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
@@ -139,6 +167,8 @@ static int write_all(aoei_trainer *t, const char *dir, aoe_error *err) {
         code = write_moments(t, dir, err);
     if (!code)
         code = write_best(t, dir, err);
+    if (!code)
+        code = write_head(t, dir, err);
     if (!code)
         code = write_state(t, dir, err);
     if (!code)
@@ -224,6 +254,34 @@ static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const 
         aoei_tensor_write(t->ctx, aoei_tensor_slice(to, at, 1, length), slice);
     }
     return AOE_OK;
+}
+
+static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
+    static const char *const names[] = {"weight", "bias"};
+    const aoei_encoder_config *c = &t->base->config;
+    const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD);
+    aoei_safetensors *s = NULL;
+    if (!c->head_rows)
+        return AOE_OK;
+    char *path = aoei_path_join(dir, HEAD_FILE);
+    float *values = aoei_malloc_array(c->head_rows * c->head_cols, sizeof *values);
+    int code = path && values ? aoei_safetensors_open(&s, path, err) : aoei_fail_nomem(err, c->head_rows * sizeof *values);
+    for (size_t i = 0; i < 2 && !code; i++) {
+        const aoei_tensor v = t->params->values[slot + i];
+        const aoei_st_tensor *from = aoei_safetensors_find(s, names[i]);
+        if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != v.rows * v.cols) {
+            code = aoei_fail(err, AOE_EFORMAT,
+                             "%s: tensor \"%s\" is not %zu F32 values; remove this checkpoint and resume from an older one",
+                             path, names[i], v.rows * v.cols);
+            break;
+        }
+        memcpy(values, from->data, v.rows * v.cols * sizeof *values);
+        aoei_tensor_write(t->ctx, v, values);
+    }
+    aoei_safetensors_close(s);
+    aoei_free(values);
+    aoei_free(path);
+    return code;
 }
 
 static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
@@ -331,6 +389,8 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
         p->best_step = best_step;
         p->bad_evals = bad_evals;
         code = read_tensors(t, dir, err);
+        if (!code)
+            code = read_head(t, dir, err);
     }
     json_decref(o);
     aoei_free(path);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "objective/pair_step.h"
 #include "train/batches.h"
+#include "train/methods.h"
 #include "train/teacher.h"
 #include "train/trainer.h"
 
@@ -22,8 +23,9 @@ typedef struct pair_task {
     aoei_task task;
     const aoe_train_options *o; /* borrowed, checked */
     aoei_source *sources;       /* owned [o->n_data] */
+    aoei_goal *goals;           /* owned [o->n_data] what each one's batches minimise */
     size_t roles;               /* texts of an example, at most */
-    int contrastive;            /* 1: there are positives or triples */
+    int contrastive;            /* 1: there are batches without labels */
     aoei_batches batches;
     int warned;      /* of examples that are in no batch */
     int has_teacher; /* there is one, and its term has a weight */
@@ -42,6 +44,7 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->batch_size = 32;
     o->accumulate = 1;
     o->w_teacher = 1;
+    o->label_max = (double)NAN;
     aoe_lora_defaults(&o->lora);
 }
 
@@ -70,28 +73,17 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
                          "--batch-size 1: the objectives compare pairs of a batch with each other; use at least 2");
     if (o->batch_size > UINT32_MAX / 4 / o->accumulate)
         return aoei_fail(err, AOE_EARG, "--batch-size %zu with --accumulate %zu is too large", o->batch_size, o->accumulate);
-    const aoe_objective_options *j = &o->objective;
-    if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && j->w_cln >= 0 &&
-          isfinite(j->w_cosine + j->w_ibn + j->w_angle + j->w_cln)))
-        return aoei_fail(err, AOE_EARG, "--w-cosine, --w-ibn, --w-angle and --w-cln must be finite and not negative");
     if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) || (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
         return aoei_fail(err, AOE_EARG,
                          "--w-teacher must be finite and not negative, and what is learned of a teacher cosine or kl");
-    if (j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !has_teacher(o))
-        return aoei_fail(err, AOE_EARG,
-                         "every objective has weight 0; set one of --w-cosine, --w-ibn, --w-angle, --w-cln above 0");
-    if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 && isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
-        return aoei_fail(err, AOE_EARG, "--tau-cosine, --tau-ibn and --tau-angle must be finite and above 0");
-    return AOE_OK;
+    return aoei_method_check(o, err);
 }
 
 /* e: the file's texts, the caller's to free. */
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
-    aoe_table_options table = o->table;
-    table.allow_empty = 0;
-    int code = aoei_examples_load(e, o->path, o->form, &table, err);
+    int code = aoei_method_load(e, &p->goals[number], p->o, number, err);
     if (!code && e->skipped)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", o->path, e->skipped);
     if (!code && e->dropped)
@@ -102,73 +94,39 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were cut", o->path,
                        source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
     source->weight = o->weight;
-    return code;
-}
-
-/* Labels against objectives: something to learn, and the threshold of in-batch negatives. */
-static int check_labels(const pair_task *p, size_t number, aoe_error *err) {
-    const aoe_objective_options *j = &p->o->objective;
-    const aoe_train_data *o = &p->o->data[number];
-    aoei_source *source = &p->sources[number];
-    const aoei_dataset *d = &source->data;
-    source->threshold = isnan(o->ibn_threshold) ? j->ibn_threshold : o->ibn_threshold;
-    if (isnan(source->threshold))
-        source->threshold = d->lowest + 0.8 * (d->highest - d->lowest);
-    if (d->lowest == d->highest && (j->w_cosine > 0 || j->w_angle > 0))
-        return aoei_fail(
-            err, AOE_EFORMAT,
-            "%s: every label is %g, so no pair is more similar than another; add other labels, or train with --w-cosine 0 "
-            "--w-angle 0",
-            o->path, d->lowest);
-    if (j->w_ibn > 0 && d->highest < source->threshold)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: no label reaches --ibn-threshold %g (highest: %g); lower it, or train with --w-ibn 0", o->path,
-                         source->threshold, d->highest);
-    return AOE_OK;
-}
-
-/* A file that no objective of weight above 0 learns from. */
-static int check_weights(const pair_task *p, size_t number, aoe_error *err) {
-    const aoe_objective_options *j = &p->o->objective;
-    const aoei_form form = p->sources[number].data.form;
-    const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
-    if (p->has_teacher)
-        return AOE_OK;
-    if (form == AOEI_FORM_PAIR ? pairs > 0 : form == AOEI_FORM_POSITIVE ? j->w_ibn > 0 : pairs + j->w_cln > 0)
-        return AOE_OK;
-    return aoei_fail(err, AOE_EARG, "%s: no objective of weight above 0 learns from %s; raise %s", p->o->data[number].path,
-                     form == AOEI_FORM_PAIR ? "labelled pairs" : "positives", form == AOEI_FORM_PAIR ? "one" : "--w-ibn");
+    return code ? code : aoei_method_goal(&p->goals[number], p->o, number, &source->data, err);
 }
 
 static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
-    const size_t hidden = t->base->config.hidden;
+    const size_t dims = aoe_model_dims(t->base);
     const int code = aoei_teacher_open(&p->teacher, t->ctx, p->o->teacher, t->o->model_options.dtype, err);
-    if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != hidden)
+    if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(err, AOE_EARG,
                          "--teacher: %s: its vectors have %zu components and those of %s %zu: --distill kl compares component "
                          "by component; use --distill cosine",
-                         p->o->teacher, p->teacher.dims, t->o->model, hidden);
+                         p->o->teacher, p->teacher.dims, t->o->model, dims);
     return code;
 }
 
 /* Every file, checked against the objectives. files: [n_data] zeroed, the caller's to free; texts stay for a teacher alone. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
+    double highest = 0;
     int code = AOE_OK;
     for (size_t i = 0; i < p->o->n_data && !code; i++) {
         code = load_source(p, t, i, &files[i], err);
         if (!p->has_teacher)
             aoei_examples_free(&files[i]);
-        if (!code)
-            code = check_weights(p, i, err);
-        if (!code && p->sources[i].data.form == AOEI_FORM_PAIR)
-            code = check_labels(p, i, err);
-        if (!code && isnan(task->ibn_threshold) && p->sources[i].data.form == AOEI_FORM_PAIR)
-            task->ibn_threshold = p->sources[i].threshold;
-        p->contrastive |= !code && p->sources[i].data.form != AOEI_FORM_PAIR;
-        p->roles = !code && p->sources[i].data.roles > p->roles ? p->sources[i].data.roles : p->roles;
+        if (code)
+            break;
+        const size_t roles = p->sources[i].data.roles * p->goals[i].copies;
+        if (isnan(task->ibn_threshold))
+            task->ibn_threshold = p->goals[i].threshold;
+        p->contrastive |= !p->goals[i].labelled;
+        p->roles = roles > p->roles ? roles : p->roles;
+        highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
-    return code;
+    return code ? code : aoei_method_layer(p->o, t->base, highest, err);
 }
 
 static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
@@ -176,15 +134,16 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     const size_t n = p->o->n_data;
     task->ibn_threshold = (double)NAN;
     p->sources = aoei_calloc(n, sizeof *p->sources);
+    p->goals = aoei_calloc(n, sizeof *p->goals);
     aoei_examples *files = aoei_calloc(n, sizeof *files);
-    int code = p->sources && files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *files);
+    int code = p->sources && p->goals && files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *files);
     if (!code && p->has_teacher)
         code = open_teacher(p, t, err);
     if (!code)
         code = load_sources(p, t, files, err);
-    if (!code && p->o->objective.w_angle > 0 && t->base->config.hidden % 2)
+    if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoe_model_dims(t->base) % 2)
         code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
-                         t->o->model, t->base->config.hidden);
+                         t->o->model, aoe_model_dims(t->base));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, p->o->allow_duplicates, err);
     if (!code && p->has_teacher)
@@ -204,9 +163,11 @@ static json_t *real_or_null(double v) {
 }
 
 /* What of a file decides the result; where it lies does not. */
-static json_t *describe_source(const aoe_train_data *o, const aoei_source *s) {
-    static const char *const forms[] = {
-        [AOEI_FORM_PAIR] = "pairs", [AOEI_FORM_POSITIVE] = "positives", [AOEI_FORM_TRIPLE] = "triples"};
+static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_goal *goal) {
+    static const char *const forms[] = {[AOEI_FORM_PAIR] = "pairs",
+                                        [AOEI_FORM_POSITIVE] = "positives",
+                                        [AOEI_FORM_TRIPLE] = "triples",
+                                        [AOEI_FORM_TEXT] = "texts"};
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)s->data.fingerprint);
     json_t *r = json_object();
@@ -215,7 +176,9 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s) {
     bad |= json_object_set_new(r, "weight", json_real(s->weight));
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
     bad |= json_object_set_new(r, "doc_prompt", o->doc_prompt ? json_string(o->doc_prompt) : json_null());
-    bad |= json_object_set_new(r, "ibn_threshold", s->data.form == AOEI_FORM_PAIR ? real_or_null(s->threshold) : json_null());
+    bad |= json_object_set_new(r, "ibn_threshold", real_or_null(goal->threshold));
+    if (goal->loss == AOEI_STEP_REGRESSION)
+        bad |= json_object_set_new(r, "label_max", json_real(goal->label_scale));
     bad |= json_object_set_new(r, "fingerprint", json_string(fingerprint));
     if (!bad)
         return r;
@@ -246,7 +209,7 @@ static int describe(const aoei_task *task, json_t *r) {
     int bad = 0;
     for (size_t i = 0; i < o->n_data; i++) {
         bad |= json_array_append_new(names, aoei_name_json(o->data[i].path));
-        bad |= json_array_append_new(sources, describe_source(&o->data[i], &p->sources[i]));
+        bad |= json_array_append_new(sources, describe_source(&o->data[i], &p->sources[i], &p->goals[i]));
     }
     bad |= json_object_set_new(r, "data", names);
     bad |= json_object_set_new(r, "sources", sources);
@@ -256,6 +219,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)o->batch_size));
     bad |= json_object_set_new(r, "accumulate", json_integer((json_int_t)o->accumulate));
     bad |= json_object_set_new(r, "allow_duplicates", json_boolean(o->allow_duplicates));
+    bad |= json_object_set_new(r, "method", json_string(aoe_method_name(o->method)));
     bad |= json_object_set_new(r, "w_cosine", json_real(j->w_cosine));
     bad |= json_object_set_new(r, "w_ibn", json_real(j->w_ibn));
     bad |= json_object_set_new(r, "w_angle", json_real(j->w_angle));
@@ -263,6 +227,9 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "tau_cosine", json_real(j->tau_cosine));
     bad |= json_object_set_new(r, "tau_ibn", json_real(j->tau_ibn));
     bad |= json_object_set_new(r, "tau_angle", json_real(j->tau_angle));
+    bad |= json_object_set_new(r, "hard_negative", json_real(j->hard_negative));
+    bad |= json_object_set_new(r, "no_projection", json_boolean(o->no_projection));
+    bad |= json_object_set_new(r, "classes", json_integer((json_int_t)o->classes));
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
@@ -283,6 +250,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         /* a source of weight above 1 may give its largest example more than once */
         if (p->sources[i].weight > 1 && most < n * d->roles * d->longest)
             most = n * d->roles * d->longest;
+        most *= p->goals[i].copies;
         *longest = d->longest > *longest ? d->longest : *longest;
         *tokens = most > *tokens ? most : *tokens;
     }
@@ -291,6 +259,12 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
 
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
+    if (p->o->method == AOE_METHOD_SIMCSE_UNSUP && !(t->hidden_dropout > 0 || t->attention_dropout > 0) &&
+        !(t->base->config.lora.dropout > 0))
+        return aoei_fail(err, AOE_EARG,
+                         "%s: without dropout both views of a text are the same, and --method simcse-unsup learns nothing from "
+                         "them; train with --dropout 0.1",
+                         t->o->model);
     const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
     aoei_pair_step_options step = {.pairs = pairs,
                                    .roles = p->contrastive ? p->roles : 0,
@@ -320,19 +294,20 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
  * Returns the number after. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
+    const aoei_goal *goal = &p->goals[batch->source];
     const aoei_token_lists *l = &d->tokens;
-    p->step.roles = d->roles;
+    p->step.roles = d->roles * goal->copies;
     aoei_batch_clear(&p->step.buffer);
     for (size_t i = 0; i < batch->n; i++) {
         const size_t pick = batch->first + i;
-        for (size_t role = 0; role < d->roles; role++) {
-            const size_t k = p->batches.text[pick][role];
+        for (size_t role = 0; role < p->step.roles; role++) {
+            const size_t k = p->batches.text[pick][role / goal->copies], at = p->step.roles * i + role;
             aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
-            p->groups[d->roles * i + role] = d->groups[k];
+            p->groups[at] = d->groups[k];
             if (p->has_teacher)
-                p->wanted[d->roles * i + role] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
+                p->wanted[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
         }
-        p->labels[i] = d->labels[p->batches.example[pick]];
+        p->labels[i] = d->labels[p->batches.example[pick]] / goal->label_scale;
     }
     return text;
 }
@@ -343,6 +318,8 @@ static void add_result(aoe_objective_result *sum, const aoe_objective_result *r,
     sum->ibn += r->ibn * share;
     sum->angle += r->angle * share;
     sum->contrastive += r->contrastive * share;
+    sum->regression += r->regression * share;
+    sum->classification += r->classification * share;
     sum->teacher += r->teacher * share;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
@@ -366,14 +343,12 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     }
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
-        const aoei_source *source = &p->sources[batch->source];
-        const int labelled = source->data.form == AOEI_FORM_PAIR;
-        aoe_objective_options objective = p->o->objective;
+        const aoei_goal *goal = &p->goals[batch->source];
         aoe_objective_result r;
-        objective.ibn_threshold = labelled ? source->threshold : 1;
         text = fill_batch(p, batch, text);
-        const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &objective, labelled ? p->labels : NULL,
-                                                 p->groups, drop, share, &r, err);
+        p->step.loss = goal->loss;
+        const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &goal->objective,
+                                                 goal->labelled ? p->labels : NULL, p->groups, drop, share, &r, err);
         if (code)
             return code;
         add_result(&result->loss, &r, share);
@@ -409,6 +384,7 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     for (size_t i = 0; p.sources && i < o->n_data; i++)
         aoei_dataset_destroy(&p.sources[i].data);
     aoei_free(p.sources);
+    aoei_free(p.goals);
     aoei_free(p.labels);
     aoei_free(p.groups);
     aoei_free(p.wanted);

@@ -113,6 +113,8 @@ static json_t *event_json(const aoe_train_event *e) {
         bad |= set_real(o, "ibn", e->loss.ibn);
         bad |= set_real(o, "angle", e->loss.angle);
         bad |= set_real(o, "contrastive", e->loss.contrastive);
+        bad |= set_real(o, "classification", e->loss.classification);
+        bad |= set_real(o, "regression", e->loss.regression);
         bad |= set_real(o, "teacher", e->loss.teacher);
         bad |= set_real(o, "accuracy", e->accuracy);
         bad |= set_real(o, "lr", e->lr);

@@ -276,7 +276,7 @@ static void test_alternatives(void **state) {
 /* Several files: every batch is of one of them, in an order of its own each epoch. */
 static void test_sources(void **state) {
     (void)state;
-    aoei_source s[2] = {{{0}, 0, 0}, {{0}, 0, 0}};
+    aoei_source s[2] = {{{0}, 0}, {{0}, 0}};
     aoei_batches a, b;
     char *text = shared_rows(40), *path = tiny_table(dir, "pairs.tsv", 22, 1), *pairs = test_read(path, NULL);
     load_source(&s[0], "p.tsv", pairs, 1);

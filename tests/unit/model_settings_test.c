@@ -125,7 +125,7 @@ static void refuses_a_bad_aoe_json(void **state) {
         const char *text, *fragment;
         int code;
     } cases[] = {
-        {"{\"format_version\":2}", "aoe.json: format_version 2 is newer than 1, the newest this version reads; update aoe",
+        {"{\"format_version\":3}", "aoe.json: format_version 3 is newer than 2, the newest this version reads; update aoe",
          AOE_EUNSUPPORTED},
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
@@ -139,6 +139,9 @@ static void refuses_a_bad_aoe_json(void **state) {
         {"{\"format_version\":1,\"prompts\":{\"x\":7}}", "aoe.json: prompt \"x\" is not a template", AOE_EFORMAT},
         {"{\"format_version\":1,\"normalize\":1}", "aoe.json: \"normalize\" is not true or false", AOE_EFORMAT},
         {"{\"format_version\":1,\"training\":1}", "aoe.json: \"training\" is not an object", AOE_EFORMAT},
+        {"{\"format_version\":2,\"dense\":\"../2_Dense\"}", "aoe.json: \"dense\" is '../2_Dense', which is no folder",
+         AOE_EFORMAT},
+        {"{\"format_version\":2,\"dense\":2}", "aoe.json: \"dense\" is not a string", AOE_EFORMAT},
     };
     char *dir = test_dir_create();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -384,7 +387,7 @@ static void aoe_json_settles_the_modules(void **state) {
     aoei_settings s;
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
     put(dir, "1_Pooling/config.json", "{}");
-    put(dir, "2_Dense/config.json", "{}");
+    put(dir, "2_Dense/config.json", "{\"in_features\":16,\"out_features\":8}");
     put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"last-max\",\"normalize\":true}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
@@ -394,6 +397,46 @@ static void aoe_json_settles_the_modules(void **state) {
     refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":null,\"normalize\":true}");
     refuse(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    test_dir_remove(dir);
+}
+
+/* A Dense module of the width of one vector is a layer of the model; behind the average of two it is the second. */
+static void finds_a_dense_layer(void **state) {
+    (void)state;
+    static const char layer[] = "{\"in_features\":8,\"out_features\":3,\"bias\":true,\"activation_function\":"
+                                "\"torch.nn.modules.activation.Tanh\"}";
+    char *dir = test_dir_create();
+    aoei_settings s;
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"cls\"}");
+    refuse(dir, AOE_EFORMAT, "2_Dense/config.json: missing, though modules.json names it");
+    put(dir, "2_Dense/config.json", "{\"out_features\":8}");
+    refuse(dir, AOE_EFORMAT, "\"in_features\" is missing");
+    put(dir, "2_Dense/config.json", layer);
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_CLS, "1_Pooling/config.json", 10, "default", "", 0);
+    assert_string_equal(s.dense, "2_Dense");
+    aoei_settings_free(&s);
+    put(dir, "modules.json",
+        "[" TRANSFORMER "," POOLING "," DENSE
+        "," MODULE(3, "3_Dense", OLD_TYPE("Dense")) "," MODULE(4, "4_Normalize", OLD_TYPE("Normalize")) "]");
+    refuse(dir, AOE_ENOENT, "2_Dense: no model.safetensors");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":[\"cls\",\"mean\"]}");
+    put(dir, "2_Dense/config.json", DENSE_CONFIG);
+    put(dir, "3_Dense/config.json", layer);
+    write_dense(dir, 0.5f, 0);
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    check(&s, AOE_POOLING_CLS_LAST_AVG, "1_Pooling/config.json", 10, "default", "", 1);
+    assert_string_equal(s.dense, "3_Dense");
+    aoei_settings_free(&s);
+    put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"cls\",\"normalize\":false}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    assert_null(s.dense);
+    aoei_settings_free(&s);
+    put(dir, "aoe.json", "{\"format_version\":2,\"pooling\":\"first-last-avg\",\"normalize\":false,\"dense\":\"3_Dense\"}");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    assert_string_equal(s.dense, "3_Dense");
+    aoei_settings_free(&s);
     test_dir_remove(dir);
 }
 
@@ -478,6 +521,7 @@ int main(void) {
         cmocka_unit_test(refuses_other_dense_modules),
         cmocka_unit_test(options_do_not_hide_modules),
         cmocka_unit_test(aoe_json_settles_the_modules),
+        cmocka_unit_test(finds_a_dense_layer),
         cmocka_unit_test(reads_lengths_under_every_name),
         cmocka_unit_test(reads_prompts),
         cmocka_unit_test(tells_what_others_cannot_do),

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ * Work on rows and on blocks of columns is split over threads; every sum is one chain.
+ * Eigenvectors are kept as rows, so that a rotation combines two rows.
+ */
+#include "base/eigen.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { COLUMNS = 64 /* of a task */, MOST_SWEEPS = 60 /* for an eigenvalue; two or three are usual */ };
+
+typedef struct work {
+    size_t n;
+    aoei_pool *pool;
+    double *a;      /* [n, n] the matrix; row k keeps the reflection of column k behind its diagonal */
+    double *q;      /* [n, n] eigenvectors so far, as rows */
+    double *d, *e;  /* [n] diagonal and subdiagonal */
+    double *v, *w;  /* [n] the reflection at hand, and what goes with it in the update of rank 2 */
+    double *c, *s;  /* [n] rotations of a sweep */
+    size_t *order;  /* [n] */
+    size_t k;       /* column at hand; the part behind it is worked on */
+    size_t from, m; /* rotations [from, m) of a sweep */
+} work;
+
+static size_t blocks(size_t n) {
+    return (n + COLUMNS - 1) / COLUMNS;
+}
+
+/* ------------------------------------------------------- tridiagonal form */
+
+/* w = the part behind column k times v, a row a task. */
+static void product_task(void *arg, size_t task, size_t worker) {
+    const work *x = arg;
+    const size_t i = x->k + 1 + task;
+    const double *row = x->a + i * x->n;
+    double sum = 0;
+    (void)worker;
+    for (size_t j = x->k + 1; j < x->n; j++)
+        sum += row[j] * x->v[j];
+    x->w[i] = sum;
+}
+
+/* The part behind column k -= v w^T + w v^T. */
+static void update_task(void *arg, size_t task, size_t worker) {
+    const work *x = arg;
+    const size_t i = x->k + 1 + task;
+    double *row = x->a + i * x->n;
+    const double vi = x->v[i], wi = x->w[i];
+    (void)worker;
+    for (size_t j = x->k + 1; j < x->n; j++)
+        row[j] -= vi * x->w[j] + wi * x->v[j];
+}
+
+/* v of the reflection 1 - v v^T that leaves of column k the first component behind the diagonal alone; |v|^2 = 2. Returns that
+ * component. A column that is so already has v = 0. */
+static double reflection(work *x) {
+    const size_t first = x->k + 1, n = x->n;
+    const double *column = x->a + x->k * n; /* the row: it is symmetric */
+    double most = 0, squares = 0, rest = 0;
+    for (size_t j = first; j < n; j++) {
+        most = fmax(most, fabs(column[j]));
+        rest = j > first ? fmax(rest, fabs(column[j])) : rest;
+    }
+    memset(x->v, 0, n * sizeof *x->v);
+    if (!(rest > 0))
+        return column[first];
+    for (size_t j = first; j < n; j++) {
+        x->v[j] = column[j] / most;
+        squares += x->v[j] * x->v[j];
+    }
+    const double length = x->v[first] > 0 ? -sqrt(squares) : sqrt(squares);
+    x->v[first] -= length;
+    /* |v|^2 = 2 length (length - old first component), in this order without cancellation */
+    const double scale = 1 / sqrt(-length * x->v[first]);
+    for (size_t j = first; j < n; j++)
+        x->v[j] *= scale;
+    return length * most;
+}
+
+static void tridiagonal(work *x) {
+    const size_t n = x->n;
+    for (x->k = 0; x->k + 2 < n; x->k++) {
+        const size_t first = x->k + 1;
+        double along = 0;
+        x->d[x->k] = x->a[x->k * n + x->k];
+        x->e[x->k] = reflection(x);
+        aoei_parallel_for(x->pool, n - first, product_task, x);
+        for (size_t j = first; j < n; j++)
+            along += x->v[j] * x->w[j];
+        for (size_t j = first; j < n; j++)
+            x->w[j] -= along / 2 * x->v[j];
+        aoei_parallel_for(x->pool, n - first, update_task, x);
+        memcpy(x->a + x->k * n + first, x->v + first, (n - first) * sizeof *x->v);
+    }
+    for (size_t k = n < 2 ? 0 : n - 2; k < n; k++) {
+        x->d[k] = x->a[k * n + k];
+        x->e[k] = k + 1 < n ? x->a[k * n + k + 1] : 0;
+    }
+}
+
+/* A block of columns of q := (1 - v v^T) q. */
+static void reflect_task(void *arg, size_t task, size_t worker) {
+    const work *x = arg;
+    const size_t n = x->n, begin = task * COLUMNS, end = begin + COLUMNS < n ? begin + COLUMNS : n;
+    const double *v = x->a + x->k * n;
+    double along[COLUMNS] = {0};
+    (void)worker;
+    for (size_t i = x->k + 1; i < n; i++)
+        for (size_t j = begin; j < end; j++)
+            along[j - begin] += v[i] * x->q[i * n + j];
+    for (size_t i = x->k + 1; i < n; i++)
+        for (size_t j = begin; j < end; j++)
+            x->q[i * n + j] -= v[i] * along[j - begin];
+}
+
+/* q = the product of all reflections, transposed: its rows are what they make of the axes. */
+static void accumulate(work *x) {
+    const size_t n = x->n;
+    memset(x->q, 0, n * n * sizeof *x->q);
+    for (size_t i = 0; i < n; i++)
+        x->q[i * n + i] = 1;
+    for (x->k = n < 2 ? 0 : n - 2; x->k-- > 0;)
+        aoei_parallel_for(x->pool, blocks(n), reflect_task, x);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++) {
+            const double swap = x->q[i * n + j];
+            x->q[i * n + j] = x->q[j * n + i];
+            x->q[j * n + i] = swap;
+        }
+}
+
+/* --------------------------------------------------------------------- QL */
+
+/* Rotates rows i and i + 1 of a block of columns of q, for i = m - 1 down to from. */
+static void rotate_task(void *arg, size_t task, size_t worker) {
+    const work *x = arg;
+    const size_t n = x->n, begin = task * COLUMNS, end = begin + COLUMNS < n ? begin + COLUMNS : n;
+    (void)worker;
+    for (size_t i = x->m; i-- > x->from;) {
+        double *low = x->q + i * n, *high = low + n;
+        const double c = x->c[i], s = x->s[i];
+        for (size_t j = begin; j < end; j++) {
+            const double h = high[j];
+            high[j] = s * low[j] + c * h;
+            low[j] = c * low[j] - s * h;
+        }
+    }
+}
+
+/* A sweep of QL with Wilkinson's shift over rows l to m, where the matrix falls apart. */
+static void sweep(work *x, size_t l, size_t m) {
+    double *d = x->d, *e = x->e, c = 1, s = 1, p = 0;
+    const double half = (d[l + 1] - d[l]) / (2 * e[l]), root = hypot(half, 1);
+    double g = d[m] - d[l] + e[l] / (half + copysign(root, half));
+    x->m = m;
+    x->from = l;
+    for (size_t i = m; i-- > l;) {
+        const double f = s * e[i], b = c * e[i], r = hypot(f, g);
+        e[i + 1] = r;
+        if (!(r > 0)) { /* it falls apart here as well */
+            d[i + 1] -= p;
+            e[m] = 0;
+            x->from = i + 1;
+            break;
+        }
+        s = x->s[i] = f / r;
+        c = x->c[i] = g / r;
+        g = d[i + 1] - p;
+        const double t = (d[i] - g) * s + 2 * c * b;
+        p = s * t;
+        d[i + 1] = g + p;
+        g = c * t - b;
+    }
+    if (x->from == l) {
+        d[l] -= p;
+        e[l] = g;
+        e[m] = 0;
+    }
+    aoei_parallel_for(x->pool, blocks(x->n), rotate_task, x);
+}
+
+static int diagonal(work *x, aoe_error *err) {
+    for (size_t l = 0; l < x->n; l++)
+        for (int sweeps = 0;; sweeps++) {
+            size_t m = l;
+            while (m + 1 < x->n && fabs(x->e[m]) > DBL_EPSILON * (fabs(x->d[m]) + fabs(x->d[m + 1])))
+                m++;
+            if (m == l)
+                break;
+            if (sweeps == MOST_SWEEPS)
+                return aoei_fail(err, AOE_ENUMERIC, "the eigenvalues of a matrix of size %zu do not converge; it is not finite",
+                                 x->n);
+            sweep(x, l, m);
+        }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- results */
+
+/* By insertion: descending, equal ones in the order they were found. */
+static void sort_values(work *x) {
+    for (size_t i = 0; i < x->n; i++) {
+        size_t at = i;
+        for (; at > 0 && x->d[x->order[at - 1]] < x->d[i]; at--)
+            x->order[at] = x->order[at - 1];
+        x->order[at] = i;
+    }
+}
+
+static void write_rows(const work *x, double *value) {
+    const size_t n = x->n;
+    for (size_t i = 0; i < n; i++) {
+        const double *from = x->q + x->order[i] * n;
+        size_t largest = 0;
+        for (size_t j = 1; j < n; j++)
+            largest = fabs(from[j]) > fabs(from[largest]) ? j : largest;
+        value[i] = x->d[x->order[i]];
+        for (size_t j = 0; j < n; j++)
+            x->a[i * n + j] = from[largest] < 0 ? -from[j] : from[j];
+    }
+}
+
+int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, aoe_error *err) {
+    work x = {.n = n, .pool = pool, .a = a};
+    size_t cells = 0;
+    int rc = n == 0 || aoei_mul_size(n, n, &cells) ? aoei_fail_nomem(err, SIZE_MAX) : 0;
+    double *vectors = rc ? NULL : aoei_malloc_array(n, 6 * sizeof *vectors);
+    x.q = rc ? NULL : aoei_malloc_array(cells, sizeof *x.q);
+    x.order = rc ? NULL : aoei_malloc_array(n, sizeof *x.order);
+    if (!rc && !(vectors && x.q && x.order))
+        rc = aoei_fail_nomem(err, cells * sizeof *x.q);
+    if (!rc) {
+        double **const part[] = {&x.d, &x.e, &x.v, &x.w, &x.c, &x.s};
+        for (size_t i = 0; i < 6; i++)
+            *part[i] = vectors + i * n;
+        tridiagonal(&x);
+        accumulate(&x);
+        rc = diagonal(&x, err);
+    }
+    if (!rc) {
+        sort_values(&x);
+        write_rows(&x, value);
+    }
+    aoei_free(vectors);
+    aoei_free(x.q);
+    aoei_free(x.order);
+    return rc;
+}

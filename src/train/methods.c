@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ * Names of methods, and what each makes of a file. Methods that rank or contrast are
+ * the objectives of angle with other weights: there is one implementation of each loss.
+ */
+#include "train/methods.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/texts.h"
+#include "model/dense.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_CLASSES = 10000 };
+#define FORM(form) (1u << AOEI_FORM_##form)
+
+typedef struct method {
+    const char *name;
+    unsigned forms;    /* FORM bits */
+    int positives;     /* 1: of labelled pairs it takes the positives */
+    const char *wants; /* what it learns from, in words */
+} method;
+
+static const method methods[AOE_METHOD_COUNT] = {
+    [AOE_METHOD_ANGLE] = {"angle", FORM(PAIR) | FORM(POSITIVE) | FORM(TRIPLE), 0, "labelled pairs, positives or triples"},
+    [AOE_METHOD_COSENT] = {"cosent", FORM(PAIR) | FORM(TRIPLE), 0, "labelled pairs (text1, text2, label) or triples"},
+    [AOE_METHOD_SBERT_CLASSIFICATION] = {"sbert-classification", FORM(PAIR), 0, "labelled pairs (text1, text2, label)"},
+    [AOE_METHOD_SBERT_REGRESSION] = {"sbert-regression", FORM(PAIR), 0, "labelled pairs (text1, text2, label)"},
+    [AOE_METHOD_SIMCSE_UNSUP] = {"simcse-unsup", FORM(TEXT), 0, "the texts of any file"},
+    [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", FORM(POSITIVE) | FORM(TRIPLE), 1, "triples, positives or labelled pairs"},
+    [AOE_METHOD_CONTRASTIVE] = {"contrastive", FORM(POSITIVE) | FORM(TRIPLE), 1, "triples, positives or labelled pairs"},
+};
+
+const char *aoe_method_name(aoe_method m) {
+    return m >= 0 && m < AOE_METHOD_COUNT ? methods[m].name : NULL;
+}
+
+int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
+    for (int i = 0; i < AOE_METHOD_COUNT; i++)
+        if (!strcmp(methods[i].name, name)) {
+            *m = (aoe_method)i;
+            return 0;
+        }
+    return aoei_fail(err, AOE_EARG,
+                     "method '%s' is unknown; use angle, cosent, sbert-classification, sbert-regression, simcse-unsup, "
+                     "simcse-sup or contrastive",
+                     name);
+}
+
+/* ---------------------------------------------------------------- options */
+
+/* 1: the weights of the options count. */
+static int is_weighted(aoe_method m) {
+    return m == AOE_METHOD_ANGLE || m == AOE_METHOD_CONTRASTIVE;
+}
+
+static int is_simcse(aoe_method m) {
+    return m == AOE_METHOD_SIMCSE_UNSUP || m == AOE_METHOD_SIMCSE_SUP;
+}
+
+static int check_objective(const aoe_objective_options *j, aoe_error *err) {
+    if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && j->w_cln >= 0 &&
+          isfinite(j->w_cosine + j->w_ibn + j->w_angle + j->w_cln)))
+        return aoei_fail(err, AOE_EARG, "--w-cosine, --w-ibn, --w-angle and --w-cln must be finite and not negative");
+    if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 && isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
+        return aoei_fail(err, AOE_EARG, "--tau-cosine, --tau-ibn and --tau-angle must be finite and above 0");
+    if (!isfinite(j->hard_negative))
+        return aoei_fail(err, AOE_EARG, "--hard-negative must be finite");
+    return AOE_OK;
+}
+
+int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
+    const aoe_objective_options *j = &o->objective;
+    const int taught = o->teacher && o->w_teacher > 0, code = check_objective(j, err);
+    if (code)
+        return code;
+    if (o->method < 0 || o->method >= AOE_METHOD_COUNT)
+        return aoei_fail(err, AOE_EARG, "method %d is unknown; use a value of aoe_method", (int)o->method);
+    if (!isnan(o->label_max) && !(o->label_max > 0 && isfinite(o->label_max)))
+        return aoei_fail(err, AOE_EARG, "--label-max %g: the label of a cosine of 1 is a number above 0", o->label_max);
+    if (o->classes == 1 || o->classes > MOST_CLASSES)
+        return aoei_fail(err, AOE_EARG, "--classes %zu; give 2 to %d", o->classes, MOST_CLASSES);
+    if (o->method == AOE_METHOD_SIMCSE_UNSUP && taught && !o->no_projection)
+        return aoei_fail(err, AOE_EARG,
+                         "--teacher: what simcse-unsup contrasts are no vectors of the model; train with --no-projection");
+    for (size_t i = 0; o->method == AOE_METHOD_SIMCSE_UNSUP && i < o->n_data; i++)
+        if (o->data[i].form != AOE_FORM_AUTO || o->data[i].table.label_map)
+            return aoei_fail(err, AOE_EARG,
+                             "%s: --method simcse-unsup takes the texts of any file as they are; leave form and label map out",
+                             o->data[i].path);
+    if (is_weighted(o->method) && j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !taught)
+        return aoei_fail(err, AOE_EARG,
+                         "every objective has weight 0; set one of --w-cosine, --w-ibn, --w-angle, --w-cln above 0");
+    return AOE_OK;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* 1: the map gives "neutral" a value of its own. */
+static int maps_neutral(const char *map) {
+    for (const char *s = map ? strstr(map, "neutral=") : NULL; s; s = strstr(s + 1, "neutral="))
+        if (s == map || s[-1] == ',')
+            return 1;
+    return 0;
+}
+
+/* Labelled pairs of classes: "neutral" is one of three. */
+static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_options table, aoe_error *err) {
+    static const char neutral[] = "neutral=2";
+    const size_t room = sizeof neutral + 1 + (table.label_map ? strlen(table.label_map) : 0);
+    char *map = NULL;
+    if (!maps_neutral(table.label_map)) {
+        if (!(map = aoei_malloc(room)))
+            return aoei_fail_nomem(err, room);
+        snprintf(map, room, "%s%s%s", neutral, table.label_map && *table.label_map ? "," : "",
+                 table.label_map ? table.label_map : "");
+        table.label_map = map;
+    }
+    const int code = aoei_examples_load(e, file->path, file->form, &table, err);
+    aoei_free(map);
+    return code;
+}
+
+/* The label from which on a pair is positive: the file's, the run's, or lowest + 0.8 x range of what is there. */
+static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
+    const double given = isnan(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
+    return isnan(given) ? lowest + 0.8 * (highest - lowest) : given;
+}
+
+static int keep_positives(aoei_examples *e, aoei_goal *goal, const aoe_objective_options *j, const aoe_train_data *file,
+                          aoe_error *err) {
+    double lowest = e->label[0], highest = e->label[0];
+    for (size_t i = 1; i < e->n; i++) {
+        lowest = e->label[i] < lowest ? e->label[i] : lowest;
+        highest = e->label[i] > highest ? e->label[i] : highest;
+    }
+    goal->threshold = threshold_of(j, file, lowest, highest);
+    aoei_examples_keep_positives(e, goal->threshold);
+    return e->n ? AOE_OK
+                : aoei_fail(err, AOE_EARG, "%s: no label reaches --ibn-threshold %g (highest: %g); lower it", file->path,
+                            goal->threshold, highest);
+}
+
+int aoei_method_load(aoei_examples *e, aoei_goal *goal, const aoe_train_options *o, size_t number, aoe_error *err) {
+    const aoe_train_data *file = &o->data[number];
+    aoe_table_options table = file->table;
+    table.allow_empty = 0;
+    *goal = (aoei_goal){.copies = 1, .label_scale = 1, .threshold = (double)NAN};
+    if (o->method == AOE_METHOD_SIMCSE_UNSUP)
+        return aoei_texts_load(e, file->path, &table, err);
+    if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
+        return load_classes(e, file, table, err);
+    const int code = aoei_examples_load(e, file->path, file->form, &table, err);
+    if (!code && e->form == AOEI_FORM_PAIR && methods[o->method].positives)
+        return keep_positives(e, goal, &o->objective, file, err);
+    return code;
+}
+
+/* ------------------------------------------------------------------ goals */
+
+static int check_form(const method *m, aoei_form form, const char *path, aoe_error *err) {
+    static const char *const names[] = {[AOEI_FORM_PAIR] = "labelled pairs",
+                                        [AOEI_FORM_POSITIVE] = "positives",
+                                        [AOEI_FORM_TRIPLE] = "triples",
+                                        [AOEI_FORM_TEXT] = "texts"};
+    if (m->forms >> form & 1)
+        return AOE_OK;
+    return aoei_fail(err, AOE_EARG, "%s: --method %s learns from %s, not from %s; give it other data, or choose another method",
+                     path, m->name, m->wants, names[form]);
+}
+
+/* The options of the objectives as the method has them for that form. */
+static aoe_objective_options options_of(const aoe_train_options *o, aoei_form form) {
+    aoe_objective_options j = o->objective;
+    j.ibn_threshold = 1;
+    if (o->method == AOE_METHOD_COSENT || is_simcse(o->method))
+        j.w_cosine = j.w_ibn = j.w_angle = j.w_cln = 0;
+    if (o->method == AOE_METHOD_COSENT)
+        j.w_cosine = 1;
+    if (o->method == AOE_METHOD_CONTRASTIVE)
+        j.w_cosine = j.w_angle = 0;
+    if (is_simcse(o->method) && form == AOEI_FORM_TRIPLE)
+        j.w_cln = 2; /* the sum of both contrasts is halved */
+    else if (is_simcse(o->method))
+        j.w_ibn = 1;
+    return j;
+}
+
+/* A file that no objective of weight above 0 learns from. */
+static int check_weights(const aoe_objective_options *j, aoei_form form, const char *path, aoe_error *err) {
+    const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
+    if (form == AOEI_FORM_PAIR ? pairs > 0 : form == AOEI_FORM_TRIPLE ? pairs + j->w_cln > 0 : j->w_ibn > 0)
+        return AOE_OK;
+    return aoei_fail(err, AOE_EARG, "%s: no objective of weight above 0 learns from %s; raise %s", path,
+                     form == AOEI_FORM_PAIR ? "labelled pairs" : "positives", form == AOEI_FORM_PAIR ? "one" : "--w-ibn");
+}
+
+/* Labels against the objectives of pairs: something to learn, and the threshold of in-batch negatives. */
+static int check_labels(aoei_goal *goal, const aoe_objective_options *j, const aoe_train_data *file, const aoei_dataset *d,
+                        aoe_error *err) {
+    const aoe_objective_options *g = &goal->objective;
+    goal->threshold = goal->objective.ibn_threshold = threshold_of(j, file, d->lowest, d->highest);
+    if (d->lowest == d->highest && (g->w_cosine > 0 || g->w_angle > 0))
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: every label is %g, so no pair is more similar than another; add other labels, or train with --w-cosine 0 "
+            "--w-angle 0",
+            file->path, d->lowest);
+    if (g->w_ibn > 0 && d->highest < goal->threshold)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: no label reaches --ibn-threshold %g (highest: %g); lower it, or train with --w-ibn 0", file->path,
+                         goal->threshold, d->highest);
+    return AOE_OK;
+}
+
+/* What labels are divided by, so that they are cosines. */
+static int regression_goal(aoei_goal *goal, const aoe_train_options *o, const char *path, const aoei_dataset *d,
+                           aoe_error *err) {
+    goal->loss = AOEI_STEP_REGRESSION;
+    goal->label_scale = isnan(o->label_max) ? d->highest : o->label_max;
+    if (goal->label_scale > 0)
+        return AOE_OK;
+    return aoei_fail(err, AOE_EFORMAT, "%s: the highest label is %g: say with --label-max which one a cosine of 1 has", path,
+                     d->highest);
+}
+
+static int classes_goal(aoei_goal *goal, const aoe_train_options *o, const char *path, const aoei_dataset *d, aoe_error *err) {
+    goal->loss = AOEI_STEP_CLASSES;
+    const double most = o->classes ? (double)o->classes : MOST_CLASSES;
+    for (size_t i = 0; i < d->n; i++)
+        if (!(d->labels[i] >= 0 && d->labels[i] < most && !(d->labels[i] > floor(d->labels[i]))))
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: label %g is no class: --method sbert-classification has them numbered from 0%s; map words "
+                             "with --label-map, or choose sbert-regression for scores",
+                             path, d->labels[i], o->classes ? ", below --classes" : "");
+    return AOE_OK;
+}
+
+int aoei_method_goal(aoei_goal *goal, const aoe_train_options *o, size_t number, const aoei_dataset *d, aoe_error *err) {
+    const aoe_train_data *file = &o->data[number];
+    goal->labelled = d->form == AOEI_FORM_PAIR;
+    goal->copies = d->form == AOEI_FORM_TEXT ? 2 : 1;
+    goal->objective = options_of(o, d->form);
+    int code = check_form(&methods[o->method], d->form, file->path, err);
+    if (code)
+        return code;
+    if (o->method == AOE_METHOD_SBERT_REGRESSION)
+        return regression_goal(goal, o, file->path, d, err);
+    if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
+        return classes_goal(goal, o, file->path, d, err);
+    if (!(o->teacher && o->w_teacher > 0))
+        code = check_weights(&goal->objective, d->form, file->path, err);
+    if (!code && d->form == AOEI_FORM_PAIR)
+        code = check_labels(goal, &o->objective, file, d, err);
+    return code;
+}
+
+int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    const size_t dims = aoe_model_dims(m);
+    const uint64_t seed = o->course.seed;
+    if (o->method == AOE_METHOD_SBERT_CLASSIFICATION) {
+        const size_t classes = o->classes ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;
+        return aoei_model_add_head(m, classes, 3 * dims, seed, err);
+    }
+    if (o->method == AOE_METHOD_SIMCSE_UNSUP && !o->no_projection)
+        return aoei_model_add_head(m, dims, dims, seed, err);
+    if (o->method == AOE_METHOD_SIMCSE_SUP && !o->no_projection && !m->config.dense)
+        return aoei_model_add_dense(m, dims, 1, NULL, NULL, seed, err);
+    return AOE_OK;
+}
