@@ -102,7 +102,7 @@ static void count_reports(void *user, const aoe_sts_result *result) {
 }
 
 static int make_reports(void *path) {
-    aoei_sts_encoder e = {.dims = 2, .embed = embed};
+    aoei_text_encoder e = {.dims = 2, .embed = embed};
     const char *paths[] = {path, path};
     size_t pairs = 0;
     int rc = aoei_sts_run(&e, paths, 2, NULL, count_reports, &pairs, NULL);

@@ -34,11 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FILE *file = size > 1 ? fmemopen((void *)(size_t)(data + 1), size - 1, "rb") : fopen("/dev/null", "rb");
     require(file != NULL);
     aoei_stream *s;
-    aoei_lines *lines;
+    aoei_lines *lines = NULL;
     aoe_pairs *pairs;
     aoe_error err = {0};
     size_t bad = 0;
-    require(aoei_stream_attach(&s, file, "fuzz", AOEI_CODEC_PLAIN, &err) == 0 && aoei_lines_from(&lines, s, &err) == 0);
+    require(aoei_stream_attach(&s, file, "fuzz", AOEI_CODEC_PLAIN, &err) == 0);
+    require(aoei_lines_from(&lines, s, &err) == 0);
     const int rc =
         aoei_suite_read_lines(&pairs, data[0] & 1 ? AOEI_SUITE_STSB : AOEI_SUITE_SICK, lines, data[0] & 2, &bad, &err);
     if (rc)
