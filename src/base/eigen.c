@@ -184,17 +184,25 @@ static void sweep(work *x, size_t l, size_t m) {
     aoei_parallel_for(x->pool, blocks(x->n), rotate_task, x);
 }
 
+/* What is below the rounding of the largest is nothing: it would never come closer to 0 among others of that kind. */
+static double negligible(const work *x) {
+    double most = 0;
+    for (size_t i = 0; i < x->n; i++)
+        most = fmax(most, fabs(x->d[i]) + fabs(x->e[i]));
+    return DBL_EPSILON / 2 * most;
+}
+
 static int diagonal(work *x, aoe_error *err) {
+    const double nothing = negligible(x);
     for (size_t l = 0; l < x->n; l++)
         for (int sweeps = 0;; sweeps++) {
             size_t m = l;
-            while (m + 1 < x->n && fabs(x->e[m]) > DBL_EPSILON * (fabs(x->d[m]) + fabs(x->d[m + 1])))
+            while (m + 1 < x->n && fabs(x->e[m]) > nothing)
                 m++;
             if (m == l)
                 break;
             if (sweeps == MOST_SWEEPS)
-                return aoei_fail(err, AOE_ENUMERIC, "the eigenvalues of a matrix of size %zu do not converge; it is not finite",
-                                 x->n);
+                return aoei_fail(err, AOE_ENUMERIC, "the eigenvalues of a matrix of size %zu do not converge", x->n);
             sweep(x, l, m);
         }
     return 0;
@@ -229,6 +237,9 @@ int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, ao
     work x = {.n = n, .pool = pool, .a = a};
     size_t cells = 0;
     int rc = n == 0 || aoei_mul_size(n, n, &cells) ? aoei_fail_nomem(err, SIZE_MAX) : 0;
+    for (size_t i = 0; i < cells && !rc; i++)
+        if (!isfinite(a[i]))
+            rc = aoei_fail(err, AOE_ENUMERIC, "row %zu of a matrix of size %zu is not finite; it has no eigenvalues", i / n, n);
     double *vectors = rc ? NULL : aoei_malloc_array(n, 6 * sizeof *vectors);
     x.q = rc ? NULL : aoei_malloc_array(cells, sizeof *x.q);
     x.order = rc ? NULL : aoei_malloc_array(n, sizeof *x.order);

@@ -14,8 +14,8 @@
 #include "base/pool.h"
 
 /* a: [n, n], finite and symmetric; on return row i is the eigenvector, of length 1, of value[i]; its component of largest
- * magnitude (the first of equal ones) is positive. value: [n] descending. Errors: AOE_ENOMEM, AOE_ENUMERIC (no convergence,
- * which takes a matrix that is not finite). */
+ * magnitude (the first of equal ones) is positive. value: [n] descending. Errors: AOE_ENOMEM, AOE_ENUMERIC (it is not
+ * finite). */
 int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, aoe_error *err);
 
 #endif

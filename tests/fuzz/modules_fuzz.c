@@ -13,10 +13,15 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "model/dense.h"
 #include "model/settings.h"
 
-static const char *const files[] = {"modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
-                                    "config_sentence_transformers.json", "aoe.json"};
+static const char *const files[] = {
+    "modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+    "aoe.json",     "2_Dense/config.json"};
+enum { DENSE = 5 };
+static const char with_dense[] = "[{\"type\":\"a.Transformer\",\"path\":\"\"},{\"type\":\"a.Pooling\",\"path\":\"1_Pooling\"},"
+                                 "{\"type\":\"a.Dense\",\"path\":\"2_Dense\"}]";
 #define N_FILES (sizeof files / sizeof *files)
 
 static char root[256];
@@ -56,11 +61,22 @@ static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
     if (read_settings(&again, "out", c, &err))
         abort();
     if (again.pooling != s->pooling || again.max_length != s->max_length || strcmp(again.prompt, s->prompt) != 0 ||
-        again.normalize != s->normalize || again.lowercase != s->lowercase)
+        again.normalize != s->normalize || again.lowercase != s->lowercase || !again.dense != !s->dense)
         abort();
     aoei_settings_free(&again);
     aoei_free(text);
     json_decref(own);
+}
+
+/* A layer is there, or it is said what is wrong with it; without weights it is never opened. */
+static void open_dense(const aoei_settings *s, const aoei_encoder_config *c) {
+    aoe_model m = {.config = *c};
+    aoe_error err = {0};
+    char path[512];
+    path_of(path, sizeof path, "in", "");
+    const int rc = aoei_dense_open(&m, path, s->dense, &err);
+    if (!rc || err.code != rc || !*err.message || (rc == AOE_ENOENT && m.config.dense > 65536))
+        abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -71,6 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[512];
     test_model_config(&c);
     put("in", "1_Pooling/config.json", "{}", 2); /* so that modules.json can be complete */
+    if (file == DENSE)
+        put("in", "modules.json", with_dense, sizeof with_dense - 1);
     put("in", files[file], data + (size ? 1 : 0), size ? size - 1 : 0);
     int rc = read_settings(&s, "in", &c, &err);
     if (rc && (err.code != rc || !*err.message))
@@ -80,21 +98,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             s.max_length > TEST_POSITIONS || !s.prompt)
             abort();
         round_trip(&s, &c);
+        if (s.dense)
+            open_dense(&s, &c);
         aoei_settings_free(&s);
     }
     path_of(path, sizeof path, "in", files[file]);
+    unlink(path);
+    path_of(path, sizeof path, "in", "modules.json");
     unlink(path);
     return 0;
 }
 
 static void make_dirs(void) {
-    static const char *const dirs[] = {"in/1_Pooling", "out"};
+    static const char *const dirs[] = {"in/1_Pooling", "in/2_Dense", "out"};
     char path[512];
     const char *base = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/aoe-fuzz-XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(root))
         abort();
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
         path_of(path, sizeof path, dirs[i], "");
         if (aoei_make_dir(path, NULL))
             abort();
@@ -123,6 +145,8 @@ int main(void) {
         AOEI_FUZZ_SEED(
             "\x04{\"format_version\":1,\"pooling\":\"cls-last-avg\",\"prompts\":{\"default\":\"a {text} b\"},\"max_length\":7,"
             "\"normalize\":true,\"lowercase\":true,\"training\":{}}"),
+        AOEI_FUZZ_SEED("\x04{\"format_version\":2,\"pooling\":\"cls\",\"normalize\":true,\"dense\":\"2_Dense\"}"),
+        AOEI_FUZZ_SEED("\x05{\"in_features\":8,\"out_features\":3,\"bias\":true,\"activation_function\":\"a.Tanh\"}"),
     };
     test_use_memory();
     make_dirs();

@@ -52,6 +52,7 @@ static void set_up(problem *p, double *v, size_t w, size_t B, size_t D, size_t a
     p->o.w_angle = weights[w][3];
     p->o.tau_ibn = 0.2;
     p->o.tau_cosine = 0.3;
+    p->o.hard_negative = w == 1 ? 1.5 : w == 3 ? -0.7 : 0;
     aoei_rng_init(&rng, 100 * B + D, AOEI_STREAM_TEST, (uint32_t)w);
     static const double turn[] = {0.0, -1.0, 2.0};
     const size_t h = D / 2;
@@ -84,6 +85,46 @@ static void finite_differences(void **state) {
                 }
 }
 
+static double cosine_of(const double *x, const double *y, size_t D) {
+    double xy = 0, xx = 0, yy = 0;
+    for (size_t k = 0; k < D; k++) {
+        xy += x[k] * y[k];
+        xx += x[k] * x[k];
+        yy += y[k] * y[k];
+    }
+    return xy / sqrt(xx) / sqrt(yy);
+}
+
+/* The cross entropy of the positives among all texts, the score of a query with its own negative raised. Without negatives
+ * nothing is raised. */
+static void own_negatives(void **state) {
+    static double v[MAX_ROWS * MAX_D];
+    static problem p;
+    (void)state;
+    for (size_t B = 1; B <= MAX_B; B += B < 4 ? 1 : 13)
+        for (int n = -2; n <= 2; n++) {
+            const size_t D = 6;
+            double want = 0;
+            set_up(&p, v, 1, B, D, 3);
+            p.o.hard_negative = 0.8 * n;
+            for (size_t i = 0; i < B; i++) {
+                double all = 0, own = 0;
+                for (size_t j = 0; j < B; j++) {
+                    const double s = cosine_of(v + 3 * i * D, v + (3 * j + 1) * D, D) / p.o.tau_ibn,
+                                 t = cosine_of(v + 3 * i * D, v + (3 * j + 2) * D, D) / p.o.tau_ibn;
+                    own = i == j ? s : own;
+                    all += exp(s) + exp(t + (i == j ? p.o.hard_negative : 0));
+                }
+                want += (log(all) - own) / (double)B / 2; /* halved, as beside the contrast of the positives */
+            }
+            assert_true(fabs(evaluate(&p, v, NULL) - want) <= 1e-13 * (1 + want));
+            set_up(&p, v, 0, B, D, 2);
+            const double before = evaluate(&p, v, NULL);
+            p.o.hard_negative = 3;
+            assert_true(evaluate(&p, v, NULL) - before == 0);
+        }
+}
+
 /* Scores depend on directions alone: gradient . vector = 0. */
 static void scale_invariance(void **state) {
     static double v[MAX_ROWS * MAX_D];
@@ -107,6 +148,7 @@ static void scale_invariance(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finite_differences),
+        cmocka_unit_test(own_negatives),
         cmocka_unit_test(scale_invariance),
     };
     return cmocka_run_group_tests_name("contrastive_objective", tests, NULL, NULL);

@@ -420,7 +420,7 @@ static void finds_a_dense_layer(void **state) {
     put(dir, "modules.json",
         "[" TRANSFORMER "," POOLING "," DENSE
         "," MODULE(3, "3_Dense", OLD_TYPE("Dense")) "," MODULE(4, "4_Normalize", OLD_TYPE("Normalize")) "]");
-    refuse(dir, AOE_ENOENT, "2_Dense: no model.safetensors");
+    refuse(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode\":[\"cls\",\"mean\"]}");
     put(dir, "2_Dense/config.json", DENSE_CONFIG);
     put(dir, "3_Dense/config.json", layer);

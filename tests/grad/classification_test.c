@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ * Classification of pairs: its value against a plain computation, its gradients (of
+ * vectors, weights and biases) against finite differences; float vectors and threads;
+ * equal vectors; refusals.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../support/grad_check.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "objective/classification.h"
+
+enum {
+    MAX_B = 37,
+    MAX_D = 70, /* more than a block of components */
+    MAX_C = 4,
+    MAX_CELLS = 2 * MAX_B * MAX_D,
+    MAX_WEIGHTS = MAX_C * (3 * MAX_D + 1),
+    MAX_WORKSPACE = 1 << 17
+};
+
+static const size_t shapes[][3] = {{1, 1, 1}, {1, 4, 2}, {2, 3, 3}, {5, 8, 3}, {37, 70, 4}}; /* B, D, classes */
+
+/* x: vectors [2 B, D], then weights [C, 3 D], then biases [C]: what the loss is a function of. */
+typedef struct problem {
+    size_t B, D, C, vectors, weights;
+    double label[MAX_B];
+    double x[MAX_CELLS + MAX_WEIGHTS], grad[MAX_CELLS + MAX_WEIGHTS];
+} problem;
+
+static problem p; /* of the test at hand */
+static _Alignas(AOEI_ALIGN) unsigned char workspace[MAX_WORKSPACE];
+
+static aoei_classifier classifier(const double *x, double *grad) {
+    return (aoei_classifier){.classes = p.C,
+                             .weight = x + p.vectors,
+                             .bias = x + p.vectors + p.weights,
+                             .d_weight = grad ? grad + p.vectors : NULL,
+                             .d_bias = grad ? grad + p.vectors + p.weights : NULL};
+}
+
+static double evaluate(const double *x, double *grad, aoe_objective_result *r) {
+    const aoei_classifier c = classifier(x, grad);
+    const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = 2, .v64 = x, .grad64 = grad};
+    aoe_objective_result local;
+    aoe_error err = {0};
+    r = r ? r : &local;
+    if (aoei_classification_objective(&c, p.label, &b, workspace, sizeof workspace, NULL, r, &err))
+        fail_msg("%s", err.message);
+    return r->total;
+}
+
+static double loss(void *arg, const double *x) {
+    (void)arg;
+    return evaluate(x, NULL, NULL);
+}
+
+static void set_up(const size_t shape[3]) {
+    aoei_rng rng;
+    memset(&p, 0, sizeof p);
+    p.B = shape[0];
+    p.D = shape[1];
+    p.C = shape[2];
+    p.vectors = 2 * p.B * p.D;
+    p.weights = 3 * p.D * p.C;
+    aoei_rng_init(&rng, 100 * p.B + p.D, AOEI_STREAM_TEST, 9);
+    for (size_t i = 0; i < p.B; i++)
+        p.label[i] = (double)(i % p.C);
+    for (size_t i = 0; i < p.vectors + p.weights + p.C; i++)
+        p.x[i] = (i < p.vectors ? 1.5 : 0.4) * aoei_rng_normal(&rng);
+}
+
+/* The mean of -log softmax(W [u; v; |u - v|] + b) at the label. */
+static double plain(void) {
+    double sum = 0, z[MAX_C];
+    for (size_t i = 0; i < p.B; i++) {
+        const double *u = p.x + 2 * i * p.D, *v = u + p.D;
+        double all = 0;
+        for (size_t c = 0; c < p.C; c++) {
+            const double *w = p.x + p.vectors + c * 3 * p.D;
+            z[c] = p.x[p.vectors + p.weights + c];
+            for (size_t k = 0; k < p.D; k++)
+                z[c] += w[k] * u[k];
+            for (size_t k = 0; k < p.D; k++)
+                z[c] += w[p.D + k] * v[k];
+            for (size_t k = 0; k < p.D; k++)
+                z[c] += w[2 * p.D + k] * fabs(u[k] - v[k]);
+            all += exp(z[c]);
+        }
+        sum -= log(exp(z[(size_t)p.label[i]]) / all);
+    }
+    return sum / (double)p.B;
+}
+
+static void values(void **state) {
+    (void)state;
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        aoe_objective_result r = {.total = 3, .cosine = 1};
+        set_up(shapes[s]);
+        const double want = plain();
+        evaluate(p.x, NULL, &r);
+        assert_true(fabs(r.classification - want) <= 1e-13 * (1 + want));
+        assert_true(r.total == r.classification && r.cosine == 0);
+    }
+}
+
+static void finite_differences(void **state) {
+    (void)state;
+    for (size_t s = 1; s < sizeof shapes / sizeof *shapes; s++) {
+        set_up(shapes[s]);
+        for (size_t i = 0; i < p.B; i++) /* away from where |u - v| has no slope */
+            for (size_t k = 0; k < p.D; k++) {
+                const double *u = p.x + 2 * i * p.D + k;
+                p.x[(2 * i + 1) * p.D + k] += fabs(*u - u[p.D]) < 0.3 ? 0.7 : 0;
+            }
+        evaluate(p.x, p.grad, NULL);
+        test_gradient(loss, NULL, p.x, p.grad, p.vectors + p.weights + p.C, 1e-7);
+    }
+}
+
+/* Float vectors give the figures of the same numbers in double, gradients of vectors rounded once; threads change no bit. */
+static void floats(void **state) {
+    (void)state;
+    static float v[MAX_CELLS], grad[MAX_CELLS];
+    static double first[MAX_WEIGHTS];
+    set_up(shapes[4]);
+    for (size_t i = 0; i < p.vectors; i++) {
+        v[i] = (float)p.x[i];
+        p.x[i] = (double)v[i];
+    }
+    for (size_t threads = 1; threads <= 3; threads++) {
+        static double heads[MAX_CELLS + MAX_WEIGHTS];
+        aoe_context *ctx = test_context(AOEI_TIER_C, threads);
+        aoe_objective_result r, wide;
+        const aoei_classifier c = classifier(p.x, heads);
+        const aoei_example_batch b = {.B = p.B, .D = p.D, .arity = 2, .v = v, .grad = grad};
+        assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, sizeof workspace, ctx, &r, NULL), 0);
+        evaluate(p.x, p.grad, &wide);
+        assert_memory_equal(&r, &wide, sizeof r);
+        for (size_t i = 0; i < p.vectors; i++)
+            assert_true(grad[i] == (float)p.grad[i]);
+        assert_memory_equal(heads + p.vectors, p.grad + p.vectors, (p.weights + p.C) * sizeof *heads);
+        if (threads == 1)
+            memcpy(first, heads + p.vectors, (p.weights + p.C) * sizeof *heads);
+        assert_memory_equal(first, heads + p.vectors, (p.weights + p.C) * sizeof *heads);
+        aoe_context_destroy(ctx);
+    }
+}
+
+/* Equal vectors: |u - v| is 0 and passes no gradient on, so that u and v get that of their own weights alone. Large logits are
+ * no trouble. */
+static void extremes(void **state) {
+    (void)state;
+    set_up(shapes[2]);
+    memcpy(p.x + p.D, p.x, p.D * sizeof *p.x);
+    evaluate(p.x, p.grad, NULL);
+    double error[MAX_C], all = 0;
+    for (size_t c = 0; c < p.C; c++) {
+        const double *w = p.x + p.vectors + c * 3 * p.D;
+        error[c] = p.x[p.vectors + p.weights + c];
+        for (size_t k = 0; k < p.D; k++)
+            error[c] += (w[k] + w[p.D + k]) * p.x[k];
+        all += exp(error[c]);
+    }
+    for (size_t k = 0; k < p.D; k++) {
+        double want = 0;
+        for (size_t c = 0; c < p.C; c++)
+            want += (exp(error[c]) / all - (c == 0)) / (double)p.B * p.x[p.vectors + c * 3 * p.D + k];
+        assert_true(fabs(p.grad[k] - want) <= 1e-15 + 1e-13 * fabs(want));
+    }
+    p.x[p.vectors + p.weights] = -4000; /* the label's logit of pair 0 */
+    assert_true(isfinite(evaluate(p.x, p.grad, NULL)));
+    assert_true(fabs(p.grad[p.vectors + p.weights] + 0.5) < 1e-12);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    aoe_objective_result r;
+    aoe_error err = {0};
+    set_up(shapes[2]);
+    aoei_classifier c = classifier(p.x, p.grad);
+    aoei_example_batch b = {.B = p.B, .D = p.D, .arity = 2, .v64 = p.x, .grad64 = p.grad};
+    const size_t need = aoei_classification_workspace(p.B, p.D, p.C);
+    assert_true(need > 0 && aoei_classification_workspace(MAX_B, MAX_D, MAX_C) <= MAX_WORKSPACE);
+    assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need - 1, NULL, &r, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "workspace"));
+    assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need, NULL, &r, &err), 0);
+    static const double wrong[] = {-1, 3, 0.5, (double)NAN};
+    for (size_t i = 0; i < 4; i++) {
+        p.label[1] = wrong[i];
+        assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need, NULL, &r, &err), AOE_EARG);
+        assert_non_null(strstr(err.message, "the label of pair 1"));
+    }
+    p.label[1] = 1;
+    p.x[3 * p.D] = (double)NAN;
+    assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need, NULL, &r, &err), AOE_ENUMERIC);
+    assert_non_null(strstr(err.message, "pair 1: vector y"));
+    b.arity = 3;
+    assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need, NULL, &r, &err), AOE_EARG);
+    assert_int_equal(aoei_classification_workspace(SIZE_MAX / 2, 4, 2), 0);
+    assert_int_equal(aoei_classification_workspace(4, SIZE_MAX / 2, 2), 0);
+    assert_int_equal(aoei_classification_workspace(4, 4, SIZE_MAX / 2), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values),   cmocka_unit_test(finite_differences), cmocka_unit_test(floats),
+        cmocka_unit_test(extremes), cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests_name("classification", tests, NULL, NULL);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT
+ * Methods of training: each lowers its own loss and names it; the same bits for any
+ * number of threads, in chunks, with recomputation and after a stop; every method with
+ * every kind of encoder, adapters included; what is kept of a layer behind the vectors;
+ * how labels are read; what is refused.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "model/model.h"
+
+static const aoe_method all[] = {
+    AOE_METHOD_ANGLE,        AOE_METHOD_COSENT,     AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SBERT_REGRESSION,
+    AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP, AOE_METHOD_CONTRASTIVE};
+enum { METHODS = sizeof all / sizeof *all };
+
+/* 18 triples of texts that all differ. */
+static char *triples(const char *dir) {
+    char text[18 * 200] = "query\tpositive\tnegative\n";
+    size_t at = strlen(text);
+    for (uint32_t i = 0; i < 18; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "the cat %c\tthe %c cat\ta %c house dog\n", 'a' + (char)i,
+                               'a' + (char)i, 'a' + (char)i);
+    return test_write_text(dir, "triples.tsv", text);
+}
+
+/* A run of the method; simcse-sup and contrastive have triples with with_triples, else pairs. */
+static void begin(train_run *r, aoe_method method, int with_triples) {
+    train_run_create(r);
+    r->o.method = method;
+    if (with_triples && (method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE)) {
+        free(r->data);
+        r->data = triples(r->dir);
+        r->source.path = r->data;
+        r->o.objective.hard_negative = 0.5;
+    }
+}
+
+/* The files of an output that hold what was learned, end to end; free() it. */
+static char *result(const train_run *r, size_t *size) {
+    static const char *const names[] = {"model.safetensors", "adapter_model.safetensors", "2_Dense/model.safetensors",
+                                        "2_Dense/config.json", "aoe.json"};
+    char *out = NULL;
+    *size = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = 0;
+        char *data = train_run_read(r, names[i], &n);
+        out = realloc(out, *size + n + 1);
+        assert_non_null(out);
+        if (data)
+            memcpy(out + *size, data, n);
+        *size += n;
+        free(data);
+    }
+    return out;
+}
+
+static void same_result(const train_run *r, const char *want, size_t size) {
+    size_t n;
+    char *got = result(r, &n);
+    assert_int_equal(n, size);
+    assert_memory_equal(got, want, size);
+    free(got);
+}
+
+static void begin_again(train_run *r, const char *name) {
+    train_run_output(r, name);
+    r->n = r->evaluations = 0;
+}
+
+static void same_bits(void **state) {
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++) {
+        train_run r;
+        aoe_error err = {0};
+        size_t size;
+        begin(&r, all[i], 1);
+        train_run_ok(&r, 1);
+        char *want = result(&r, &size);
+        begin_again(&r, "threads");
+        r.o.course.recompute = 1;
+        train_run_ok(&r, 3);
+        same_result(&r, want, size);
+        begin_again(&r, "stop");
+        r.stop_kind = AOE_TRAIN_STEP;
+        r.stop_step = 5;
+        assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
+        r.stop_kind = -1;
+        r.o.course.resume = 1;
+        train_run_ok(&r, 2);
+        same_result(&r, want, size);
+        free(want);
+        r.o.course.resume = 0;
+        begin_again(&r, "chunks"); /* which the record names, and the weights do not show */
+        r.o.cache_chunk = 3;
+        train_run_ok(&r, 1);
+        char *whole = train_run_read(&r, "model.safetensors", &size);
+        begin_again(&r, "whole");
+        r.o.cache_chunk = 0;
+        train_run_ok(&r, 1);
+        size_t other;
+        char *chunked = train_run_read(&r, "model.safetensors", &other);
+        assert_true(size == other && !memcmp(whole, chunked, size));
+        free(whole);
+        free(chunked);
+        train_run_destroy(&r);
+    }
+}
+
+/* The part of a loss that a method is about. */
+static double part_of(aoe_method m, const aoe_objective_result *l) {
+    return m == AOE_METHOD_ANGLE                  ? l->cosine + l->ibn + l->angle
+           : m == AOE_METHOD_COSENT               ? l->cosine
+           : m == AOE_METHOD_SBERT_CLASSIFICATION ? l->classification
+           : m == AOE_METHOD_SBERT_REGRESSION     ? l->regression
+                                                  : l->contrastive;
+}
+
+/* In 20 epochs the loss falls by a sixth at least; it is the method's part, which the log names. */
+static void learns(void **state) {
+    (void)state;
+    static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
+                                       "contrastive", "contrastive", "contrastive"};
+    for (size_t i = 0; i < METHODS; i++) {
+        train_run r;
+        double first = 0, last = 0;
+        size_t steps = 0;
+        begin(&r, all[i], 1);
+        r.o.evaluate = NULL;
+        r.o.course.epochs = 20;
+        r.o.course.lr = 3e-3;
+        r.o.course.save_every = 1000;
+        train_run_ok(&r, 2);
+        const size_t n = train_run_count(&r, AOE_TRAIN_STEP), share = n / 10;
+        for (size_t k = 0; k < r.n; k++) {
+            if (r.events[k].kind != AOE_TRAIN_STEP)
+                continue;
+            const aoe_objective_result *l = &r.events[k].loss;
+            first += steps < share ? l->total : 0;
+            last += steps >= n - share ? l->total : 0;
+            assert_true(fabs(l->total - part_of(all[i], l)) <= 1e-6 * (1 + l->total));
+            steps++;
+        }
+        if (!(last < 0.83 * first))
+            fail_msg("%s: the loss fell from %g to %g", aoe_method_name(all[i]), first, last);
+        char *log = train_run_read(&r, "train-log.jsonl", NULL), *line = strstr(log, "\"event\":\"step\""), key[32];
+        assert_non_null(line);
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(key, sizeof key, "\"%s\":", keys[i]);
+        assert_non_null(strstr(line, key));
+        assert_true(atof(strstr(line, key) + strlen(key)) > 0);
+        free(log);
+        train_run_destroy(&r);
+    }
+}
+
+static char *path_in(const train_run *r, const char *name) {
+    return test_path(r->dir, name);
+}
+
+/* The other kinds of encoders, of the tests' vocabulary. */
+static void write_models(const train_run *r, char *paths[4]) {
+    static const char *const names[] = {"llama", "ran", "static", "static/vocab.txt"};
+    for (size_t i = 0; i < 4; i++)
+        paths[i] = path_in(r, names[i]);
+    tiny_model shape = tiny_defaults();
+    shape.options = tiny_llama;
+    tiny_model_write(paths[0], &shape);
+    aoe_context *ctx = tiny_context(1);
+    aoe_init_options o;
+    aoe_init_options_defaults(&o);
+    o.shape =
+        (aoe_shape){.hidden = 16, .layers = 2, .heads = 2, .positions = 32, .architecture = "ran", .head_size = 6, .window = 4};
+    o.tokenizer_from = r->model;
+    assert_int_equal(aoe_init(ctx, paths[1], &o, NULL, NULL), 0);
+    aoe_context_destroy(ctx);
+    assert_int_equal(aoei_make_dir(paths[2], NULL), 0);
+    char *vocab = test_path(r->model, "vocab.txt"), *text = test_read(vocab, NULL);
+    free(test_write_text(paths[2], "vocab.txt", text));
+    const aoei_st_entry e = {"embeddings", AOEI_ST_F32, 2, {tiny_vocab(), 16}};
+    char *weights = test_path(paths[2], "model.safetensors");
+    aoei_st_writer *w;
+    assert_int_equal(aoei_st_writer_open(&w, weights, &e, 1, NULL), 0);
+    for (size_t i = 0; i < tiny_vocab() * 16; i++) {
+        const float v = (float)sin(1.7 * (double)i);
+        assert_int_equal(aoei_st_writer_write(w, &v, sizeof v, NULL), 0);
+    }
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(weights);
+    free(text);
+    free(vocab);
+}
+
+/* The vector of the probe text by the model in the output. */
+static void probe(const train_run *r, float v[TRAIN_DIMS]) {
+    const aoe_text text = aoe_text_of("the old cat");
+    const aoe_model_options o = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    aoe_embedder *e;
+    aoe_error err = {0};
+    if (aoe_model_open(&m, ctx, r->output, &o, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(aoe_model_dims(m), TRAIN_DIMS);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    assert_int_equal(aoe_embed(e, &text, 1, v, NULL, NULL), 0);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
+/* Three steps of every method on every encoder; the model that is left makes the vectors that were evaluated last, and was
+ * moved. */
+static void every_encoder(void **state) {
+    (void)state;
+    for (size_t i = 0; i < METHODS; i++)
+        for (size_t k = 0; k < 6; k++) {
+            train_run r;
+            char *paths[4];
+            float v[TRAIN_DIMS];
+            begin(&r, all[i], k % 2);
+            write_models(&r, paths);
+            if (k < 3)
+                r.o.course.model = paths[k];
+            r.o.lora.r = k == 4 || k == 5 ? 3 : 0;
+            if (k == 5)
+                r.o.course.model = paths[0];
+            r.o.course.max_steps = 3;
+            r.o.course.dropout = 0.1; /* which neither LLaMA nor tables of words have */
+            r.o.course.eval_every = 1;
+            static const double scores[] = {0.1, 0.2, 0.3};
+            r.scores = scores;
+            train_run_ok(&r, 2);
+            assert_int_equal(r.evaluations, 3);
+            assert_true(memcmp(r.probe[0], r.probe[2], sizeof v) != 0);
+            probe(&r, v);
+            for (size_t d = 0; d < TRAIN_DIMS; d++)
+                assert_true(fabs((double)v[d] - (double)r.probe[2][d]) <= 1e-5 * (1 + fabs((double)v[d])));
+            for (size_t p = 0; p < 4; p++)
+                free(paths[p]);
+            train_run_destroy(&r);
+        }
+}
+
+static int has(const train_run *r, const char *name) {
+    char *path = test_path(r->output, name);
+    const int there = aoei_exists(path);
+    free(path);
+    return there;
+}
+
+/* A layer that only training needs lies in checkpoints alone; that of simcse-sup is the model's, and goes on where the model
+ * does. */
+static void what_is_kept(void **state) {
+    (void)state;
+    static const struct {
+        aoe_method method;
+        int no_projection, head, dense;
+    } cases[] = {{AOE_METHOD_SIMCSE_UNSUP, 0, 1, 0},         {AOE_METHOD_SIMCSE_UNSUP, 1, 0, 0},
+                 {AOE_METHOD_SBERT_CLASSIFICATION, 0, 1, 0}, {AOE_METHOD_SIMCSE_SUP, 0, 0, 1},
+                 {AOE_METHOD_SIMCSE_SUP, 1, 0, 0},           {AOE_METHOD_COSENT, 0, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        train_run r;
+        aoe_context *ctx = tiny_context(1);
+        aoe_model *m;
+        aoe_model_info info;
+        begin(&r, cases[i].method, 1);
+        r.o.no_projection = cases[i].no_projection;
+        train_run_ok(&r, 1);
+        char newest[64];
+        snprintf(newest, sizeof newest, "checkpoints/step-%zu/head.safetensors", r.events[r.n - 1].step);
+        assert_int_equal(has(&r, newest), cases[i].head);
+        assert_false(has(&r, "head.safetensors"));
+        assert_int_equal(has(&r, "2_Dense"), cases[i].dense);
+        assert_int_equal(aoe_model_open(&m, ctx, r.output, NULL, NULL), 0);
+        aoe_model_get_info(m, &info);
+        assert_true(cases[i].dense ? !strcmp(info.dense, "tanh") : !info.dense);
+        aoe_model_close(m);
+        if (cases[i].dense) { /* the same layer, not another one behind it */
+            free(r.model);
+            r.model = r.output;
+            r.output = test_path(r.dir, "again");
+            r.o.course.model = r.model;
+            r.o.course.output = r.output;
+            r.n = r.evaluations = 0;
+            train_run_ok(&r, 1);
+            assert_true(has(&r, "2_Dense") && !has(&r, "3_Dense"));
+            assert_int_equal(aoe_model_open(&m, ctx, r.output, NULL, NULL), 0);
+            assert_int_equal(aoe_model_dims(m), TRAIN_DIMS);
+            aoe_model_close(m);
+        }
+        aoe_context_destroy(ctx);
+        train_run_destroy(&r);
+    }
+}
+
+static void use_data(train_run *r, const char *name, const char *text) {
+    free(r->data);
+    r->data = test_write_text(r->dir, name, text);
+    r->source.path = r->data;
+    r->o.evaluate = NULL;
+    r->o.course.epochs = 1;
+}
+
+/* The head of a run's first checkpoint: its number of classes. */
+static size_t classes_of(const train_run *r) {
+    aoei_safetensors *s;
+    char *path = test_path(r->output, "checkpoints/step-1/head.safetensors");
+    assert_int_equal(aoei_safetensors_open(&s, path, NULL), 0);
+    const aoei_st_tensor *t = aoei_safetensors_find(s, "weight");
+    assert_true(t && t->n_dims == 2 && t->shape[1] == 3 * TRAIN_DIMS);
+    const size_t n = t->shape[0];
+    aoei_safetensors_close(s);
+    free(path);
+    return n;
+}
+
+static const char nli[] =
+    "premise\thypothesis\tlabel\nthe cat\ta cat\tentailment\nthe dog\ta cat\tcontradiction\nthe house\tthe "
+    "cat\tneutral\nthe\told\tentailment\n";
+
+/* Words of NLI are three classes, unless they are mapped otherwise; numbers are as they are. */
+static void classes(void **state) {
+    (void)state;
+    static const char numbers[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t1\nc\td\t0\n";
+    static const struct {
+        const char *text, *map;
+        size_t classes, want;
+    } cases[] = {{nli, NULL, 0, 3},
+                 {nli, "neutral=drop", 0, 2},
+                 {nli, "contradiction=2,neutral=1,entailment=0", 0, 3},
+                 {nli, "contradiction=4", 0, 5},
+                 {numbers, NULL, 0, 2},
+                 {numbers, NULL, 5, 5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        train_run r;
+        begin(&r, AOE_METHOD_SBERT_CLASSIFICATION, 0);
+        use_data(&r, "classes.tsv", cases[i].text);
+        r.source.table.label_map = cases[i].map;
+        r.o.classes = cases[i].classes;
+        r.o.course.max_steps = 1;
+        train_run_ok(&r, 1);
+        assert_int_equal(classes_of(&r), cases[i].want);
+        train_run_destroy(&r);
+    }
+}
+
+/* Regression: labels are divided by the highest, or by what is said; at the cosine that a label asks for the loss is 0. */
+static void scales(void **state) {
+    (void)state;
+    static const char text[] = "text1\ttext2\tlabel\nthe cat\tthe cat\t5\nthe cat\tthe cat\t5\n";
+    for (int i = 0; i < 2; i++) {
+        train_run r;
+        begin(&r, AOE_METHOD_SBERT_REGRESSION, 0);
+        use_data(&r, "equal.tsv", text);
+        r.o.label_max = i ? 10 : (double)NAN;
+        r.o.course.dropout = 0;
+        r.o.course.max_steps = 1;
+        train_run_ok(&r, 1);
+        for (size_t k = 0; k < r.n; k++)
+            if (r.events[k].kind == AOE_TRAIN_STEP)
+                assert_true(fabs(r.events[k].loss.regression - (i ? 0.25 : 0)) < 1e-10);
+        char *record = train_run_read(&r, "aoe.json", NULL);
+        assert_non_null(strstr(record, i ? "\"label_max\": 10.0" : "\"label_max\": 5.0"));
+        assert_non_null(strstr(record, "\"method\": \"sbert-regression\""));
+        free(record);
+        train_run_destroy(&r);
+    }
+}
+
+/* The number of examples of a run. */
+static size_t examples(train_run *r) {
+    r->o.course.max_steps = 1;
+    train_run_ok(r, 1);
+    for (size_t k = 0; k < r->n; k++)
+        if (r->events[k].kind == AOE_TRAIN_START)
+            return r->events[k].pairs;
+    return 0;
+}
+
+/* Of labelled pairs those from the threshold on are positives; simcse-unsup takes every text of any file, labels or not. */
+static void what_is_read(void **state) {
+    (void)state;
+    static const char pairs[] = "text1\ttext2\tlabel\na\tb\t5\nb\tc\t4\nc\td\t3.9\nd\te\t0\n",
+                      words[] = "sentence1\tsentence2\tlabel\na\tb\tmaybe\nb\tc\tno\n", plain[] = "the cat\na dog\nb c\n",
+                      lists[] = "{\"query\": [\"a\", \"b\"], \"positive\": \"c\"}\n";
+    static const struct {
+        aoe_method method;
+        const char *name, *text, *columns;
+        double threshold;
+        size_t want;
+    } cases[] = {{AOE_METHOD_SIMCSE_SUP, "p.tsv", pairs, NULL, (double)NAN, 2},
+                 {AOE_METHOD_CONTRASTIVE, "p.tsv", pairs, NULL, 3.9, 3},
+                 {AOE_METHOD_SIMCSE_UNSUP, "p.tsv", pairs, NULL, (double)NAN, 8},
+                 {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, NULL, (double)NAN, 4},
+                 {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, "text=sentence2", (double)NAN, 2},
+                 {AOE_METHOD_SIMCSE_UNSUP, "t.txt", plain, NULL, (double)NAN, 3},
+                 {AOE_METHOD_SIMCSE_UNSUP, "l.jsonl", lists, NULL, (double)NAN, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        train_run r;
+        begin(&r, cases[i].method, 0);
+        use_data(&r, cases[i].name, cases[i].text);
+        r.source.table.columns = cases[i].columns;
+        r.o.objective.ibn_threshold = cases[i].threshold;
+        assert_int_equal(examples(&r), cases[i].want);
+        train_run_destroy(&r);
+    }
+}
+
+static void refuse(train_run *r, int code, const char *fragment) {
+    aoe_error err = {0};
+    const int got = train_run_go(r, 1, &err);
+    if (got != code || !strstr(err.message, fragment))
+        fail_msg("code %d, not %d with \"%s\": %s", got, code, fragment, err.message);
+    assert_false(aoei_exists(r->output));
+}
+
+static void refusals(void **state) {
+    (void)state;
+    static const char scores[] = "text1\ttext2\tlabel\na\tb\t0.5\nb\tc\t1\n",
+                      zeros[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t-1\n", positives[] = "query\tpositive\na\tb\nb\tc\n";
+    static const struct {
+        aoe_method method;
+        const char *text;
+        int code;
+        const char *fragment;
+    } cases[] = {
+        {AOE_METHOD_SBERT_CLASSIFICATION, scores, AOE_EFORMAT, "label 0.5 is no class"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, zeros, AOE_EFORMAT, "label -1 is no class"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG, "--method sbert-classification learns from labelled pairs"},
+        {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "--method sbert-regression learns from labelled pairs"},
+        {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0: say with --label-max"},
+        {AOE_METHOD_COSENT, positives, AOE_EARG, "--method cosent learns from labelled pairs"},
+        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 7 is unknown"},
+    };
+    train_run r;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(&r, cases[i].method, 0);
+        use_data(&r, "bad.tsv", cases[i].text);
+        refuse(&r, cases[i].code, cases[i].fragment);
+        train_run_destroy(&r);
+    }
+    begin(&r, AOE_METHOD_SIMCSE_UNSUP, 0);
+    r.o.course.dropout = 0;
+    refuse(&r, AOE_EARG, "without dropout both views of a text are the same");
+    r.o.course.dropout = -1;
+    r.source.form = AOE_FORM_PAIRS;
+    refuse(&r, AOE_EARG, "leave form and label map out");
+    r.source.form = AOE_FORM_AUTO;
+    r.o.teacher = r.model;
+    refuse(&r, AOE_EARG, "what simcse-unsup contrasts are no vectors of the model");
+    train_run_destroy(&r);
+    begin(&r, AOE_METHOD_SIMCSE_SUP, 0);
+    r.o.objective.ibn_threshold = 6;
+    refuse(&r, AOE_EARG, "no label reaches --ibn-threshold 6");
+    r.o.objective.hard_negative = INFINITY;
+    refuse(&r, AOE_EARG, "--hard-negative must be finite");
+    train_run_destroy(&r);
+    begin(&r, AOE_METHOD_SBERT_CLASSIFICATION, 0);
+    r.o.classes = 1;
+    refuse(&r, AOE_EARG, "--classes 1; give 2 to");
+    r.o.classes = 3;
+    refuse(&r, AOE_EFORMAT, "from 0, below --classes");
+    r.o.classes = 0;
+    r.o.label_max = -1;
+    refuse(&r, AOE_EARG, "--label-max -1");
+    train_run_destroy(&r);
+}
+
+/* A checkpoint of one method is none of another; without its head it is refused. */
+static void resume_refusals(void **state) {
+    (void)state;
+    train_run r;
+    aoe_error err = {0};
+    begin(&r, AOE_METHOD_SIMCSE_UNSUP, 0);
+    r.stop_kind = AOE_TRAIN_STEP;
+    r.stop_step = 4;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
+    r.stop_kind = -1;
+    r.o.course.resume = 1;
+    r.o.no_projection = 1;
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "\"no_projection\" was false and is now true"));
+    r.o.no_projection = 0;
+    char *head = test_path(r.output, "checkpoints/step-4/head.safetensors");
+    assert_int_equal(remove(head), 0);
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_ENOENT);
+    assert_non_null(strstr(err.message, "head.safetensors"));
+    free(head);
+    train_run_destroy(&r);
+}
+
+static void names(void **state) {
+    (void)state;
+    aoe_error err = {0};
+    for (int i = 0; i < AOE_METHOD_COUNT; i++) {
+        aoe_method m = AOE_METHOD_COUNT;
+        assert_non_null(aoe_method_name((aoe_method)i));
+        assert_int_equal(aoe_method_parse(&m, aoe_method_name((aoe_method)i), &err), 0);
+        assert_int_equal(m, i);
+    }
+    aoe_method m = AOE_METHOD_COSENT;
+    assert_int_equal(aoe_method_parse(&m, "simcse", &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "method 'simcse' is unknown; use angle, cosent"));
+    assert_null(aoe_method_name(AOE_METHOD_COUNT));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits),    cmocka_unit_test(learns),   cmocka_unit_test(every_encoder),
+        cmocka_unit_test(what_is_kept), cmocka_unit_test(classes),  cmocka_unit_test(scales),
+        cmocka_unit_test(what_is_read), cmocka_unit_test(refusals), cmocka_unit_test(resume_refusals),
+        cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests_name("methods_train", tests, NULL, NULL);
+}

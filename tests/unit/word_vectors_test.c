@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ * Word vectors in text files as static models: what a line may be, how texts fall into words,
+ * means of what is known, in every type of storage; what is refused; memory.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/compress.h"
+#include "../support/support.h"
+#include "../support/tiny_model.h"
+#include "base/file.h"
+
+static char *dir, *out;
+
+static int set_up(void **state) {
+    (void)state;
+    dir = tiny_dir_create();
+    out = test_path(dir, "out");
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    test_dir_remove(dir);
+    free(out);
+    return 0;
+}
+
+static int convert(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r,
+                   aoe_error *err) {
+    aoe_word_vectors_options options = {.force = 1};
+    aoe_context *ctx = tiny_context(1);
+    char *path = text ? test_write_text(dir, name, text) : test_path(dir, name);
+    const int rc = aoe_word_vectors(ctx, path, out, o ? o : &options, r, err);
+    aoe_context_destroy(ctx);
+    free(path);
+    return rc;
+}
+
+static void convert_ok(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r) {
+    aoe_error err = {0};
+    if (convert(name, text, o, r, &err))
+        fail_msg("%s", err.message);
+}
+
+/* The vector of a text by the model in `out`; [3]. */
+static void embed(const char *text, float v[3]) {
+    const aoe_text t = aoe_text_of(text);
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    aoe_embedder *e;
+    aoe_error err = {0};
+    if (aoe_model_open(&m, ctx, out, NULL, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(aoe_model_dims(m), 3);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    if (aoe_embed(e, &t, 1, v, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
+/* v is the mean of (x, y, z) / n. */
+static void check(const char *text, double x, double y, double z, double n) {
+    float v[3];
+    embed(text, v);
+    const double want[] = {x / n, y / n, z / n};
+    for (size_t k = 0; k < 3; k++)
+        if (!(fabs((double)v[k] - want[k]) <= 1e-6))
+            fail_msg("\"%s\": component %zu is %g, not %g", text, k, (double)v[k], want[k]);
+}
+
+static const char vectors[] =
+    "the 1 2 3\ncat 10 0 0\nCat 0 10 0\n. 0 0 1\n, 0 0 2\nn't 0.5 .25 -1e-1\ndo 4 0 0\n's 0 4 0\n... 7 7 7\n"
+    "e-mail 0 0 8\n\"q\\ 3 3 3\n3.5 1 1 1\n\xc3\xa9t\xc3\xa9 0 0 9\n";
+
+static void means(void **state) {
+    (void)state;
+    aoe_word_vectors_result r;
+    convert_ok("v.txt", vectors, NULL, &r);
+    assert_int_equal(r.words, 14); /* and the unknown word */
+    assert_int_equal(r.dims, 3);
+    assert_int_equal(r.passed_over, 0);
+    check("the cat", 11, 2, 3, 2);
+    check("the Cat", 1, 12, 3, 2);
+    check("cat CAT unknown", 10, 0, 0, 1); /* cased; what is not there is passed over */
+    check("the cat.", 11, 2, 4, 3);
+    check("(the cat), the.", 12, 4, 9, 5);
+    check("do n't", 4.5, 0.25, -0.1, 2);
+    check("don't.", 4.5, 0.25, 0.9, 3);
+    check("the cat's", 11, 6, 3, 3);
+    check("the... cat", 18, 9, 10, 3);
+    check("e-mail, 3.5", 1, 1, 11, 3);
+    check("\xc3\xa9t\xc3\xa9!", 0, 0, 9, 1);
+    check("[UNK] nothing", 0, 0, 0, 1);
+    check("", 0, 0, 0, 1);
+    aoe_tokenizer *t;
+    aoe_ids ids = {0};
+    const aoe_encode_options o = {.drop_unknown = 1, .no_specials = 1};
+    assert_int_equal(aoe_tokenizer_open(&t, out, NULL), 0);
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("cats catcat the"), &o, &ids, NULL), 0);
+    assert_true(ids.n == 1 && ids.id[0] == 0); /* words are not cut into pieces */
+    aoe_ids_free(&ids);
+    aoe_tokenizer_close(t);
+}
+
+/* A line of two counts above, words with spaces and words again passed over, line ends of Windows, an empty line, compression,
+ * other types. */
+static void forms(void **state) {
+    (void)state;
+    static const char text[] = "6 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
+    aoe_word_vectors_result r;
+    size_t packed_size;
+    char *packed = test_gzip(text, strlen(text), &packed_size);
+    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
+        const aoe_word_vectors_options o = {.storage = (aoe_storage)storage, .force = 1};
+        free(test_write(dir, "v.txt.gz", packed, packed_size));
+        convert_ok("v.txt.gz", NULL, &o, &r);
+        assert_int_equal(r.words, 3);
+        assert_int_equal(r.passed_over, 3);
+        float v[3];
+        embed("the cat the", v);
+        assert_true(fabs((double)v[0] - 2) < 0.02 && fabs((double)v[1] - 3) < 0.02 && fabs((double)v[2] - 4) < 0.02);
+    }
+    free(packed);
+    const aoe_word_vectors_options lower = {.lowercase = 1, .force = 1};
+    convert_ok("v.txt", vectors, &lower, NULL);
+    check("The CAT", 11, 2, 3, 2);
+    convert_ok("two.txt", "12 7\n13 8\n", NULL, &r); /* a header, and words that are numbers with one component */
+    assert_true(r.words == 2 && r.dims == 1);
+}
+
+static void refuse(const char *text, int code, const char *fragment) {
+    aoe_error err = {0};
+    const int got = convert("bad.txt", text, NULL, NULL, &err);
+    if (got != code || !strstr(err.message, fragment))
+        fail_msg("code %d, not %d with \"%s\": %s", got, code, fragment, err.message);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    assert_int_equal(aoei_remove_tree(out, NULL), 0);
+    refuse("", AOE_EFORMAT, "bad.txt: no word with a vector");
+    refuse("word\n", AOE_EFORMAT, "bad.txt:1: not a word and its vector (1 fields)");
+    refuse("the 1 2 3\ncat 1 2\n", AOE_EFORMAT, "bad.txt:2: no word with 3 numbers");
+    refuse("the 1 2 3\ncat 1 x 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
+    refuse("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
+    refuse("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
+    refuse("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
+    assert_false(aoei_exists(out)); /* nothing is left */
+    convert_ok("v.txt", vectors, NULL, NULL);
+    const aoe_word_vectors_options keep = {.force = 0};
+    aoe_error err = {0};
+    assert_int_equal(convert("v.txt", vectors, &keep, NULL, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, "holds a model already"));
+}
+
+static int run_failing(void *arg) {
+    const aoe_word_vectors_options o = {.force = 1};
+    aoe_context *ctx;
+    aoe_context_options c;
+    aoe_context_options_defaults(&c);
+    c.threads = 1;
+    int code = aoe_context_create(&ctx, &c, NULL);
+    if (code)
+        return code;
+    code = aoe_word_vectors(ctx, arg, out, &o, NULL, NULL);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
+static void out_of_memory(void **state) {
+    (void)state;
+    char *path = test_write_text(dir, "v.txt", vectors);
+    assert_true(test_alloc_failures(run_failing, path, 150) > 50);
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(means),
+        cmocka_unit_test(forms),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests_name("word_vectors", tests, set_up, tear_down);
+}
