@@ -96,14 +96,13 @@ static arm *add_arm(comparison *c, const char *name, size_t length) {
     return a;
 }
 
-static int has_method(const comparison *c, const char *name) {
+static int is_method(const char *name) {
     cli_words w = {0};
     char message[1024];
-    cli_words_append(&w, &c->e->base);
     cli_words_add(&w, "--method=%s", name);
-    const int accepted = cli_experiment_accepts(&w, message, sizeof message);
+    const int known = cli_experiment_accepts(&w, 1, message, sizeof message);
     cli_words_free(&w);
-    return accepted;
+    return known;
 }
 
 /* "NAME: OPTIONS", or a name alone. CLI_GO, or the exit code after reporting. */
@@ -118,7 +117,7 @@ static int read_arm(comparison *c, const char *text) {
     if (colon && cli_words_split(&a->words, colon + 1))
         return cli_usage("compare", "--arm '%s': a quote has no end", text);
     if (!colon && !a->untrained) {
-        if (!has_method(c, a->name))
+        if (!is_method(a->name))
             return cli_usage("compare",
                              "--arm %s: that is no method of aoe train; write '%s: OPTIONS', or '%s:' for the "
                              "options behind -- as they are",
@@ -443,8 +442,8 @@ static int run_compare(options *o, const cli_args *args) {
         code = cli_experiment_check(c.e);
     }
     if (code == CLI_GO)
-        code = cli_experiment_open(c.e);
-    if (!code) {
+        code = cli_experiment_open(c.e) ? 1 : CLI_GO;
+    if (code == CLI_GO) {
         code = cli_experiment_run(c.e);
         if (code <= 1 && c.e->finished && report(&c))
             code = 1;
@@ -464,15 +463,14 @@ int cli_compare(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "compare",
         .operands = "-- OPTIONS OF aoe train",
-        .about = "Trains each arm with every seed, scores the models, and judges the arms against the first: mean and sd\n"
-                 "over the seeds, the difference paired by seed with its t test, bootstrap intervals over pairs and seeds.\n"
-                 "What stands behind -- is given to each aoe train, also as @FILE; seeds, threads and output directories are\n"
-                 "set by this command. The same command again goes on where it was stopped, and runs no finished run again;\n"
-                 "more arms and seeds may be given then. DIR/results.jsonl has a line for each run.\n",
-        .examples =
-            "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
-            "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
-            "  aoe compare -o c --arm 'cls: --pooling cls' 'mean: --pooling last-avg' --format markdown -- @recipe.args\n",
+        .about = "Trains each arm with every seed, scores the models, and judges the arms against the first: mean and\n"
+                 "sd over the seeds, the difference paired by seed with its t test, bootstrap intervals over pairs and\n"
+                 "seeds. What stands behind -- is given to each aoe train, also as @FILE; seeds, threads and output\n"
+                 "directories are set by this command. The same command again goes on where it was stopped and runs\n"
+                 "no finished run again; more arms and seeds may be given then. DIR/results.jsonl has a line a run.\n",
+        .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
+                    "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
+                    "  aoe compare -o c -a 'cls: --pooling cls' 'avg: --pooling last-avg' --format csv -- @recipe.args\n",
         .groups = groups,
         .n_groups = 2,
         .max_operands = SIZE_MAX,

@@ -357,8 +357,8 @@ static int run_grid(options *o, const cli_args *args) {
     if (code == CLI_GO)
         code = cli_experiment_check(e);
     if (code == CLI_GO)
-        code = cli_experiment_open(e);
-    if (!code) {
+        code = cli_experiment_open(e) ? 1 : CLI_GO;
+    if (code == CLI_GO) {
         code = cli_experiment_run(e);
         if (code <= 1 && e->finished)
             report(&g);
@@ -380,14 +380,13 @@ int cli_grid(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "grid",
         .operands = "-- OPTIONS OF aoe train",
-        .about = "Trains a model for every combination of the values of --over and every seed, and says which combination\n"
-                 "is best on average. What stands behind -- is given to each aoe train, also as @FILE; seeds, threads and\n"
-                 "output directories are set by this command. All options are checked before the first run. The same command\n"
-                 "again goes on where it was stopped, and runs no finished run again; more values and seeds may be given\n"
-                 "then. DIR/results.jsonl has a line for each run.\n",
-        .examples =
-            "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -m start -d train.tsv --dev dev.tsv\n"
-            "  aoe grid -o g --over pooling=cls,last-avg no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
+        .about = "Trains a model for every combination of the values of --over and every seed, and says which\n"
+                 "combination is best on average. What stands behind -- is given to each aoe train, also as @FILE;\n"
+                 "seeds, threads and output directories are set by this command. All options are checked before the\n"
+                 "first run. The same command again goes on where it was stopped and runs no finished run again; more\n"
+                 "values and seeds may be given then. DIR/results.jsonl has a line for each run.\n",
+        .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
+                    "  aoe grid -o g --over pooling=cls,last-avg no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .groups = groups,
         .n_groups = 2,
         .max_operands = SIZE_MAX,

@@ -84,8 +84,9 @@ void cli_experiment_free(cli_experiment *e); /* accepts a zeroed one */
 /* The option of aoe train with this name, which may begin with dashes; NULL after reporting that there is none, or that
  * it is one of those the experiment gives. what: "--over" */
 const cli_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name);
-/* Whether aoe train would start with these words and the trial's output; message: why not, one line. */
-int cli_experiment_accepts(const cli_words *args, char *message, size_t size);
+/* Whether aoe train reads these words, and unless they are a part, whether it would start with them; message: why not, one
+ * line. */
+int cli_experiment_accepts(const cli_words *args, int part, char *message, size_t size);
 
 /* ---- checking (experiment_check.c) and opening (experiment.c) */
 

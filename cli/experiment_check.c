@@ -47,6 +47,8 @@ static int is_own(const char *name) {
     return 0;
 }
 
+enum { LOOKED = 100 }; /* what a look returns that has seen what it wanted: no exit code of aoe train */
+
 typedef struct given {
     const char *own; /* an option that is the experiment's, NULL: none */
     const char *dev;
@@ -65,13 +67,13 @@ static int look_at_words(void *user, const cli_train_view *v) {
                  : v->general->quiet          ? "--quiet"
                  : v->general->json           ? "--json"
                                               : NULL;
-    return 0;
+    return LOOKED;
 }
 
 int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, const char *where, const char **dev) {
     given found = {0};
     const int code = cli_train_parse((int)w->n, w->word, look_at_words, &found);
-    if (code)
+    if (code != LOOKED)
         return code;
     if (found.own)
         return cli_usage(e->command, "%s stands %s, among the options of aoe train; aoe %s gives it to each run", found.own,
@@ -146,13 +148,13 @@ static int parse_caught(const cli_words *args, cli_train_look look, void *user, 
 }
 
 static int look_away(void *user, const cli_train_view *v) {
-    (void)user;
     (void)v;
-    return CLI_GO;
+    return *(const int *)user ? LOOKED : CLI_GO;
 }
 
-int cli_experiment_accepts(const cli_words *args, char *message, size_t size) {
-    return parse_caught(args, look_away, NULL, message, size) == CLI_GO;
+int cli_experiment_accepts(const cli_words *args, int part, char *message, size_t size) {
+    const int code = parse_caught(args, look_away, &part, message, size);
+    return code == (part ? LOOKED : CLI_GO);
 }
 
 /* ---- files: FNV-1a of size and content, of large ones of what is at their ends */
@@ -399,7 +401,7 @@ static int check_trial(cli_experiment *e, size_t i, int *refused) {
         t->files = json_incref(e->trial[i - 1].files);
         return CLI_GO;
     }
-    if (!cli_experiment_accepts(&t->args, message, sizeof message)) {
+    if (!cli_experiment_accepts(&t->args, 0, message, sizeof message)) {
         *refused = e->skip_refused;
         const char *why = strncmp(message, "aoe: ", 5) == 0 ? message + 5 : message;
         if (!e->skip_refused)

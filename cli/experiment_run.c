@@ -90,16 +90,15 @@ static cli_words train_words(const cli_experiment *e, const cli_trial *t, int th
 typedef struct scoring {
     const cli_experiment *e;
     const cli_trial *t;
-    const double *cosine, *gold; /* of the newest row; valid during the call that reports it */
-    char *path;                  /* of the file being written, owned */
+    char *path; /* of the file being written, owned */
     int failed;
 } scoring;
 
-/* Of a folder the rows before the last, its total, are written over. */
+/* Of a folder its total. */
 static void write_pairs(void *user, const aoe_sts_result *r) {
     scoring *s = user;
     cli_file f;
-    if (s->failed || (s->failed = cli_file_open(&f, s->path)))
+    if ((r->row != AOE_STS_FILE && r->row != AOE_STS_FOLDER) || s->failed || (s->failed = cli_file_open(&f, s->path)))
         return;
     fprintf(f.file, "cosine\tgold\n");
     for (size_t i = 0; i < r->pairs; i++)

@@ -40,6 +40,8 @@ compare --arm untrained 'all:' --format csv | cut -d, -f1-3
 compare --arm untrained 'all:' 'fast: --lr 1e-2' --against all | awk '{ print $1, $2, $3 }'
 ls out/runs | wc -l
 
+compare --arm 'all:' "prompt: --prompt 'query: {text}' --epochs=1" >/dev/null
+grep -o '"prompt":\[[^]]*' out/experiment.json
 fails compare --arm untrained 'all: --lr 1e-2'
 fails compare --arm untrained 'all:' --test train.tsv
 usage() {
