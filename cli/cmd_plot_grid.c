@@ -287,14 +287,16 @@ static void write_script(job *j, double low, double high) {
     fputs("\nbest = ", gp);
     cli_gp_string(gp, best);
     putc('\n', gp);
-    cli_picture_begin(&j->picture, clamp(220 + 80 * (int)j->x.n, 560, 2000), clamp(160 + 50 * (int)j->y.n, 360, 2000));
+    const int width = clamp(280 + 80 * (int)j->x.n, 560, 2000);
+    cli_picture_begin(&j->picture, width, clamp(160 + 50 * (int)j->y.n, 360, 2000));
     cli_gp_palette(gp);
     write_axis(j, &j->x, 'x');
     write_axis(j, &j->y, 'y');
     fprintf(
         gp,
         "set title strlen(title) ? title.\"\\n\".best : best\n"
-        "set cblabel 'score%s, mean' offset 1.5\n"
+        "set rmargin at screen %.4f\n"
+        "set cblabel 'score%s, mean'\n"
         "set cbrange [%.6g:%.6g]\n"
         "unset key\n"
         "set object 1 rectangle from %zu - 0.5, %zu - 0.5 to %zu + 0.5, %zu + 0.5 fs empty border lc rgb '#d55e00' lw 4 front\n"
@@ -302,7 +304,7 @@ static void write_script(job *j, double low, double high) {
         "\\\n"
         "    data using 1:($5 == 0 ? $2 : NaN):(sprintf('%%.2f', $3)) with labels tc rgb 'black', \\\n"
         "    data using 1:($5 == 1 ? $2 : NaN):(sprintf('%%.2f', $3)) with labels tc rgb 'white'\n",
-        j->factor > 1 ? " x 100" : "", low, high > low ? high : low + 1, bx, by, bx, by);
+        1 - 120.0 / width, j->factor > 1 ? " x 100" : "", low, high > low ? high : low + 1, bx, by, bx, by);
     cli_picture_end(&j->picture);
 }
 

@@ -240,7 +240,7 @@ void cli_picture_begin(cli_picture *p, int width, int height) {
             "if (format eq 'svg') {\n"
             "    set terminal svg size %d,%d noenhanced font 'sans-serif,12' background rgb 'white'\n"
             "} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
-            "    set terminal pngcairo size %d,%d noenhanced font 'sans,10' lw 1.3 dl 1.3\n"
+            "    set terminal pngcairo size %d,%d noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4\n"
             "} else {\n"
             "    set terminal png size %d,%d noenhanced\n"
             "}}\n"

@@ -47,3 +47,6 @@ if [ -x "$build/examples/search" ]; then
     run "$build/examples/search" model sentences.txt 'Rain is expected tomorrow.'
 fi
 run aoe bench --shape bert-tiny --texts 16 --length 32
+if command -v gnuplot >/dev/null; then
+    run aoe plot density -m start -m model test.tsv -o density
+fi

@@ -3,8 +3,7 @@
 "$AOE" help >help
 "$AOE" --help >help2
 cmp help help2
-for command in init pretrain train embed similarity tokenize info convert verify bench; do
-for command in init pretrain train grid compare eval embed similarity tokenize info convert verify bench; do
+for command in init pretrain train grid compare embed similarity tokenize info convert verify bench; do
     grep -q "^  $command " help || echo "$command is not listed"
     "$AOE" help "$command" >one
     "$AOE" "$command" --help >two

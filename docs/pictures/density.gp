@@ -1,0 +1,113 @@
+# densities of cosines by gold rating, and of the ratings
+# gnuplot density.gp, in this folder, draws the .svg and .png beside it from the .dat.
+set encoding utf8
+data = './density.dat'
+if (!exists('out')) out = './density'
+title = ''
+title1 = 'aoe-mini-en'
+note1 = 'Spearman 62.47'
+title2 = 'my-model'
+note2 = 'Spearman 64.90'
+title3 = 'gold'
+note3 = '205 pairs'
+
+do for [format in 'svg png'] {
+reset
+if (format eq 'svg') {
+    set terminal svg size 880,520 noenhanced font 'sans-serif,12' background rgb 'white'
+} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {
+    set terminal pngcairo size 880,520 noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4
+} else {
+    set terminal png size 880,520 noenhanced
+}}
+set output out.'.'.format
+
+set multiplot title title
+unset key
+set yrange [-0.3:8.2]
+set border 1
+set xtics nomirror out
+set bmargin at screen 0.14
+set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'
+set tmargin at screen 0.87
+
+set lmargin at screen 0.0682
+set rmargin at screen 0.3415
+set xrange [-0.5:1]
+set xlabel 'cosine'
+set label 1 title1 at graph 0.5, graph 1.1 center
+set label 2 note1 at graph 0.5, graph 1.04 center
+set ytics ('0' 0, '1' 1, '2' 2, '3' 3, '4' 4, '5' 5, 'all' 6.6) scale 0
+set ylabel 'pairs rated about (triangle: median)' offset 1
+plot \
+    data index 6 using 1:(6.6 + 0.8664 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
+    '' index 6 using 1:(6.6 + 0.8664 * $2) with lines lc rgb '#333333', \
+    data index 5 using 1:(5 + 0.4975 * $2):(5) with filledcurves fc rgb '#0e2254', \
+    '' index 5 using 1:(5 + 0.4975 * $2) with lines lc rgb '#333333', \
+    data index 4 using 1:(4 + 0.4723 * $2):(4) with filledcurves fc rgb '#205c98', \
+    '' index 4 using 1:(4 + 0.4723 * $2) with lines lc rgb '#333333', \
+    data index 3 using 1:(3 + 0.5373 * $2):(3) with filledcurves fc rgb '#3094b0', \
+    '' index 3 using 1:(3 + 0.5373 * $2) with lines lc rgb '#333333', \
+    data index 2 using 1:(2 + 0.84 * $2):(2) with filledcurves fc rgb '#70c3b2', \
+    '' index 2 using 1:(2 + 0.84 * $2) with lines lc rgb '#333333', \
+    data index 1 using 1:(1 + 0.9563 * $2):(1) with filledcurves fc rgb '#c8e6b4', \
+    '' index 1 using 1:(1 + 0.9563 * $2) with lines lc rgb '#333333', \
+    data index 0 using 1:(0 + 0.7974 * $2):(0) with filledcurves fc rgb '#fffcd6', \
+    '' index 0 using 1:(0 + 0.7974 * $2) with lines lc rgb '#333333', \
+    data index 7 using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \
+    '' index 7 using 1:2 with points pt 8 ps 0.9 lc rgb 'black'
+
+set lmargin at screen 0.3788
+set rmargin at screen 0.6521
+set xrange [-0.5:1]
+set xlabel 'cosine'
+set label 1 title2 at graph 0.5, graph 1.1 center
+set label 2 note2 at graph 0.5, graph 1.04 center
+unset ytics
+unset ylabel
+plot \
+    data index 14 using 1:(6.6 + 0.4693 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
+    '' index 14 using 1:(6.6 + 0.4693 * $2) with lines lc rgb '#333333', \
+    data index 13 using 1:(5 + 0.2284 * $2):(5) with filledcurves fc rgb '#0e2254', \
+    '' index 13 using 1:(5 + 0.2284 * $2) with lines lc rgb '#333333', \
+    data index 12 using 1:(4 + 0.2435 * $2):(4) with filledcurves fc rgb '#205c98', \
+    '' index 12 using 1:(4 + 0.2435 * $2) with lines lc rgb '#333333', \
+    data index 11 using 1:(3 + 0.2927 * $2):(3) with filledcurves fc rgb '#3094b0', \
+    '' index 11 using 1:(3 + 0.2927 * $2) with lines lc rgb '#333333', \
+    data index 10 using 1:(2 + 0.5249 * $2):(2) with filledcurves fc rgb '#70c3b2', \
+    '' index 10 using 1:(2 + 0.5249 * $2) with lines lc rgb '#333333', \
+    data index 9 using 1:(1 + 0.7769 * $2):(1) with filledcurves fc rgb '#c8e6b4', \
+    '' index 9 using 1:(1 + 0.7769 * $2) with lines lc rgb '#333333', \
+    data index 8 using 1:(0 + 0.6434 * $2):(0) with filledcurves fc rgb '#fffcd6', \
+    '' index 8 using 1:(0 + 0.6434 * $2) with lines lc rgb '#333333', \
+    data index 15 using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \
+    '' index 15 using 1:2 with points pt 8 ps 0.9 lc rgb 'black'
+
+set lmargin at screen 0.6894
+set rmargin at screen 0.9627
+set xrange [0:5]
+set xlabel 'gold rating'
+set label 1 title3 at graph 0.5, graph 1.1 center
+set label 2 note3 at graph 0.5, graph 1.04 center
+plot \
+    data index 22 using 1:(6.6 + 4.032 * $2):(6.6) with filledcurves fc rgb '#bbbbbb', \
+    '' index 22 using 1:(6.6 + 4.032 * $2) with lines lc rgb '#333333', \
+    data index 21 using 1:(5 + 0.6143 * $2):(5) with filledcurves fc rgb '#0e2254', \
+    '' index 21 using 1:(5 + 0.6143 * $2) with lines lc rgb '#333333', \
+    data index 20 using 1:(4 + 0.9279 * $2):(4) with filledcurves fc rgb '#205c98', \
+    '' index 20 using 1:(4 + 0.9279 * $2) with lines lc rgb '#333333', \
+    data index 19 using 1:(3 + 1.467 * $2):(3) with filledcurves fc rgb '#3094b0', \
+    '' index 19 using 1:(3 + 1.467 * $2) with lines lc rgb '#333333', \
+    data index 18 using 1:(2 + 1.043 * $2):(2) with filledcurves fc rgb '#70c3b2', \
+    '' index 18 using 1:(2 + 1.043 * $2) with lines lc rgb '#333333', \
+    data index 17 using 1:(1 + 0.6249 * $2):(1) with filledcurves fc rgb '#c8e6b4', \
+    '' index 17 using 1:(1 + 0.6249 * $2) with lines lc rgb '#333333', \
+    data index 16 using 1:(0 + 0.2429 * $2):(0) with filledcurves fc rgb '#fffcd6', \
+    '' index 16 using 1:(0 + 0.2429 * $2) with lines lc rgb '#333333', \
+    data index 23 using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \
+    '' index 23 using 1:2 with points pt 8 ps 0.9 lc rgb 'black'
+
+unset multiplot
+
+set output
+}
