@@ -71,7 +71,7 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
         return aoei_fail(err, AOE_EARG, "--batch-tokens must be at least 1");
     if (o.chunk != AOE_CHUNK_FIRST && o.chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o.chunk);
-    if (o.chunk_overlap != (size_t)-1 && o.chunk != AOE_CHUNK_MEAN)
+    if (o.chunk_overlap != (size_t)-1 && o.chunk_overlap && o.chunk != AOE_CHUNK_MEAN) /* 0 shares nothing, as here */
         return aoei_fail(err, AOE_EARG, "an overlap of %zu tokens is for windows over all of a text (--chunk mean)",
                          o.chunk_overlap);
     if (o.chunk_overlap != (size_t)-1 && o.chunk_overlap >= m->settings.max_length)
