@@ -192,7 +192,7 @@ typedef struct judgement {
     aoe_t_test_result score;      /* over them */
     aoe_t_test_result difference; /* over seeds that both arms have a score for */
     aoe_interval mean, shift;     /* bootstrap intervals of the two means */
-    const char *verdict;          /* "better", "worse", "open" or, of the arm that is compared with, "" */
+    const char *verdict;          /* "better", "worse", "open" or, of the arm that is compared with, "-" */
 } judgement;
 
 /* Trial of an arm for the s-th seed. */
@@ -273,7 +273,7 @@ static int judge(const comparison *c, size_t which_arm, size_t file, judgement *
     const arm *a = &c->arms[which_arm], *b = &c->arms[c->against];
     double *x = cli_realloc(NULL, 2 * c->n_seeds * sizeof *x), *y = x + c->n_seeds;
     size_t *which = cli_realloc(NULL, c->n_seeds * sizeof *which);
-    *j = (judgement){.verdict = ""};
+    *j = (judgement){.verdict = "-"};
     j->n = paired_scores(c, a, NULL, file, x, y, which);
     aoe_t_test(x, NULL, j->n, &j->score);
     int code = resample(c, a, NULL, file, which, a->untrained && j->n ? 1 : j->n, &j->mean);
