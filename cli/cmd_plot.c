@@ -4,6 +4,7 @@
 #include "plot.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static const cli_command kinds[] = {
     {"density", "cosines of pairs by gold rating, beside the gold ratings", cli_plot_density},
@@ -40,6 +41,15 @@ int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *
         return cli_usage(s->command, "it needs -o NAME");
     cli_set_quiet(o->general.quiet);
     return CLI_GO;
+}
+
+char *cli_plot_input(const char *given, const char *name) {
+    struct stat st;
+    const size_t size = strlen(given) + strlen(name) + 2;
+    char *path = cli_realloc(NULL, size);
+    const int in_folder = stat(given, &st) == 0 && S_ISDIR(st.st_mode);
+    snprintf(path, size, "%s%s%s", given, in_folder ? "/" : "", in_folder ? name : "");
+    return path;
 }
 
 static void print_help(FILE *out) {

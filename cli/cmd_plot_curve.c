@@ -375,9 +375,13 @@ static void report(const job *j) {
 static int draw(job *j, const char *const *dir) {
     if (cli_picture_open(&j->picture, j->o->plot.output, "training runs: losses, dev scores, perplexity"))
         return 1;
-    for (size_t i = 0; i < j->n; i++)
-        if (cli_run_log_read(&j->run[i].log, dir[i]))
+    for (size_t i = 0; i < j->n; i++) {
+        char *path = cli_plot_input(dir[i], "train-log.jsonl");
+        const int failed = cli_run_log_read(&j->run[i].log, path);
+        free(path);
+        if (failed)
             return 1;
+    }
     for (size_t i = 0; i < j->n; i++) {
         run *r = &j->run[i];
         r->label = j->label[i];

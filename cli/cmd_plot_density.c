@@ -188,6 +188,8 @@ static int load(job *j) {
     if (aoe_pairs_load(&j->pairs, j->path, &table, &err))
         return cli_fail("%s", err.message);
     j->n = aoe_pairs_count(j->pairs);
+    if (aoe_pairs_skipped(j->pairs))
+        cli_warn("%zu bad row%s left out", aoe_pairs_skipped(j->pairs), aoe_pairs_skipped(j->pairs) == 1 ? " was" : "s were");
     j->scale = j->o->scale;
     if (isnan(j->scale.low)) {
         j->scale = (scale){0, 1};

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct options {
     cli_plot_options plot;
@@ -54,11 +53,6 @@ static const cli_option grid_table[] = {
 };
 
 /* ---- reading */
-
-static int is_dir(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 static int take_line(job *j, const char *line, size_t len, size_t number) {
     json_error_t error;
@@ -140,8 +134,7 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Collects the values an option has: numbers ascending, others in the order they come in. AOE codes do not apply: 0, or 1 when
- * a point does not have it. */
+/* Collects the values an option has: numbers ascending, others in the order they come in. 0, or 1 when a point lacks it. */
 static int fill_axis(const job *j, axis *a, const char *option) {
     double ignored;
     int numbers = 1;
@@ -324,9 +317,7 @@ static void report(const job *j) {
 
 static int draw(job *j) {
     const char *option[2] = {j->o->x, j->o->y};
-    const size_t size = strlen(j->dir) + 32;
-    j->path = cli_realloc(NULL, size);
-    snprintf(j->path, size, "%s%s", j->dir, is_dir(j->dir) ? "/results.jsonl" : "");
+    j->path = cli_plot_input(j->dir, "results.jsonl");
     if (cli_picture_open(&j->picture, j->o->plot.output, "mean scores of a grid search over two of its options") ||
         read_results(j) || (!option[0] && choose_options(j, option)))
         return 1;

@@ -21,6 +21,9 @@ void cli_plot_defaults(cli_plot_options *o);
 /* cli_parse, then the checks of what all kinds need. */
 int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *o, int argc, char **argv);
 
+/* Where `given` is a directory, the file of that name in it, else given itself; the caller's. */
+char *cli_plot_input(const char *given, const char *name);
+
 int cli_plot_curve(int argc, char **argv);
 int cli_plot_density(int argc, char **argv);
 int cli_plot_grid(int argc, char **argv);

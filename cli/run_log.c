@@ -8,14 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "output.h"
-
-static int is_dir(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 size_t cli_run_log_part(const cli_run_log *log, const char *name) {
     size_t i = 0;
@@ -41,7 +35,7 @@ static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
     return cli_realloc(array, *capacity * size);
 }
 
-static void add_step(cli_run_log *log, double step, const json_t *o) {
+static void add_step(cli_run_log *log, double step, json_t *o) {
     const char *key;
     json_t *v;
     size_t capacity = log->capacity;
@@ -50,7 +44,7 @@ static void add_step(cli_run_log *log, double step, const json_t *o) {
     double *value = log->value + log->n * CLI_LOG_PARTS;
     for (size_t i = 0; i < CLI_LOG_PARTS; i++)
         value[i] = NAN;
-    json_object_foreach((json_t *)(size_t)o, key, v) {
+    json_object_foreach(o, key, v) {
         if (!json_is_number(v) || is_other(key))
             continue;
         const size_t i = cli_run_log_part(log, key);
@@ -107,21 +101,15 @@ static int read_lines(cli_run_log *log, FILE *f, const char *path) {
     return failed;
 }
 
-int cli_run_log_read(cli_run_log *log, const char *dir) {
-    static const char name[] = "/train-log.jsonl";
-    const size_t size = strlen(dir) + sizeof name;
+int cli_run_log_read(cli_run_log *log, const char *path) {
     memset(log, 0, sizeof *log);
     log->epoch_steps = NAN;
     log->part[log->parts++] = cli_strdup("loss");
-    char *path = cli_realloc(NULL, size);
-    snprintf(path, size, "%s%s", dir, is_dir(dir) ? name : "");
     FILE *f = fopen(path, "rb");
-    int failed =
-        f ? read_lines(log, f, path)
-          : cli_fail("%s: cannot open: %s; name the output directory of aoe train or aoe pretrain", path, strerror(errno));
-    if (f)
-        fclose(f);
-    free(path);
+    if (!f)
+        return cli_fail("%s: cannot open: %s; name the output directory of aoe train or aoe pretrain", path, strerror(errno));
+    const int failed = read_lines(log, f, path);
+    fclose(f);
     return failed;
 }
 

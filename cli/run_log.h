@@ -22,8 +22,8 @@ typedef struct cli_run_log {
     int pretraining;    /* masked words: scores are losses, negative */
 } cli_run_log;
 
-/* dir: of the model, or the log itself. 0, or 1 after reporting the error; *log is to be freed either way. */
-int cli_run_log_read(cli_run_log *log, const char *dir);
+/* 0, or 1 after reporting the error; *log is to be freed either way. */
+int cli_run_log_read(cli_run_log *log, const char *path);
 void cli_run_log_free(cli_run_log *log); /* accepts a zeroed one */
 /* The index of a loss, or log->parts. */
 size_t cli_run_log_part(const cli_run_log *log, const char *name);

@@ -41,7 +41,7 @@ mkdir bin
 printf '#!/bin/sh\necho "line 3: undefined variable" >&2\nexit 1\n' >bin/gnuplot
 chmod +x bin/gnuplot
 cp curve.svg before.svg
-PATH=$PWD/bin fails "$AOE" plot curve run -o curve
+(PATH=$PWD/bin; fails "$AOE" plot curve run -o curve)
 cmp curve.svg before.svg
 # names
 mkdir "a folder's {name} \`touch pwned\`"
