@@ -85,7 +85,7 @@ int cli_whiten(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
         code = cli_usage("whiten", "it needs a directory to make: -o DIR");
-    if (code == CLI_GO) {
+    if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);
         char *dir = cli_find_model(o.model.dir);
