@@ -28,6 +28,15 @@ typedef struct options {
     cli_experiment e;
 } options;
 
+static int parse_format(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"table", "csv", "markdown"}; /* in the order of cli_table_format */
+    const size_t i = cli_choose(names, 3, text, "format", err);
+    if (i == 3)
+        return err->code;
+    *(cli_table_format *)target = (cli_table_format)i;
+    return 0;
+}
+
 static const cli_option table[] = {
     {.name = "arm",
      .letter = 'a',
@@ -71,8 +80,8 @@ static const cli_option table[] = {
      .kind = CLI_NAMED,
      .value = "NAME",
      .offset = offsetof(options, format),
-     .parse = cli_parse_table_format,
-     .help = "table, markdown or csv",
+     .parse = parse_format,
+     .help = "table, csv or markdown",
      .fallback = "table"},
 };
 
@@ -418,7 +427,7 @@ static int run_compare(options *o, const cli_args *args) {
     comparison c = {.o = o, .e = &o->e};
     const char *dev = NULL;
     int code =
-        o->e.o.json && o->format != CLI_TABLE_PLAIN ? cli_usage("compare", "--json and --format exclude each other") : CLI_GO;
+        o->e.o.json && o->format != CLI_TABLE_ALIGNED ? cli_usage("compare", "--json and --format exclude each other") : CLI_GO;
     if (code == CLI_GO)
         code = cli_experiment_begin(c.e, "compare", args->operand, args->n, &dev);
     if (code == CLI_GO)

@@ -5,17 +5,7 @@
 
 #include <string.h>
 
-#include "common.h"
 #include "progress.h"
-
-int cli_parse_table_format(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"table", "markdown", "csv"}; /* in the order of cli_table_format */
-    const size_t i = cli_choose(names, 3, text, "form of a table", err);
-    if (i == 3)
-        return err->code;
-    *(cli_table_format *)target = (cli_table_format)i;
-    return 0;
-}
 
 static void print_csv_cell(const char *s) {
     if (!strpbrk(s, ",\"\r\n")) {
@@ -40,7 +30,7 @@ static void print_markdown_cell(const char *s) {
 }
 
 void cli_table_print_as(cli_table *t, cli_table_format format) {
-    if (format == CLI_TABLE_PLAIN) {
+    if (format == CLI_TABLE_ALIGNED) {
         cli_table_print(t);
         return;
     }

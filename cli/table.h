@@ -5,13 +5,10 @@
 #ifndef AOE_CLI_TABLE_H
 #define AOE_CLI_TABLE_H
 
-#include <aoe.h>
-
 #include "output.h"
 
-typedef enum cli_table_format { CLI_TABLE_PLAIN, CLI_TABLE_MARKDOWN, CLI_TABLE_CSV } cli_table_format;
+typedef enum cli_table_format { CLI_TABLE_ALIGNED, CLI_TABLE_CSV, CLI_TABLE_MARKDOWN } cli_table_format;
 
-int cli_parse_table_format(void *target, const char *text, aoe_error *err); /* for cli_option.parse */
-void cli_table_print_as(cli_table *t, cli_table_format format);             /* to stdout, then empties the table */
+void cli_table_print_as(cli_table *t, cli_table_format format); /* to stdout, then empties the table */
 
 #endif

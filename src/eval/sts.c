@@ -275,9 +275,7 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
                                .skipped = r->skipped,
                                .empty = r->empty,
                                .spearman = aoe_spearman(cosine, gold, n),
-                               .pearson = aoe_pearson(cosine, gold, n),
-                               .cosine = cosine,
-                               .gold = gold};
+                               .pearson = aoe_pearson(cosine, gold, n)};
     if (isnan(result->spearman) && !isnan(result->pearson))
         return aoei_fail_nomem(err, n * sizeof *cosine);
     return 0;
@@ -304,6 +302,8 @@ int aoei_sts_run(const aoei_sts_encoder *e, const char *const *paths, size_t n_p
             rc = evaluate(&l, r, e, err);
         if (!rc)
             rc = score(&l, r, &result, err);
+        result.cosine = l.cosine + r->begin;
+        result.gold = l.gold + r->begin;
         if (!rc && report)
             report(user, &result);
     }
@@ -328,7 +328,6 @@ int aoei_sts_pairs(const aoei_sts_encoder *e, const aoe_pairs *p, aoe_sts_result
         rc = score(&l, &r, result, err);
     if (rc)
         *result = (aoe_sts_result){0};
-    result->cosine = result->gold = NULL;
     plan_free(&l);
     return rc;
 }
