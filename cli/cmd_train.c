@@ -220,6 +220,7 @@ typedef struct run {
     size_t evaluations;   /* printed so far */
     double dev_pearson;   /* of the newest evaluation */
     double rate;          /* tokens a second, smoothed over some steps */
+    int told;             /* 1: how many texts of the dev set are cut was said */
 } run;
 
 static void score_text(char out[32], double score) {
@@ -341,6 +342,9 @@ static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) 
     int code = aoe_eval_pairs(e, r->dev, &result, err);
     if (code)
         return code;
+    if (result.truncated && !r->told++)
+        cli_warn("%s: %zu of %zu texts are cut to the maximum length; --max-length sets it", r->o->dev, result.truncated,
+                 2 * result.pairs);
     r->dev_pearson = result.pearson;
     *score = result.spearman;
     if (isfinite(result.spearman))
