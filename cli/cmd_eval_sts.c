@@ -53,7 +53,8 @@ static void print_json(const report *r) {
         const aoe_sts_result *s = &r->rows[i].result;
         cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:I,s:I}", "name", cli_json_text(r->rows[i].name, strlen(r->rows[i].name)),
                                  "pairs", (json_int_t)s->pairs, "spearman", cli_json_real(s->spearman), "pearson",
-                                 cli_json_real(s->pearson), "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
+                                 cli_json_real(s->pearson), "skipped", (json_int_t)s->skipped, "truncated",
+                                 (json_int_t)s->truncated));
     }
 }
 
