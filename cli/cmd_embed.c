@@ -261,6 +261,14 @@ static format format_of(const options *o) {
     return o->output && !o->general.json && ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
 }
 
+/* 1: the name says another format than there is. */
+static int is_strange_name(const options *o) {
+    if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
+        return 0;
+    const char *slash = strrchr(o->output, '/'), *name = slash ? slash + 1 : o->output, *dot = strrchr(name, '.');
+    return dot && dot > name && strcmp(dot, ".jsonl") && strcmp(dot, ".npy") && strcmp(dot, ".tsv");
+}
+
 /* A table would be embedded line by line, its header and labels included. */
 static void warn_of_tables(const cli_args *args) {
     static const char *const tables[] = {".tsv", ".csv", ".jsonl"};
@@ -321,6 +329,8 @@ int cli_embed(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && o.general.json && format_of(&o) != FORMAT_JSONL)
         code = cli_usage("embed", "--json is --format jsonl; leave one out");
+    if (code == CLI_GO && is_strange_name(&o))
+        code = cli_usage("embed", "%s: name the output .jsonl, .npy or .tsv, or say which with --format", o.output);
     if (code == CLI_GO) {
         job j = {0};
         cli_set_quiet(o.general.quiet);

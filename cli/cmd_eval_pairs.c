@@ -21,7 +21,7 @@ typedef struct row {
 typedef struct report {
     row *rows; /* [n] owned; behind those of tables the mean, when there are several */
     size_t n;
-    size_t empty;
+    size_t empty, truncated;
 } report;
 
 static const cli_option pairs_table[] = {
@@ -43,6 +43,7 @@ static void add_row(report *r, const aoe_binary_result *result, const char *name
 static void keep_row(void *user, const aoe_binary_result *result) {
     report *r = user;
     r->empty += result->empty;
+    r->truncated += result->truncated;
     add_row(r, result, result->name);
 }
 
@@ -54,6 +55,7 @@ static void add_mean(report *r) {
         const aoe_binary_result *s = &r->rows[i].result;
         mean.pairs += s->pairs;
         mean.skipped += s->skipped;
+        mean.truncated += s->truncated;
         mean.metrics.positives += s->metrics.positives;
         mean.spearman += s->spearman / n;
         mean.pearson += s->pearson / n;
@@ -73,12 +75,12 @@ static void print_json(const report *r) {
         const aoe_binary_metrics *m = &s->metrics;
         const char *name = r->rows[i].name;
         cli_print_json(json_pack(
-            "{s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I}", "name", cli_json_text(name, strlen(name)), "pairs",
+            "{s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I}", "name", cli_json_text(name, strlen(name)), "pairs",
             (json_int_t)s->pairs, "positives", (json_int_t)m->positives, "spearman", cli_json_real(s->spearman), "pearson",
             cli_json_real(s->pearson), "accuracy", cli_json_real(m->accuracy), "accuracy_threshold",
             cli_json_real(m->accuracy_threshold), "f1", cli_json_real(m->f1), "f1_threshold", cli_json_real(m->f1_threshold),
             "precision", cli_json_real(m->f1_precision), "recall", cli_json_real(m->f1_recall), "average_precision",
-            cli_json_real(m->average_precision), "skipped", (json_int_t)s->skipped));
+            cli_json_real(m->average_precision), "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
     }
 }
 
@@ -125,7 +127,12 @@ static int run(cli_session *s, report *r, options *o, const cli_args *args) {
         return cli_fail("%s", err.message);
     if (r->n > 1)
         add_mean(r);
-    cli_eval_notes(s, &o->eval, r->empty);
+    cli_eval_notes(s, &o->eval, r->empty, r->truncated);
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_binary_result *b = &r->rows[i].result;
+        if (!isfinite(b->spearman) && b->metrics.positives % b->pairs == 0)
+            cli_warn("%s: the correlation is undefined: all pairs are of one class", r->rows[i].name);
+    }
     if (o->eval.general.json)
         print_json(r);
     else

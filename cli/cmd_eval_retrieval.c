@@ -21,7 +21,7 @@ typedef struct row {
 typedef struct report {
     row *rows; /* [n] owned */
     size_t n;
-    size_t empty;
+    size_t empty, truncated;
     cli_session session, docs; /* docs: open with --doc-prompt */
     cli_progress progress;
 } report;
@@ -114,6 +114,7 @@ static void keep_row(void *user, const aoe_retrieval_result *result) {
     r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
     r->rows[r->n++] = (row){*result, cli_strdup(result->name)};
     r->empty += result->empty;
+    r->truncated += result->truncated;
 }
 
 static json_t *recall_object(const aoe_retrieval_result *s, const aoe_retrieval_options *o) {
@@ -130,11 +131,11 @@ static void print_json(const report *r, const options *o) {
     for (size_t i = 0; i < r->n; i++) {
         const aoe_retrieval_result *s = &r->rows[i].result;
         const char *name = r->rows[i].name;
-        cli_print_json(json_pack("{s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I}", "name", cli_json_text(name, strlen(name)),
+        cli_print_json(json_pack("{s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "name", cli_json_text(name, strlen(name)),
                                  "texts", (json_int_t)s->texts, "queries", (json_int_t)s->queries, "strict_accuracy",
                                  cli_json_real(s->strict), "recall", recall_object(s, &o->r), "mrr", cli_json_real(s->mrr),
                                  "ndcg", cli_json_real(s->ndcg), "top", (json_int_t)o->r.top, "without", (json_int_t)s->without,
-                                 "skipped", (json_int_t)s->skipped));
+                                 "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
     }
 }
 
@@ -199,7 +200,7 @@ static int run(report *r, options *o, const cli_args *args) {
     if (failed)
         return cli_fail("%s", err.message);
     report_counts(r);
-    cli_eval_notes(&r->session, &o->eval, r->empty);
+    cli_eval_notes(&r->session, &o->eval, r->empty, r->truncated);
     if (o->eval.general.json)
         print_json(r, o);
     else

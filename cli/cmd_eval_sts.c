@@ -4,24 +4,40 @@
  */
 #include "eval_common.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct options {
     cli_eval_options eval;
-    aoe_table_options table;
+    aoe_sts_options sts;
 } options;
 
 typedef struct row {
     aoe_sts_result result;
-    char *name; /* owned */
+    char *name;            /* owned */
+    const char *undefined; /* why it has no correlation; static; NULL: it has one */
 } row;
 
 typedef struct report {
     row *rows; /* [n] owned */
     size_t n;
-    cli_progress progress;
 } report;
+
+static int all_equal(const double *x, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (x[i] < x[0] || x[i] > x[0])
+            return 0;
+    return 1;
+}
+
+static const char *why_undefined(const aoe_sts_result *r) {
+    if (isfinite(r->spearman))
+        return NULL;
+    return r->pairs < 2                   ? "there is one pair alone"
+           : all_equal(r->gold, r->pairs) ? "all gold scores are equal"
+                                          : "all cosines are equal";
+}
 
 static void keep_row(void *user, const aoe_sts_result *result) {
     report *r = user;
@@ -29,15 +45,16 @@ static void keep_row(void *user, const aoe_sts_result *result) {
     row *added = &r->rows[r->n++];
     added->result = *result;
     added->name = cli_strdup(result->name);
-    cli_progress_update(&r->progress, r->n, 0, NULL, -1, added->name);
+    added->undefined = why_undefined(result);
 }
 
 static void print_json(const report *r) {
     for (size_t i = 0; i < r->n; i++) {
         const aoe_sts_result *s = &r->rows[i].result;
-        cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:I}", "name", cli_json_text(r->rows[i].name, strlen(r->rows[i].name)),
+        cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:I,s:I}", "name", cli_json_text(r->rows[i].name, strlen(r->rows[i].name)),
                                  "pairs", (json_int_t)s->pairs, "spearman", cli_json_real(s->spearman), "pearson",
-                                 cli_json_real(s->pearson), "skipped", (json_int_t)s->skipped));
+                                 cli_json_real(s->pearson), "skipped", (json_int_t)s->skipped, "truncated",
+                                 (json_int_t)s->truncated));
     }
 }
 
@@ -66,25 +83,33 @@ static void print_table(const report *r, const options *o) {
 }
 
 /* Rows of parts; totals repeat them. */
-static size_t count_empty(const report *r) {
-    size_t empty = 0;
+static void count_texts(const report *r, size_t *empty, size_t *truncated) {
+    *empty = *truncated = 0;
     for (size_t i = 0; i < r->n; i++)
-        if (r->rows[i].result.row == AOE_STS_FILE || r->rows[i].result.row == AOE_STS_SUBSET)
-            empty += r->rows[i].result.empty;
-    return empty;
+        if (r->rows[i].result.row == AOE_STS_FILE || r->rows[i].result.row == AOE_STS_SUBSET) {
+            *empty += r->rows[i].result.empty;
+            *truncated += r->rows[i].result.truncated;
+        }
 }
 
 static int run(cli_session *s, report *r, options *o, const cli_args *args) {
     aoe_error err;
     if (cli_session_open(s, &o->eval.general, &o->eval.model))
         return 1;
-    o->table.allow_empty = 1;
-    cli_progress_begin(&r->progress, "evaluating", "results", 0);
-    int failed = aoe_eval_sts(s->embedder, args->operand, args->n, &o->table, keep_row, r, &err);
-    cli_progress_end(&r->progress);
+    cli_progress progress;
+    size_t empty, truncated;
+    cli_progress_begin(&progress, "evaluating", "pairs", 0);
+    o->sts.progress = cli_eval_progress;
+    o->sts.user = &progress;
+    int failed = aoe_eval_sts_with(s->embedder, args->operand, args->n, &o->sts, keep_row, r, &err);
+    cli_progress_end(&progress);
     if (failed)
         return cli_fail("%s", err.message);
-    cli_eval_notes(s, &o->eval, count_empty(r));
+    count_texts(r, &empty, &truncated);
+    cli_eval_notes(s, &o->eval, empty, truncated);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->rows[i].undefined)
+            cli_warn("%s: the correlation is undefined: %s", r->rows[i].name, r->rows[i].undefined);
     if (o->eval.general.json)
         print_json(r);
     else
@@ -96,7 +121,7 @@ int cli_eval_sts(int argc, char **argv) {
     options o = {0};
     cli_eval_defaults(&o.eval);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &o.eval),      CLI_GROUP("tables", cli_table_table, &o.table),
+        CLI_GROUP("output", cli_eval_format_table, &o.eval),      CLI_GROUP("tables", cli_table_table, &o.sts.table),
         CLI_GROUP("model", cli_model_table, &o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &o.eval.model),
         CLI_GROUP("general", cli_general_table, &o.eval.general),
     };

@@ -86,10 +86,10 @@ static void print_json(const report *r, const options *o) {
         if (s->row == AOE_SUITE_SUBSET && !o->subsets)
             continue;
         const char *path = r->rows[i].path;
-        cli_print_json(json_pack("{s:s,s:o,s:I,s:I,s:I,s:o,s:o,s:o}", "name", r->rows[i].name, "path",
+        cli_print_json(json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "name", r->rows[i].name, "path",
                                  path ? cli_json_text(path, strlen(path)) : json_null(), "parts", (json_int_t)s->parts, "pairs",
-                                 (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped, "all",
-                                 coefficients(s, AOE_SETTING_ALL), "mean", coefficients(s, AOE_SETTING_MEAN), "wmean",
+                                 (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated,
+                                 "all", coefficients(s, AOE_SETTING_ALL), "mean", coefficients(s, AOE_SETTING_MEAN), "wmean",
                                  coefficients(s, AOE_SETTING_WMEAN)));
     }
 }
@@ -179,7 +179,8 @@ static int run(cli_session *s, report *r, const options *o, const cli_args *args
     if (failed)
         return cli_fail("%s", err.message);
     report_sets(r);
-    cli_eval_notes(s, &o->eval, r->rows[r->n - 1].result.empty); /* the average's: all of them */
+    const aoe_suite_result *all = &r->rows[r->n - 1].result; /* the average */
+    cli_eval_notes(s, &o->eval, all->empty, all->truncated);
     if (o->eval.general.json)
         print_json(r, o);
     else

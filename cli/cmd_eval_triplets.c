@@ -20,7 +20,7 @@ typedef struct row {
 typedef struct report {
     row *rows; /* [n] owned */
     size_t n;
-    size_t empty;
+    size_t empty, truncated;
 } report;
 
 static void keep_row(void *user, const aoe_triplet_result *result) {
@@ -28,16 +28,18 @@ static void keep_row(void *user, const aoe_triplet_result *result) {
     r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
     r->rows[r->n++] = (row){*result, cli_strdup(result->name)};
     r->empty += result->empty;
+    r->truncated += result->truncated;
 }
 
 static void print_json(const report *r) {
     for (size_t i = 0; i < r->n; i++) {
         const aoe_triplet_result *s = &r->rows[i].result;
         const char *name = r->rows[i].name;
-        cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:I}", "name", cli_json_text(name, strlen(name)), "triples",
+        cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:I,s:I}", "name", cli_json_text(name, strlen(name)), "triples",
                                  (json_int_t)s->triples, "accuracy", cli_json_real(s->accuracy), "ties", cli_json_real(s->ties),
                                  "positive_score", cli_json_real(s->positive_score), "negative_score",
-                                 cli_json_real(s->negative_score), "skipped", (json_int_t)s->skipped));
+                                 cli_json_real(s->negative_score), "skipped", (json_int_t)s->skipped, "truncated",
+                                 (json_int_t)s->truncated));
     }
 }
 
@@ -76,7 +78,7 @@ static int run(cli_session *s, report *r, options *o, const cli_args *args) {
     cli_progress_end(&progress);
     if (failed)
         return cli_fail("%s", err.message);
-    cli_eval_notes(s, &o->eval, r->empty);
+    cli_eval_notes(s, &o->eval, r->empty, r->truncated);
     if (o->eval.general.json)
         print_json(r);
     else

@@ -12,6 +12,7 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     int plan;
+    size_t texts;      /* 0: not given */
     size_t length;     /* 0: the model's longest */
     const char *shape; /* NULL: a directory */
     int stored;        /* an aoe_storage; -1: not given */
@@ -27,10 +28,11 @@ static const cli_option table[] = {
     {.name = "texts",
      .kind = CLI_SIZE,
      .value = "N",
-     .offset = offsetof(options, p.n_texts),
+     .offset = offsetof(options, texts),
      .min = 1,
      .max = 1e9,
-     .help = "texts of the batch; a training pair has two"},
+     .help = "texts of the batch; a training pair has two",
+     .fallback = "64"},
     {.name = "length",
      .kind = CLI_SIZE,
      .value = "N",
@@ -287,6 +289,8 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("info", "--shape and a directory, %s; give one", args->operand[0]);
     if (o->stored >= 0 && !o->shape)
         return cli_usage("info", "--stored is of a shape: --shape NAME");
+    if (!o->plan && !o->shape && (o->length || o->texts))
+        return cli_usage("info", "--texts and --length are for the memory of a batch: --plan");
     const aoe_lora *l = &o->p.lora;
     if ((l->r || l->load_8bit) && !o->plan && !o->shape)
         return cli_usage("info", "--lora-r and --load-8bit are for the memory of training: --plan");
@@ -322,6 +326,7 @@ int cli_info(int argc, char **argv) {
         code = check_options(&o, &args);
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
+        o.p.n_texts = o.texts ? o.texts : o.p.n_texts;
         cli_set_quiet(o.general.quiet);
         char *dir = o.shape ? NULL : cli_find_model(args.n ? args.operand[0] : o.model.dir);
         code = (!dir && !o.shape) || cli_open_context(&ctx, &o.general);

@@ -75,8 +75,8 @@ int cli_merge(int argc, char **argv) {
         .about = "Adds the adapters in DIR (adapter_config.json and adapter_model.safetensors, from aoe train --lora-r\n"
                  "or Hugging Face PEFT) to the weights of the model they are for, and writes the sum as a model of its\n"
                  "own, which needs neither of them. Of two directories of models or more it writes the mean of their\n"
-                 "weights: of several fine-tuning runs from one start that is often the best model. All else is the\n"
-                 "first one's.\n",
+                 "weights: of several fine-tuning runs from one start that is often the best model. Settings and\n"
+                 "tokenizer are the first one's; aoe.json and README.md name all of them.\n",
         .examples = "  aoe merge adapters -o model\n"
                     "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
                     "  aoe merge run-1 run-2 run-3 -o model\n",

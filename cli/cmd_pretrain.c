@@ -16,6 +16,8 @@ typedef struct options {
     aoe_pretrain_options p;
 } options;
 
+enum { FEW_STEPS = 100 }; /* below, a word about it */
+
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option data_table[] = {
@@ -87,7 +89,10 @@ static void print_start(run *r, const aoe_train_event *e) {
     if (r->o->p.course.max_minutes > 0)
         cli_note("%g minutes of steps of %zu sequences", r->o->p.course.max_minutes, r->o->p.batch_size);
     else
-        cli_note("%zu steps of %zu sequences", e->steps, r->o->p.batch_size);
+        cli_note("%zu step%s of %zu sequences", e->steps, cli_plural(e->steps), r->o->p.batch_size);
+    if (e->steps < FEW_STEPS && !r->o->p.course.max_steps && r->o->p.course.max_minutes <= 0 && r->o->p.batch_size > 1)
+        cli_note("%zu step%s are few to learn in: a smaller --batch-size, or more --epochs, gives more", e->steps,
+                 cli_plural(e->steps));
     if (e->step)
         cli_note("going on after step %zu", e->step);
     cli_progress_begin(&r->progress, "pretraining", "steps", e->step);
@@ -135,10 +140,10 @@ static void print_done(run *r, const aoe_train_event *e) {
     char seconds[32];
     cli_format_seconds(seconds, e->seconds);
     if (evaluated)
-        printf("done: %zu steps in %s; perplexity %.2f at step %zu; the model is in %s\n", e->step, seconds,
-               exp(-e->best_score), e->best_step, output);
+        printf("done: %zu step%s in %s; perplexity %.2f at step %zu; the model is in %s\n", e->step, cli_plural(e->step),
+               seconds, exp(-e->best_score), e->best_step, output);
     else
-        printf("done: %zu steps in %s; the model is in %s\n", e->step, seconds, output);
+        printf("done: %zu step%s in %s; the model is in %s\n", e->step, cli_plural(e->step), seconds, output);
 }
 
 static int on_event(void *user, const aoe_train_event *e) {

@@ -21,14 +21,15 @@ static const cli_option table[] = {
      .fallback = "reference"},
 };
 
-static int print_scores(const cli_session *s, const options *o, const float *v) {
+static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {
     size_t dims = aoe_model_dims(s->model);
     double cosine = aoe_cosine(v, v + dims, dims);
     double angle = aoe_angle_score(v, v + dims, dims, o->angle_form);
     if (dims % 2)
         cli_warn("%s: the angle score needs an even number of components, not %zu", s->dir, dims);
     if (o->general.json) {
-        cli_print_json(json_pack("{s:o,s:o}", "cosine", cli_json_real(cosine), "angle", cli_json_real(angle)));
+        cli_print_json(json_pack("{s:o,s:o,s:i}", "cosine", cli_json_real(cosine), "angle", cli_json_real(angle), "truncated",
+                                 info[0].truncated + info[1].truncated));
         return 0;
     }
     cli_table t;
@@ -44,14 +45,38 @@ static int print_scores(const cli_session *s, const options *o, const float *v) 
     return 0;
 }
 
+/* As aoe embed has it. */
+static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_text_info *info) {
+    aoe_model_info m;
+    aoe_model_get_info(s->model, &m);
+    for (int i = 0; i < 2; i++) {
+        if (!info[i].tokens)
+            cli_warn("text %d has no known token: the vector is zero", i + 1);
+        else if (!texts[i].len)
+            cli_warn("text %d is empty: special tokens only", i + 1);
+        if (info[i].truncated)
+            cli_warn("text %d was cut to the maximum length, %zu tokens; --max-length sets it, --chunk mean reads all of it",
+                     i + 1, m.max_length);
+        if (info[i].windows > 1)
+            cli_note("text %d is longer than the maximum length: the mean of the vectors of %u windows", i + 1,
+                     (unsigned)info[i].windows);
+    }
+}
+
 static int run_similarity(cli_session *s, const options *o, const cli_args *args) {
     aoe_error err;
+    aoe_text_info info[2];
     aoe_text texts[2] = {aoe_text_of(args->operand[0]), aoe_text_of(args->operand[1])};
     if (cli_session_open(s, &o->general, &o->model))
         return 1;
     float *vectors = cli_realloc(NULL, 2 * aoe_model_dims(s->model) * sizeof *vectors);
-    int code =
-        aoe_embed(s->embedder, texts, 2, vectors, NULL, &err) ? cli_fail("%s", err.message) : print_scores(s, o, vectors);
+    int code;
+    if (aoe_embed(s->embedder, texts, 2, vectors, info, &err)) {
+        code = cli_fail("%s", err.message);
+    } else {
+        report_texts(s, texts, info);
+        code = print_scores(s, o, vectors, info);
+    }
     free(vectors);
     return code;
 }

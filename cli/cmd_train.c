@@ -9,13 +9,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct options {
     cli_general general;
     cli_model_options model;
-    const char *dev; /* NULL: none */
-    cli_texts data;  /* files, each followed by its settings */
-    aoe_table_options table;
+    cli_texts dev_texts; /* the dev file and its settings */
+    const char *dev;     /* NULL: none */
+    cli_texts data;      /* files, each followed by its settings */
+    aoe_table_options table, dev_table;
     aoe_train_options t;
 } options;
 
@@ -32,10 +34,10 @@ static const cli_option data_table[] = {
              "doc-prompt, columns, label-map, ibn-threshold",
      .fallback = ""},
     {.name = "dev",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     AT(dev),
-     .help = "pairs to choose the best model by (Spearman)",
+     .kind = CLI_TEXTS,
+     .value = "FILE [KEY=VALUE...]",
+     AT(dev_texts),
+     .help = "pairs to choose the best model by (Spearman). Keys: columns, label-map",
      .fallback = "none: the last model"},
 };
 
@@ -203,13 +205,32 @@ enum {
     SETTINGS
 };
 
+static const char *const setting_names[SETTINGS] = {"weight",  "form",      "prompt",       "doc-prompt",
+                                                    "columns", "label-map", "ibn-threshold"};
+
 static size_t setting_of(const char *key, size_t len) {
-    static const char *const names[SETTINGS] = {"weight",  "form",      "prompt",       "doc-prompt",
-                                                "columns", "label-map", "ibn-threshold"};
     size_t i = 0;
-    while (i < SETTINGS && !(strlen(names[i]) == len && memcmp(names[i], key, len) == 0))
+    while (i < SETTINGS && !(strlen(setting_names[i]) == len && memcmp(setting_names[i], key, len) == 0))
         i++;
     return i;
+}
+
+/* 1: KEY=VALUE, with a word for a key, and no file of that name. */
+static int is_setting(const char *text) {
+    const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+    return n && text[n] == '=' && (setting_of(text, n) < SETTINGS || access(text, F_OK) != 0);
+}
+
+static int unknown_setting(const char *path, const char *text) {
+    char key[64];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(text, "="), text);
+    const char *closest = cli_closest(key, setting_names, SETTINGS);
+    if (closest)
+        return cli_usage("train", "%s: unknown setting '%s'; did you mean %s?", path, key, closest);
+    return cli_usage("train",
+                     "%s: unknown setting '%s', and there is no file '%s'; the settings of a file are weight, form, prompt, "
+                     "doc-prompt, columns, label-map and ibn-threshold",
+                     path, key, text);
 }
 
 typedef struct run {
@@ -220,6 +241,7 @@ typedef struct run {
     size_t evaluations;   /* printed so far */
     double dev_pearson;   /* of the newest evaluation */
     double rate;          /* tokens a second, smoothed over some steps */
+    int told;             /* 1: how many texts of the dev set are cut was said */
 } run;
 
 static void score_text(char out[32], double score) {
@@ -306,10 +328,10 @@ static void print_done(run *r, const aoe_train_event *e) {
     score_text(score, e->best_score);
     cli_format_seconds(seconds, e->seconds);
     if (r->dev)
-        printf("done: %zu steps in %s; dev Spearman %s at step %zu; the model is in %s\n", e->step, seconds, score,
-               e->best_step, output);
+        printf("done: %zu step%s in %s; dev Spearman %s at step %zu; the model is in %s\n", e->step, cli_plural(e->step),
+               seconds, score, e->best_step, output);
     else
-        printf("done: %zu steps in %s; the model is in %s\n", e->step, seconds, output);
+        printf("done: %zu step%s in %s; the model is in %s\n", e->step, cli_plural(e->step), seconds, output);
 }
 
 static int on_event(void *user, const aoe_train_event *e) {
@@ -341,6 +363,9 @@ static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) 
     int code = aoe_eval_pairs(e, r->dev, &result, err);
     if (code)
         return code;
+    if (result.truncated && !r->told++)
+        cli_warn("%s: %zu of %zu texts are cut to the maximum length; --max-length sets it", r->o->dev, result.truncated,
+                 2 * result.pairs);
     r->dev_pearson = result.pearson;
     *score = result.spearman;
     if (isfinite(result.spearman))
@@ -352,7 +377,7 @@ static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) 
 
 /* The dev set has to be able to tell models apart; better known before the training than after. */
 static int load_dev(run *r) {
-    aoe_table_options table = r->o->table;
+    aoe_table_options table = r->o->dev_table;
     aoe_error err;
     table.allow_empty = 1;
     if (aoe_pairs_load(&r->dev, r->o->dev, &table, &err))
@@ -446,8 +471,9 @@ static int read_data(options *o, aoe_train_data **out) {
     for (size_t i = 0; i < o->data.n && code == CLI_GO; i++) {
         const char *text = o->data.item[i];
         const size_t key_length = strcspn(text, "=");
-        if (n && text[key_length] && setting_of(text, key_length) < SETTINGS) {
-            code = read_setting(&d[n - 1], text, key_length);
+        if (n && is_setting(text)) {
+            code = setting_of(text, key_length) < SETTINGS ? read_setting(&d[n - 1], text, key_length)
+                                                           : unknown_setting(d[n - 1].path, text);
         } else {
             aoe_train_data_defaults(&d[n], text);
             d[n++].table = o->table;
@@ -457,6 +483,28 @@ static int read_data(options *o, aoe_train_data **out) {
     o->t.data = d;
     o->t.n_data = n;
     return code;
+}
+
+/* The file of --dev with its settings; of several the last counts, as of other options. */
+static int read_dev(options *o) {
+    for (size_t i = 0; i < o->dev_texts.n; i++) {
+        const char *text = o->dev_texts.item[i];
+        const size_t n = strcspn(text, "="), key = setting_of(text, n);
+        if (!o->dev || !is_setting(text)) {
+            o->dev = text;
+            o->dev_table = o->table;
+        } else if (key == SETTING_COLUMNS) {
+            o->dev_table.columns = text + n + 1;
+        } else if (key == SETTING_LABEL_MAP) {
+            o->dev_table.label_map = text + n + 1;
+        } else if (key < SETTINGS) {
+            return cli_usage("train", "%s: '%s' is of training data; a file of --dev may have columns and label-map", o->dev,
+                             text);
+        } else {
+            return unknown_setting(o->dev, text);
+        }
+    }
+    return CLI_GO;
 }
 
 static int same(double a, double b) {
@@ -561,7 +609,7 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
                  "on top. The output directory holds the best model on --dev, else the last; beside it\n"
                  "train-log.jsonl and the newest checkpoint.\n"
                  "Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
-        .examples = "  aoe train -m start -d examples/train.tsv -o model --epochs 10 --lr 5e-4\n"
+        .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
                     "  aoe train -m base -d triples.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
                     "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
@@ -575,6 +623,8 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
     aoe_train_data *data = NULL;
     if (code == CLI_GO)
         code = read_data(&o, &data);
+    if (code == CLI_GO)
+        code = read_dev(&o);
     if (code == CLI_GO && look) {
         const cli_train_view view = {&syntax, &o.general, &o.model, &o.table, &o.t, o.dev};
         code = look(user, &view);

@@ -39,6 +39,7 @@ const cli_option cli_course_table[] = {
      .kind = CLI_REAL,
      .value = "X",
      AT(max_minutes),
+     .min = 0.001,
      .max = 1e6,
      .help =
          "end after the step in which X minutes are over, whatever --epochs says; the learning rate follows the time, so that no "

@@ -47,12 +47,15 @@ void cli_eval_number(cli_table *t, double x) {
         cli_table_cell(t, "-");
 }
 
-void cli_eval_notes(const cli_session *s, const cli_eval_options *o, size_t empty) {
+void cli_eval_notes(const cli_session *s, const cli_eval_options *o, size_t empty, size_t truncated) {
     aoe_model_info info;
     aoe_model_get_info(s->model, &info);
     if (empty)
         cli_warn("%zu empty text%s: %s", empty, cli_plural(empty),
                  strcmp(info.architecture, "static") ? "special tokens only" : "the vector is zero");
+    if (truncated)
+        cli_warn("%zu text%s cut to the maximum length, %zu tokens; --max-length sets it, --chunk mean reads all of it",
+                 truncated, truncated == 1 ? " was" : "s were", info.max_length);
     if (o->model.chunk == AOE_CHUNK_MEAN)
         cli_note("texts above the maximum length: the mean of the vectors of windows");
 }

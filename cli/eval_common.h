@@ -25,8 +25,8 @@ void cli_eval_print(cli_table *t, const cli_eval_options *o); /* cli_table_print
 void cli_eval_percent(cli_table *t, double x);
 /* Likewise as it is, with four digits; "-" for NaN. */
 void cli_eval_number(cli_table *t, double x);
-/* What is to be known of the texts: empty ones, and how long ones are read. */
-void cli_eval_notes(const cli_session *s, const cli_eval_options *o, size_t empty);
+/* What is to be known of the texts: empty ones, and how long ones are read. truncated: how many were cut. */
+void cli_eval_notes(const cli_session *s, const cli_eval_options *o, size_t empty, size_t truncated);
 /* An aoe_eval_progress_fn; user: a cli_progress that has begun. */
 int cli_eval_progress(void *user, size_t done, size_t total);
 

@@ -156,7 +156,7 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
         return CLI_GO;
     case CLI_TEXTS:
         add_text(p->args, target, text);
-        while (p->at < p->n && !is_option(p->argument[p->at]))
+        while (p->at < p->n && !is_option(p->argument[p->at]) && p->argument[p->at][0] != '@')
             add_text(p->args, target, p->argument[p->at++]);
         return CLI_GO;
     case CLI_SIZE:

@@ -15,7 +15,7 @@
 typedef enum cli_kind {
     CLI_FLAG,  /* int: becomes `set`; takes no value */
     CLI_TEXT,  /* const char * */
-    CLI_TEXTS, /* cli_texts: takes the arguments up to the next option; may be repeated */
+    CLI_TEXTS, /* cli_texts: takes the arguments up to the next option or @FILE; may be repeated */
     CLI_SIZE,  /* size_t in [min, max] */
     CLI_SEED,  /* uint64_t */
     CLI_REAL,  /* double in [min, max] */

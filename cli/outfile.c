@@ -75,7 +75,11 @@ static int open_beside(cli_file *f, const struct stat *st) {
         watch_signals();
         return 0;
     }
-    int code = cli_fail("cannot write %s: %s; choose another name for -o", f->path, strerror(errno));
+    const char *slash = strrchr(f->target, '/');
+    const int code = errno == ENOENT && slash && slash > f->target
+                         ? cli_fail("cannot write %s: there is no folder %.*s; make it, or choose another name for -o", f->path,
+                                    (int)(slash - f->target), f->target)
+                         : cli_fail("cannot write %s: %s; choose another name for -o", f->path, strerror(errno));
     if (fd >= 0)
         close(fd);
     free(f->temp);

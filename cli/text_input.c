@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 size_t cli_utf8_sequence(const unsigned char *s, size_t len) {
     if (s[0] < 0x80)
@@ -143,6 +144,8 @@ int cli_lines_open(cli_lines *l, const char *const *path, size_t n) {
             continue;
         }
         code = open_next(l) || check_file(l);
+        if (!code && l->file == stdin && isatty(STDIN_FILENO))
+            cli_note("reading texts from the terminal, a line each; Ctrl-D ends them");
         close_file(l);
     }
     l->next = 0;

@@ -494,6 +494,7 @@ typedef struct aoe_sts_result {
     size_t pairs;     /* scored pairs */
     size_t skipped;   /* unscored lines, gold files without input, bad rows */
     size_t empty;     /* texts that were empty */
+    size_t truncated; /* texts that were cut to the maximum length */
     double spearman;  /* of cosine and gold, in [-1, 1] */
     double pearson;
     const double *cosine, *gold; /* [pairs] borrowed for the call of an aoe_sts_fn; NULL in what aoe_eval_pairs returns */
@@ -501,15 +502,24 @@ typedef struct aoe_sts_result {
 
 typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
 
+/* Called while an evaluation works, with how many pairs, triples or texts of all are embedded. Not 0: the evaluation ends
+ * with AOE_ECANCELLED. */
+typedef int (*aoe_eval_progress_fn)(void *user, size_t done, size_t total);
+
+typedef struct aoe_sts_options {
+    aoe_table_options table;       /* allow_empty is ignored: empty texts are fine */
+    aoe_eval_progress_fn progress; /* pairs; NULL: none */
+    void *user;                    /* of progress */
+} aoe_sts_options;
+
 /* Semantic textual similarity of tables (form A) and SentEval folders (STSxx-en-test). Reports in the order given,
  * subsets before their folder's total (the `all` setting), and a row for all inputs together when there are several. */
 AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
                          aoe_sts_fn report, void *user, aoe_error *err);
+/* The same with progress. */
+AOE_API int aoe_eval_sts_with(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
+                              aoe_sts_fn report, void *user, aoe_error *err);
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
-
-/* Called while an evaluation works, with how many pairs, triples or texts of all are embedded. Not 0: the evaluation ends
- * with AOE_ECANCELLED. */
-typedef int (*aoe_eval_progress_fn)(void *user, size_t done, size_t total);
 
 /* The settings in which SentEval scores a year of STS: all subsets as one, the mean of the subsets' coefficients, and that
  * mean weighted with their pairs (docs/evaluation.md). */
@@ -527,6 +537,7 @@ typedef struct aoe_suite_result {
     size_t published_pairs; /* of a set and a subset: how many the published one has */
     size_t skipped;         /* unscored lines, subsets and gold files that do not count, bad rows */
     size_t empty;           /* texts that were empty */
+    size_t truncated;       /* texts that were cut to the maximum length */
     double spearman[AOE_SETTING_COUNT], pearson[AOE_SETTING_COUNT]; /* in [-1, 1]; of one part thrice the same */
 } aoe_suite_result;
 
@@ -567,7 +578,7 @@ typedef struct aoe_binary_options {
 
 typedef struct aoe_binary_result {
     const char *name; /* borrowed for the call */
-    size_t pairs, skipped, empty;
+    size_t pairs, skipped, empty, truncated;
     double spearman, pearson;   /* of cosine and label */
     aoe_binary_metrics metrics; /* of the cosines */
 } aoe_binary_result;
@@ -587,7 +598,7 @@ typedef struct aoe_triplet_options {
 
 typedef struct aoe_triplet_result {
     const char *name; /* borrowed for the call */
-    size_t triples, skipped, empty;
+    size_t triples, skipped, empty, truncated;
     double accuracy;                       /* share of triples with cos(query, positive) > cos(query, negative) */
     double ties;                           /* share with equal cosines */
     double positive_score, negative_score; /* mean cosines with the query */
@@ -622,10 +633,11 @@ typedef struct aoe_retrieval_result {
     const char *name; /* borrowed for the call */
     size_t texts;     /* what is searched */
     size_t queries;
-    size_t without; /* queries left out, nothing being relevant to them (groups of one text) */
-    size_t skipped; /* bad rows; of a BEIR folder also judgements of texts that are not there */
-    size_t empty;   /* texts that were empty */
-    double strict;  /* of groups: share of queries whose g nearest texts, themselves included, are their group's g; else NaN */
+    size_t without;   /* queries left out, nothing being relevant to them (groups of one text) */
+    size_t skipped;   /* bad rows; of a BEIR folder also judgements of texts that are not there */
+    size_t empty;     /* texts that were empty */
+    size_t truncated; /* texts, and queries of their own, that were cut to the maximum length */
+    double strict; /* of groups: share of queries whose g nearest texts, themselves included, are their group's g; else NaN */
     double recall[AOE_RECALL_MAX]; /* mean share of the relevant texts among the nearest recall_at[i] */
     double mrr, ndcg;              /* at `top`; all means over queries, in [0, 1] */
 } aoe_retrieval_result;

@@ -36,4 +36,5 @@ for run in 1 2; do
 done
 "$aoe" merge "$AOE_WORK/round-2" "$AOE_WORK/round-4" --dtype bf16 --force -o models/aoe-mini-en
 cp "$recipe/LICENSE.weights" models/aoe-mini-en/LICENSE
+cp "$recipe/README.md" models/aoe-mini-en/README.md # in place of the one that merge writes
 "$aoe" eval sts -m models/aoe-mini-en "$AOE_DATA/stsb/dev.tsv" "$AOE_DATA/stsb/test.tsv" "$AOE_DATA"/sts12_14_15/senteval/STS*-en-test

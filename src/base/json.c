@@ -5,9 +5,12 @@
  */
 #include "base/json.h"
 
+#include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -152,30 +155,72 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
     return code;
 }
 
-/* The text of root, NULL: no memory. Reals have 15 digits, as people write them (0.1), when all of them read back equal,
- * else 17. */
-static char *dump(const json_t *root) {
-    json_error_t error;
-    const size_t flags = JSON_INDENT(2) | JSON_ENCODE_ANY;
-    starved = 0;
-    char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
-    int no_memory = !text || starved;
-    json_t *again = no_memory ? NULL : aoei_json_decode(text, strlen(text), DECODE_FLAGS, &error, &no_memory);
-    if (!no_memory && !json_equal(root, again)) {
-        aoei_free(text);
-        text = json_dumps(root, flags);
-        no_memory = !text || starved;
+/* The real number that s begins with in as few digits as read back equal, 15 (0.1, as people write it) to 17, spelt as jansson
+ * does. Returns its length. */
+static size_t spell_real(char out[40], const char *s) {
+    const double x = strtod(s, NULL);
+    char text[32];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        const double back = strtod(text, NULL);
+        if (!(back < x) && !(back > x))
+            break;
     }
-    json_decref(again);
-    if (!no_memory)
+    const char *e = strchr(text, 'e');
+    if (!e)
+        return (size_t)snprintf(out, 40, "%s%s", text, strchr(text, '.') ? "" : ".0");
+    return (size_t)snprintf(out, 40, "%.*se%s%s", (int)(e - text), text, e[1] == '-' ? "-" : "", e + 2 + strspn(e + 2, "0"));
+}
+
+/* Bytes of the string literal at s. */
+static size_t literal_bytes(const char *s) {
+    size_t n = 1;
+    while (s[n] != '"')
+        n += s[n] == '\\' ? 2 : 1;
+    return n + 1;
+}
+
+/* Shortens the reals of JSON, in place. */
+static void shorten_reals(char *text) {
+    char *to = text, real[40];
+    for (const char *s = text; *s;) {
+        size_t len = *s == '"' ? literal_bytes(s) : strspn(s, "-.0123456789"), n;
+        const char *from = s;
+        if (len && *s != '"')
+            len += s[len] == 'e' ? 1 + strspn(s + len + 1, "-0123456789") : 0;
+        n = len = len ? len : 1;
+        if (*s != '"' && (memchr(s, '.', len) || (len > 1 && memchr(s, 'e', len))) && spell_real(real, s) <= len) {
+            from = real;
+            n = strlen(real);
+        }
+        memmove(to, from, n);
+        to += n;
+        s += len;
+    }
+    *to = 0;
+}
+
+char *aoei_json_text(const json_t *root) {
+    aoei_json_init();
+    starved = 0;
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* 0.1, whatever the program's is */
+    const int failed = !text || starved || !c;
+    if (!failed) {
+        const locale_t before = uselocale(c);
+        shorten_reals(text);
+        uselocale(before);
+    }
+    if (c)
+        freelocale(c);
+    if (!failed)
         return text;
     aoei_free(text);
     return NULL;
 }
 
 int aoei_json_save(const json_t *root, const char *path, aoe_error *err) {
-    aoei_json_init();
-    char *text = dump(root);
+    char *text = aoei_json_text(root);
     if (!text)
         return aoei_fail(err, AOE_ENOMEM, "cannot write %s: out of memory; free some memory and run again", path);
     size_t len = strlen(text);

@@ -68,11 +68,13 @@ static int evaluate(const aoei_text_encoder *e, const input *in, double positive
     const size_t n = aoe_pairs_count(in->pairs);
     double *cosine = aoei_malloc_array(n, 2 * sizeof *cosine);
     uint8_t *positive = aoei_malloc_array(n, sizeof *positive);
+    size_t cut = 0;
     int rc = cosine && positive ? 0 : aoei_fail_nomem(err, 2 * n * sizeof *cosine);
     if (!rc)
-        rc = aoei_pairs_cosines(e, in->pairs, cosine, p, err);
+        rc = aoei_pairs_cosines(e, in->pairs, cosine, &cut, p, err);
     if (!rc)
         rc = judge(r, in, positive_from, cosine, cosine + n, positive, err);
+    r->truncated = cut;
     aoei_free(cosine);
     aoei_free(positive);
     return rc;

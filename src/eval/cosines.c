@@ -26,6 +26,7 @@ typedef struct window {
     size_t *source; /* [2 * couples] for each distinct text the index of its first slot */
     size_t *vector; /* [2 * couples] by index: which distinct text */
     float *vectors; /* [2 * couples, dims] of the distinct texts */
+    uint8_t *cut;   /* [2 * couples] likewise */
 } window;
 
 static int compare_slots(const void *a, const void *b) {
@@ -46,7 +47,8 @@ static int window_create(window *w, size_t couples, size_t dims, aoe_error *err)
     w->source = aoei_malloc_array(n, sizeof *w->source);
     w->vector = aoei_malloc_array(n, sizeof *w->vector);
     w->vectors = aoei_malloc_array(floats, sizeof *w->vectors);
-    if (w->slot && w->text && w->source && w->vector && w->vectors)
+    w->cut = aoei_malloc_array(n, sizeof *w->cut);
+    if (w->slot && w->text && w->source && w->vector && w->vectors && w->cut)
         return 0;
     aoei_fail_nomem(err, floats);
     return AOE_ENOMEM;
@@ -58,6 +60,7 @@ static void window_free(window *w) {
     aoei_free(w->source);
     aoei_free(w->vector);
     aoei_free(w->vectors);
+    aoei_free(w->cut);
 }
 
 /* Distinct texts of the couples [first, first + n) into w->text; returns how many. */
@@ -83,18 +86,22 @@ static int name_text(const aoei_couples *c, size_t couple, size_t side, int rc, 
     return rc;
 }
 
-int aoei_cosines(const aoei_text_encoder *e, const aoei_couples *c, double *cosine, aoei_eval_progress *p, aoe_error *err) {
+int aoei_cosines(const aoei_text_encoder *e, const aoei_couples *c, double *cosine, size_t *cut, aoei_eval_progress *p,
+                 aoe_error *err) {
     window w;
+    *cut = 0;
     int rc = window_create(&w, c->n < WINDOW ? c->n : WINDOW, e->dims, err);
     for (size_t first = 0; !rc && first < c->n; first += WINDOW) {
         size_t count = c->n - first < WINDOW ? c->n - first : WINDOW, failed = (size_t)-1;
         size_t distinct = gather(&w, c, first, count);
-        rc = e->embed(e->user, w.text, distinct, w.vectors, &failed, err);
+        rc = e->embed(e->user, w.text, distinct, w.vectors, w.cut, &failed, err);
         if (rc && failed < distinct)
             rc = name_text(c, first + w.source[failed] / 2, w.source[failed] % 2, rc, err);
         for (size_t i = 0; !rc && i < count; i++)
             cosine[first + i] =
                 aoe_cosine(w.vectors + w.vector[2 * i] * e->dims, w.vectors + w.vector[2 * i + 1] * e->dims, e->dims);
+        for (size_t i = 0; !rc && i < 2 * count; i++)
+            *cut += c->triples && i % 4 == 2 ? 0 : w.cut[w.vector[i]];
         if (!rc)
             rc = aoei_eval_advance(p, count, err);
     }
@@ -131,7 +138,7 @@ static const char *pair_role(size_t pair, size_t side) {
 }
 
 static aoei_couples couples_of(const aoe_pairs *p) {
-    return (aoei_couples){aoe_pairs_count(p), aoei_pairs_name(p), p, pair_text, pair_line, pair_role};
+    return (aoei_couples){aoe_pairs_count(p), aoei_pairs_name(p), p, pair_text, pair_line, pair_role, 0};
 }
 
 int aoei_pairs_check(const aoei_text_encoder *e, const aoe_pairs *p, aoe_error *err) {
@@ -139,10 +146,10 @@ int aoei_pairs_check(const aoei_text_encoder *e, const aoe_pairs *p, aoe_error *
     return aoei_couples_check(e, &couples, err);
 }
 
-int aoei_pairs_cosines(const aoei_text_encoder *e, const aoe_pairs *p, double *cosine, aoei_eval_progress *progress,
-                       aoe_error *err) {
+int aoei_pairs_cosines(const aoei_text_encoder *e, const aoe_pairs *p, double *cosine, size_t *cut,
+                       aoei_eval_progress *progress, aoe_error *err) {
     const aoei_couples couples = couples_of(p);
-    return aoei_cosines(e, &couples, cosine, progress, err);
+    return aoei_cosines(e, &couples, cosine, cut, progress, err);
 }
 
 size_t aoei_pairs_empty(const aoe_pairs *p) {

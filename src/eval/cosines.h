@@ -16,17 +16,20 @@ typedef struct aoei_couples {
     aoe_text (*text)(const void *source, size_t couple, size_t side);
     size_t (*line)(const void *source, size_t couple); /* in the file, from 1 */
     const char *(*role)(size_t couple, size_t side);   /* what messages call the text; static */
+    int triples; /* 1: the first text of an odd couple is that of the one before it, and counted once */
 } aoei_couples;
 
 /* AOE_EFORMAT with file and line where a text would have no token. */
 int aoei_couples_check(const aoei_text_encoder *e, const aoei_couples *c, aoe_error *err);
-/* cosine[c->n]; p counts couples and may be NULL. Errors: those of the encoder, with file and line; AOE_ECANCELLED. */
-int aoei_cosines(const aoei_text_encoder *e, const aoei_couples *c, double *cosine, aoei_eval_progress *p, aoe_error *err);
+/* cosine[c->n]; *cut: texts that lost tokens to the maximum length, those in several couples each time; p counts couples and
+ * may be NULL. Errors: those of the encoder, with file and line; AOE_ECANCELLED. */
+int aoei_cosines(const aoei_text_encoder *e, const aoei_couples *c, double *cosine, size_t *cut, aoei_eval_progress *p,
+                 aoe_error *err);
 
 /* The same of labelled pairs, and how many of their texts are empty. */
 int aoei_pairs_check(const aoei_text_encoder *e, const aoe_pairs *p, aoe_error *err);
-int aoei_pairs_cosines(const aoei_text_encoder *e, const aoe_pairs *p, double *cosine, aoei_eval_progress *progress,
-                       aoe_error *err);
+int aoei_pairs_cosines(const aoei_text_encoder *e, const aoe_pairs *p, double *cosine, size_t *cut,
+                       aoei_eval_progress *progress, aoe_error *err);
 size_t aoei_pairs_empty(const aoe_pairs *p);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct search {
     aoei_tensor texts, queries; /* [texts, D], [queries, D] of unit length, or zero */
     aoei_tensor room;           /* of the search */
     float *host;                /* owned [EMBED, D] */
+    uint8_t *cut;               /* owned [EMBED]; texts of host that lost tokens */
     aoe_text *text;             /* owned [EMBED] */
     uint32_t *index;            /* owned [queries] */
     aoei_neighbor *best;        /* owned [SEARCH, k] */
@@ -79,6 +80,7 @@ static int create(search *s, aoe_error *err) {
     if (rc)
         return rc;
     lay_out(s);
+    s->cut = aoei_malloc_array(EMBED, sizeof *s->cut);
     s->host = aoei_malloc_array(EMBED * s->D, sizeof *s->host);
     s->text = aoei_malloc_array(EMBED, sizeof *s->text);
     s->index = aoei_malloc_array(s->d->n_queries, sizeof *s->index);
@@ -86,13 +88,14 @@ static int create(search *s, aoe_error *err) {
     s->gain_of = aoei_calloc(s->d->texts.n, sizeof *s->gain_of);
     s->gain = aoei_malloc_array(s->k, sizeof *s->gain);
     s->ideal = aoei_malloc_array(most_relevant(s->d), sizeof *s->ideal);
-    if (s->host && s->text && s->index && s->best && s->gain_of && s->gain && s->ideal)
+    if (s->cut && s->host && s->text && s->index && s->best && s->gain_of && s->gain && s->ideal)
         return 0;
     return aoei_fail_nomem(err, found * sizeof *s->best);
 }
 
 static void destroy(search *s) {
     aoei_arena_destroy(&s->arena);
+    aoei_free(s->cut);
     aoei_free(s->host);
     aoei_free(s->text);
     aoei_free(s->index);
@@ -141,17 +144,19 @@ static int check_tokens(const aoei_retrieval_data *d, const side *x, aoe_error *
     return rc;
 }
 
-static int embed(search *s, const side *x, aoei_tensor to, aoei_eval_progress *p, aoe_error *err) {
+static int embed(search *s, const side *x, aoei_tensor to, size_t *truncated, aoei_eval_progress *p, aoe_error *err) {
     int rc = 0;
     for (size_t first = 0; !rc && first < x->n; first += EMBED) {
         const size_t n = x->n - first < EMBED ? x->n - first : EMBED;
         size_t failed = (size_t)-1;
         for (size_t i = 0; i < n; i++)
             s->text[i] = x->text(s->d, first + i);
-        rc = x->encoder->embed(x->encoder->user, s->text, n, s->host, &failed, err);
+        rc = x->encoder->embed(x->encoder->user, s->text, n, s->host, s->cut, &failed, err);
         if (rc)
             return failed < n ? name_text(s->d, x, first + failed, rc, err) : rc;
         const aoei_tensor rows = aoei_tensor_rows(to, first, n);
+        for (size_t i = 0; i < n; i++)
+            *truncated += s->cut[i];
         aoei_tensor_write(s->ctx, rows, s->host);
         aoei_l2_normalize(s->ctx, rows);
         rc = aoei_eval_advance(p, n, err);
@@ -222,14 +227,14 @@ static int evaluate(const aoei_retrieval_data *d, const aoei_text_encoder *queri
     *r = (aoe_retrieval_result){0};
     int rc = create(&s, err);
     if (!rc)
-        rc = embed(&s, &texts, s.texts, p, err);
+        rc = embed(&s, &texts, s.texts, &r->truncated, p, err);
     if (!rc && d->grouped && queries == docs) {
         for (size_t i = 0; i < d->n_queries; i++)
             s.index[i] = d->query[i].index;
         aoei_rows_gather(s.ctx, s.queries, s.texts, s.index);
         rc = aoei_eval_advance(p, d->n_queries, err);
     } else if (!rc) {
-        rc = embed(&s, &asked, s.queries, p, err);
+        rc = embed(&s, &asked, s.queries, &r->truncated, p, err);
     }
     if (!rc) {
         search_all(&s, r);

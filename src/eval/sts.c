@@ -23,7 +23,7 @@ typedef struct row {
     char *name;        /* owned */
     aoe_pairs *pairs;  /* owned; NULL: a total */
     size_t begin, end; /* its range of cosine and gold */
-    size_t skipped, empty;
+    size_t skipped, empty, truncated;
 } row;
 
 typedef struct plan {
@@ -146,34 +146,45 @@ static int make_plan(plan *l, const aoei_text_encoder *e, const char *const *pat
     return rc ? rc : make_arrays(l, err);
 }
 
+/* Texts of a row that were cut; of a total, of its parts. */
+static size_t truncated_of(const plan *l, const row *r) {
+    size_t n = r->truncated;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->row + i != r && l->row[i].begin >= r->begin && l->row[i].end <= r->end)
+            n += l->row[i].truncated; /* other totals have none of their own */
+    return n;
+}
+
 static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error *err) {
     *result = (aoe_sts_result){.row = r->kind,
                                .name = r->name,
                                .pairs = r->end - r->begin,
                                .skipped = r->skipped,
-                               .empty = r->empty};
+                               .empty = r->empty,
+                               .truncated = truncated_of(l, r)};
     return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
 }
 
 /* Fills the row's range of the arrays; the pairs are not needed any more afterwards. */
-static int evaluate(plan *l, row *r, const aoei_text_encoder *e, aoe_error *err) {
+static int evaluate(plan *l, row *r, const aoei_text_encoder *e, aoei_eval_progress *p, aoe_error *err) {
     for (size_t k = r->begin; k < r->end; k++)
         l->gold[k] = aoe_pairs_label(r->pairs, k - r->begin);
-    int rc = aoei_pairs_cosines(e, r->pairs, l->cosine + r->begin, NULL, err);
+    int rc = aoei_pairs_cosines(e, r->pairs, l->cosine + r->begin, &r->truncated, p, err);
     aoe_pairs_free(r->pairs);
     r->pairs = NULL;
     return rc;
 }
 
-int aoei_sts_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
+int aoei_sts_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
                  aoe_sts_fn report, void *user, aoe_error *err) {
     plan l = {0};
     aoe_sts_result result;
-    int rc = make_plan(&l, e, paths, n_paths, o, err);
+    int rc = make_plan(&l, e, paths, n_paths, o ? &o->table : NULL, err);
+    aoei_eval_progress p = {.fn = o ? o->progress : NULL, .user = o ? o->user : NULL, .total = l.total};
     for (size_t i = 0; !rc && i < l.n; i++) {
         row *r = &l.row[i];
         if (r->pairs)
-            rc = evaluate(&l, r, e, err);
+            rc = evaluate(&l, r, e, &p, err);
         if (!rc)
             rc = score(&l, r, &result, err);
         result.cosine = l.cosine + r->begin;
@@ -197,7 +208,7 @@ int aoei_sts_pairs(const aoei_text_encoder *e, const aoe_pairs *p, aoe_sts_resul
     for (size_t i = 0; !rc && i < r.end; i++)
         l.gold[i] = aoe_pairs_label(p, i);
     if (!rc)
-        rc = aoei_pairs_cosines(e, p, l.cosine, NULL, err);
+        rc = aoei_pairs_cosines(e, p, l.cosine, &r.truncated, NULL, err);
     if (!rc)
         rc = score(&l, &r, result, err);
     if (rc)
@@ -208,6 +219,12 @@ int aoei_sts_pairs(const aoei_text_encoder *e, const aoe_pairs *p, aoe_sts_resul
 
 int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_sts_fn report,
                  void *user, aoe_error *err) {
+    const aoe_sts_options options = {.table = o ? *o : (aoe_table_options){0}};
+    return aoe_eval_sts_with(e, paths, n_paths, &options, report, user, err);
+}
+
+int aoe_eval_sts_with(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o, aoe_sts_fn report,
+                      void *user, aoe_error *err) {
     aoei_embedder_encoder s;
     aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
     int rc = aoei_sts_run(&encoder, paths, n_paths, o, report, user, err);

@@ -140,7 +140,7 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
                                  .empty = aoei_pairs_empty(p)};
     for (size_t i = 0; i < n; i++)
         gold[i] = aoe_pairs_label(p, i);
-    int rc = aoei_pairs_cosines(r->e, p, cosine, &r->progress, err);
+    int rc = aoei_pairs_cosines(r->e, p, cosine, &result->truncated, &r->progress, err);
     if (!rc)
         rc = aoei_correlate(cosine, gold, n, &result->spearman[0], &result->pearson[0], err);
     for (int k2 = 1; !rc && k2 < AOE_SETTING_COUNT; k2++) {
@@ -158,6 +158,7 @@ static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
     total->parts++;
     total->skipped += part->skipped;
     total->empty += part->empty;
+    total->truncated += part->truncated;
     total->spearman[AOE_SETTING_MEAN] += part->spearman[0];
     total->pearson[AOE_SETTING_MEAN] += part->pearson[0];
     total->spearman[AOE_SETTING_WMEAN] += n * part->spearman[0];
@@ -195,6 +196,7 @@ static int score_set(run *r, const set *s, aoe_error *err) {
     r->average.pairs += s->pairs;
     r->average.skipped += total.skipped;
     r->average.empty += total.empty;
+    r->average.truncated += total.truncated;
     tell(r, &total);
     return 0;
 }

@@ -9,9 +9,19 @@
 #include "base/error.h"
 #include "model/model.h"
 
-static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, size_t *failed, aoe_error *err) {
-    const aoei_embedder_encoder *s = user;
-    int rc = aoe_embed(s->e, texts, n, vectors, NULL, err);
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
+    aoei_embedder_encoder *s = user;
+    *failed = (size_t)-1;
+    if (s->capacity < n) {
+        aoei_free(s->info);
+        s->info = aoei_malloc_array(n, sizeof *s->info);
+        s->capacity = s->info ? n : 0;
+        if (!s->info)
+            return aoei_fail_nomem(err, n * sizeof *s->info);
+    }
+    int rc = aoe_embed(s->e, texts, n, vectors, s->info, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        cut[i] = s->info[i].truncated;
     *failed = rc ? aoe_embed_failed_text(s->e) : (size_t)-1;
     if (err && rc && *failed != (size_t)-1) { /* "text 7: ", which counts in the window: the caller names file and line */
         const char *what = strstr(err->message, ": ");
@@ -43,6 +53,7 @@ aoei_text_encoder aoei_encoder_begin(aoei_embedder_encoder *s, aoe_embedder *e) 
 
 void aoei_encoder_end(aoei_embedder_encoder *s) {
     aoe_ids_free(&s->ids);
+    aoei_free(s->info);
 }
 
 int aoei_encoder_has_specials(const aoei_text_encoder *e, int *any, aoe_error *err) {

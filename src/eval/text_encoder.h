@@ -13,8 +13,9 @@
 typedef struct aoei_text_encoder {
     size_t dims;
     aoe_context *ctx; /* of searches; NULL where nothing is searched */
-    /* vectors: [n, dims]. On failure *failed is the text it was about, or (size_t)-1. */
-    int (*embed)(void *user, const aoe_text *texts, size_t n, float *vectors, size_t *failed, aoe_error *err);
+    /* vectors: [n, dims]; cut: [n] 1 for a text that lost tokens to the maximum length. On failure *failed is the text it was
+     * about, or (size_t)-1. */
+    int (*embed)(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err);
     /* Number of tokens of a text, specials included. NULL: every text has tokens. */
     int (*count_tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
     void *user;
@@ -22,8 +23,10 @@ typedef struct aoei_text_encoder {
 
 /* An embedder as an encoder. */
 typedef struct aoei_embedder_encoder {
-    aoe_embedder *e; /* borrowed */
-    aoe_ids ids;     /* scratch of count_tokens */
+    aoe_embedder *e;     /* borrowed */
+    aoe_ids ids;         /* scratch of count_tokens */
+    aoe_text_info *info; /* [capacity] owned; scratch of embed */
+    size_t capacity;
 } aoei_embedder_encoder;
 
 /* *s lives as long as what is returned, and is to be freed with aoei_encoder_end. */

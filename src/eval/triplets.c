@@ -29,7 +29,7 @@ static const char *couple_role(size_t couple, size_t side) {
 }
 
 static aoei_couples couples_of(const aoei_examples *x) {
-    return (aoei_couples){2 * x->n, x->name, x, couple_text, couple_line, couple_role};
+    return (aoei_couples){2 * x->n, x->name, x, couple_text, couple_line, couple_role, 1};
 }
 
 static int load(input *in, const aoei_text_encoder *e, const char *path, const aoe_triplet_options *o, aoe_error *err) {
@@ -71,9 +71,11 @@ static int evaluate(const aoei_text_encoder *e, const input *in, aoe_triplet_res
     double *cosine = aoei_malloc_array(couples.n, sizeof *cosine);
     if (!cosine)
         return aoei_fail_nomem(err, couples.n * sizeof *cosine);
-    const int rc = aoei_cosines(e, &couples, cosine, p, err);
+    size_t cut;
+    const int rc = aoei_cosines(e, &couples, cosine, &cut, p, err);
     if (!rc)
         judge(r, in, cosine);
+    r->truncated = cut;
     aoei_free(cosine);
     return rc;
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * The mean of the weights of models, as a model: "model soups" (Wortsman et al.,
  * ICML 2022). Rows are averaged on their way into the new file, so that memory does
- * not grow with the models. All else is that of the first model.
+ * not grow with the models. All else is that of the first model, but for the training
+ * record: it names them all.
  */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "model/convert.h"
 #include "model/model.h"
+#include "nn/context.h"
 
 typedef struct averaging {
     aoei_row_source source; /* first */
@@ -44,8 +48,12 @@ static const char *const passed_over[] = {
 
 /* A copy of a model's config.json without them; NULL: no memory. */
 static json_t *meaning(const aoe_model *m) {
-    json_t *copy = json_copy(m->config_json);
-    for (size_t i = 0; copy && i < sizeof passed_over / sizeof *passed_over; i++)
+    json_t *copy = json_object(); /* not json_copy: it leaves out what it has no memory for */
+    if (json_object_update(copy, m->config_json)) {
+        json_decref(copy);
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof passed_over / sizeof *passed_over; i++)
         json_object_del(copy, passed_over[i]);
     return copy;
 }
@@ -74,6 +82,57 @@ static int check_alike(const aoe_model *a, const aoe_model *b, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "%s and %s: their vocabularies differ; only models with one vocabulary have a mean",
                          a->dir, b->dir);
     return 0;
+}
+
+/* What made the mean: the models as named, and how each was trained. NULL: no memory. */
+static json_t *record_of(const averaging *a, const char *const *from) {
+    json_t *record = json_object(), *names = json_array(), *records = json_array();
+    int bad = !record || !names || !records;
+    for (size_t k = 0; k < a->n && !bad; k++) {
+        json_t *trained = a->models[k]->record;
+        bad = json_array_append_new(names, aoei_name_json(from[k])) ||
+              json_array_append_new(records, trained ? json_incref(trained) : json_null());
+    }
+    if (bad) {
+        json_decref(names);
+        json_decref(records);
+    } else {
+        bad = json_object_set_new(record, "mean_of", names);
+        bad |= json_object_set_new(record, "trained", records);
+        bad |= json_object_set_new(record, "aoe_version", json_string(AOE_VERSION));
+    }
+    if (!bad)
+        return record;
+    json_decref(record);
+    return NULL;
+}
+
+/* The licence of the first that has one goes along; one that says something else is not lost in silence. */
+static int choose_license(averaging *a, const char *const *from, const char *to, aoe_error *err) {
+    char *first = NULL;
+    size_t size = 0;
+    int rc = 0;
+    for (size_t k = 0; k < a->n && !rc; k++) {
+        char *path = aoei_path_join(from[k], "LICENSE"), *text = NULL;
+        size_t n = 0;
+        rc = path ? 0 : aoei_fail_nomem(err, strlen(from[k]));
+        if (!rc && aoei_exists(path) && !(rc = aoei_read_file(&text, &n, path, 0, err))) {
+            if (!first) {
+                a->out->license_dir = from[k];
+                first = text;
+                size = n;
+                text = NULL;
+            } else if (n != size || memcmp(text, first, n) != 0) {
+                aoei_log_write(&a->out->ctx->log, AOE_LOG_WARNING,
+                               "%s: the LICENSE there is that of %s; %s is another one, whose terms hold too", to,
+                               a->out->license_dir, path);
+            }
+        }
+        aoei_free(text);
+        aoei_free(path);
+    }
+    aoei_free(first);
+    return rc;
 }
 
 static void close_all(averaging *a) {
@@ -126,6 +185,13 @@ int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char 
         rc = aoei_convert_check(from[k], to, &options, err);
     if (!rc)
         rc = open_all(&a, ctx, from, err);
+    if (!rc)
+        rc = choose_license(&a, from, to, err);
+    if (!rc) {
+        json_decref(a.out->record);
+        if (!(a.out->record = record_of(&a, from)))
+            rc = aoei_fail_nomem(err, n);
+    }
     if (!rc)
         rc = aoei_convert_write(a.out, to, options.storage, result, err);
     close_all(&a);

@@ -42,6 +42,7 @@ struct aoe_model {
     aoei_safetensors *dense_file;   /* owned; of the dense layer behind the pooling, or NULL */
     const aoei_st_tensor **stored;  /* owned array [aoei_slot_count] of the files' tensors, NULL: there is none. Or NULL */
     aoei_row_source *source;        /* borrowed; of a model that is only saved, else NULL */
+    const char *license_dir;        /* borrowed; likewise: whose LICENSE goes along; NULL: its own */
     float *made;                    /* owned; a new masked-LM head, new adapters, or NULL */
     float *behind;                  /* owned; a layer added behind the pooling (dense.h), or NULL */
     void *converted;                /* owned; weights that do not stay as they are stored */
@@ -88,10 +89,10 @@ void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, s
 
 /* Writes a complete model directory: config.json, model.safetensors (F32; names without prefix and `pooler.*` of the source
  * carried over, or with a masked-LM head as transformers names them), tokenizer files, aoe.json (with `record`, borrowed, may
- * be NULL), sentence-transformers files in their old form, README.md. Everything is staged beside and renamed, the weights
- * last; a directory that had other weights loses them first, so that it is never a mixture; on failure the old model is back,
- * after a kill the next save puts it back. Other things in `dir` (checkpoints/) stay. Of a model with adapters these alone are
- * written, as PEFT does (docs/lora.md), in the same way. */
+ * be NULL), sentence-transformers files in their old form, README.md, and the LICENSE that lies beside the source's weights.
+ * Everything is staged beside and renamed, the weights last; a directory that had other weights loses them first, so that it is
+ * never a mixture; on failure the old model is back, after a kill the next save puts it back. Other things in `dir`
+ * (checkpoints/) stay. Of a model with adapters these alone are written, as PEFT does (docs/lora.md), in the same way. */
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err);
 /* The same of all weights, adapters merged in, stored in another form than F32. Values must be finite but for F32. */
 int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err);

@@ -81,7 +81,8 @@ static int is_model_file(const char *name) {
                                         "vocab.txt",
                                         "vocab.json",
                                         "merges.txt",
-                                        "README.md"};
+                                        "README.md",
+                                        "LICENSE"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return 1;

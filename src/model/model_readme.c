@@ -19,14 +19,15 @@ static void put(aoei_buffer *b, const char *text) {
 }
 
 static void put_title(aoei_buffer *b, const char *library, const char *title) {
+    const char *before = strcmp(library, "aoe") ? "- " : "", *tag = *before ? library : "", *end = *before ? "\n" : "";
     aoei_buffer_printf(b,
                        "---\n"
                        "library_name: %s\n"
                        "pipeline_tag: sentence-similarity\n"
-                       "tags:\n- aoe\n- %s\n- sentence-similarity\n- feature-extraction\n"
+                       "tags:\n- aoe\n%s%s%s- sentence-similarity\n- feature-extraction\n"
                        "---\n\n"
                        "# %s\n\n",
-                       library, library, title);
+                       library, before, tag, end, title);
 }
 
 static const char *library_of(const aoei_encoder_config *c) {
@@ -106,14 +107,44 @@ static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
                "```sh\naoe convert --dtype f32 DIR -o NEW\n```\n");
 }
 
+/* The last part of a path, on one line; aoei_free. NULL: no memory. */
+static char *last_part(const char *path) {
+    char *full = aoei_full_path(path), *slash = full ? strrchr(full, '/') : NULL;
+    char *name = full ? aoei_strdup(slash && slash[1] ? slash + 1 : full) : NULL;
+    if (name)
+        aoei_one_line(name, strlen(name));
+    aoei_free(full);
+    return name;
+}
+
+/* Where the licence in dir is from. The record knows the model that training began with better than the directory, which may
+ * be a checkpoint. */
+static int put_licence(aoei_buffer *b, const aoe_model *m, const json_t *record, const char *dir) {
+    const char *given = json_string_value(json_object_get(record, "base_model"));
+    if (!aoei_entry_exists(dir, "LICENSE"))
+        return 0;
+    const char *from = m->license_dir ? m->license_dir : given ? given : (m->base ? m->base : m)->dir;
+    char *name = last_part(from);
+    put(b, "\n## Licence\n\n");
+    const int rc =
+        name ? aoei_buffer_printf(b, "This model is derived from `%s`, whose licence is in [LICENSE](LICENSE).\n", name)
+             : AOE_ENOMEM;
+    aoei_free(name);
+    return rc;
+}
+
 static int put_record(aoei_buffer *b, const json_t *record) {
+    const json_t *models = json_object_get(record, "mean_of");
     if (!record)
         return 0;
-    put(b, "\n## Training\n\n```json\n");
-    if (json_dump_callback(record, append, b, JSON_INDENT(2)))
-        return AOE_ENOMEM;
-    put(b, "\n```\n");
-    return 0;
+    put(b, "\n## Training\n\n");
+    if (models)
+        put(b,
+            "The weights are the mean of those of the models that `mean_of` names; how each of them was trained is behind it.\n\n");
+    char *text = aoei_json_text(record);
+    const int rc = text ? aoei_buffer_printf(b, "```json\n%s\n```\n", text) : AOE_ENOMEM;
+    aoei_free(text);
+    return rc;
 }
 
 /* code: of what was put into b. */
@@ -131,7 +162,7 @@ int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_s
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings.prompt);
     put_use(&b, m, storage);
-    if (!rc)
+    if (!rc && !(rc = put_licence(&b, m, record, dir)))
         rc = put_record(&b, record);
     return write_readme(&b, rc, dir, err);
 }
@@ -151,7 +182,7 @@ int aoei_adapters_readme(const aoe_model *m, json_t *record, const char *dir, ao
             "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
             "With sentence-transformers and others, merged into a model of its own:\n\n"
             "```sh\naoe merge DIR -o MERGED\n```\n");
-    if (!rc)
+    if (!rc && !(rc = put_licence(&b, m, record, dir)))
         rc = put_record(&b, record);
     return write_readme(&b, rc, dir, err);
 }

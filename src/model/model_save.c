@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What a model directory holds when aoe writes it: configuration, tokenizer,
- * settings in every form, README.md and weights; of adapters their configuration and
+ * settings in every form, LICENSE, README.md and weights; of adapters their configuration and
  * weights in PEFT's form, with tokenizer, aoe.json and README.md. All of it is written
  * and synced in the staging folder; model_publish.c then puts it into place.
  */
@@ -22,6 +22,7 @@
 #include "text/tokenizer.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
+#define LICENSE     "LICENSE"
 
 static int write_config(const aoe_model *m, const char *dir, aoe_storage storage, aoe_error *err) {
     json_t *config = json_deep_copy(m->config_json);
@@ -185,10 +186,31 @@ static int write_peft_config(const aoe_model *m, const char *dir, aoe_error *err
     return rc;
 }
 
+/* The terms of the weights go where the weights go. What has no file was made from nothing. */
+static int write_license(const aoe_model *m, const char *dir, aoe_error *err) {
+    const aoe_model *source = m->base ? m->base : m;
+    const char *from = m->license_dir ? m->license_dir : source->dir;
+    if (!source->file)
+        return 0;
+    if (!aoei_entry_exists(from, LICENSE) && source->base_dir)
+        from = source->base_dir;
+    if (!aoei_entry_exists(from, LICENSE))
+        return 0;
+    char *path = aoei_path_join(from, LICENSE), *to = aoei_path_join(dir, LICENSE), *text = NULL;
+    size_t size = 0;
+    int rc = path && to ? aoei_read_file(&text, &size, path, 0, err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc)
+        rc = aoei_write_file(to, text, size, err);
+    aoei_free(text);
+    aoei_free(to);
+    aoei_free(path);
+    return rc;
+}
+
 static int write_adapters(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
-        (rc = write_own(m, record, dir, err)) || (rc = aoei_dense_save(m, dir, err)) ||
+        (rc = write_own(m, record, dir, err)) || (rc = aoei_dense_save(m, dir, err)) || (rc = write_license(m, dir, err)) ||
         (rc = aoei_adapters_readme(m, record, dir, err)))
         return rc;
     return write_weights(m, dir, AOEI_PEFT_WEIGHTS, 1, AOE_STORAGE_F32, err);
@@ -200,7 +222,7 @@ static int write_whole(const aoe_model *m, json_t *record, const char *dir, aoe_
         (rc = write_own(m, record, dir, err)) || (rc = aoei_dense_save(m, dir, err)) ||
         (!m->config.arch->is_static && !m->config.ran.window &&
          (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
-        (rc = aoei_model_readme(m, record, dir, storage, err)))
+        (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, record, dir, storage, err)))
         return rc;
     return write_weights(m, dir, "model.safetensors", 0, storage, err);
 }

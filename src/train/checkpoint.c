@@ -338,9 +338,11 @@ static int same_options(const json_t *now, const json_t *then, const char *file,
             continue;
         const size_t shown = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9);
         char *a = json_dumps(value, shown), *b = old ? json_dumps(old, shown) : NULL;
-        const int code = aoei_fail(err, AOE_EARG,
-                                   "%s: \"%s\" was %s and is now %s; resume with the same options, or start again with --force",
-                                   file, key, b ? b : "not set", a ? a : "another");
+        const int longer = !strcmp(key, "epochs") || !strcmp(key, "max_steps");
+        const int code = aoei_fail(
+            err, AOE_EARG, "%s: \"%s\" was %s and is now %s; resume with the same options, %sor start again with --force", file,
+            key, b ? b : "not set", a ? a : "another",
+            longer ? "train the result further as a run of its own (-m DIR -o NEW), " : "");
         aoei_free(a);
         aoei_free(b);
         return code;

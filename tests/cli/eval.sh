@@ -10,6 +10,9 @@ numbers() { sed 's/-\{0,1\}[0-9][0-9]*\.[0-9][0-9]*/R/g; s/  */ /g'; }
 printf 'text1\ttext2\tlabel\nthe cat\ta cat\t2\nthe dog\ta dog\t2\n' >equal.tsv
 "$AOE" eval sts -q -m model equal.tsv | numbers
 "$AOE" eval sts -q -m model equal.tsv --json
+printf 'text1\ttext2\tlabel\nthe cat\tthe cat\t1\nthe dog\tthe dog\t2\n' >same.tsv
+"$AOE" eval sts -q -m model same.tsv equal.tsv | numbers
+"$AOE" eval pairs -q -m model equal.tsv --positive-from 3 --format csv | cut -d , -f 1-4
 mkdir STS99-en-test
 printf 'the cat\ta cat\nthe dog\ta cow\nbirds\tthe bird\n' >STS99-en-test/STS.input.animals.txt
 printf '5\n\n2\n' >STS99-en-test/STS.gs.animals.txt

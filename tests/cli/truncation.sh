@@ -21,3 +21,17 @@ fails "$AOE" embed -m model --max-length 5 --chunk-overlap 2 two.txt
 code=0
 "$AOE" embed -m model --chunk all two.txt || code=$?
 echo $code
+# evaluations and training say how many texts were cut; a query of a triple is one text
+printf 'text1\ttext2\tlabel\nthe cat and the dog and the bird\tthe cat\t1\nthe bird\tthe cat and the dog and the bird\t0\n' >pairs.tsv
+"$AOE" eval sts -m model --max-length 5 pairs.tsv pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'
+"$AOE" eval pairs -m model --max-length 5 pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'
+"$AOE" eval sts -m model --max-length 5 --chunk mean pairs.tsv --json | sed 's/.*"skipped"/"skipped"/'
+printf 'query\tpositive\tnegative\nthe cat and the dog and the bird\tthe cat\ta bird\n' >triples.tsv
+"$AOE" eval triplets -m model --max-length 5 triples.tsv --json | sed 's/.*"skipped"/"skipped"/'
+printf 'group\ttext\na\tthe cat and the dog and the bird\na\tthe cat\nb\ta bird\nb\tbirds\n' >groups.tsv
+"$AOE" eval retrieval -m model --max-length 5 groups.tsv --json | sed 's/.*"skipped"/"skipped"/'
+"$AOE" similarity -m model --max-length 5 'the cat and the dog and the bird' 'the cat' --json | sed 's/.*"truncated"/"truncated"/'
+"$AOE" similarity -m model --max-length 5 --chunk mean '' 'the cat and the dog and the bird' | grep -c cosine
+small_table train.tsv 16
+"$AOE" train -q -m model --max-length 40 -d train.tsv --dev pairs.tsv --epochs 2 -o whole | grep -c best
+"$AOE" train -q -m model --max-length 5 --batch-size 32 -d train.tsv --dev pairs.tsv --epochs 2 -o cut 2>&1 | grep -c 'dev\|pairs.tsv: 2 of 4 texts are cut'

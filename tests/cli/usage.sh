@@ -39,6 +39,16 @@ usage train -d data.tsv -o out --teacher big --distill logits
 usage train -d data.tsv -o out --patience 2
 usage train -d data.tsv -o out --angle-form sharp
 usage train -d data.tsv -o out more
+usage train -d data.tsv wieght=3 -o out
+usage train -d data.tsv prmpt=3 zzzz=4 -o out
+usage train -d data.tsv zzzz=4 -o out
+usage train -d data.tsv -o out --dev dev.tsv weight=2
+usage train -d data.tsv -o out --dev dev.tsv colums=text1=a
+usage train -d data.tsv -o out --max-minutes 0
+usage embed -o vectors.foo
+usage embed -o dir.npy/vectors.json
+usage info --texts 64
+usage info model --length 8
 usage data
 usage data mnie
 usage data mine

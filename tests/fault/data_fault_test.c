@@ -86,11 +86,12 @@ static int load_folder(void *path) {
     return rc;
 }
 
-static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, size_t *failed, aoe_error *err) {
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
     (void)user;
     (void)failed;
     (void)err;
     for (size_t i = 0; i < n; i++) {
+        cut[i] = 0;
         vectors[2 * i] = (float)texts[i].len;
         vectors[2 * i + 1] = 1;
     }

@@ -64,6 +64,7 @@ static void begin(saving *s, const char *dir, aoe_storage storage) {
         path[i] = test_path(dir, parts[i]);
         assert_int_equal(aoei_make_dir(path[i], NULL), 0);
         test_model_write(path[i], i ? &(test_model_spec){.shards = 2} : &(test_model_spec){.pooler = 1});
+        free(test_write_text(path[i], "LICENSE", i ? "older terms\n" : "terms\n"));
     }
     aoe_model_options o;
     aoe_model_options_defaults(&o);
@@ -134,6 +135,7 @@ static void restore_older(const saving *s) {
     assert_int_equal(aoei_remove_tree(s->to, NULL), 0);
     assert_int_equal(aoei_make_dir(s->to, NULL), 0);
     test_model_write(s->to, &(test_model_spec){.shards = 2});
+    free(test_write_text(s->to, "LICENSE", "older terms\n"));
 }
 
 static void saving_without_memory(void **state) {
@@ -240,7 +242,7 @@ static int init_once(void *dir) {
 
 static void making_without_memory(void **state) {
     (void)state;
-    char *dir = test_dir_create();
+    char *dir = test_dir_create(), *made = test_path(dir, "made");
     free(test_write_text(dir, "a.txt", "a small plane\na smaller plane\n"));
     int64_t live = aoei_alloc_live();
     static const char *const types[] = {NULL, "roberta", "mistral", "qwen2"};
@@ -252,6 +254,7 @@ static void making_without_memory(void **state) {
         uint64_t count = aoei_alloc_count();
         aoei_alloc_fail_at(0);
         assert_int_equal(aoei_alloc_live(), live);
+        assert_int_equal(aoei_remove_tree(made, NULL), 0); /* where the removal is what failed */
         if (n > count) {
             assert_int_equal(rc, 0);
             if (++type == sizeof types / sizeof *types)
@@ -260,6 +263,7 @@ static void making_without_memory(void **state) {
         }
         assert_true(rc == AOE_ENOMEM || rc == 0);
     }
+    free(made);
     test_dir_remove(dir);
 }
 
@@ -301,6 +305,43 @@ static void converting_without_memory(void **state) {
     test_dir_remove(dir);
 }
 
+static int average_once(void *dir) {
+    char *from = test_path(dir, "one"), *to = test_path(dir, "made");
+    int rc = aoe_average(ctx, (const char *const[]){from, from}, 2, to, NULL, NULL, NULL);
+    assert_int_equal(aoei_is_model_dir(to), !rc);
+    assert_int_equal(aoei_entry_exists(to, "LICENSE"), !rc);
+    free(from);
+    free(to);
+    return rc;
+}
+
+static void averaging_without_memory(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *from = test_path(dir, "one"), *made = test_path(dir, "made");
+    assert_int_equal(aoei_make_dir(from, NULL), 0);
+    test_model_write(from, NULL);
+    free(test_write_text(from, "LICENSE", "terms\n"));
+    free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"training\": {\"lr\": 0.1}}"));
+    int64_t live = aoei_alloc_live();
+    for (uint64_t n = 1;; n++) {
+        aoei_alloc_fail_at(n);
+        int rc = average_once(dir);
+        uint64_t count = aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(aoei_alloc_live(), live);
+        if (n > count) {
+            assert_int_equal(rc, 0);
+            break;
+        }
+        assert_true(rc == AOE_ENOMEM || rc == 0); /* 0: what failed was the clean-up */
+        if (!rc)
+            assert_int_equal(aoei_remove_tree(made, NULL), 0);
+    }
+    free(made);
+    free(from);
+    test_dir_remove(dir);
+}
+
 int main(void) {
     aoe_storage f32 = AOE_STORAGE_F32, int8 = AOE_STORAGE_INT8;
     const struct CMUnitTest tests[] = {
@@ -312,6 +353,7 @@ int main(void) {
         cmocka_unit_test(a_new_directory_disappears),
         cmocka_unit_test(making_without_memory),
         cmocka_unit_test(converting_without_memory),
+        cmocka_unit_test(averaging_without_memory),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -17,7 +17,7 @@ static double angle_of(aoe_text text) {
     return strtod(copy, NULL);
 }
 
-static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, size_t *failed, aoe_error *err) {
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
     circle *c = user;
     c->calls++;
     c->texts += n;
@@ -28,6 +28,7 @@ static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, si
                 *err = (aoe_error){AOE_ENUMERIC, "the vector is not finite"};
             return AOE_ENUMERIC;
         }
+        cut[i] = texts[i].len >= 2;
         vectors[2 * i] = (float)cos(angle_of(texts[i]) * CIRCLE_RADIANS);
         vectors[2 * i + 1] = (float)sin(angle_of(texts[i]) * CIRCLE_RADIANS);
     }

@@ -164,6 +164,27 @@ static void test_save_and_load(void **state) {
     free(path);
 }
 
+/* Each real in as few digits as it takes, one that takes 17 beside the others. */
+static void reals_are_short_and_exact(void **state) {
+    (void)state;
+    const double x[] = {0.1, 5e-5, 3.9200000000000004, 1.0, 1e16, 1e20, -2.5e-300, 1.7976931348623157e308, 5e-324, 1.0 / 3.0};
+    json_t *list = json_array(), *back = NULL;
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        json_array_append_new(list, json_real(x[i]));
+    json_array_append_new(list, json_string("0.10000000000000001 \\\"1e-05"));
+    json_array_append_new(list, json_integer(-12));
+    json_array_append_new(list, json_false());
+    char *text = aoei_json_text(list);
+    assert_string_equal(text, "[\n  0.1,\n  5e-5,\n  3.9200000000000004,\n  1.0,\n  1e16,\n  1e20,\n  -2.5e-300,\n"
+                              "  1.7976931348623157e308,\n  4.94065645841247e-324,\n  0.3333333333333333,\n"
+                              "  \"0.10000000000000001 \\\\\\\"1e-05\",\n  -12,\n  false\n]");
+    assert_int_equal(aoei_json_parse(&back, text, strlen(text), "t", NULL), 0);
+    assert_true(json_equal(list, back));
+    json_decref(back);
+    json_decref(list);
+    aoei_free(text);
+}
+
 typedef struct round_trip {
     char *path;
     const char *text;
@@ -226,10 +247,15 @@ static void test_long_tokens_without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors_name_the_place), cmocka_unit_test(test_depth_is_limited),
-        cmocka_unit_test(test_nul_and_scalars),       cmocka_unit_test(test_big_integers),
-        cmocka_unit_test(test_typed_lookups),         cmocka_unit_test(test_save_and_load),
-        cmocka_unit_test(test_without_memory),        cmocka_unit_test(test_long_tokens_without_memory),
+        cmocka_unit_test(test_errors_name_the_place),
+        cmocka_unit_test(test_depth_is_limited),
+        cmocka_unit_test(test_nul_and_scalars),
+        cmocka_unit_test(test_big_integers),
+        cmocka_unit_test(test_typed_lookups),
+        cmocka_unit_test(test_save_and_load),
+        cmocka_unit_test(reals_are_short_and_exact),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_long_tokens_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

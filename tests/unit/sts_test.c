@@ -166,6 +166,14 @@ static void test_folder_skips_bad_rows(void **state) {
 
 /* ------------------------------------------------------------- evaluation */
 
+static int watch(void *user, size_t done, size_t total) {
+    size_t *seen = user;
+    assert_true(done > seen[0]);
+    seen[0] = done;
+    seen[1] = total;
+    return done == seen[2];
+}
+
 static void test_run_of_tables_and_folders(void **state) {
     (void)state;
     write_good_folder("STS99-en-test");
@@ -194,6 +202,17 @@ static void test_run_of_tables_and_folders(void **state) {
     expect_report(&r, 4, AOE_STS_FOLDER, "STS99-en-test", 7, 2, 1, s, p);
     correlate(degrees, gold, 11, &s, &p);
     expect_report(&r, 5, AOE_STS_ALL, "all", 11, 3, 2, s, p);
+    /* the circle says that angles of two digits and more were cut */
+    const size_t cut[] = {3, 2, 2, 3, 7, 10};
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(r.result[i].truncated, cut[i]);
+    size_t seen[3] = {0};
+    const aoe_sts_options o = {.progress = watch, .user = seen};
+    assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), 0);
+    assert_true(seen[0] == 11 && seen[1] == 11);
+    seen[0] = 0;
+    seen[2] = 4; /* the first table's: the end is asked for */
+    assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), AOE_ECANCELLED);
     r = (reports){0};
     assert_int_equal(aoei_sts_run(&e, paths + 1, 1, NULL, collect, &r, NULL), 0);
     assert_int_equal(r.n, 4); /* one input: no total over inputs */
@@ -213,7 +232,7 @@ static void test_nothing_is_reported_before_all_is_read(void **state) {
     assert_int_equal(aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "b.tsv:3: column 'label': 'abc' is not a number"));
     assert_int_equal(r.n + c.calls, 0);
-    aoe_table_options o = {.skip_bad_rows = 1};
+    aoe_sts_options o = {.table = {.skip_bad_rows = 1}};
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, collect, &r, NULL), 0);
     assert_int_equal(r.n, 3);
     assert_int_equal(r.result[1].skipped, 1);
