@@ -556,8 +556,8 @@ int cli_train(int argc, char **argv) {
         .operands = "",
         .about = "Fine-tunes a model on scored pairs of texts with the cosine, in-batch negatives and angle\n"
                  "objectives, and on positives and triples with the contrastive one; a teacher's vectors may come\n"
-                 "on top; --method has others. The output directory holds the best model on --dev, else the last; beside it\n"
-                 "train-log.jsonl and the newest checkpoint.\n"
+                 "on top; --method has others. The output directory holds the best model on --dev, else the last;\n"
+                 "beside it train-log.jsonl and the newest checkpoint.\n"
                  "Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
         .examples = "  aoe train -m start -d examples/train.tsv -o model --epochs 10 --lr 5e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
