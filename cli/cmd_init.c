@@ -75,7 +75,10 @@ static const cli_option shape_table[] = {
     SIZE_OPTION("intermediate", intermediate, 1048576, "components inside the feed-forward", "of the shape, else 4 x hidden"),
     SIZE_OPTION("head-size", head_size, 65536, "of a RAN: components of a head", "of the shape"),
     SIZE_OPTION("window", window, 65536, "of a RAN: tokens of a window", "of the shape"),
-    SIZE_OPTION("positions", positions, 1048576, "longest text in tokens, at least 3", "of the shape, else 512"),
+    SIZE_OPTION("positions", positions, 1048576,
+                "longest text in tokens, at least 3; of a RAN, which has no table of them, the length that is stored and that "
+                "longer texts are cut to",
+                "of the shape, else 512"),
 };
 
 static const cli_option vocabulary_table[] = {
@@ -147,6 +150,11 @@ static int resolve_shape(options *o) {
     return CLI_GO;
 }
 
+/* 1: aoe pretrain takes such a model. */
+static int predicts_words(const char *architecture) {
+    return !architecture || !strcmp(architecture, "bert") || !strcmp(architecture, "roberta") || !strcmp(architecture, "ran");
+}
+
 static int run_init(options *o, aoe_context *ctx) {
     aoe_init_result r;
     aoe_error err;
@@ -161,9 +169,10 @@ static int run_init(options *o, aoe_context *ctx) {
         cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
                                  (json_int_t)r.parameters, "vocab", (json_int_t)r.vocab));
     else
-        cli_note(
-            "%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m %s",
-            o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output);
+        cli_note("%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m "
+                 "%s%s",
+                 o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output,
+                 predicts_words(o->init.shape.architecture) ? ", on plain text first with aoe pretrain" : "");
     return 0;
 }
 
@@ -182,7 +191,9 @@ int cli_init(int argc, char **argv) {
         .operands = "",
         .about = "Makes a model directory with random weights, ready for training.\n",
         .examples = "  aoe init --shape bert-mini --vocab-from examples/train.tsv -o start\n"
-                    "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n",
+                    "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n"
+                    "  aoe init --shape tinyllama-1.1b --hidden 128 --layers 2 --heads 4 --kv-heads 2 \\\n"
+                    "      --intermediate 256 --vocab-from corpus.txt -o small\n",
         .groups = groups,
         .n_groups = 4,
     };

@@ -91,8 +91,7 @@ static void print_start(run *r, const aoe_train_event *e) {
     else
         cli_note("%zu step%s of %zu sequences", e->steps, cli_plural(e->steps), r->o->p.batch_size);
     if (e->steps < FEW_STEPS && !r->o->p.course.max_steps && r->o->p.course.max_minutes <= 0 && r->o->p.batch_size > 1)
-        cli_note("%zu step%s are few to learn in: a smaller --batch-size, or more --epochs, gives more", e->steps,
-                 cli_plural(e->steps));
+        cli_note("so few steps (%zu) teach little; a smaller --batch-size, or more --epochs, gives more", e->steps);
     if (e->step)
         cli_note("going on after step %zu", e->step);
     cli_progress_begin(&r->progress, "pretraining", "steps", e->step);

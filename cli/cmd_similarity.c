@@ -24,7 +24,7 @@ static const cli_option table[] = {
 static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {
     size_t dims = aoe_model_dims(s->model);
     double cosine = aoe_cosine(v, v + dims, dims);
-    double angle = aoe_angle_score(v, v + dims, dims, o->angle_form);
+    double angle = aoe_angle_score(v, v + dims, dims, o->angle_form) + 0.0; /* a -0 becomes 0 */
     if (dims % 2)
         cli_warn("%s: the angle score needs an even number of components, not %zu", s->dir, dims);
     if (o->general.json) {
@@ -94,7 +94,9 @@ int cli_similarity(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "similarity",
         .operands = "TEXT1 TEXT2",
-        .about = "Prints the cosine of the vectors of two texts, from -1 to 1, and their angle score.\n"
+        .about = "Prints the cosine of the vectors of two texts, from -1 to 1, and their angle score. Of both, higher\n"
+                 "is more alike. The angle score is from 0 to 1.41, of a text with itself 1: mostly near the size of\n"
+                 "the cosine; as a phase (--angle-form phase) from -3.14 to 0, of a text with itself 0.\n"
                  "A text that begins with - or @ goes behind --.\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n",
         .groups = groups,

@@ -23,7 +23,7 @@ static const cli_command commands[] = {
     {"tokenize", "texts to token ids", cli_tokenize},
     {"info", "what a model directory holds", cli_info},
     {"convert", "store a model's weights as f32, bf16 or int8; word vectors as a model", cli_convert},
-    {"merge", "adapters and their model as one model", cli_merge},
+    {"merge", "adapters and their model as one model; the mean of models", cli_merge},
     {"whiten", "a linear layer behind a model that whitens its vectors", cli_whiten},
     {"verify", "check the numbers of this build against reference cases", cli_verify},
     {"bench", "speed of the encoder on this machine", cli_bench},
@@ -39,9 +39,9 @@ static void print_help(FILE *out) {
         fprintf(out, "  %-12s%s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\n  aoe COMMAND --help    the options of a command\n"
                  "  aoe --version         the version\n\n"
-                 "start with:\n"
-                 "  aoe init --shape bert-tiny --vocab-from examples/train.tsv -o start\n"
-                 "  aoe train -m start -d examples/train.tsv -o model --epochs 10 --lr 5e-4\n"
+                 "start with (the default model is used where -m names no other):\n"
+                 "  aoe similarity 'A plane is taking off.' 'An aircraft departs.'\n"
+                 "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                  "  aoe eval sts -m model examples/test.tsv\n");
 }
 

@@ -15,4 +15,11 @@ done <commands
 awk -v before="$(score "$AOE_MODEL")" -v after="$(score my-model)" 'BEGIN { exit !(after > before) }'
 head -c 6 vectors.npy | tail -c 5
 echo
+# the texts most like the first one: itself, then others of a lower cosine
+sed -n '/^- The texts of a file/,/^- /s/^      //p' "$SRC/README.md" >nearest.sh
+sh nearest.sh >nearest
+wc -l <nearest
+head -n 1 nearest >first
+sed -n 2p examples/test.tsv | cut -f 2 | sed 's/^/1.0000  /' | cmp - first
+sort -rg nearest | cmp - nearest
 grep -c 'cosine\|^examples/test.tsv\|^directory' results
