@@ -606,14 +606,15 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
         .operands = "",
         .about = "Fine-tunes a model on scored pairs of texts with the cosine, in-batch negatives and angle\n"
                  "objectives, and on positives and triples with the contrastive one; a teacher's vectors may come\n"
-                 "on top. The output directory holds the best model on --dev, else the last; beside it\n"
-                 "train-log.jsonl and the newest checkpoint.\n"
+                 "on top; --method has others. The output directory holds the best model on --dev, else the last;\n"
+                 "beside it train-log.jsonl and the newest checkpoint.\n"
                  "Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
         .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
                     "  aoe train -m base -d triples.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
                     "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
                     "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
+                    "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling last-avg\n"
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = groups,
         .n_groups = 10,

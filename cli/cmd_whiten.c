@@ -70,10 +70,10 @@ int cli_whiten(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "whiten",
         .operands = "FILE...",
-        .about = "Writes a model again with a linear layer behind its pooling that takes the mean of the vectors of the\n"
-                 "given texts away, and makes their components uncorrelated and of variance 1 (BERT-whitening, Su et\n"
-                 "al. 2021). Files may be of any kind: the lines of .txt, and of tables all texts. Nothing is trained;\n"
-                 "what a text's vector is then, every command that opens the model knows.\n",
+        .about = "Writes a model again with a linear layer behind its pooling that takes the mean of the vectors of\n"
+                 "given texts away and makes their components uncorrelated and of variance 1 (BERT-whitening, Su et\n"
+                 "al. 2021). Files may be of any kind: the lines of .txt, and of tables all texts. Nothing is\n"
+                 "trained; every command that opens the result makes vectors so.\n",
         .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
                     "  aoe eval sts -m bert-whitened examples/test.tsv\n",
         .groups = groups,
@@ -85,7 +85,7 @@ int cli_whiten(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
         code = cli_usage("whiten", "it needs a directory to make: -o DIR");
-    if (code == CLI_GO) {
+    if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);
         char *dir = cli_find_model(o.model.dir);

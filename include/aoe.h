@@ -729,8 +729,8 @@ typedef enum aoe_distill {
     AOE_DISTILL_KL      /* the softmax over components: Kullback-Leibler divergence; both models of the same width */
 } aoe_distill;
 
-/* A training file. Pairs get the cosine, in-batch negatives and angle objectives; positives and triples the contrastive one,
- * triples with cosine and angle (docs/objectives.md). */
+/* A training file. By the default method pairs get the cosine, in-batch negatives and angle objectives; positives and triples
+ * the contrastive one, triples with cosine and angle (docs/objectives.md). */
 typedef struct aoe_train_data {
     const char *path;
     aoe_form form;

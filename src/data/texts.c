@@ -67,10 +67,21 @@ static int select_columns(aoei_table *t, size_t *n, const char *columns, aoe_err
     return rc;
 }
 
-static int bad_text(const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
+/* Called with each text and the line of its row. */
+typedef int (*row_text_fn)(void *user, aoe_text text, size_t line, aoe_error *err);
+
+/* Who takes the texts, and what can be done about a bad row. */
+typedef struct receiver {
+    row_text_fn fn;
+    void *user;
+    int allow_empty;
+    const char *remedy;
+} receiver;
+
+static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
     char column[AOEI_EXCERPT];
-    aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': %s; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
-              aoei_excerpt(column, aoei_table_selected(t, i)), what);
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': %s; %s", aoei_table_name(t), row->line,
+              aoei_excerpt(column, aoei_table_selected(t, i)), what, r->remedy);
     return AOEI_BAD_ROW;
 }
 
@@ -83,34 +94,30 @@ static aoe_text text_at(const aoei_field *f, size_t k) {
 }
 
 /* 0, or AOEI_BAD_ROW. */
-static int check_field(const aoei_table *t, const aoei_row *row, size_t i, int allow_empty, aoe_error *err) {
+static int check_field(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, aoe_error *err) {
     const aoei_field *f = &row->field[i];
     if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
-        return bad_text(t, row, i, "neither a JSON string nor a list of them", err);
+        return bad_text(r, t, row, i, "neither a JSON string nor a list of them", err);
     const size_t n = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
     for (size_t k = 0; k < n; k++) {
         const aoe_text text = text_at(f, k);
         if (!text.data && f->kind == AOEI_FIELD_LIST)
-            return bad_text(t, row, i, "an element of the list is not a JSON string", err);
-        if (!allow_empty && aoei_text_is_empty(text))
-            return bad_text(t, row, i, "the text is empty", err);
+            return bad_text(r, t, row, i, "an element of the list is not a JSON string", err);
+        if (!r->allow_empty && aoei_text_is_empty(text))
+            return bad_text(r, t, row, i, "the text is empty", err);
     }
     return 0;
 }
 
-/* Called with each text and the line of its row. */
-typedef int (*row_text_fn)(void *user, aoe_text text, size_t line, aoe_error *err);
-
-static int give_row(const aoei_table *t, const aoei_row *row, size_t n, int allow_empty, row_text_fn fn, void *user,
-                    aoe_error *err) {
+static int give_row(const receiver *r, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
-        rc = check_field(t, row, i, allow_empty, err);
+        rc = check_field(r, t, row, i, err);
     for (size_t i = 0; i < n && !rc; i++) {
         const aoei_field *f = &row->field[i];
         const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
         for (size_t k = 0; k < count && !rc; k++)
-            rc = fn(user, text_at(f, k), row->line, err);
+            rc = r->fn(r->user, text_at(f, k), row->line, err);
         if (rc) {
             char column[AOEI_EXCERPT];
             aoei_error_prefix(err, "%s:%zu: column '%s'", aoei_table_name(t), row->line,
@@ -120,18 +127,18 @@ static int give_row(const aoei_table *t, const aoei_row *row, size_t n, int allo
     return rc;
 }
 
-/* Every text of an open table; *skipped counts bad rows that are left out. */
-static int give_rows(aoei_table *t, const aoe_table_options *o, row_text_fn fn, void *user, size_t *skipped, aoe_error *err) {
+/* Every text of an open table. Bad rows are left out and counted in *skipped; NULL: they are errors. */
+static int give_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
     size_t n = 0;
-    int rc = select_columns(t, &n, o->columns, err);
+    int rc = select_columns(t, &n, columns, err);
     while (!rc) {
         aoei_row row;
         rc = aoei_table_next(t, &row, err);
         if (rc == 0)
             return 0;
         if (rc == 1)
-            rc = give_row(t, &row, n, o->allow_empty, fn, user, err);
-        if (rc == AOEI_BAD_ROW && o->skip_bad_rows) {
+            rc = give_row(r, t, &row, n, err);
+        if (rc == AOEI_BAD_ROW && skipped) {
             ++*skipped;
             rc = 0;
         }
@@ -151,13 +158,12 @@ static int give_text(void *user, aoe_text text, size_t line, aoe_error *err) {
 }
 
 int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err) {
-    const aoe_table_options o = {.columns = columns, .allow_empty = 1};
-    reader r = {fn, user};
+    reader own = {fn, user};
+    const receiver r = {.fn = give_text, .user = &own, .allow_empty = 1, .remedy = "correct the row"};
     aoei_table *t = NULL;
-    size_t skipped = 0;
     int rc = aoei_table_open(&t, path, err);
     if (!rc)
-        rc = give_rows(t, &o, give_text, &r, &skipped, err);
+        rc = give_rows(&r, t, columns, NULL, err);
     aoei_table_close(t);
     return rc;
 }
@@ -171,11 +177,13 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     static const aoe_table_options none = {0};
     aoei_table *t = NULL;
     *e = (aoei_examples){0};
+    o = o ? o : &none;
+    const receiver r = {.fn = append, .user = e, .allow_empty = o->allow_empty, .remedy = AOEI_ROW_REMEDY};
     int rc = aoei_table_open(&t, path, err);
     if (!rc)
         rc = aoei_examples_create(e, aoei_table_name(t), AOEI_FORM_TEXT, err);
     if (!rc)
-        rc = give_rows(t, o ? o : &none, append, e, &e->skipped, err);
+        rc = give_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
     if (!rc && !e->n)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: no text in it (%zu bad rows); give a file with a text a line or row", e->name,
                        e->skipped);

@@ -161,10 +161,8 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
                                .pairs = r->end - r->begin,
                                .skipped = r->skipped,
                                .empty = r->empty,
-                               .truncated = truncated_of(l, r),
-                               .cosine = l->cosine + r->begin,
-                               .gold = l->gold + r->begin};
-    return aoei_correlate(result->cosine, result->gold, result->pairs, &result->spearman, &result->pearson, err);
+                               .truncated = truncated_of(l, r)};
+    return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
 }
 
 /* Fills the row's range of the arrays; the pairs are not needed any more afterwards. */
@@ -189,6 +187,8 @@ int aoei_sts_run(const aoei_text_encoder *e, const char *const *paths, size_t n_
             rc = evaluate(&l, r, e, &p, err);
         if (!rc)
             rc = score(&l, r, &result, err);
+        result.cosine = l.cosine + r->begin;
+        result.gold = l.gold + r->begin;
         if (!rc && report)
             report(user, &result);
     }
@@ -213,7 +213,6 @@ int aoei_sts_pairs(const aoei_text_encoder *e, const aoe_pairs *p, aoe_sts_resul
         rc = score(&l, &r, result, err);
     if (rc)
         *result = (aoe_sts_result){0};
-    result->cosine = result->gold = NULL;
     plan_free(&l);
     return rc;
 }

@@ -341,12 +341,12 @@ size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot) {
     return slot - kind + AOEI_LW_ADAPTERS + 2 * index;
 }
 
-static size_t count_slots(const aoei_encoder_config *c, int all) {
+static size_t count_slots(const aoei_encoder_config *c, int adapters) {
     size_t total = 0;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!slot.absent && (all || !(slot.adapter || slot.pooled)))
+        if (!slot.absent && !slot.pooled && (adapters || !slot.adapter))
             total += slot.rows * slot.cols;
     }
     return total;

@@ -198,8 +198,8 @@ typedef struct aoei_slot {
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out); /* 0, AOE_EARG */
 /* The slot of the lora_A beside a weight, whose lora_B is the next; 0: the weight has no adapter. */
 size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot);
-size_t aoei_parameter_count(const aoei_encoder_config *c); /* of all slots */
-size_t aoei_base_count(const aoei_encoder_config *c);      /* of the encoder, without adapters */
+size_t aoei_parameter_count(const aoei_encoder_config *c); /* of the encoder */
+size_t aoei_base_count(const aoei_encoder_config *c);      /* without adapters */
 /* The number under which a slot draws its random weights. Slots may be added; it stays. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot);
 

@@ -30,7 +30,8 @@ enum { ROWS = 4096 /* of a chunk */, MOST_DIMS = 65536 };
 #define UNKNOWN         "[UNK]"
 
 /* Behind white space: n't and 's, dots in a row, and punctuation that has no word on both sides. */
-static const char cuts[] = "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)"; /* in JSON */
+static const char cuts[] =
+    "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)"; /* in JSON */
 
 typedef struct reader {
     aoei_row_source source; /* first */

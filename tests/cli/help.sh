@@ -42,5 +42,7 @@ for evaluation in sts suite pairs retrieval triplets; do
     awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
     grep -q -- '--threads N' one && grep -q -- '--format NAME' one && grep -q -- '--chunk NAME' one
 done
+grep '^  whiten ' help
+"$AOE" whiten --help | awk 'NR == 1; length > 100 { print "a line of " length " columns" }'
 "$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'

@@ -49,6 +49,9 @@ char *test_shared_path(const char *relative);
  * and every block must be freed each time. After `dense` failures the steps grow by a sixteenth (0: never). */
 typedef int (*test_fn)(void *arg);
 uint64_t test_alloc_failures(test_fn fn, void *arg, uint64_t dense);
+/* The same of work that publishes something: once it is in place tidying up may fail unseen. fn checks it when its code is 0.
+ */
+uint64_t test_alloc_failures_published(test_fn fn, void *arg, uint64_t dense);
 
 /* The same with the 1st, 2nd, 3rd... I/O step of base/file.h failing with errnum. fn must return AOE_ENOSPC for ENOSPC,
  * else AOE_EIO, whenever a step failed; `after` (may be NULL) then checks what is left on the disk: code is what fn returned.

@@ -82,9 +82,10 @@ static void errors(void **state) {
         "question2, premise, hypothesis, context, query, positive, negative, entailment, contradiction; rename a column "
         "or give a .txt file");
     check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT, "a.tsv: no column 'y'; found label, x; correct --columns");
-    check_error("a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT, "a.jsonl:1: column 'text' is not a text; correct the row");
+    check_error("a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT,
+                "a.jsonl:1: column 'text': neither a JSON string nor a list of them; correct the row");
     check_error("a.jsonl", "{\"text\": [\"a\", 5]}\n", NULL, AOE_EFORMAT,
-                "a.jsonl:1: column 'text' is not a text; correct the row");
+                "a.jsonl:1: column 'text': an element of the list is not a JSON string; correct the row");
     check_error("b.tsv", "x\ttext\nx\tgo\nx\tstop\nx\tgo\n", NULL, AOE_ECANCELLED, "b.tsv:3: column 'text': no more");
     collected c = {{0}};
     assert_int_equal(aoe_texts_read("/nowhere/a.tsv", NULL, collect, &c, NULL), AOE_ENOENT);

@@ -496,6 +496,36 @@ static void resume_refusals(void **state) {
     train_run_destroy(&r);
 }
 
+static int run_failing(void *arg) {
+    train_run *r = arg;
+    aoe_context *ctx;
+    aoe_context_options c;
+    aoe_context_options_defaults(&c);
+    c.threads = 1;
+    int code = aoe_context_create(&ctx, &c, NULL);
+    if (code)
+        return code;
+    r->n = r->evaluations = 0;
+    code = aoe_train(ctx, &r->o, NULL);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
+/* Methods with a layer of their own survive what fails to be allocated. */
+static void out_of_memory(void **state) {
+    (void)state;
+    static const aoe_method methods[] = {AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        train_run r;
+        begin(&r, methods[i], 1);
+        r.o.evaluate = NULL;
+        r.o.course.max_steps = 1;
+        r.o.course.force = 1;
+        assert_true(test_alloc_failures(run_failing, &r, 40) > 200);
+        train_run_destroy(&r);
+    }
+}
+
 static void names(void **state) {
     (void)state;
     aoe_error err = {0};
@@ -513,10 +543,10 @@ static void names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits),    cmocka_unit_test(learns),   cmocka_unit_test(every_encoder),
-        cmocka_unit_test(what_is_kept), cmocka_unit_test(classes),  cmocka_unit_test(scales),
-        cmocka_unit_test(what_is_read), cmocka_unit_test(refusals), cmocka_unit_test(resume_refusals),
-        cmocka_unit_test(names),
+        cmocka_unit_test(same_bits),     cmocka_unit_test(learns),   cmocka_unit_test(every_encoder),
+        cmocka_unit_test(what_is_kept),  cmocka_unit_test(classes),  cmocka_unit_test(scales),
+        cmocka_unit_test(what_is_read),  cmocka_unit_test(refusals), cmocka_unit_test(resume_refusals),
+        cmocka_unit_test(out_of_memory), cmocka_unit_test(names),
     };
     return cmocka_run_group_tests_name("methods_train", tests, NULL, NULL);
 }

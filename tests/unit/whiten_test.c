@@ -346,12 +346,15 @@ static int run_failing(void *arg) {
         return code;
     code = aoe_whiten(ctx, bert, out, &o, NULL, NULL);
     aoe_context_destroy(ctx);
+    char *config = test_path(out, "config.json");
+    assert_true(code || aoei_exists(config));
+    free(config);
     return code;
 }
 
 static void out_of_memory(void **state) {
     (void)state;
-    assert_true(test_alloc_failures(run_failing, NULL, 150) > 100);
+    assert_true(test_alloc_failures_published(run_failing, NULL, 150) > 100);
 }
 
 int main(void) {

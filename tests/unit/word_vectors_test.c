@@ -158,6 +158,13 @@ static void refusals(void **state) {
     assert_non_null(strstr(err.message, "holds a model already"));
 }
 
+static int has_config(const char *model) {
+    char *path = test_path(model, "config.json");
+    const int there = aoei_exists(path);
+    free(path);
+    return there;
+}
+
 static int run_failing(void *arg) {
     const aoe_word_vectors_options o = {.force = 1};
     aoe_context *ctx;
@@ -169,13 +176,15 @@ static int run_failing(void *arg) {
         return code;
     code = aoe_word_vectors(ctx, arg, out, &o, NULL, NULL);
     aoe_context_destroy(ctx);
+    if (!code)
+        assert_true(has_config(out));
     return code;
 }
 
 static void out_of_memory(void **state) {
     (void)state;
     char *path = test_write_text(dir, "v.txt", vectors);
-    assert_true(test_alloc_failures(run_failing, path, 150) > 50);
+    assert_true(test_alloc_failures_published(run_failing, path, 0) > 50);
     free(path);
 }
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+# Every method of training raises the score on examples/ over the untrained start, and its log names its loss;
+# whitening, without training, stores its layer; options that a method does not look at are refused.
+. "$SRC/tests/cli/support/model.sh"
+pairs=train.tsv
+cp "$SRC/examples/train.tsv" "$pairs"
+tiny_model start --pooling last-max
+awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "premise", "hypothesis"; next }
+    { print ($1 >= 3.5 ? "entailment" : $1 < 1.5 ? "contradiction" : "neutral"), $2, $3 }' "$pairs" >nli.tsv
+awk -F '\t' -v OFS='\t' 'NR == 1 { print "query", "positive", "negative"; next }
+    $1 >= 3.5 { if (other != "") print $2, $3, other } $1 < 2 { other = $3 }' "$pairs" >triples.tsv
+score() { # score MODEL: Spearman on the pairs
+    "$AOE" eval sts -q --json -m "$1" "$pairs" | sed 's/.*"spearman":\([^,]*\),.*/\1/'
+}
+before=$(score start)
+rises() { # rises MODEL: says so when its score is above the start's by 0.05
+    awk -v b="$before" -v a="$(score "$1")" -v m="$1" 'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
+}
+trains() { # trains METHOD FILE [OPTION...]
+    method=$1
+    file=$2
+    shift 2
+    "$AOE" train -q -m start -d "$file" -o "$method" --method "$method" -t 1 "$@" >/dev/null
+    rises "$method"
+    sed -n '/"event":"step"/{p;q}' "$method/train-log.jsonl" | grep -o '"[a-z]*":[^,]*' |
+        sed -n 's/"\(cosine\|ibn\|angle\|contrastive\|classification\|regression\)":\(.*\)/\1 \2/p' |
+        awk '$2 > 0 { printf " %s", $1 } END { print "" }'
+}
+trains angle "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
+trains cosent "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
+trains sbert-regression "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
+trains sbert-classification nli.tsv --epochs 10 --batch-size 16 --lr 2e-3
+trains simcse-unsup "$pairs" --epochs 4 --batch-size 64 --lr 3e-3
+trains simcse-sup triples.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
+trains contrastive triples.tsv --epochs 4 --batch-size 16 --lr 2e-3
+"$AOE" whiten -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
+"$AOE" whiten -q -m start "$pairs" nli.tsv -k 8 -o small
+"$AOE" info small | grep -E '^(dense|vector|pooling)' | sed 's/  */ /g'
+refused() { # refused OPTION...: a usage error
+    code=0
+    "$AOE" train -m start -d "$pairs" -o out "$@" || code=$?
+    [ $code = 2 ] || echo "exit code $code: $*"
+}
+refused --method cosent --w-ibn 2
+refused --method sbert-regression --tau-cosine 0.1
+refused --method angle --no-projection
+refused --method simcse-unsup --ibn-threshold 3
+refused --method contrastive --w-angle 0.5
+refused --method simcse
+refused --label-max 5
+fails "$AOE" train -m start -d triples.tsv -o out --method sbert-regression
+fails "$AOE" train -m start -d "$pairs" -o out --method sbert-classification
+fails "$AOE" whiten -m whitened "$pairs" -o out
+fails "$AOE" whiten -m start "$pairs" -o out -k 33
+is_absent out

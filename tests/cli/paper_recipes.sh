@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# recipes/paper: every file is named in its README and the other way round; each runs, a step of it, on small stand-ins for
+# the models and data that it names.
+. "$SRC/tests/cli/support/model.sh"
+recipes=$SRC/recipes/paper
+(cd "$recipes" && ls -- *.args) | sort >files
+grep -o '`table[^`]*\.args`' "$recipes/README.md" | tr -d '`' | sort -u >named
+cmp files named
+grep -c . files
+export AOE_MODELS=models AOE_DATA=data AOE_WORK=work TASK=stsb
+mkdir models data data/nli data/stsb data/llm
+tiny_model models/bert-base-uncased --positions 128
+"$AOE" init -q --shape tinyllama-1.1b --hidden 32 --layers 1 --heads 2 --kv-heads 1 --intermediate 48 --positions 128 \
+    --tokenizer models/bert-base-uncased -o models/Llama-2-7b-hf
+"$AOE" init -q --shape ran-mini --hidden 32 --layers 1 --heads 2 --head-size 8 --window 8 --positions 128 \
+    --tokenizer models/bert-base-uncased -o models/ran-base
+small_table data/stsb/train.tsv 24
+cp data/stsb/train.tsv data/stsb/dev.tsv
+for annotator in chatgpt llama chatglm; do cp data/stsb/train.tsv data/llm/$annotator.tsv; done
+awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "sentence1", "sentence2"; next }
+    { print ($1 > 3 ? "entailment" : $1 > 2 ? "neutral" : "contradiction"), $2, $3 }' data/stsb/train.tsv >data/nli/train.tsv
+awk -F '\t' 'NR == 1 { print "sent0,sent1,hard_neg"; next } { print "\"" $2 "\",\"" $3 "\",\"not " $2 "\"" }' data/stsb/train.tsv |
+    sed 's/""\([^,]\)/"\1/g' >data/nli_for_simcse.csv
+awk -F '\t' 'NR > 1 { print $2 }' data/stsb/train.tsv >data/wiki1m_for_simcse.txt
+printf 'the 1 2\na 3 4\nof 5 6\n' | gzip >data/glove.840B.300d.txt.gz
+while IFS= read -r file; do
+    command=$(sed -n "1s,^# aoe \([a-z]*\) @recipes/paper/$file: ..*,\1,p" "$recipes/$file")
+    step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 -t 1"
+    case $command in
+    whiten) step="--dims 4" ;;
+    convert) step= ;;
+    train) ;;
+    *) echo "$file: no command in its first line" && exit 3 ;;
+    esac
+    # shellcheck disable=SC2086
+    "$AOE" "$command" "@$recipes/$file" $step --quiet >/dev/null
+done <files
+ls work | wc -l
+"$AOE" info work/table2-angle-llama2-7b --base models/Llama-2-7b-hf | grep -E '^(prompt|pooling|max length)' | sed 's/  */ /g'
+"$AOE" info work/table2-simcse-sup-bert | grep -E '^dense' | sed 's/  */ /g'

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ * Word vectors in text files on hostile input: what is accepted becomes a model that opens and
+ * makes vectors of its own words; what is not is named, and nothing is left of it.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "base/file.h"
+
+static char root[256], path[300], out[300];
+static aoe_context *ctx;
+
+/* The model opens, has what the result says, and the vector of its first word is finite. */
+static void check(const aoe_word_vectors_result *r) {
+    aoe_model *m;
+    aoe_embedder *e;
+    aoe_error err;
+    if (aoe_model_open(&m, ctx, out, NULL, &err) || aoe_model_dims(m) != r->dims || r->words < 1)
+        abort();
+    const aoe_text word = aoe_tokenizer_token(aoe_model_tokenizer(m), 0);
+    float *v = malloc(r->dims * sizeof *v);
+    if (!v || !word.data || aoe_embedder_create(&e, m, NULL, NULL))
+        abort();
+    if (aoe_embed(e, &word, 1, v, NULL, &err) && err.code != AOE_ENUMERIC)
+        abort();
+    free(v);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const aoe_word_vectors_options o = {.force = 1, .lowercase = size % 2};
+    aoe_word_vectors_result r = {0};
+    aoe_error err = {0};
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f))
+        abort();
+    const int rc = aoe_word_vectors(ctx, path, out, &o, &r, &err);
+    if (rc && (err.code != rc || !*err.message || strchr(err.message, '\n') || aoei_exists(out)))
+        abort();
+    if (!rc)
+        check(&r);
+    if (!rc && aoei_remove_tree(out, NULL))
+        abort();
+    return 0;
+}
+
+static void set_up(void) {
+    const aoe_context_options o = {.threads = 1};
+    const char *base = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/aoe-fuzz-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(root) || aoe_context_create(&ctx, &o, NULL))
+        abort();
+    snprintf(path, sizeof path, "%s/vectors.txt", root);
+    snprintf(out, sizeof out, "%s/out", root);
+}
+
+#ifdef AOE_LIBFUZZER
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    set_up();
+    return 0;
+}
+#else
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED("the 1 2 3\ncat 4 5 6\n. . 7 8 9\n"),
+        AOEI_FUZZ_SEED("2 3\nthe 0.1 -2e3 .5\n\xc3\xa9 1 1 1\n"),
+        AOEI_FUZZ_SEED("\"q\\ 1\nn't 2\r\n[UNK] 3\n\1x 4\n"),
+    };
+    test_use_memory();
+    set_up();
+    const int rc = aoei_fuzz_run(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds, 400);
+    aoe_context_destroy(ctx);
+    return aoei_remove_tree(root, NULL) ? 1 : rc;
+}
+#endif
