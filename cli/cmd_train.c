@@ -364,8 +364,8 @@ static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) 
     if (code)
         return code;
     if (result.truncated && !r->told++)
-        cli_warn("%s: %zu of %zu texts are cut to the maximum length; --max-length sets it", r->o->dev, result.truncated,
-                 2 * result.pairs);
+        cli_warn("%s: %zu of %zu texts %s cut to the maximum length; --max-length sets it", r->o->dev, result.truncated,
+                 2 * result.pairs, result.truncated == 1 ? "is" : "are");
     r->dev_pearson = result.pearson;
     *score = result.spearman;
     if (isfinite(result.spearman))

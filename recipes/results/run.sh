@@ -8,6 +8,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/results}
+# shellcheck source=recipes/steps.sh
 . recipes/steps.sh
 mkdir -p "$AOE_WORK"
 recipe=recipes/results
@@ -83,7 +84,8 @@ retrieval() { # of the models that nli kept
     done >"$AOE_WORK/retrieval-$name.txt"
 }
 
-for table in ${*:-lr objectives pooling isp batch methods mrpc quora nli retrieval}; do
+[ $# -gt 0 ] || set -- lr objectives pooling isp batch methods mrpc quora nli retrieval
+for table; do
     for name in $ENCODERS; do
         encoder "$name"
         "$table"
