@@ -266,7 +266,7 @@ static int is_strange_name(const options *o) {
     if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
         return 0;
     const char *slash = strrchr(o->output, '/'), *name = slash ? slash + 1 : o->output, *dot = strrchr(name, '.');
-    return dot && dot > name && strcmp(dot, ".jsonl") && strcmp(dot, ".npy") && strcmp(dot, ".tsv");
+    return dot && dot > name && strcmp(dot, ".jsonl") != 0 && strcmp(dot, ".npy") != 0 && strcmp(dot, ".tsv") != 0;
 }
 
 /* A table would be embedded line by line, its header and labels included. */
