@@ -68,6 +68,31 @@ static int add_range(axis *a, const char *item) {
     return CLI_GO;
 }
 
+static json_t *json_value(const cli_option *o, const char *text) {
+    char *end = NULL;
+    const double number = strtod(text, &end);
+    if (o->kind == CLI_FLAG)
+        return json_boolean(strcmp(text, "on") == 0);
+    if (!is_number(o) || end == text || *end || !isfinite(number))
+        return cli_json_text(text, strlen(text));
+    return o->kind == CLI_SIZE && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
+}
+
+/* Values that are one, however written, would count as more seeds. CLI_GO, or 2 after reporting. */
+static int check_distinct(const axis *a) {
+    json_t *values = json_array();
+    int code = CLI_GO;
+    for (size_t i = 0; i < a->value.n && code == CLI_GO; i++) {
+        json_array_append_new(values, json_value(a->option, a->value.word[i]));
+        for (size_t k = 0; k < i && code == CLI_GO; k++)
+            if (json_equal(json_array_get(values, k), json_array_get(values, i)))
+                code = cli_usage("grid", "--over %s: %s and %s are one value; leave one out", a->option->name, a->value.word[k],
+                                 a->value.word[i]);
+    }
+    json_decref(values);
+    return code;
+}
+
 /* NAME=VALUES. CLI_GO, or the exit code after reporting. */
 static int read_axis(const cli_experiment *e, axis *a, const char *text) {
     const size_t length = strcspn(text, "=");
@@ -90,17 +115,7 @@ static int read_axis(const cli_experiment *e, axis *a, const char *text) {
             cli_words_add(&a->value, "%s", item);
     }
     free(list);
-    return code;
-}
-
-static json_t *json_value(const cli_option *o, const char *text) {
-    char *end = NULL;
-    const double number = strtod(text, &end);
-    if (o->kind == CLI_FLAG)
-        return json_boolean(strcmp(text, "on") == 0);
-    if (!is_number(o) || end == text || *end || !isfinite(number))
-        return cli_json_text(text, strlen(text));
-    return o->kind == CLI_SIZE && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
+    return code == CLI_GO ? check_distinct(a) : code;
 }
 
 /* ---- points */

@@ -6,6 +6,7 @@
  */
 #include "experiment_check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,28 +192,39 @@ static int hash_file(const char *path, uint64_t *h) {
     return failed ? cli_fail("%s: cannot be read: %s", path, strerror(errno)) : 0;
 }
 
-static int hash_directory(const char *dir, uint64_t *h) {
-    static const char *const names[] = {
-        "config.json",    "aoe.json", "model.safetensors", "adapter_config.json", "adapter_model.safetensors",
-        "tokenizer.json", "vocab.txt"};
+static int is_counted(const struct dirent *entry) {
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, "checkpoints") != 0;
+}
+
+/* Names and contents of the files in a folder of a model or of scored pairs, and in its folders down to `depth`. */
+static int hash_directory(const char *dir, int depth, uint64_t *h) {
+    struct dirent **entry = NULL;
+    const int n = scandir(dir, &entry, is_counted, alphasort);
+    if (n < 0)
+        return cli_fail("%s: cannot be read: %s", dir, strerror(errno));
     int code = 0;
-    for (size_t i = 0; !code && i < sizeof names / sizeof *names; i++) {
-        char *path = cli_format("%s/%s", dir, names[i]);
-        if (access(path, F_OK) == 0)
-            code = hash_file(path, h);
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+        char *path = cli_format("%s/%s", dir, entry[i]->d_name);
+        if (!code && stat(path, &st) == 0 && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && depth))) {
+            *h = hash_bytes(*h, (const unsigned char *)entry[i]->d_name, strlen(entry[i]->d_name) + 1);
+            code = S_ISREG(st.st_mode) ? hash_file(path, h) : hash_directory(path, depth - 1, h);
+        }
         free(path);
+        free(entry[i]);
     }
+    free(entry);
     return code;
 }
 
-/* Notes for a trial the identity of a file, or of what a directory of a model has. CLI_GO, or 1 after reporting. */
+/* Notes for a trial the identity of a file, or of the files of a directory. CLI_GO, or 1 after reporting. */
 static int note_file(const cli_experiment *e, const cli_trial *t, const char *path) {
     struct stat st;
     uint64_t h = UINT64_C(14695981039346656037);
     if (!json_object_get(e->files, path)) {
         if (stat(path, &st))
             return cli_fail("%s: %s; check the path", path, strerror(errno));
-        if (S_ISDIR(st.st_mode) ? hash_directory(path, &h) : S_ISREG(st.st_mode) ? hash_file(path, &h) : 0)
+        if (S_ISDIR(st.st_mode) ? hash_directory(path, 1, &h) : S_ISREG(st.st_mode) ? hash_file(path, &h) : 0)
             return 1;
         char text[32];
         snprintf(text, sizeof text, "%016llx", (unsigned long long)h);

@@ -66,3 +66,10 @@ usage --arm 'a:' 'b:' --format tex
 usage --arm 'a:' 'b:' --test nowhere.tsv
 code=0
 "$AOE" compare -q -o new --arm 'a:' 'b:' -- -m start -d train.tsv || code=$?
+
+# a folder is what its files hold, those in its own folders too
+cp -r start model
+"$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv --max-steps 1 >/dev/null
+mkdir -p model/1_Pooling
+echo '{}' >model/1_Pooling/notes.json
+fails "$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv --max-steps 1

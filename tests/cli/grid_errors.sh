@@ -19,6 +19,7 @@ refused --over lrr=1
 refused --over xyzzy=1
 refused --over lr
 refused --over lr=
+refused --over lr=1e-4,0.0001
 refused --over lr=1e-4,fast
 refused --over lr=1e-4,5000
 refused --over epochs=1.5
