@@ -273,12 +273,17 @@ static void print_json(const cli_experiment *e, const row *rows, size_t n) {
     if (!best)
         return;
     char *command = best_command(e, best);
-    char *model = e->best < e->n ? cli_trial_path(e, &e->trial[e->best], "model") : NULL;
-    cli_print_json(json_pack("{s:O,s:o,s:o,s:o}", "best", (json_t *)best->point, "mean", cli_json_real(best->score.mean),
-                             "command", cli_json_text(command, strlen(command)), "model",
-                             model ? cli_json_text(model, strlen(model)) : json_null()));
-    free(model);
+    cli_print_json(json_pack("{s:O,s:o,s:o}", "best", (json_t *)best->point, "mean", cli_json_real(best->score.mean), "command",
+                             cli_json_text(command, strlen(command))));
     free(command);
+    if (e->best == e->n)
+        return;
+    /* the best single run may be one of another point than the best mean */
+    const cli_trial *t = &e->trial[e->best];
+    char *model = cli_trial_path(e, t, "model");
+    cli_print_json(json_pack("{s:O,s:o,s:o}", "best_run", t->key, "score", cli_json_real(cli_trial_score(t, e, 0)), "model",
+                             cli_json_text(model, strlen(model))));
+    free(model);
 }
 
 static void value_cell(cli_table *t, const json_t *value) {
