@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build.sh: models/aoe-mini-en from data sets, with this repository's commands alone; about 115 minutes on two cores of a Zen 4 server.
+# build.sh: models/aoe-mini-en from data sets, with this repository's commands alone; two to two and a half hours on two cores of a Zen 4 server.
 #     AOE_DATA=DIR recipes/aoe-mini-en/build.sh
 # Everything in between stays in $AOE_WORK (build/aoe-mini-en); a step that was stopped goes on when it is run again.
 set -eu
