@@ -17,7 +17,7 @@ ENCODERS=${ENCODERS:-aoe-mini-en bert-mini}
 export START LR POOLING TRAIN EPOCHS
 sts=$AOE_DATA/sts12_14_15/senteval
 
-encoder() { # encoder NAME: its directory, the rate that "lr" found best on dev, its pooling
+encoder() { # encoder NAME: its directory, learning rate ("lr" compares rates on dev) and pooling
     case $1 in
     aoe-mini-en) START=models/aoe-mini-en LR=2e-4 POOLING=last-avg ;;
     bert-mini) START=${AOE_MODELS:?the folder that bert-mini is in}/bert-mini LR=2e-4 POOLING=cls ;;
