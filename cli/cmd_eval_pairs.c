@@ -19,6 +19,7 @@ typedef struct row {
 } row;
 
 typedef struct report {
+    options o;
     row *rows; /* [n] owned; behind those of tables the mean, when there are several */
     size_t n;
     size_t empty, truncated;
@@ -69,7 +70,8 @@ static void add_mean(report *r) {
     add_row(r, &mean, "mean");
 }
 
-static void print_json(const report *r) {
+static void print_json(const void *found) {
+    const report *r = found;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_binary_result *s = &r->rows[i].result;
         const aoe_binary_metrics *m = &s->metrics;
@@ -84,7 +86,8 @@ static void print_json(const report *r) {
     }
 }
 
-static void print_table(const report *r, const options *o) {
+static void print_table(const void *found) {
+    const report *r = found;
     static const char *const heads[] = {
         "name", "pairs",        "positive", "spearman", "pearson", "accuracy", "accuracy threshold",
         "f1",   "f1 threshold", "AP",       "skipped"};
@@ -110,44 +113,38 @@ static void print_table(const report *r, const options *o) {
         if (skipped)
             cli_table_cell(&t, "%zu", s->skipped);
     }
-    cli_eval_print(&t, &o->eval);
+    cli_eval_print(&t, &r->o.eval);
 }
 
-static int run(cli_session *s, report *r, options *o, const cli_args *args) {
-    aoe_error err;
-    cli_progress progress;
-    if (cli_session_open(s, &o->eval.general, &o->eval.model))
-        return 1;
-    cli_progress_begin(&progress, "evaluating", "pairs", 0);
-    o->b.progress = cli_eval_progress;
-    o->b.user = &progress;
-    int failed = aoe_eval_binary(s->embedder, args->operand, args->n, &o->b, keep_row, r, &err);
-    cli_progress_end(&progress);
-    if (failed)
-        return cli_fail("%s", err.message);
-    if (r->n > 1)
+static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
+    report *r = found;
+    r->o.b.progress = cli_eval_progress;
+    r->o.b.user = progress;
+    const int failed = aoe_eval_binary(e, args->operand, args->n, &r->o.b, keep_row, r, err);
+    if (!failed && r->n > 1)
         add_mean(r);
-    cli_eval_notes(s, &o->eval, r->empty, r->truncated);
+    return failed;
+}
+
+static void count(const void *found, size_t *empty, size_t *truncated) {
+    const report *r = found;
+    *empty = r->empty;
+    *truncated = r->truncated;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_binary_result *b = &r->rows[i].result;
         if (!isfinite(b->spearman) && b->metrics.positives % b->pairs == 0)
             cli_warn("%s: the correlation is undefined: all pairs are of one class", r->rows[i].name);
     }
-    if (o->eval.general.json)
-        print_json(r);
-    else
-        print_table(r, o);
-    return 0;
 }
 
 int cli_eval_pairs(int argc, char **argv) {
-    options o = {0};
-    cli_eval_defaults(&o.eval);
-    aoe_binary_options_defaults(&o.b);
+    report r = {0};
+    cli_eval_defaults(&r.o.eval);
+    aoe_binary_options_defaults(&r.o.b);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &o.eval),     CLI_GROUP("classes", pairs_table, &o),
-        CLI_GROUP("tables", cli_table_table, &o.b.table),        CLI_GROUP("model", cli_model_table, &o.eval.model),
-        CLI_GROUP("long texts", cli_chunk_table, &o.eval.model), CLI_GROUP("general", cli_general_table, &o.eval.general),
+        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),     CLI_GROUP("classes", pairs_table, &r.o),
+        CLI_GROUP("tables", cli_table_table, &r.o.b.table),        CLI_GROUP("model", cli_model_table, &r.o.eval.model),
+        CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model), CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };
     const cli_syntax syntax = {
         .command = "eval pairs",
@@ -161,20 +158,20 @@ int cli_eval_pairs(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO)
-        code = cli_eval_check(&o.eval, syntax.command);
-    if (code == CLI_GO) {
-        cli_session s = {0};
-        report r = {0};
-        cli_set_quiet(o.eval.general.quiet);
-        code = run(&s, &r, &o, &args);
-        cli_session_close(&s);
-        for (size_t i = 0; i < r.n; i++)
-            free(r.rows[i].name);
-        free(r.rows);
-    }
-    cli_args_free(&args);
+    const cli_evaluation e = {
+        .syntax = &syntax,
+        .options = &r.o.eval,
+        .doing = "evaluating",
+        .unit = "pairs",
+        .report = &r,
+        .score = score,
+        .count = count,
+        .print_json = print_json,
+        .print_table = print_table,
+    };
+    const int code = cli_evaluate(&e, argc, argv);
+    for (size_t i = 0; i < r.n; i++)
+        free(r.rows[i].name);
+    free(r.rows);
     return code;
 }

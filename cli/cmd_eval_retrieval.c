@@ -19,11 +19,11 @@ typedef struct row {
 } row;
 
 typedef struct report {
+    options o;
     row *rows; /* [n] owned */
     size_t n;
     size_t empty, truncated;
-    cli_session session, docs; /* docs: open with --doc-prompt */
-    cli_progress progress;
+    cli_session docs; /* with another prompt than the queries' */
 } report;
 
 /* "1,5,10" */
@@ -127,7 +127,9 @@ static json_t *recall_object(const aoe_retrieval_result *s, const aoe_retrieval_
     return recall;
 }
 
-static void print_json(const report *r, const options *o) {
+static void print_json(const void *found) {
+    const report *r = found;
+    const options *o = &r->o;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_retrieval_result *s = &r->rows[i].result;
         const char *name = r->rows[i].name;
@@ -139,7 +141,9 @@ static void print_json(const report *r, const options *o) {
     }
 }
 
-static void print_table(const report *r, const options *o) {
+static void print_table(const void *found) {
+    const report *r = found;
+    const options *o = &r->o;
     char align[6 + AOE_RECALL_MAX + 1] = "lrrr";
     cli_table t;
     memset(align + 4, 'r', o->r.n_recall + 2);
@@ -169,7 +173,29 @@ static void print_table(const report *r, const options *o) {
     cli_eval_print(&t, &o->eval);
 }
 
-static void report_counts(const report *r) {
+static int open_docs(void *found) {
+    report *r = found;
+    cli_model_options docs = r->o.eval.model;
+    if (!r->o.doc_prompt)
+        return 0;
+    docs.o.prompt = r->o.doc_prompt;
+    const int failed = cli_session_open(&r->docs, &r->o.eval.general, &docs);
+    r->o.r.doc_embedder = r->docs.embedder;
+    return failed;
+}
+
+static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
+    report *r = found;
+    r->o.r.seed = r->o.eval.general.seed;
+    r->o.r.progress = cli_eval_progress;
+    r->o.r.user = progress;
+    return aoe_eval_retrieval(e, args->operand, args->n, &r->o.r, keep_row, r, err);
+}
+
+static void count(const void *found, size_t *empty, size_t *truncated) {
+    const report *r = found;
+    *empty = r->empty;
+    *truncated = r->truncated;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_retrieval_result *s = &r->rows[i].result;
         if (s->skipped)
@@ -180,45 +206,17 @@ static void report_counts(const report *r) {
     }
 }
 
-static int run(report *r, options *o, const cli_args *args) {
-    aoe_error err;
-    if (cli_session_open(&r->session, &o->eval.general, &o->eval.model))
-        return 1;
-    if (o->doc_prompt) {
-        cli_model_options docs = o->eval.model;
-        docs.o.prompt = o->doc_prompt;
-        if (cli_session_open(&r->docs, &o->eval.general, &docs))
-            return 1;
-        o->r.doc_embedder = r->docs.embedder;
-    }
-    o->r.seed = o->eval.general.seed;
-    o->r.progress = cli_eval_progress;
-    o->r.user = &r->progress;
-    cli_progress_begin(&r->progress, "embedding", "texts", 0);
-    const int failed = aoe_eval_retrieval(r->session.embedder, args->operand, args->n, &o->r, keep_row, r, &err);
-    cli_progress_end(&r->progress);
-    if (failed)
-        return cli_fail("%s", err.message);
-    report_counts(r);
-    cli_eval_notes(&r->session, &o->eval, r->empty, r->truncated);
-    if (o->eval.general.json)
-        print_json(r, o);
-    else
-        print_table(r, o);
-    return 0;
-}
-
 int cli_eval_retrieval(int argc, char **argv) {
-    options o = {0};
-    cli_eval_defaults(&o.eval);
-    aoe_retrieval_options_defaults(&o.r);
+    report r = {0};
+    cli_eval_defaults(&r.o.eval);
+    aoe_retrieval_options_defaults(&r.o.r);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &o.eval),
-        CLI_GROUP("measures", measure_table, &o),
-        CLI_GROUP("input", input_table, &o),
-        CLI_GROUP("model", cli_model_table, &o.eval.model),
-        CLI_GROUP("long texts", cli_chunk_table, &o.eval.model),
-        CLI_GROUP("general", cli_general_table, &o.eval.general),
+        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),
+        CLI_GROUP("measures", measure_table, &r.o),
+        CLI_GROUP("input", input_table, &r.o),
+        CLI_GROUP("model", cli_model_table, &r.o.eval.model),
+        CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
+        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };
     const cli_syntax syntax = {
         .command = "eval retrieval",
@@ -234,20 +232,22 @@ int cli_eval_retrieval(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO)
-        code = cli_eval_check(&o.eval, syntax.command);
-    if (code == CLI_GO) {
-        report r = {0};
-        cli_set_quiet(o.eval.general.quiet);
-        code = run(&r, &o, &args);
-        cli_session_close(&r.session);
-        cli_session_close(&r.docs);
-        for (size_t i = 0; i < r.n; i++)
-            free(r.rows[i].name);
-        free(r.rows);
-    }
-    cli_args_free(&args);
+    const cli_evaluation e = {
+        .syntax = &syntax,
+        .options = &r.o.eval,
+        .doing = "embedding",
+        .unit = "texts",
+        .report = &r,
+        .open = open_docs,
+        .score = score,
+        .count = count,
+        .print_json = print_json,
+        .print_table = print_table,
+    };
+    const int code = cli_evaluate(&e, argc, argv);
+    for (size_t i = 0; i < r.n; i++)
+        free(r.rows[i].name);
+    free(r.rows);
+    cli_session_close(&r.docs);
     return code;
 }

@@ -20,6 +20,7 @@ typedef struct row {
 } row;
 
 typedef struct report {
+    options o;
     row *rows; /* [n] owned */
     size_t n;
 } report;
@@ -48,7 +49,8 @@ static void keep_row(void *user, const aoe_sts_result *result) {
     added->undefined = why_undefined(result);
 }
 
-static void print_json(const report *r) {
+static void print_json(const void *found) {
+    const report *r = found;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_sts_result *s = &r->rows[i].result;
         cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:I,s:I}", "name", cli_json_text(r->rows[i].name, strlen(r->rows[i].name)),
@@ -58,7 +60,8 @@ static void print_json(const report *r) {
     }
 }
 
-static void print_table(const report *r, const options *o) {
+static void print_table(const void *found) {
+    const report *r = found;
     cli_table t;
     size_t skipped = 0;
     for (size_t i = 0; i < r->n; i++)
@@ -79,51 +82,37 @@ static void print_table(const report *r, const options *o) {
         if (skipped)
             cli_table_cell(&t, "%zu", s->skipped);
     }
-    cli_eval_print(&t, &o->eval);
+    cli_eval_print(&t, &r->o.eval);
 }
 
-/* Rows of parts; totals repeat them. */
-static void count_texts(const report *r, size_t *empty, size_t *truncated) {
-    *empty = *truncated = 0;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->rows[i].result.row == AOE_STS_FILE || r->rows[i].result.row == AOE_STS_SUBSET) {
-            *empty += r->rows[i].result.empty;
-            *truncated += r->rows[i].result.truncated;
+static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
+    report *r = found;
+    r->o.sts.progress = cli_eval_progress;
+    r->o.sts.user = progress;
+    return aoe_eval_sts_with(e, args->operand, args->n, &r->o.sts, keep_row, r, err);
+}
+
+/* Texts of parts; totals repeat them. */
+static void count(const void *found, size_t *empty, size_t *truncated) {
+    const report *r = found;
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_sts_result *s = &r->rows[i].result;
+        if (s->row == AOE_STS_FILE || s->row == AOE_STS_SUBSET) {
+            *empty += s->empty;
+            *truncated += s->truncated;
         }
-}
-
-static int run(cli_session *s, report *r, options *o, const cli_args *args) {
-    aoe_error err;
-    if (cli_session_open(s, &o->eval.general, &o->eval.model))
-        return 1;
-    cli_progress progress;
-    size_t empty, truncated;
-    cli_progress_begin(&progress, "evaluating", "pairs", 0);
-    o->sts.progress = cli_eval_progress;
-    o->sts.user = &progress;
-    int failed = aoe_eval_sts_with(s->embedder, args->operand, args->n, &o->sts, keep_row, r, &err);
-    cli_progress_end(&progress);
-    if (failed)
-        return cli_fail("%s", err.message);
-    count_texts(r, &empty, &truncated);
-    cli_eval_notes(s, &o->eval, empty, truncated);
-    for (size_t i = 0; i < r->n; i++)
         if (r->rows[i].undefined)
             cli_warn("%s: the correlation is undefined: %s", r->rows[i].name, r->rows[i].undefined);
-    if (o->eval.general.json)
-        print_json(r);
-    else
-        print_table(r, o);
-    return 0;
+    }
 }
 
 int cli_eval_sts(int argc, char **argv) {
-    options o = {0};
-    cli_eval_defaults(&o.eval);
+    report r = {0};
+    cli_eval_defaults(&r.o.eval);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &o.eval),      CLI_GROUP("tables", cli_table_table, &o.sts.table),
-        CLI_GROUP("model", cli_model_table, &o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &o.eval.model),
-        CLI_GROUP("general", cli_general_table, &o.eval.general),
+        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", cli_table_table, &r.o.sts.table),
+        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
+        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };
     const cli_syntax syntax = {
         .command = "eval sts",
@@ -137,20 +126,20 @@ int cli_eval_sts(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO)
-        code = cli_eval_check(&o.eval, syntax.command);
-    if (code == CLI_GO) {
-        cli_session s = {0};
-        report r = {0};
-        cli_set_quiet(o.eval.general.quiet);
-        code = run(&s, &r, &o, &args);
-        cli_session_close(&s);
-        for (size_t i = 0; i < r.n; i++)
-            free(r.rows[i].name);
-        free(r.rows);
-    }
-    cli_args_free(&args);
+    const cli_evaluation e = {
+        .syntax = &syntax,
+        .options = &r.o.eval,
+        .doing = "evaluating",
+        .unit = "pairs",
+        .report = &r,
+        .score = score,
+        .count = count,
+        .print_json = print_json,
+        .print_table = print_table,
+    };
+    const int code = cli_evaluate(&e, argc, argv);
+    for (size_t i = 0; i < r.n; i++)
+        free(r.rows[i].name);
+    free(r.rows);
     return code;
 }

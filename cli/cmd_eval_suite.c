@@ -22,6 +22,7 @@ typedef struct row {
 } row;
 
 typedef struct report {
+    options o;
     row *rows; /* [n] owned, as reported */
     size_t n;
 } report;
@@ -80,7 +81,9 @@ static json_t *coefficients(const aoe_suite_result *s, aoe_setting k) {
     return json_pack("{s:o,s:o}", "spearman", cli_json_real(s->spearman[k]), "pearson", cli_json_real(s->pearson[k]));
 }
 
-static void print_json(const report *r, const options *o) {
+static void print_json(const void *found) {
+    const report *r = found;
+    const options *o = &r->o;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_suite_result *s = &r->rows[i].result;
         if (s->row == AOE_SUITE_SUBSET && !o->subsets)
@@ -98,7 +101,8 @@ static double figure(const aoe_suite_result *s, const options *o, int setting) {
     return o->pearson ? s->pearson[setting] : s->spearman[setting];
 }
 
-static void print_subsets(const report *r, const options *o) {
+static void print_subsets(const report *r) {
+    const options *o = &r->o;
     cli_table t;
     cli_table_begin(&t, "lrr");
     cli_table_cell(&t, "subset");
@@ -119,21 +123,23 @@ static void print_subsets(const report *r, const options *o) {
     cli_table_free(&t);
 }
 
-static void print_setting(cli_table *t, const report *r, const options *o, int setting) {
+static void print_setting(cli_table *t, const report *r, int setting) {
     cli_table_cell(t, "%s", aoe_setting_name((aoe_setting)setting));
     for (size_t i = 0; i < r->n; i++) {
         const aoe_suite_result *s = &r->rows[i].result;
         if (s->row == AOE_SUITE_SET && !s->path)
             cli_table_cell(t, "-");
         else if (s->row != AOE_SUITE_SUBSET)
-            cli_eval_percent(t, figure(s, o, setting));
+            cli_eval_percent(t, figure(s, &r->o, setting));
     }
 }
 
-static void print_table(const report *r, const options *o) {
+static void print_table(const void *found) {
+    const report *r = found;
+    const options *o = &r->o;
     cli_table t;
     if (o->subsets)
-        print_subsets(r, o);
+        print_subsets(r);
     cli_table_begin(&t, "lrrrrrrrr");
     cli_table_cell(&t, "setting");
     for (size_t i = 0; i < r->n; i++) {
@@ -147,7 +153,7 @@ static void print_table(const report *r, const options *o) {
     }
     for (int k = 0; k < AOE_SETTING_COUNT; k++)
         if (o->setting == k || o->setting == SETTING_EACH)
-            print_setting(&t, r, o, k);
+            print_setting(&t, r, k);
     cli_eval_print(&t, &o->eval);
 }
 
@@ -167,34 +173,27 @@ static void report_sets(const report *r) {
         cli_warn("not found, and left out of the average: %s", missing);
 }
 
-static int run(cli_session *s, report *r, const options *o, const cli_args *args) {
-    aoe_error err;
-    cli_progress progress;
-    if (cli_session_open(s, &o->eval.general, &o->eval.model))
-        return 1;
-    cli_progress_begin(&progress, "evaluating", "pairs", 0);
-    const aoe_suite_options suite = {o->skip_bad_rows, cli_eval_progress, &progress};
-    int failed = aoe_eval_suite(s->embedder, args->operand, args->n, &suite, keep_row, r, &err);
-    cli_progress_end(&progress);
-    if (failed)
-        return cli_fail("%s", err.message);
-    report_sets(r);
+static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
+    report *r = found;
+    const aoe_suite_options suite = {r->o.skip_bad_rows, cli_eval_progress, progress};
+    return aoe_eval_suite(e, args->operand, args->n, &suite, keep_row, r, err);
+}
+
+static void count(const void *found, size_t *empty, size_t *truncated) {
+    const report *r = found;
     const aoe_suite_result *all = &r->rows[r->n - 1].result; /* the average */
-    cli_eval_notes(s, &o->eval, all->empty, all->truncated);
-    if (o->eval.general.json)
-        print_json(r, o);
-    else
-        print_table(r, o);
-    return 0;
+    report_sets(r);
+    *empty = all->empty;
+    *truncated = all->truncated;
 }
 
 int cli_eval_suite(int argc, char **argv) {
-    options o = {.setting = SETTING_EACH};
-    cli_eval_defaults(&o.eval);
+    report r = {.o.setting = SETTING_EACH};
+    cli_eval_defaults(&r.o.eval);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &o.eval),      CLI_GROUP("suite", suite_table, &o),
-        CLI_GROUP("model", cli_model_table, &o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &o.eval.model),
-        CLI_GROUP("general", cli_general_table, &o.eval.general),
+        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("suite", suite_table, &r.o),
+        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
+        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };
     const cli_syntax syntax = {
         .command = "eval suite",
@@ -210,22 +209,22 @@ int cli_eval_suite(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO)
-        code = cli_eval_check(&o.eval, syntax.command);
-    if (code == CLI_GO) {
-        cli_session s = {0};
-        report r = {0};
-        cli_set_quiet(o.eval.general.quiet);
-        code = run(&s, &r, &o, &args);
-        cli_session_close(&s);
-        for (size_t i = 0; i < r.n; i++) {
-            free(r.rows[i].name);
-            free(r.rows[i].path);
-        }
-        free(r.rows);
+    const cli_evaluation e = {
+        .syntax = &syntax,
+        .options = &r.o.eval,
+        .doing = "evaluating",
+        .unit = "pairs",
+        .report = &r,
+        .score = score,
+        .count = count,
+        .print_json = print_json,
+        .print_table = print_table,
+    };
+    const int code = cli_evaluate(&e, argc, argv);
+    for (size_t i = 0; i < r.n; i++) {
+        free(r.rows[i].name);
+        free(r.rows[i].path);
     }
-    cli_args_free(&args);
+    free(r.rows);
     return code;
 }

@@ -18,6 +18,7 @@ typedef struct row {
 } row;
 
 typedef struct report {
+    options o;
     row *rows; /* [n] owned */
     size_t n;
     size_t empty, truncated;
@@ -31,7 +32,8 @@ static void keep_row(void *user, const aoe_triplet_result *result) {
     r->truncated += result->truncated;
 }
 
-static void print_json(const report *r) {
+static void print_json(const void *found) {
+    const report *r = found;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_triplet_result *s = &r->rows[i].result;
         const char *name = r->rows[i].name;
@@ -43,7 +45,8 @@ static void print_json(const report *r) {
     }
 }
 
-static void print_table(const report *r, const options *o) {
+static void print_table(const void *found) {
+    const report *r = found;
     static const char *const heads[] = {"name", "triples", "accuracy", "ties", "positive", "negative", "skipped"};
     cli_table t;
     size_t skipped = 0;
@@ -63,32 +66,25 @@ static void print_table(const report *r, const options *o) {
         if (skipped)
             cli_table_cell(&t, "%zu", s->skipped);
     }
-    cli_eval_print(&t, &o->eval);
+    cli_eval_print(&t, &r->o.eval);
 }
 
-static int run(cli_session *s, report *r, options *o, const cli_args *args) {
-    aoe_error err;
-    cli_progress progress;
-    if (cli_session_open(s, &o->eval.general, &o->eval.model))
-        return 1;
-    cli_progress_begin(&progress, "evaluating", "pairs", 0);
-    o->t.progress = cli_eval_progress;
-    o->t.user = &progress;
-    int failed = aoe_eval_triplets(s->embedder, args->operand, args->n, &o->t, keep_row, r, &err);
-    cli_progress_end(&progress);
-    if (failed)
-        return cli_fail("%s", err.message);
-    cli_eval_notes(s, &o->eval, r->empty, r->truncated);
-    if (o->eval.general.json)
-        print_json(r);
-    else
-        print_table(r, o);
-    return 0;
+static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
+    report *r = found;
+    r->o.t.progress = cli_eval_progress;
+    r->o.t.user = progress;
+    return aoe_eval_triplets(e, args->operand, args->n, &r->o.t, keep_row, r, err);
+}
+
+static void count(const void *found, size_t *empty, size_t *truncated) {
+    const report *r = found;
+    *empty = r->empty;
+    *truncated = r->truncated;
 }
 
 int cli_eval_triplets(int argc, char **argv) {
-    options o = {0};
-    cli_eval_defaults(&o.eval);
+    report r = {0};
+    cli_eval_defaults(&r.o.eval);
     /* of the table options, those that triples have a use for */
     static const cli_option tables[] = {
         {.name = "columns",
@@ -104,9 +100,9 @@ int cli_eval_triplets(int argc, char **argv) {
          .help = "count bad rows instead of stopping at the first"},
     };
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &o.eval),      CLI_GROUP("tables", tables, &o),
-        CLI_GROUP("model", cli_model_table, &o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &o.eval.model),
-        CLI_GROUP("general", cli_general_table, &o.eval.general),
+        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", tables, &r.o),
+        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
+        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };
     const cli_syntax syntax = {
         .command = "eval triplets",
@@ -120,20 +116,20 @@ int cli_eval_triplets(int argc, char **argv) {
         .min_operands = 1,
         .max_operands = SIZE_MAX,
     };
-    cli_args args;
-    int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO)
-        code = cli_eval_check(&o.eval, syntax.command);
-    if (code == CLI_GO) {
-        cli_session s = {0};
-        report r = {0};
-        cli_set_quiet(o.eval.general.quiet);
-        code = run(&s, &r, &o, &args);
-        cli_session_close(&s);
-        for (size_t i = 0; i < r.n; i++)
-            free(r.rows[i].name);
-        free(r.rows);
-    }
-    cli_args_free(&args);
+    const cli_evaluation e = {
+        .syntax = &syntax,
+        .options = &r.o.eval,
+        .doing = "evaluating",
+        .unit = "pairs",
+        .report = &r,
+        .score = score,
+        .count = count,
+        .print_json = print_json,
+        .print_table = print_table,
+    };
+    const int code = cli_evaluate(&e, argc, argv);
+    for (size_t i = 0; i < r.n; i++)
+        free(r.rows[i].name);
+    free(r.rows);
     return code;
 }

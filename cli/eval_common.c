@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Printing and progress of the evaluations.
+ * The course of an evaluation, its printing and progress.
  */
 #include "eval_common.h"
 
@@ -23,7 +23,7 @@ void cli_eval_defaults(cli_eval_options *o) {
     o->format = -1;
 }
 
-int cli_eval_check(const cli_eval_options *o, const char *command) {
+static int check(const cli_eval_options *o, const char *command) {
     if (o->general.json && o->format != -1)
         return cli_usage(command, "--json and --format are two ways of printing; leave one out");
     return CLI_GO;
@@ -47,7 +47,8 @@ void cli_eval_number(cli_table *t, double x) {
         cli_table_cell(t, "-");
 }
 
-void cli_eval_notes(const cli_session *s, const cli_eval_options *o, size_t empty, size_t truncated) {
+/* What is to be known of the texts: empty ones, and how long ones are read. */
+static void note_texts(const cli_session *s, const cli_eval_options *o, size_t empty, size_t truncated) {
     aoe_model_info info;
     aoe_model_get_info(s->model, &info);
     if (empty)
@@ -63,4 +64,39 @@ void cli_eval_notes(const cli_session *s, const cli_eval_options *o, size_t empt
 int cli_eval_progress(void *user, size_t done, size_t total) {
     cli_progress_update(user, done, total, NULL, -1, NULL);
     return 0;
+}
+
+static int run(const cli_evaluation *e, cli_session *s, const cli_args *args) {
+    cli_progress progress;
+    aoe_error err;
+    size_t empty = 0, truncated = 0;
+    if (cli_session_open(s, &e->options->general, &e->options->model) || (e->open && e->open(e->report)))
+        return 1;
+    cli_progress_begin(&progress, e->doing, e->unit, 0);
+    const int failed = e->score(e->report, s->embedder, args, &progress, &err);
+    cli_progress_end(&progress);
+    if (failed)
+        return cli_fail("%s", err.message);
+    e->count(e->report, &empty, &truncated);
+    note_texts(s, e->options, empty, truncated);
+    if (e->options->general.json)
+        e->print_json(e->report);
+    else
+        e->print_table(e->report);
+    return 0;
+}
+
+int cli_evaluate(const cli_evaluation *e, int argc, char **argv) {
+    cli_args args;
+    int code = cli_parse(&args, e->syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check(e->options, e->syntax->command);
+    if (code == CLI_GO) {
+        cli_session s = {0};
+        cli_set_quiet(e->options->general.quiet);
+        code = run(e, &s, &args);
+        cli_session_close(&s);
+    }
+    cli_args_free(&args);
+    return code;
 }

@@ -4,6 +4,7 @@
  */
 #include "experiment_check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <math.h>
@@ -144,6 +145,19 @@ typedef struct running {
     size_t failed;
 } running;
 
+/* 1: a training that was stopped can go on. Of one that left a part of its model alone nothing can be used. */
+static int has_checkpoint(const cli_experiment *e, const cli_trial *t) {
+    char *path = cli_trial_path(e, t, "model/checkpoints");
+    DIR *d = opendir(path);
+    int found = 0;
+    for (const struct dirent *entry = d ? readdir(d) : NULL; entry && !found; entry = readdir(d))
+        found = strncmp(entry->d_name, "step-", 5) == 0;
+    if (d)
+        closedir(d);
+    free(path);
+    return found;
+}
+
 static int run_trial(void *user, size_t i) {
     const running *r = user;
     const cli_trial *t = &r->e->trial[i];
@@ -153,7 +167,7 @@ static int run_trial(void *user, size_t i) {
     if (!t->untrained) {
         cli_words train = {0};
         cli_words_append(&train, &w);
-        cli_words_add(&train, "--resume");
+        cli_words_add(&train, has_checkpoint(r->e, t) ? "--resume" : "--force");
         cli_words_add(&train, "--quiet");
         cli_words_add(&train, "--json");
         code = cli_train((int)train.n, train.word);

@@ -21,10 +21,10 @@ void aoei_ranks(const double *x, size_t n, double *rank, size_t *order, size_t *
     }
 }
 
-static double mean_of(const double *x, size_t n) {
+static double mean_of(const double *x, size_t n, double scale) {
     double sum = 0.0;
     for (size_t i = 0; i < n; i++)
-        sum += x[i];
+        sum += scale * x[i];
     return sum / (double)n;
 }
 
@@ -35,13 +35,24 @@ static int is_constant(const double *x, size_t n) {
     return 1;
 }
 
+/* The power of two that brings the largest of x below 1: by it, no square overflows or is lost, and no digit changes. */
+static double scale_of(const double *x, size_t n) {
+    double most = 0.0;
+    int exponent;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, fabs(x[i]));
+    frexp(most, &exponent);
+    return ldexp(1.0, exponent < -1000 ? 1000 : -exponent);
+}
+
 double aoe_pearson(const double *x, const double *y, size_t n) {
     /* asked by value, since a constant's rounded mean may differ from it */
     if (n < 2 || is_constant(x, n) || is_constant(y, n))
         return NAN;
-    double mx = mean_of(x, n), my = mean_of(y, n), sx = 0.0, sy = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
+    const double ax = scale_of(x, n), ay = scale_of(y, n), mx = mean_of(x, n, ax), my = mean_of(y, n, ay);
+    double sx = 0.0, sy = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
     for (size_t i = 0; i < n; i++) {
-        double dx = x[i] - mx, dy = y[i] - my;
+        double dx = ax * x[i] - mx, dy = ay * y[i] - my;
         sx += dx;
         sy += dy;
         xx += dx * dx;

@@ -21,12 +21,11 @@ static size_t batches_of(const aoei_batches *b, size_t source) {
 }
 
 int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_sources, size_t batch_size, uint64_t seed,
-                        int allow_duplicates, aoe_error *err) {
+                        aoe_error *err) {
     *b = (aoei_batches){.sources = sources,
                         .n_sources = n_sources,
                         .batch_size = batch_size,
                         .seed = seed,
-                        .allow_duplicates = allow_duplicates,
                         .epoch = (size_t)-1};
     size_t most = 0, texts = 0;
     double all = 0;
@@ -120,7 +119,7 @@ static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const u
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
-    const int apart = !b->allow_duplicates && d->form != AOEI_FORM_PAIR;
+    const int apart = b->sources[source].apart;
     const size_t m = order_source(b, source, substream), wanted = batches_of(b, source);
     size_t next = 0, begin = 0, end = 0; /* of the order; of the queue */
     aoei_rng rng;

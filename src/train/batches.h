@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Which examples make which batch of an epoch: a pure function of (seed, epoch) and the
  * sources. A batch is of one source. A source of weight w gives w times its examples an
- * epoch. Of alternatives one is drawn. Batches of contrastive examples have no text
- * twice: an example that would bring one waits for the next batch, and when none is
+ * epoch. Of alternatives one is drawn. Batches of a source whose texts are kept apart
+ * have none twice: an example that would bring one waits for the next batch, and when none is
  * left, is not in this epoch.
  */
 #ifndef AOEI_TRAIN_BATCHES_H
@@ -13,6 +13,7 @@
 typedef struct aoei_source {
     aoei_dataset data;
     double weight; /* above 0 */
+    int apart;     /* 1: no text twice in a batch */
 } aoei_source;
 
 typedef struct aoei_planned_batch {
@@ -26,7 +27,6 @@ typedef struct aoei_batches {
     size_t n_sources;
     size_t batch_size;
     uint64_t seed;
-    int allow_duplicates;
     size_t n;                  /* batches of an epoch */
     size_t examples;           /* of an epoch */
     size_t epoch;              /* the one planned; (size_t)-1: none */
@@ -42,7 +42,7 @@ typedef struct aoei_batches {
 
 /* Errors: AOE_EARG (more examples an epoch than 2^32), AOE_ENOMEM. */
 int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_sources, size_t batch_size, uint64_t seed,
-                        int allow_duplicates, aoe_error *err);
+                        aoe_error *err);
 void aoei_batches_destroy(aoei_batches *b); /* accepts a zeroed one */
 void aoei_batches_plan(aoei_batches *b, size_t epoch);
 

@@ -220,10 +220,13 @@ static int regression_goal(aoei_goal *goal, const aoe_train_options *o, const ch
                            aoe_error *err) {
     goal->loss = AOEI_STEP_REGRESSION;
     goal->label_scale = isnan(o->label_max) ? d->highest : o->label_max;
-    if (goal->label_scale > 0)
-        return AOE_OK;
-    return aoei_fail(err, AOE_EFORMAT, "%s: the highest label is %g: say with --label-max which one a cosine of 1 has", path,
-                     d->highest);
+    if (!(goal->label_scale > 0))
+        return aoei_fail(err, AOE_EFORMAT, "%s: the highest label is %g: say with --label-max which one a cosine of 1 has", path,
+                         d->highest);
+    if (goal->label_scale < d->highest)
+        return aoei_fail(err, AOE_EARG, "%s: the highest label is %g, but that of a cosine of 1 is --label-max %g; raise it", path,
+                         d->highest, goal->label_scale);
+    return AOE_OK;
 }
 
 static int classes_goal(aoei_goal *goal, const aoe_train_options *o, const char *path, const aoei_dataset *d, aoe_error *err) {

@@ -94,7 +94,12 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were cut", o->path,
                        source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
     source->weight = o->weight;
-    return code ? code : aoei_method_goal(&p->goals[number], p->o, number, &source->data, err);
+    if (!code)
+        code = aoei_method_goal(&p->goals[number], p->o, number, &source->data, err);
+    if (!code) /* a text that is there twice would be its own negative */
+        source->apart = !p->o->allow_duplicates && source->data.form != AOEI_FORM_PAIR &&
+                        (p->goals[number].objective.w_ibn > 0 || p->goals[number].objective.w_cln > 0);
+    return code;
 }
 
 static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
@@ -112,7 +117,7 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
-    int code = AOE_OK;
+    int code = AOE_OK, triples = 0;
     for (size_t i = 0; i < p->o->n_data && !code; i++) {
         code = load_source(p, t, i, &files[i], err);
         if (!p->has_teacher)
@@ -124,8 +129,12 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
             task->ibn_threshold = p->goals[i].threshold;
         p->contrastive |= !p->goals[i].labelled;
         p->roles = roles > p->roles ? roles : p->roles;
+        triples |= p->sources[i].data.form == AOEI_FORM_TRIPLE;
         highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
+    if (!code && !triples && fabs(p->o->objective.hard_negative) > 0)
+        code = aoei_fail(err, AOE_EARG, "--hard-negative %g is added to the scores of triples, and no file has any; leave it out",
+                         p->o->objective.hard_negative);
     return code ? code : aoei_method_layer(p->o, t->base, highest, err);
 }
 
@@ -145,7 +154,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
                          t->o->model, aoe_model_dims(t->base));
     if (!code)
-        code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, p->o->allow_duplicates, err);
+        code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
     if (!code && p->has_teacher)
         code = aoei_teacher_embed(&p->teacher, t->ctx, files, n, t->o->batch_tokens, err);
     for (size_t i = 0; files && i < n; i++)

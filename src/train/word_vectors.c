@@ -3,7 +3,8 @@
  * with a line of two counts above them, too) as a static model: a text's vector is the
  * mean of its words', those that are not there are passed over. The tokenizer that goes
  * with them keeps words whole: it cuts at white space, then English clitics and the
- * punctuation around a word off, which is what the texts behind such vectors had.
+ * punctuation around a word off, which is what the texts behind such vectors had. Words
+ * of the file that this would take apart ("u.s.", "mr.") are found first, as added tokens.
  */
 #include <float.h>
 #include <locale.h>
@@ -18,11 +19,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "data/lines.h"
 #include "model/convert.h"
 #include "model/model.h"
 #include "nn/context.h"
 #include "text/tokenizer.h"
+#include "text/unicode.h"
 #include "text/vocab.h"
 
 enum { ROWS = 4096 /* of a chunk */, MOST_DIMS = 65536 };
@@ -211,10 +214,24 @@ static void put_string(aoei_buffer *b, aoe_text s) {
     aoei_buffer_putc(b, '"');
 }
 
-static int make_tokenizer(aoe_model *m, const reader *r, int lowercase, aoe_error *err) {
+/* The added tokens among the words: apart[i] is not 0. A letter or digit that touches one keeps it from being found. */
+static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned char *apart) {
+    for (size_t i = 0, n = 0; i < r->n; i++) {
+        if (!apart[i])
+            continue;
+        aoei_buffer_printf(b, "%s{\"id\":%zu,\"content\":", n++ ? "," : "", i);
+        put_string(b, aoei_vocab_token(&r->words, (int32_t)i));
+        aoei_buffer_printf(b, ",\"single_word\":true,\"lstrip\":false,\"rstrip\":false,\"normalized\":true,\"special\":false}");
+    }
+}
+
+/* apart[n]: the added tokens. */
+static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, const unsigned char *apart, aoe_error *err) {
     aoei_buffer b = {0};
+    aoei_buffer_printf(&b, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
+    put_added_tokens(&b, r, apart);
     aoei_buffer_printf(&b,
-                       "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":%s,"
+                       "],\"normalizer\":%s,"
                        "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},"
                        "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\",\"invert\":false}]},"
                        "\"post_processor\":null,\"decoder\":null,\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"" UNKNOWN
@@ -227,9 +244,46 @@ static int make_tokenizer(aoe_model *m, const reader *r, int lowercase, aoe_erro
         aoei_buffer_printf(&b, ":%zu", i);
     }
     aoei_buffer_append(&b, "}}}", 3);
-    const int rc =
-        b.failed ? aoei_fail_nomem(err, b.len) : aoei_tokenizer_parse_json(&m->tokenizer, b.data, b.len, "tokenizer.json", err);
+    const int rc = b.failed ? aoei_fail_nomem(err, b.len) : aoei_tokenizer_parse_json(t, b.data, b.len, "tokenizer.json", err);
     aoei_buffer_free(&b);
+    return rc;
+}
+
+static int is_lowercase(aoe_text s) {
+    uint32_t lower[AOEI_LOWER_MAX];
+    for (size_t at = 0; at < s.len;) {
+        uint32_t cp;
+        at += aoei_utf8_decode(s.data + at, s.len - at, &cp);
+        if (aoei_unicode_lower(cp, lower) != 1 || lower[0] != cp)
+            return 0;
+    }
+    return 1;
+}
+
+/* apart[i] = 1: t takes word i apart. With `lowercase`, a word with capitals is one that no text has. */
+static int find_apart(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *apart, aoe_error *err) {
+    const aoe_encode_options o = {.no_specials = 1};
+    aoe_ids ids = {0};
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->n; i++) {
+        const aoe_text word = aoei_vocab_token(&r->words, (int32_t)i);
+        rc = aoe_tokenizer_encode(t, word, &o, &ids, err);
+        apart[i] = !rc && ids.n > 1 && (!lowercase || is_lowercase(word));
+    }
+    aoe_ids_free(&ids);
+    return rc;
+}
+
+static int make_tokenizer(aoe_model *m, const reader *r, int lowercase, aoe_error *err) {
+    unsigned char *apart = aoei_calloc(r->n, 1);
+    aoe_tokenizer *cutting = NULL;
+    int rc = apart ? parse_tokenizer(&cutting, r, lowercase, apart, err) : aoei_fail_nomem(err, r->n);
+    if (!rc)
+        rc = find_apart(cutting, r, lowercase, apart, err);
+    aoe_tokenizer_close(cutting);
+    if (!rc)
+        rc = parse_tokenizer(&m->tokenizer, r, lowercase, apart, err);
+    aoei_free(apart);
     return rc;
 }
 

@@ -21,6 +21,14 @@ sha=$(cat out/runs/*/record.json | cksum)
 compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
 test "$sha" = "$(cat out/runs/*/record.json | cksum)"
 
+# of a run without a record that left a part of its model, or a whole one, nothing is used; its scores come out the same
+rm out/runs/all_seed=43/record.json out/runs/cosine_seed=44/record.json
+mkdir out/runs/all_seed=43/model out/runs/cosine_seed=44/model
+echo '{' >out/runs/all_seed=43/model/config.json
+cp -r start/. out/runs/cosine_seed=44/model
+compare --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' | cmp - table
+find out -name model
+
 # mean and sd, and the mean difference, are those of the records
 compare --json --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' >json
 wc -l <json

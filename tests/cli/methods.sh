@@ -50,6 +50,12 @@ refused --method simcse
 refused --label-max 5
 fails "$AOE" train -m start -d triples.tsv -o out --method sbert-regression
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-classification
+fails "$AOE" train -m start -d "$pairs" -o out --method sbert-regression --label-max 4
+printf 'query\tpositive\nthe cat\ta cat\nthe dog\ta dog\n' >positives.tsv
+fails "$AOE" train -m start -d positives.tsv -o out --method simcse-sup --hard-negative 0.5
+# without in-batch negatives nothing keeps a text that comes often from a batch
+for i in 1 2 3 4 5 6 7 8; do printf 'the cat\ta cat\tdog %s\n' $i; done | sed '1i query\tpositive\tnegative' >often.tsv
+"$AOE" train -q -m start -d often.tsv -o often --method cosent -t 1 --batch-size 8 2>&1 | sed 's/ in [0-9]* s;/;/'
 fails "$AOE" whiten -m whitened "$pairs" -o out
 fails "$AOE" whiten -m start "$pairs" -o out -k 33
 is_absent out

@@ -50,6 +50,7 @@ static void load_source(aoei_source *s, const char *name, const char *text, doub
     if (aoei_dataset_create(&s->data, model, &e, NULL, NULL, &err))
         fail_msg("%s", err.message);
     s->weight = weight;
+    s->apart = s->data.form != AOEI_FORM_PAIR;
     aoei_examples_free(&e);
 }
 
@@ -153,7 +154,7 @@ static void test_weights(void **state) {
         aoei_batches b;
         size_t count[PAIRS], sum = 0, other[PAIRS];
         load_source(&s, "p.tsv", text, weights[k]);
-        assert_int_equal(aoei_batches_create(&b, &s, 1, 4, 42, 0, NULL), 0);
+        assert_int_equal(aoei_batches_create(&b, &s, 1, 4, 42, NULL), 0);
         assert_int_equal(b.n, batches[k]);
         assert_int_equal(b.examples, total[k]);
         aoei_batches_plan(&b, 0);
@@ -191,7 +192,7 @@ static void test_few_classes(void **state) {
         used += (size_t)sprintf(text + used, "%c %c %c %c\t%c\n", 'a' + i / 1331 % 11, 'a' + i / 121 % 11, 'a' + i / 11 % 11,
                                 'a' + i % 11, 'l' + i % CLASSES);
     load_source(&s, "q.tsv", text, 1);
-    assert_int_equal(aoei_batches_create(&b, &s, 1, 4, 1, 0, NULL), 0);
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 4, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
     assert_int_equal(b.n, N / 4);
     assert_int_equal(count_duplicates(&b), 0);
@@ -216,13 +217,15 @@ static void test_no_duplicates(void **state) {
     aoei_batches b;
     size_t count[N], without = 0;
     load_source(&s, "q.tsv", text, 1);
-    assert_int_equal(aoei_batches_create(&b, &s, 1, 8, 1, 1, NULL), 0);
+    s.apart = 0;
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 8, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
-    assert_true(count_duplicates(&b) > 0); /* allowed here */
+    assert_true(count_duplicates(&b) > 0);
     assert_int_equal(b.waiting, 0);
     aoei_batches_destroy(&b);
+    s.apart = 1;
     for (size_t epoch = 0; epoch < 5; epoch++) {
-        assert_int_equal(aoei_batches_create(&b, &s, 1, 5, epoch, 0, NULL), 0);
+        assert_int_equal(aoei_batches_create(&b, &s, 1, 5, epoch, NULL), 0);
         aoei_batches_plan(&b, epoch);
         assert_int_equal(count_duplicates(&b), 0);
         count_examples(&b, 0, count, N);
@@ -236,7 +239,7 @@ static void test_no_duplicates(void **state) {
         aoei_batches_destroy(&b);
     }
     /* more of a batch than there are different queries: short batches, none empty */
-    assert_int_equal(aoei_batches_create(&b, &s, 1, 20, 1, 0, NULL), 0);
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 20, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
     assert_int_equal(count_duplicates(&b), 0);
     for (size_t k = 0; k < b.n; k++)
@@ -255,7 +258,7 @@ static void test_alternatives(void **state) {
     aoei_batches b;
     size_t seen[3][3] = {{0}};
     load_source(&s, "l.jsonl", text, 1);
-    assert_int_equal(aoei_batches_create(&b, &s, 1, 1, 7, 0, NULL), 0);
+    assert_int_equal(aoei_batches_create(&b, &s, 1, 1, 7, NULL), 0);
     for (size_t epoch = 0; epoch < 400; epoch++) {
         aoei_batches_plan(&b, epoch);
         for (size_t k = 0; k < 2; k++) {
@@ -276,13 +279,13 @@ static void test_alternatives(void **state) {
 /* Several files: every batch is of one of them, in an order of its own each epoch. */
 static void test_sources(void **state) {
     (void)state;
-    aoei_source s[2] = {{{0}, 0}, {{0}, 0}};
+    aoei_source s[2] = {{.weight = 0}, {.weight = 0}};
     aoei_batches a, b;
     char *text = shared_rows(40), *path = tiny_table(dir, "pairs.tsv", 22, 1), *pairs = test_read(path, NULL);
     load_source(&s[0], "p.tsv", pairs, 1);
     load_source(&s[1], "q.tsv", text, 0.5);
-    assert_int_equal(aoei_batches_create(&a, s, 2, 4, 3, 0, NULL), 0);
-    assert_int_equal(aoei_batches_create(&b, s, 2, 4, 3, 0, NULL), 0);
+    assert_int_equal(aoei_batches_create(&a, s, 2, 4, 3, NULL), 0);
+    assert_int_equal(aoei_batches_create(&b, s, 2, 4, 3, NULL), 0);
     assert_int_equal(a.n, 6 + 5);
     assert_int_equal(a.examples, 22 + 20);
     aoei_batches_plan(&a, 2);
@@ -300,7 +303,7 @@ static void test_sources(void **state) {
     assert_true(of[0] == 6 && of[1] == 5);
     s[1].weight = 1e9;
     aoei_batches_destroy(&b);
-    assert_int_equal(aoei_batches_create(&b, s, 2, 4, 3, 0, NULL), AOE_EARG);
+    assert_int_equal(aoei_batches_create(&b, s, 2, 4, 3, NULL), AOE_EARG);
     aoei_batches_destroy(&a);
     aoei_dataset_destroy(&s[0].data);
     aoei_dataset_destroy(&s[1].data);

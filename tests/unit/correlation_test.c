@@ -29,6 +29,19 @@ static void pearson_by_hand(void **state) {
     near(aoe_pearson(x, x, 2), 1.0);
 }
 
+/* Squares that a double does not hold, at either end. */
+static void pearson_of_any_size(void **state) {
+    const double x[] = {1, 2, 3, 4}, y[] = {2, 1, 5, 4};
+    (void)state;
+    for (int e = -1022; e <= 1020; e += 2) {
+        double scaled[4];
+        for (size_t i = 0; i < 4; i++)
+            scaled[i] = ldexp(x[i], e);
+        assert_true(!(fabs(aoe_pearson(scaled, y, 4) - aoe_pearson(x, y, 4)) > 0));
+        assert_true(!(fabs(aoe_pearson(y, scaled, 4) - aoe_pearson(x, y, 4)) > 0));
+    }
+}
+
 static void spearman_by_hand(void **state) {
     /* ranks 1 2 3 4 5 and 2 1 4 3 5: 1 - 6 * 4 / (5 * 24) = 0.8 */
     const double x[] = {0.1, 0.2, 0.5, 100, 1e6}, y[] = {-3, -9, 7, 0, 8};
@@ -137,6 +150,7 @@ static void memory_failure_is_nan(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pearson_by_hand),
+        cmocka_unit_test(pearson_of_any_size),
         cmocka_unit_test(spearman_by_hand),
         cmocka_unit_test(spearman_with_ties),
         cmocka_unit_test(ranks_are_averages),

@@ -107,6 +107,28 @@ static void means(void **state) {
     aoe_tokenizer_close(t);
 }
 
+/* Words that the cutting takes apart are found whole, where no letter touches them. */
+static void words_with_punctuation(void **state) {
+    (void)state;
+    static const char text[] = "u.s. 1 0 0\nu.s 0 1 0\n. 0 0 1\nmr. 2 0 0\nmr 0 2 0\ndon't 4 0 0\ndo 0 4 0\nn't 0 0 4\n"
+                               "he 8 8 8\n( 0 0 16\n) 0 16 0\n.com 0 0 32\ncom 0 32 0\nsite 32 0 0\nAbc. 64 0 0\nabc 0 64 0\n";
+    convert_ok("p.txt", text, NULL, NULL);
+    check("u.s.", 1, 0, 0, 1);
+    check("u.s", 0, 1, 0, 1);
+    check("(u.s.)", 1, 16, 16, 3);
+    check("mr. he", 10, 8, 8, 2);
+    check("don't", 4, 0, 0, 1);
+    check("do n't", 0, 4, 4, 2);
+    check(".com", 0, 0, 32, 1);
+    check("site .com", 32, 0, 32, 2);
+    check("Abc.", 64, 0, 0, 1);
+    const aoe_word_vectors_options lower = {.lowercase = 1, .force = 1};
+    convert_ok("p.txt", text, &lower, NULL);
+    check("U.S. He", 9, 8, 8, 2);
+    check("Don't Mr.", 6, 0, 0, 2);
+    check("Abc.", 0, 64, 1, 2); /* a word with capitals is one that no lowered text has */
+}
+
 /* A line of two counts above, words with spaces and words again passed over, line ends of Windows, an empty line, compression,
  * other types. */
 static void forms(void **state) {
@@ -191,6 +213,7 @@ static void out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(means),
+        cmocka_unit_test(words_with_punctuation),
         cmocka_unit_test(forms),
         cmocka_unit_test(refusals),
         cmocka_unit_test(out_of_memory),
