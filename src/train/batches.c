@@ -22,11 +22,8 @@ static size_t batches_of(const aoei_batches *b, size_t source) {
 
 int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_sources, size_t batch_size, uint64_t seed,
                         aoe_error *err) {
-    *b = (aoei_batches){.sources = sources,
-                        .n_sources = n_sources,
-                        .batch_size = batch_size,
-                        .seed = seed,
-                        .epoch = (size_t)-1};
+    *b =
+        (aoei_batches){.sources = sources, .n_sources = n_sources, .batch_size = batch_size, .seed = seed, .epoch = (size_t)-1};
     size_t most = 0, texts = 0;
     double all = 0;
     for (size_t s = 0; s < n_sources; s++)

@@ -221,11 +221,11 @@ static int regression_goal(aoei_goal *goal, const aoe_train_options *o, const ch
     goal->loss = AOEI_STEP_REGRESSION;
     goal->label_scale = isnan(o->label_max) ? d->highest : o->label_max;
     if (!(goal->label_scale > 0))
-        return aoei_fail(err, AOE_EFORMAT, "%s: the highest label is %g: say with --label-max which one a cosine of 1 has", path,
-                         d->highest);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the highest label is %g: say with --label-max which one a cosine of 1 has",
+                         path, d->highest);
     if (goal->label_scale < d->highest)
-        return aoei_fail(err, AOE_EARG, "%s: the highest label is %g, but that of a cosine of 1 is --label-max %g; raise it", path,
-                         d->highest, goal->label_scale);
+        return aoei_fail(err, AOE_EARG, "%s: the highest label is %g, but that of a cosine of 1 is --label-max %g; raise it",
+                         path, d->highest, goal->label_scale);
     return AOE_OK;
 }
 

@@ -133,8 +133,9 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
         highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
     if (!code && !triples && fabs(p->o->objective.hard_negative) > 0)
-        code = aoei_fail(err, AOE_EARG, "--hard-negative %g is added to the scores of triples, and no file has any; leave it out",
-                         p->o->objective.hard_negative);
+        code =
+            aoei_fail(err, AOE_EARG, "--hard-negative %g is added to the scores of triples, and no file has any; leave it out",
+                      p->o->objective.hard_negative);
     return code ? code : aoei_method_layer(p->o, t->base, highest, err);
 }
 

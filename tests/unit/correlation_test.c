@@ -149,14 +149,10 @@ static void memory_failure_is_nan(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pearson_by_hand),
-        cmocka_unit_test(pearson_of_any_size),
-        cmocka_unit_test(spearman_by_hand),
-        cmocka_unit_test(spearman_with_ties),
-        cmocka_unit_test(ranks_are_averages),
-        cmocka_unit_test(undefined_is_nan),
-        cmocka_unit_test(offset_costs_no_digits),
-        cmocka_unit_test(spearman_matches_definition),
+        cmocka_unit_test(pearson_by_hand),        cmocka_unit_test(pearson_of_any_size),
+        cmocka_unit_test(spearman_by_hand),       cmocka_unit_test(spearman_with_ties),
+        cmocka_unit_test(ranks_are_averages),     cmocka_unit_test(undefined_is_nan),
+        cmocka_unit_test(offset_costs_no_digits), cmocka_unit_test(spearman_matches_definition),
         cmocka_unit_test(memory_failure_is_nan),
     };
     return cmocka_run_group_tests_name("correlation", tests, NULL, NULL);

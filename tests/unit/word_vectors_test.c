@@ -212,11 +212,8 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(means),
-        cmocka_unit_test(words_with_punctuation),
-        cmocka_unit_test(forms),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(means),    cmocka_unit_test(words_with_punctuation), cmocka_unit_test(forms),
+        cmocka_unit_test(refusals), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests_name("word_vectors", tests, set_up, tear_down);
 }
