@@ -3,7 +3,7 @@
 # run.sh [TABLE...]: the tables of docs/results.md, each as markdown in $AOE_WORK (build/results): what is trained, and how often,
 # stands here and in the .args files beside. Runs that are finished are not repeated; README.md says more.
 #     AOE_DATA=DIR AOE_MODELS=DIR recipes/results/run.sh [TABLE...]
-#   TABLE      lr, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (all of them)
+#   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (all of them)
 #   ENCODERS   aoe-mini-en and bert-mini (both)      SEEDS   5, from 42 on      JOBS   runs at once (one a CPU)
 set -eu
 cd "$(dirname "$0")/../.."
@@ -44,6 +44,11 @@ on_stsb() { # on_stsb TABLE ARM...: the first arm is the one that the others are
 lr() {
     "$aoe" grid -o "$AOE_WORK/runs-lr-$name" --over lr=1e-4,2e-4,4e-4,8e-4 --seeds 2 --jobs "$JOBS" -- "@$recipe/stsb.args" >"$AOE_WORK/lr-$name.part"
     mv "$AOE_WORK/lr-$name.part" "$AOE_WORK/lr-$name.txt"
+}
+weights() { # of the in-batch negatives and the angle, beside a cosine objective of weight 1
+    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.1,0.3,1 w-angle=0,0.1,0.3,1 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
+        >"$AOE_WORK/weights-$name.part"
+    mv "$AOE_WORK/weights-$name.part" "$AOE_WORK/weights-$name.txt"
 }
 objectives() {
     on_stsb objectives angle: untrained 'no-ibn: --w-ibn 0' 'no-angle: --w-angle 0' 'no-cosine: --w-cosine 0' \
@@ -107,7 +112,7 @@ retrieval() { # of the models that nli kept
     done >"$AOE_WORK/retrieval-$name.txt"
 }
 
-[ $# -gt 0 ] || set -- lr objectives pooling isp batch methods mrpc quora untrained nli retrieval
+[ $# -gt 0 ] || set -- lr weights objectives pooling isp batch methods mrpc quora untrained nli retrieval
 for table; do
     for name in $ENCODERS; do
         encoder "$name"
