@@ -899,6 +899,107 @@ AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
  * Errors: AOE_EFORMAT (file, line, column; no positive), AOE_EARG, AOE_ECANCELLED, those of aoe_embed. */
 AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err);
 
+/* --------------------------------------------------- duplicates on GitHub */
+
+enum { AOE_ISSUES_TRAIN, AOE_ISSUES_VALIDATION, AOE_ISSUES_TEST, AOE_ISSUES_SPLITS };
+
+/* Where negatives of a duplicate come from: issues of the same repository and split, of another cluster. */
+typedef enum aoe_issue_negatives {
+    AOE_ISSUE_NEGATIVES_RANDOM, /* any */
+    AOE_ISSUE_NEGATIVES_LABEL,  /* with a label in common, the rarest first */
+    AOE_ISSUE_NEGATIVES_NEAR    /* with the title that has most in common (cosine of rare words) */
+} aoe_issue_negatives;
+
+/* What is taken out of bodies. */
+enum {
+    AOE_ISSUE_CLEAN_COMMENTS = 1, /* HTML comments outside of code */
+    AOE_ISSUE_CLEAN_IMAGES = 2,   /* ![](...) and <img> outside of code */
+    AOE_ISSUE_CLEAN_TEMPLATES = 4 /* lines outside of code that 1 of 20 issues of the repository has, of those chosen, and at
+                                     least 5; checkboxes; headings with nothing below them */
+};
+
+typedef struct aoe_issue_text {
+    const char *repository; /* "owner/name" */
+    uint64_t number;
+    aoe_text text; /* title, line end, body */
+} aoe_issue_text;
+
+/* A duplicate, what it is a duplicate of, and issues that it is none of. Borrowed for the call. */
+typedef struct aoe_issue_example {
+    int split; /* AOE_ISSUES_TRAIN, _VALIDATION or _TEST */
+    aoe_issue_text query, positive;
+    const aoe_issue_text *negatives; /* [n_negatives] as many as asked for, fewer where there are none */
+    size_t n_negatives;
+} aoe_issue_example;
+
+typedef struct aoe_github_progress {
+    const char *repository; /* being read; "" after the last */
+    size_t done, total;     /* repositories */
+    size_t issues;          /* read so far, of all repositories */
+    uint64_t requests;      /* sent */
+    uint64_t stored;        /* answered by the cache */
+    int64_t quota;          /* requests (GraphQL: points) left; -1: not known */
+    double waiting;         /* seconds left of a wait; 0: none */
+    const char *why;        /* of the wait, one line; "" without */
+} aoe_github_progress;
+
+typedef struct aoe_github_options {
+    const char *const *repositories; /* [n_repositories] "owner/name" */
+    size_t n_repositories;
+    const char *cache;     /* SQLite file, made when it is not there; needed */
+    const char *api;       /* NULL: https://api.github.com; of GitHub Enterprise https://HOST/api/v3 */
+    const char *token;     /* NULL: none. Goes to the API's origin alone; never stored, logged or part of a message */
+    int graphql;           /* 1: GraphQL (needs a token) instead of REST */
+    int all_comments;      /* REST: 1: of every issue instead of those that are marked as duplicates */
+    int refresh;           /* 1: ask again for what the cache has, conditionally where that is possible */
+    int offline;           /* 1: no request; what the cache lacks is an error */
+    size_t limit;          /* oldest issues of a repository to read, pull requests not counted; 0: all */
+    double share[AOE_ISSUES_SPLITS]; /* default 12, 1, 1: the paper's */
+    aoe_issue_negatives negatives_by;
+    size_t negatives; /* of a duplicate; 1 */
+    unsigned clean;   /* sum of AOE_ISSUE_CLEAN_*; 0 */
+    uint64_t seed;    /* of split and negatives; 42 */
+    /* Each NULL: none. report and progress return 0 to go on, else AOE_ECANCELLED comes back; stop is asked several times a second
+     * while the network is waited for, not 0 likewise. missing is called for each repository that cannot be read, with the reason. */
+    int (*report)(void *user, const aoe_issue_example *example); /* all of a split, then the next */
+    int (*progress)(void *user, const aoe_github_progress *progress);
+    int (*stop)(void *user);
+    void (*missing)(void *user, const char *repository, const char *why);
+    void *user;
+} aoe_github_options;
+
+typedef struct aoe_github_result {
+    size_t positives[AOE_ISSUES_SPLITS], negatives[AOE_ISSUES_SPLITS]; /* reported */
+    size_t repositories;      /* read */
+    size_t missing;           /* that could not be */
+    size_t issues;            /* read */
+    size_t pull_requests;     /* left out */
+    size_t gone;              /* issues pointed to that are deleted, or that nobody may read */
+    size_t transferred;       /* issues pointed to that are somewhere else now */
+    size_t marked;            /* issues closed as duplicates, or labelled or marked as such */
+    size_t unknown;           /* of them: nothing says of what */
+    size_t clusters;          /* of duplicates */
+    size_t clustered;         /* issues in them */
+    size_t largest;           /* issues of the largest */
+    size_t equal;             /* duplicates with the very text of what they point to, or without text: left out */
+    size_t easier;            /* hard negatives that were drawn at random for want of one */
+    size_t without;           /* duplicates with fewer negatives than asked for */
+    uint64_t requests;        /* sent, repeated ones included */
+    uint64_t stored;          /* answered by the cache */
+    uint64_t unchanged;       /* asked about, and unchanged (304) */
+} aoe_github_result;
+
+AOE_API void aoe_github_options_defaults(aoe_github_options *o);
+/* Collects issues closed as duplicates and what they point to (paper section 4.1; docs/github-issues.md), and reports each
+ * with negatives. Everything fetched is put into the cache at once: a run that was stopped or killed goes on where it was, and
+ * one that has read everything needs no request. Same cache, options and seed: same examples. Needs memory for titles and
+ * numbers of all issues, and for the texts of one split. Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused
+ * token; quota that comes back too late), AOE_ENOENT (offline, and not in the cache), AOE_EFORMAT, AOE_ECANCELLED, AOE_ENOMEM. */
+AOE_API int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err);
+/* The repositories of a preset, "owner/name" each: "angle", the 55 of the paper (appendix A.1). NULL: there is no such preset.
+ * Static. */
+AOE_API const char *const *aoe_github_preset(const char *name, size_t *n);
+
 /* ------------------------------------------------------------ significance */
 
 typedef struct aoe_t_test_result {
