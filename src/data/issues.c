@@ -64,7 +64,8 @@ static int equal_key(const aoei_issues *s, uint32_t at, const void *key) {
 }
 
 /* Makes room for one more; the hashes of what is there come from hash_of. */
-static int make_room(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at), aoe_error *err) {
+static int make_room(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
+                     aoe_error *err) {
     if (2 * t->n < t->size)
         return AOE_OK;
     if (t->n >= UINT32_MAX / 4)

@@ -27,14 +27,14 @@ typedef struct aoei_issue {
 
 /* from is said to be a duplicate of to. */
 typedef struct aoei_issue_link {
-    uint32_t from, to;   /* issues */
-    unsigned char weak;  /* 1: a guess, or said of an issue that is open: no positive, but never a negative either */
+    uint32_t from, to;  /* issues */
+    unsigned char weak; /* 1: a guess, or said of an issue that is open: no positive, but never a negative either */
 } aoei_issue_link;
 
 /* A table of numbers by key, open addressing. */
 typedef struct aoei_slots {
-    uint32_t *slot;   /* owned [size] 1 + number; 0: free */
-    size_t size, n;   /* a power of two or 0; in use */
+    uint32_t *slot; /* owned [size] 1 + number; 0: free */
+    size_t size, n; /* a power of two or 0; in use */
 } aoei_slots;
 
 typedef struct aoei_issues {

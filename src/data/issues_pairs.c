@@ -86,7 +86,8 @@ static int make_clusters(maker *m, aoe_error *err) {
 /* Links either way between two issues are one pair: that of the first in the order of links. */
 static int by_issues(const void *pa, const void *pb) {
     const aoei_issue_pair *a = pa, *b = pb;
-    const uint32_t a_low = a->query < a->positive ? a->query : a->positive, b_low = b->query < b->positive ? b->query : b->positive;
+    const uint32_t a_low = a->query < a->positive ? a->query : a->positive,
+                   b_low = b->query < b->positive ? b->query : b->positive;
     const uint32_t a_high = a->query ^ a->positive ^ a_low, b_high = b->query ^ b->positive ^ b_low;
     if (a_low != b_low)
         return a_low < b_low ? -1 : 1;
@@ -227,7 +228,8 @@ static size_t group_end(const maker *m, size_t first) {
     return end;
 }
 
-static int choose_for_group(maker *m, size_t first, size_t end, const entry *order, size_t n, uint32_t *member, aoe_error *err) {
+static int choose_for_group(maker *m, size_t first, size_t end, const entry *order, size_t n, uint32_t *member,
+                            aoe_error *err) {
     aoei_issue_pair *pair = m->p->pair;
     const uint64_t key = group_of(m, pair[first].query);
     size_t low = 0, high = n, count = 0;
@@ -266,8 +268,8 @@ static int choose_negatives(maker *m, aoe_error *err) {
     qsort_r(p->pair, p->n, sizeof *p->pair, by_group, m);
     entry *order = aoei_malloc_array(m->s->n, sizeof *order);
     uint32_t *member = aoei_malloc_array(m->s->n, sizeof *member);
-    if (aoei_mul_size(p->n, m->o->negatives, &room) || !(p->negative = aoei_malloc_array(room, sizeof *p->negative)) || !order ||
-        !member)
+    if (aoei_mul_size(p->n, m->o->negatives, &room) || !(p->negative = aoei_malloc_array(room, sizeof *p->negative)) ||
+        !order || !member)
         code = aoei_fail_nomem(err, m->s->n * sizeof *order);
     const size_t n = code ? 0 : list_candidates(m, order);
     for (size_t first = 0, end; first < p->n && !code; first = end) {

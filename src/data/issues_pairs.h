@@ -22,13 +22,13 @@ typedef struct aoei_issue_pairs {
     size_t n;
     uint32_t *negative; /* owned [n_negatives] issues */
     size_t n_negatives;
-    size_t clusters;        /* of two issues and more that have a pair */
-    size_t clustered;       /* issues in them */
-    size_t largest;         /* issues of the largest */
-    size_t equal;           /* links between issues of one text, or without text: no pairs */
-    size_t easier;          /* negatives drawn at random because there was no hard one */
-    size_t without;         /* pairs with fewer negatives than asked for */
-    size_t unknown;         /* marked issues that no link leads from: in no pair, not even as negatives */
+    size_t clusters;  /* of two issues and more that have a pair */
+    size_t clustered; /* issues in them */
+    size_t largest;   /* issues of the largest */
+    size_t equal;     /* links between issues of one text, or without text: no pairs */
+    size_t easier;    /* negatives drawn at random because there was no hard one */
+    size_t without;   /* pairs with fewer negatives than asked for */
+    size_t unknown;   /* marked issues that no link leads from: in no pair, not even as negatives */
 } aoei_issue_pairs;
 
 typedef struct aoei_issue_pair_options {
