@@ -952,7 +952,7 @@ typedef struct aoe_github_options {
     int graphql;           /* 1: GraphQL (needs a token) instead of REST */
     int all_comments;      /* REST: 1: of every issue instead of those that are marked as duplicates */
     int refresh;           /* 1: ask again for what the cache has, conditionally where that is possible */
-    int offline;           /* 1: no request; what the cache lacks is an error */
+    int offline;           /* 1: no request; what the cache lacks is counted, and a repository it lacks is missing */
     size_t limit;          /* oldest issues of a repository to read, pull requests not counted; 0: all */
     double share[AOE_ISSUES_SPLITS]; /* default 12, 1, 1: the paper's */
     aoe_issue_negatives negatives_by;
@@ -987,14 +987,15 @@ typedef struct aoe_github_result {
     uint64_t requests;        /* sent, repeated ones included */
     uint64_t stored;          /* answered by the cache */
     uint64_t unchanged;       /* asked about, and unchanged (304) */
+    uint64_t absent;          /* offline: answers that the cache lacks */
 } aoe_github_result;
 
 AOE_API void aoe_github_options_defaults(aoe_github_options *o);
 /* Collects issues closed as duplicates and what they point to (paper section 4.1; docs/github-issues.md), and reports each
  * with negatives. Everything fetched is put into the cache at once: a run that was stopped or killed goes on where it was, and
  * one that has read everything needs no request. Same cache, options and seed: same examples. Needs memory for titles and
- * numbers of all issues, and for the texts of one split. Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused
- * token; quota that comes back too late), AOE_ENOENT (offline, and not in the cache), AOE_EFORMAT, AOE_ECANCELLED, AOE_ENOMEM. */
+ * numbers of all issues, and for the texts of those reported. Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused
+ * token; quota that comes back too late), AOE_ECANCELLED, those of a cache that cannot be used, AOE_ENOMEM. */
 AOE_API int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err);
 /* The repositories of a preset, "owner/name" each: "angle", the 55 of the paper (appendix A.1). NULL: there is no such preset.
  * Static. */

@@ -17,7 +17,8 @@ enum {
     FILLERS = 10,     /* words and marks between "duplicate" and the reference */
     WORDS_BEFORE = 8, /* looked at for denials and guesses */
     AFTER = 120,      /* bytes looked at for a question mark */
-    LINK = 400        /* bytes of a link's text or address */
+    LINK = 400,       /* bytes of a link's text or address */
+    TARGETS = 10      /* references of one phrase; more are a list of something */
 };
 
 static const char *const triggers[] = {"duplicate", "duplicates", "duplicated", "dupe", "dupes", "dup", "dups"};
@@ -335,7 +336,7 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
         if (found > 0)
             code = add(r, &ref, err);
         const size_t end = c->at;
-        if (code || !skip_separator(c) || !(found = read_reference(c, &ref))) {
+        if (code || r->n - first == TARGETS || !skip_separator(c) || !(found = read_reference(c, &ref))) {
             c->at = end;
             break;
         }
