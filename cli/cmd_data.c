@@ -4,6 +4,7 @@
 #include "subcommands.h"
 
 static const cli_command subcommands[] = {
+    {"github-issues", "pairs of duplicates among the issues of repositories", cli_data_github_issues},
     {"mine", "hard negatives for queries and their positives", cli_data_mine},
 };
 

@@ -61,6 +61,7 @@ int cli_bench(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_data(int argc, char **argv);
+int cli_data_github_issues(int argc, char **argv);
 int cli_data_mine(int argc, char **argv);
 int cli_embed(int argc, char **argv);
 int cli_eval(int argc, char **argv);

@@ -918,20 +918,6 @@ enum {
                                      least 5; checkboxes; headings with nothing below them */
 };
 
-typedef struct aoe_issue_text {
-    const char *repository; /* "owner/name" */
-    uint64_t number;
-    aoe_text text; /* title, line end, body */
-} aoe_issue_text;
-
-/* A duplicate, what it is a duplicate of, and issues that it is none of. Borrowed for the call. */
-typedef struct aoe_issue_example {
-    int split; /* AOE_ISSUES_TRAIN, _VALIDATION or _TEST */
-    aoe_issue_text query, positive;
-    const aoe_issue_text *negatives; /* [n_negatives] as many as asked for, fewer where there are none */
-    size_t n_negatives;
-} aoe_issue_example;
-
 typedef struct aoe_github_progress {
     const char *repository; /* being read; "" after the last */
     size_t done, total;     /* repositories */
@@ -954,22 +940,26 @@ typedef struct aoe_github_options {
     int refresh;           /* 1: ask again for what the cache has, conditionally where that is possible */
     int offline;           /* 1: no request; what the cache lacks is counted, and a repository it lacks is missing */
     size_t limit;          /* oldest issues of a repository to read, pull requests not counted; 0: all */
-    double share[AOE_ISSUES_SPLITS]; /* default 12, 1, 1: the paper's */
+    const char *name[AOE_ISSUES_SPLITS]; /* of outputs, each tells format and compression; NULL: the split is left out */
+    double share[AOE_ISSUES_SPLITS];     /* of the duplicates, in any unit; default 12, 1, 1: the paper's */
+    aoe_form form; /* PAIRS: text1, text2, label, a duplicate and its original with 1, each negative with 0; TRIPLES: query,
+                      positive, negative */
+    int ids;       /* 1: columns more that name the issues, "owner/name#12": id1, id2; query_id, positive_id, negative_id */
     aoe_issue_negatives negatives_by;
     size_t negatives; /* of a duplicate; 1 */
     unsigned clean;   /* sum of AOE_ISSUE_CLEAN_*; 0 */
     uint64_t seed;    /* of split and negatives; 42 */
-    /* Each NULL: none. report and progress return 0 to go on, else AOE_ECANCELLED comes back; stop is asked several times a second
-     * while the network is waited for, not 0 likewise. missing is called for each repository that cannot be read, with the reason. */
-    int (*report)(void *user, const aoe_issue_example *example); /* all of a split, then the next */
-    int (*progress)(void *user, const aoe_github_progress *progress);
-    int (*stop)(void *user);
-    void (*missing)(void *user, const char *repository, const char *why);
+    /* Takes bytes of the output of a split, in order, a split after the other; NULL: nothing is written. It and progress
+     * return 0 to go on; else AOE_ECANCELLED comes back. */
+    int (*write)(void *user, size_t split, const char *data, size_t len);
+    int (*progress)(void *user, const aoe_github_progress *progress); /* NULL: none */
+    int (*stop)(void *user); /* asked several times a second while the network is waited for; not 0: as progress; NULL: none */
+    void (*missing)(void *user, const char *repository, const char *why); /* one that cannot be read; NULL: none */
     void *user;
 } aoe_github_options;
 
 typedef struct aoe_github_result {
-    size_t positives[AOE_ISSUES_SPLITS], negatives[AOE_ISSUES_SPLITS]; /* reported */
+    size_t positives[AOE_ISSUES_SPLITS], negatives[AOE_ISSUES_SPLITS]; /* written */
     size_t repositories;      /* read */
     size_t missing;           /* that could not be */
     size_t issues;            /* read */
@@ -991,10 +981,10 @@ typedef struct aoe_github_result {
 } aoe_github_result;
 
 AOE_API void aoe_github_options_defaults(aoe_github_options *o);
-/* Collects issues closed as duplicates and what they point to (paper section 4.1; docs/github-issues.md), and reports each
- * with negatives. Everything fetched is put into the cache at once: a run that was stopped or killed goes on where it was, and
- * one that has read everything needs no request. Same cache, options and seed: same examples. Needs memory for titles and
- * numbers of all issues, and for the texts of those reported. Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused
+/* Collects issues closed as duplicates and what they point to (paper section 4.1; docs/github-issues.md), and writes each
+ * with negatives. A text is title, line end and body; in .tsv TABs and line ends are spaces. Everything fetched is put into the cache at once: a run that was stopped or killed goes on where it was, and
+ * one that has read everything needs no request. Same cache, options and seed: same bytes. Needs memory for titles and
+ * numbers of all issues, and for the texts of those written. Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused
  * token; quota that comes back too late), AOE_ECANCELLED, those of a cache that cannot be used, AOE_ENOMEM. */
 AOE_API int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err);
 /* The repositories of a preset, "owner/name" each: "angle", the 55 of the paper (appendix A.1). NULL: there is no such preset.

@@ -51,7 +51,8 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
         len--;
     const char *host = strstr(api, "://");
     if (!host || host == api || strpbrk(api, " ?#@"))
-        return aoei_fail(err, AOE_EARG, "'%s' is no address of an API; give https://HOST, or of GitHub Enterprise https://HOST/api/v3", api);
+        return aoei_fail(err, AOE_EARG,
+                         "'%s' is no address of an API; give https://HOST, or of GitHub Enterprise https://HOST/api/v3", api);
     host += 3;
     const size_t host_len = strcspn(host, "/");
     g->origin = (size_t)(host - api) + host_len;
@@ -81,8 +82,7 @@ static int is_at_origin(const aoei_github *g, const char *url) {
 
 int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err) {
     const aoei_http_options http = {.stop = stop, .stop_user = g};
-    const aoei_fetch_options fetch = {
-        .seed = o->seed, .stop = stop, .stop_user = g, .progress = heard, .progress_user = g};
+    const aoei_fetch_options fetch = {.seed = o->seed, .stop = stop, .stop_user = g, .progress = heard, .progress_user = g};
     *g = (aoei_github){.o = o, .progress = {.repository = "", .why = "", .quota = -1, .total = o->n_repositories}};
     int code = set_addresses(g, o->api ? o->api : "https://api.github.com", err);
     if (!code)
@@ -237,7 +237,9 @@ static int read_query(aoei_github *g, aoei_github_answer *a, aoe_error *err) {
     else
         a->json = json_incref(json_object_get(root, "data"));
     json_decref(root);
-    return a->status == 404 || a->json ? AOE_OK : aoei_fail(err, AOE_EFORMAT, "%s: an answer without data; check the address of the API", g->graphql);
+    return a->status == 404 || a->json
+               ? AOE_OK
+               : aoei_fail(err, AOE_EFORMAT, "%s: an answer without data; check the address of the API", g->graphql);
 }
 
 int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_answer *a, aoe_error *err) {
@@ -255,8 +257,13 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
         return aoei_fail_nomem(err, key.len);
     }
     a->key = key.data;
-    const aoei_http_request q = {.method = "POST", .url = g->graphql, .headers = headers, .n_headers = 2, .body = body,
-                                 .body_len = strlen(body), .token = g->o->token};
+    const aoei_http_request q = {.method = "POST",
+                                 .url = g->graphql,
+                                 .headers = headers,
+                                 .n_headers = 2,
+                                 .body = body,
+                                 .body_len = strlen(body),
+                                 .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept;
     int code = ask(g, g->graphql_fetch, a->key, &q, judge_query, age, &a->response, &kept, err);
@@ -277,7 +284,8 @@ int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *
     *json = NULL;
     int code = aoei_store_get(g->store, aoe_text_of(key), &r, &time, err);
     if (code == 0)
-        code = aoei_fail(err, AOE_EFORMAT, "%s: an answer that was there is gone; let one run at a time use it, and run again", g->o->cache);
+        code = aoei_fail(err, AOE_EFORMAT, "%s: an answer that was there is gone; let one run at a time use it, and run again",
+                         g->o->cache);
     else if (code > 0)
         code = aoei_http_json(json, &r, err);
     aoei_http_response_free(&r);

@@ -34,10 +34,10 @@ void aoei_github_close(aoei_github *g); /* accepts a zeroed or half-open one */
 
 /* An answer. Zero it before the first use; a later call replaces what is in it. */
 typedef struct aoei_github_answer {
-    int status;   /* 200, 403 (no limit: forbidden), 404, 410 or 451; 0: offline, and the cache lacks it */
-    json_t *json; /* owned: the body of a 200 (of GraphQL its "data"); NULL otherwise */
-    char *next;   /* owned: the page that follows; NULL: there is none */
-    char *key;    /* owned: under which the cache has it, for aoei_github_load */
+    int status;                  /* 200, 403 (no limit: forbidden), 404, 410 or 451; 0: offline, and the cache lacks it */
+    json_t *json;                /* owned: the body of a 200 (of GraphQL its "data"); NULL otherwise */
+    char *next;                  /* owned: the page that follows; NULL: there is none */
+    char *key;                   /* owned: under which the cache has it, for aoei_github_load */
     aoei_http_response response; /* as it came */
 } aoei_github_answer;
 

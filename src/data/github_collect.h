@@ -23,8 +23,8 @@ typedef enum aoei_mention_kind {
 } aoei_mention_kind;
 
 typedef struct aoei_mention {
-    uint32_t issue; /* of whom */
-    uint32_t repo;  /* of the target, as written */
+    uint32_t issue;  /* of whom */
+    uint32_t repo;   /* of the target, as written */
     uint64_t number; /* of the target; 0: none */
     aoei_mention_kind kind;
 } aoei_mention;
@@ -73,7 +73,7 @@ int aoei_collect_graphql(aoei_collection *c, const char *name, char room[AOEI_WH
 
 /* Turns what was said into links; asks the API for issues pointed to that are not in the set. */
 int aoei_collect_resolve(aoei_collection *c, aoe_error *err);
-/* Reports the pairs with their texts, a split after the other. */
+/* Writes the pairs with their texts, a split after the other. */
 int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error *err);
 
 /* The reason for people why a repository cannot be read. */

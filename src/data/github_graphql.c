@@ -83,8 +83,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
         if (code || a.status != 200)
             break;
-        const json_t *items =
-            json_object_get(json_object_get(json_object_get(a.json, "repository"), "issue"), "timelineItems");
+        const json_t *items = json_object_get(json_object_get(json_object_get(a.json, "repository"), "issue"), "timelineItems");
         code = read_items(c, issue, items, err);
         cursor = next_cursor(items);
     }
@@ -95,9 +94,9 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
 
 typedef struct reading {
     uint32_t repo;
-    char *name;   /* owned: as it is now */
-    char *after;  /* owned: cursor; NULL: at the beginning, or at the end */
-    size_t read;  /* issues */
+    char *name;  /* owned: as it is now */
+    char *after; /* owned: cursor; NULL: at the beginning, or at the end */
+    size_t read; /* issues */
     int more;
 } reading;
 

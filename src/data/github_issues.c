@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/github_collect.h"
+#include "data/table.h"
 
 static const char *const angle[] = {
 #include "data/github_preset.inc"
@@ -19,11 +20,38 @@ const char *const *aoe_github_preset(const char *name, size_t *n) {
 }
 
 void aoe_github_options_defaults(aoe_github_options *o) {
-    *o = (aoe_github_options){.share = {12, 1, 1}, .negatives = 1, .seed = 42};
+    *o = (aoe_github_options){.share = {12, 1, 1}, .form = AOE_FORM_PAIRS, .negatives = 1, .seed = 42};
+}
+
+/* Shares of the splits that are written, or of all where none is. */
+static void shares_of(const aoe_github_options *o, double share[AOE_ISSUES_SPLITS]) {
+    int named = 0;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        named |= o->name[i] != NULL;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        share[i] = o->name[i] || !named ? o->share[i] : 0;
+}
+
+static int check_splits(const aoe_github_options *o, aoe_error *err) {
+    double share[AOE_ISSUES_SPLITS], sum = 0;
+    int code = AOE_OK;
+    shares_of(o, share);
+    for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
+        aoei_format format;
+        if (!(o->share[i] >= 0) || !isfinite(o->share[i]))
+            return aoei_fail(err, AOE_EARG, "the share of a split is %g; give numbers from 0 on", o->share[i]);
+        sum += share[i];
+        if (o->name[i])
+            code = aoei_format_of(&format, o->name[i], err);
+        if (o->name[i] && !code && format == AOEI_FORMAT_TXT)
+            code = aoei_fail(err, AOE_EARG, "%s: a .txt holds no pairs; name the output .tsv, .csv or .jsonl", o->name[i]);
+    }
+    if (!code && (!(sum > 0) || !isfinite(sum)))
+        code = aoei_fail(err, AOE_EARG, "no split that is written has a share; give at least one above 0");
+    return code;
 }
 
 static int check(const aoe_github_options *o, aoe_error *err) {
-    double sum = 0;
     if (!o->cache)
         return aoei_fail(err, AOE_EARG, "no cache: name an SQLite file for what is fetched");
     if (!o->n_repositories)
@@ -33,20 +61,15 @@ static int check(const aoe_github_options *o, aoe_error *err) {
         if (!len || aoei_repository_name(o->repositories[i], len) != len)
             return aoei_fail(err, AOE_EARG, "'%s' is no name of a repository; give owner/name", o->repositories[i]);
     }
-    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
-        if (!(o->share[i] >= 0) || !isfinite(o->share[i]))
-            return aoei_fail(err, AOE_EARG, "the share of a split is %g; give numbers from 0 on", o->share[i]);
-        sum += o->share[i];
-    }
-    if (!(sum > 0) || !isfinite(sum))
-        return aoei_fail(err, AOE_EARG, "no split has a share; give at least one above 0");
     if (!o->negatives || o->negatives > 1000)
         return aoei_fail(err, AOE_EARG, "%zu negatives of a duplicate; give 1 to 1000", o->negatives);
+    if (o->form != AOE_FORM_PAIRS && o->form != AOE_FORM_TRIPLES)
+        return aoei_fail(err, AOE_EARG, "duplicates are written as pairs or triples; choose one of these forms");
     if (o->graphql && !o->token && !o->offline)
         return aoei_fail(err, AOE_EARG, "GraphQL answers nobody without a token; give one, or use REST");
     if (o->offline && o->refresh)
         return aoei_fail(err, AOE_EARG, "offline nothing can be refreshed; leave one of the two out");
-    return AOE_OK;
+    return check_splits(o, err);
 }
 
 static int read_repositories(aoei_collection *c, aoe_error *err) {
@@ -103,11 +126,10 @@ int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, ao
     if (!code)
         code = aoei_collect_resolve(&c, err);
     if (!code) {
-        const aoei_issue_pair_options options = {.share = o->share,
-                                                 .n_splits = AOE_ISSUES_SPLITS,
-                                                 .negatives = o->negatives,
-                                                 .kind = o->negatives_by,
-                                                 .seed = o->seed};
+        double share[AOE_ISSUES_SPLITS];
+        shares_of(o, share);
+        const aoei_issue_pair_options options = {
+            .share = share, .n_splits = AOE_ISSUES_SPLITS, .negatives = o->negatives, .kind = o->negatives_by, .seed = o->seed};
         code = aoei_issue_pairs_make(&p, &c.issues, &options, err);
     }
     if (!code)

@@ -22,7 +22,7 @@ typedef struct aoei_issue_json {
     size_t comments;  /* how many it has; SIZE_MAX: not said */
     aoe_text label[AOEI_ISSUE_LABELS];
     size_t n_labels;
-    aoe_text repo;         /* "owner/name" where the answer says it; len 0 otherwise */
+    aoe_text repo;          /* "owner/name" where the answer says it; len 0 otherwise */
     const json_t *timeline; /* GraphQL: its timelineItems; else NULL */
 } aoei_issue_json;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pairs with their texts: the bodies of the issues chosen are read from the cache again,
- * a page at a time, cleaned, and reported. Lines of templates are those that many of the chosen issues
- * of a repository have.
+ * Pairs with their texts as tables: the bodies of the issues chosen are read from the
+ * cache again, a page at a time, cleaned, and written. Lines of templates are those
+ * that many of the chosen issues of a repository have.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "data/github_collect.h"
 #include "data/issues_clean.h"
+#include "data/table_write.h"
 
 /* An issue that is in a pair. */
 typedef struct chosen {
@@ -18,15 +19,20 @@ typedef struct chosen {
     size_t len;
 } chosen;
 
+enum { COLUMNS = 6 }; /* of a row at most */
+
 typedef struct reporter {
     aoei_collection *c;
     const aoei_issue_pairs *p;
     chosen *chosen; /* owned [n] by page, then issue */
     size_t n;
-    uint32_t *place;           /* owned [issues.n] in chosen; of issues that are in it */
-    aoei_line_counts *counts;  /* owned [issues.n_repos] for templates; NULL: not asked for */
-    aoei_buffer text;          /* of all issues of an example */
-    aoe_issue_text *negatives; /* owned [asked for] */
+    uint32_t *place;          /* owned [issues.n] in chosen; of issues that are in it */
+    aoei_line_counts *counts; /* owned [issues.n_repos] for templates; NULL: not asked for */
+    aoei_buffer text[3];      /* of query, positive, negative */
+    aoei_buffer id[3];        /* their names, "owner/name#12" */
+    aoei_table_writer writer; /* of the split being written */
+    size_t split;
+    int flat; /* 1: no TABs and line ends in texts */
 } reporter;
 
 static int by_page(const void *pa, const void *pb, void *user) {
@@ -88,8 +94,9 @@ static int read_page(reporter *r, size_t first, size_t end, aoe_error *err) {
         }
     }
     if (!code && found < end - first)
-        code = aoei_fail(err, AOE_EFORMAT, "%s: answers changed while they were read; let one run at a time use it, and run again",
-                         r->c->api.o->cache);
+        code =
+            aoei_fail(err, AOE_EFORMAT, "%s: answers changed while they were read; let one run at a time use it, and run again",
+                      r->c->api.o->cache);
     json_decref(root);
     return code;
 }
@@ -121,53 +128,114 @@ static int count_lines(reporter *r, aoe_error *err) {
     return code;
 }
 
-/* Appends the text of an issue to r->text; *out has its place there in `len`, for take_text. */
-static int put_text(reporter *r, uint32_t issue, aoe_issue_text *out, aoe_error *err) {
+/* TABs and line ends become spaces. */
+static void flatten(char *s, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (s[i] == '\t' || s[i] == '\n' || s[i] == '\r')
+            s[i] = ' ';
+}
+
+/* The text and the name of an issue as the part-th of a row: 0 query, 1 positive, 2 negative. */
+static int put_text(reporter *r, uint32_t issue, int part, aoe_error *err) {
     const aoei_issue *i = &r->c->issues.issue[issue];
     const chosen *one = &r->chosen[r->place[issue]];
-    const size_t before = r->text.len;
-    const int code = aoei_issue_text(&r->text, i->title, (aoe_text){one->body, one->len}, r->c->api.o->clean,
+    aoei_buffer *text = &r->text[part], *id = &r->id[part];
+    aoei_buffer_clear(text);
+    aoei_buffer_clear(id);
+    if (aoei_buffer_printf(id, "%s#%llu", r->c->issues.repo[i->repo], (unsigned long long)i->number))
+        return aoei_fail_nomem(err, id->len);
+    const int code = aoei_issue_text(text, i->title, (aoe_text){one->body, one->len}, r->c->api.o->clean,
                                      r->counts ? &r->counts[i->repo] : NULL, err);
-    *out = (aoe_issue_text){.repository = r->c->issues.repo[i->repo], .number = i->number, .text = {NULL, r->text.len - before}};
+    if (!code && r->flat)
+        flatten(text->data, text->len);
     return code;
 }
 
-static const char *take_text(aoe_issue_text *out, const char *at) {
-    out->text.data = at;
-    return at + out->text.len;
+static aoei_cell cell_of(const aoei_buffer *b) {
+    return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
 }
 
-static int report_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
-    aoe_issue_example e = {.split = (int)p->split, .negatives = r->negatives, .n_negatives = p->n_negatives};
-    aoei_buffer_clear(&r->text);
-    int code = put_text(r, p->query, &e.query, err);
+/* A row of the parts given; label NULL: triples. */
+static int write_row(reporter *r, const int *part, size_t n, const char *label, aoe_error *err) {
+    aoei_cell cell[COLUMNS];
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        cell[k++] = cell_of(&r->text[part[i]]);
+    if (label)
+        cell[k++] = (aoei_cell){.text = aoe_text_of(label), .is_number = 1};
+    for (size_t i = 0; i < n && r->c->api.o->ids; i++)
+        cell[k++] = cell_of(&r->id[part[i]]);
+    return aoei_table_writer_row(&r->writer, cell, r->c->api.o->cache, 0, err);
+}
+
+static int write_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
+    static const int positive[] = {0, 1}, negative[] = {0, 2}, triple[] = {0, 1, 2};
+    const int triples = r->c->api.o->form == AOE_FORM_TRIPLES;
+    int code = put_text(r, p->query, 0, err);
     if (!code)
-        code = put_text(r, p->positive, &e.positive, err);
-    for (size_t i = 0; i < p->n_negatives && !code; i++)
-        code = put_text(r, r->p->negative[p->first_negative + i], &r->negatives[i], err);
-    if (code)
-        return code;
-    const char *at = take_text(&e.positive, take_text(&e.query, r->text.data));
-    for (size_t i = 0; i < p->n_negatives; i++)
-        at = take_text(&r->negatives[i], at);
-    r->c->result->positives[p->split]++;
-    r->c->result->negatives[p->split] += p->n_negatives;
-    if (r->c->api.o->report && r->c->api.o->report(r->c->api.o->user, &e))
-        return aoei_fail(err, AOE_ECANCELLED, "collecting was stopped; run again to go on where it was");
-    return AOE_OK;
+        code = put_text(r, p->positive, 1, err);
+    if (!code && !triples)
+        code = write_row(r, positive, 2, "1", err);
+    for (size_t i = 0; i < p->n_negatives && !code; i++) {
+        code = put_text(r, r->p->negative[p->first_negative + i], 2, err);
+        if (!code)
+            code = triples ? write_row(r, triple, 3, NULL, err) : write_row(r, negative, 2, "0", err);
+    }
+    return code;
+}
+
+static int pass_on(void *user, size_t part, const char *data, size_t len) {
+    const reporter *r = user;
+    (void)part;
+    return r->c->api.o->write(r->c->api.o->user, r->split, data, len);
+}
+
+static int open_split(reporter *r, aoe_error *err) {
+    static const char *const pairs[] = {"text1", "text2", "label", "id1", "id2"};
+    static const char *const triples[] = {"query", "positive", "negative", "query_id", "positive_id", "negative_id"};
+    const aoe_github_options *o = r->c->api.o;
+    const int is_triples = o->form == AOE_FORM_TRIPLES;
+    const size_t n = is_triples ? (o->ids ? 6 : 3) : (o->ids ? 5 : 3);
+    aoe_text name[COLUMNS];
+    aoei_format format;
+    for (size_t i = 0; i < n; i++)
+        name[i] = aoe_text_of(is_triples ? triples[i] : pairs[i]);
+    const int code = aoei_format_of(&format, o->name[r->split], err);
+    r->flat = format == AOEI_FORMAT_TSV;
+    return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, pass_on, r, err);
+}
+
+/* The table of a split, or where it has no name only the counts. */
+static int write_split(reporter *r, size_t split, aoe_error *err) {
+    const aoe_github_options *o = r->c->api.o;
+    aoe_github_result *result = r->c->result;
+    const int written = o->write && o->name[split];
+    r->split = split;
+    int code = written ? open_split(r, err) : AOE_OK;
+    for (size_t i = 0; i < r->p->n && !code; i++) {
+        const aoei_issue_pair *p = &r->p->pair[i];
+        if (p->split != split)
+            continue;
+        result->positives[split]++;
+        result->negatives[split] += p->n_negatives;
+        code = written ? write_pair(r, p, err) : AOE_OK;
+    }
+    if (!code && written)
+        code = aoei_table_writer_end(&r->writer, err);
+    aoei_table_writer_free(&r->writer);
+    r->writer = (aoei_table_writer){0};
+    return code;
 }
 
 int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error *err) {
     reporter r = {.c = c, .p = p};
     int code = list_chosen(&r, err);
-    if (!code)
+    if (!code && c->api.o->write)
         code = read_bodies(&r, err);
-    if (!code)
+    if (!code && c->api.o->write)
         code = count_lines(&r, err);
-    if (!code && !(r.negatives = aoei_malloc_array(c->api.o->negatives, sizeof *r.negatives)))
-        code = aoei_fail_nomem(err, c->api.o->negatives * sizeof *r.negatives);
-    for (size_t i = 0; i < p->n && !code; i++)
-        code = report_pair(&r, &p->pair[i], err);
+    for (size_t split = 0; split < AOE_ISSUES_SPLITS && !code; split++)
+        code = write_split(&r, split, err);
     for (size_t i = 0; r.chosen && i < r.n; i++)
         aoei_free(r.chosen[i].body);
     for (size_t i = 0; r.counts && i < c->issues.n_repos; i++)
@@ -175,7 +243,9 @@ int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error
     aoei_free(r.chosen);
     aoei_free(r.place);
     aoei_free(r.counts);
-    aoei_free(r.negatives);
-    aoei_buffer_free(&r.text);
+    for (int i = 0; i < 3; i++) {
+        aoei_buffer_free(&r.text[i]);
+        aoei_buffer_free(&r.id[i]);
+    }
     return code;
 }

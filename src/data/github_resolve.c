@@ -76,7 +76,8 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     if (*target != AOEI_NO_ISSUE)
         return AOE_OK;
     int code = aoei_github_tell(&c->api, err);
-    if (!code && aoei_buffer_printf(&url, "%s/repos/%s/issues/%llu", c->api.root, c->issues.repo[m->repo], (unsigned long long)m->number))
+    if (!code && aoei_buffer_printf(&url, "%s/repos/%s/issues/%llu", c->api.root, c->issues.repo[m->repo],
+                                    (unsigned long long)m->number))
         code = aoei_fail_nomem(err, url.len);
     if (!code)
         code = aoei_github_get(&c->api, url.data, 0, &a, err);
@@ -126,7 +127,8 @@ int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
     int code = s ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s);
     for (size_t i = 0; i < n && !code; i++) {
         s[i] = (said){c->mention[i], i};
-        code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[c->mention[i].repo]), &s[i].m.repo, err); /* as it is called now */
+        code =
+            aoei_collect_repo(c, aoe_text_of(c->issues.repo[c->mention[i].repo]), &s[i].m.repo, err); /* as it is called now */
     }
     if (!code)
         qsort(s, n, sizeof *s, by_issue);

@@ -52,7 +52,7 @@ static char *address(const aoei_collection *c, const char *name, const char *res
 
 typedef struct listing {
     uint32_t repo;
-    size_t read; /* issues */
+    size_t read;      /* issues */
     uint32_t *marked; /* owned [n_marked] issues to ask more about */
     size_t n_marked, capacity;
 } listing;
@@ -132,7 +132,8 @@ static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *
 static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
     int code = AOE_OK, status;
     if (c->api.o->all_comments)
-        return walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &status, err);
+        return walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &status,
+                    err);
     for (size_t i = 0; i < l->n_marked && !code; i++) {
         char rest[64];
         (void)snprintf(rest, sizeof rest, "/issues/%llu/timeline?per_page=100",
@@ -178,7 +179,8 @@ int aoei_collect_rest(aoei_collection *c, const char *given, char room[AOEI_WHY]
     int code = look_up(c, given, &l.repo, &name, room, why, err);
     if (!code && !*why && !c->repository[l.repo].read) {
         c->repository[l.repo].read = 1;
-        code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &status, err);
+        code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &status,
+                    err);
         if (!code && status != 200 && (status || !l.read)) { /* offline, what the cache has is taken */
             const aoei_github_answer a = {.status = status};
             *why = aoei_collect_why(&a, c->api.o->token != NULL, room);
