@@ -385,15 +385,16 @@ static int open_outputs(job *j) {
     return code;
 }
 
+/* All of them or none. */
 static int commit_outputs(job *j) {
-    int code = 0;
-    for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++)
+    cli_file *first = j->out;
+    size_t n = 0;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
         if (j->o->g.name[i])
-            code = cli_file_check(&j->out[i]);
-    for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++)
-        if (j->o->g.name[i])
-            code = cli_file_commit(&j->out[i]);
-    return code;
+            first[n++] = j->out[i]; /* closes the gaps */
+    for (size_t i = n; i < AOE_ISSUES_SPLITS; i++)
+        first[i] = (cli_file){0};
+    return cli_files_commit(first, n);
 }
 
 static int report_failure(job *j, const aoe_github_result *r, int code, const aoe_error *err) {

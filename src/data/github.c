@@ -16,6 +16,8 @@
 #define ACCEPT  "Accept: application/vnd.github+json"
 #define VERSION "X-GitHub-Api-Version: 2022-11-28"
 
+const aoei_fetch_clock *aoei_github_clock;
+
 static int stop(void *user) {
     const aoei_github *g = user;
     return g->cancelled || (g->o->stop && g->o->stop(g->o->user));
@@ -82,7 +84,8 @@ static int is_at_origin(const aoei_github *g, const char *url) {
 
 int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err) {
     const aoei_http_options http = {.stop = stop, .stop_user = g};
-    const aoei_fetch_options fetch = {.seed = o->seed, .stop = stop, .stop_user = g, .progress = heard, .progress_user = g};
+    const aoei_fetch_options fetch = {
+        .seed = o->seed, .stop = stop, .stop_user = g, .progress = heard, .progress_user = g, .clock = aoei_github_clock};
     *g = (aoei_github){.o = o, .progress = {.repository = "", .why = "", .quota = -1, .total = o->n_repositories}};
     int code = set_addresses(g, o->api ? o->api : "https://api.github.com", err);
     if (!code)

@@ -28,6 +28,9 @@ typedef struct aoei_github {
     int cancelled;                          /* 1: progress asked to stop */
 } aoei_github;
 
+/* The clock of connections opened from now on; NULL: the machine's. For tests. */
+extern const aoei_fetch_clock *aoei_github_clock;
+
 /* *g is to be closed either way. Errors: AOE_EARG, those of aoei_store_open and aoei_http_create. */
 int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err);
 void aoei_github_close(aoei_github *g); /* accepts a zeroed or half-open one */

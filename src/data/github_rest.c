@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reading a repository through REST: its name (which may have changed), the list of its
  * issues, and what is said of them: the timelines of those that are marked as
- * duplicates, or the comments of all. REST does not say of what an issue was marked as a
+ * duplicates, and where it is asked for the comments of the others. REST does not say of what an issue was marked as a
  * duplicate: that has to stand in a comment.
  */
 #include <stdio.h>
@@ -122,24 +122,26 @@ static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *
         const json_t *comment = json_array_get(a->json, i);
         const uint64_t number = number_of(aoei_json_text_of(json_object_get(comment, "issue_url")));
         const uint32_t issue = number ? aoei_issues_find(&c->issues, l->repo, number) : AOEI_NO_ISSUE;
-        if (issue != AOEI_NO_ISSUE)
+        const int has_timeline = issue != AOEI_NO_ISSUE && c->issues.issue[issue].marked && c->issues.issue[issue].closed;
+        if (issue != AOEI_NO_ISSUE && !has_timeline)
             code = aoei_collect_comment(c, issue, aoei_json_text_of(json_object_get(comment, "body")), err);
     }
     return code;
 }
 
-/* Timelines of the marked ones, or all comments. A timeline that cannot be read says nothing. */
+/* Timelines of the marked ones, which say too what was taken back; comments of the others where they are asked for. A
+ * timeline that cannot be read says nothing. */
 static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
     int code = AOE_OK, status;
-    if (c->api.o->all_comments)
-        return walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &status,
-                    err);
     for (size_t i = 0; i < l->n_marked && !code; i++) {
         char rest[64];
         (void)snprintf(rest, sizeof rest, "/issues/%llu/timeline?per_page=100",
                        (unsigned long long)c->issues.issue[l->marked[i]].number);
         code = walk(c, address(c, name, rest), read_timeline, &l->marked[i], &status, err);
     }
+    if (!code && c->api.o->all_comments)
+        code = walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &status,
+                    err);
     return code;
 }
 

@@ -209,6 +209,7 @@ typedef struct writer {
     aoei_buffer heading; /* lines that wait for something below them */
     int blank;           /* a blank line waits */
     size_t start;        /* of the body in out */
+    int failed;          /* 1: there was no memory for a line: clearing a buffer forgets that */
     unsigned clean;
 } writer;
 
@@ -239,7 +240,7 @@ static void keep_line(writer *w, const char *s, size_t len, const aoei_line_coun
     if (templates && is_heading(line)) { /* the one that waits has nothing below it */
         aoei_buffer_clear(&w->heading);
         aoei_buffer_append(&w->heading, s, len);
-        aoei_buffer_putc(&w->heading, '\n');
+        w->failed |= aoei_buffer_putc(&w->heading, '\n') != 0;
         return;
     }
     put_line(w, s, len);
@@ -271,10 +272,11 @@ int aoei_issue_text(aoei_buffer *out, aoe_text title, aoe_text body, unsigned cl
         }
         aoei_buffer_clear(&cut);
         cut_line(&cut, &p, line.data, line.len, clean);
-        if (cut.len || !line.len || cut.failed) /* a line that was nothing but comment or image goes whole */
+        w.failed |= cut.failed;
+        if (cut.len || !line.len) /* a line that was nothing but comment or image goes whole */
             keep_line(&w, cut.len ? cut.data : "", cut.len, counts);
     }
-    const int failed = out->failed || cut.failed || w.heading.failed;
+    const int failed = out->failed || w.failed;
     while (!failed && out->len && strchr(" \t\r\n", out->data[out->len - 1]) && out->data[out->len - 1])
         out->data[--out->len] = 0;
     aoei_buffer_free(&cut);

@@ -3,6 +3,7 @@
  * leaks, negatives of three kinds, the same every time; the set of issues itself.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../support/support.h"
