@@ -62,6 +62,7 @@ static void add_date(test_answer *a) {
 /* What was told: kinds, and the last words of each. */
 static struct {
     int answers, retries, limits;
+    int secret; /* 1: the token was told */
     double longest;
     char why[1100];
 } told;
@@ -74,7 +75,7 @@ static void take_progress(void *user, const aoei_fetch_progress *p) {
     told.longest = p->seconds > told.longest ? p->seconds : told.longest;
     if (p->event != AOEI_FETCH_ANSWER)
         snprintf(told.why, sizeof told.why, "%s", p->why);
-    assert_null(strstr(p->why, TOKEN));
+    told.secret |= strstr(p->why, TOKEN) != NULL;
 }
 
 /* A fetcher with other options in the place of the first; the clock begins anew. */
@@ -100,6 +101,7 @@ static int start(void **state) {
 }
 
 static int stop(void **state) {
+    assert_false(told.secret);
     aoei_http_response_free(&answer);
     aoei_http_destroy(client);
     aoei_fetch_destroy(fetch);
