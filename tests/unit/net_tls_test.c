@@ -17,6 +17,7 @@
 
 static pid_t tls; /* the server; 0: there is no openssl here */
 static int port;
+static FILE *said;        /* what it prints */
 static char *certificate; /* path */
 static aoe_error err;
 
@@ -47,13 +48,13 @@ static void start_tls(void) {
         _exit(1);
     }
     close(ends[1]);
-    FILE *said = fdopen(ends[0], "r");
+    said = fdopen(ends[0], "r");
     assert_non_null(said);
     while (port == 0 && fgets(line, sizeof line, said))
         if (strncmp(line, "ACCEPT", 6) == 0 && strrchr(line, ':'))
             port = atoi(strrchr(line, ':') + 1);
     assert_true(port > 0);
-    /* its end stays open: the server would die of writing to it */
+    /* the pipe stays open: the server would die of writing to a closed one */
 }
 
 static int set_up(void **state) {
@@ -75,6 +76,7 @@ static int tear_down(void **state) {
     if (tls) {
         kill(tls, SIGKILL);
         waitpid(tls, NULL, 0);
+        fclose(said);
     }
     free(certificate);
     return test_dir_tear_down(state);
