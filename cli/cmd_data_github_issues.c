@@ -311,8 +311,8 @@ static void report_counts(const aoe_github_result *r) {
         cli_warn("%zu duplicate%s fewer negatives than asked for: there are no more issues in the repository and split",
                  r->without, r->without == 1 ? " has" : "s have");
     if (r->absent)
-        cli_warn("the cache lacks %llu answer%s: what they would say is left out; run without --offline to fetch them",
-                 (unsigned long long)r->absent, r->absent == 1 ? "" : "s");
+        cli_warn("answers that the cache lacks, and the result too: %llu; run without --offline to fetch them",
+                 (unsigned long long)r->absent);
 }
 
 /* ---- the run */
@@ -411,6 +411,24 @@ static int report_failure(job *j, const aoe_github_result *r, int code, const ao
     return 128 + cli_interrupted();
 }
 
+/* 1: there are files to write, and nothing to write into them. */
+static int is_empty(const options *o, const aoe_github_result *r) {
+    size_t named = 0, pairs = 0;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
+        named += o->g.name[i] != NULL;
+        pairs += r->positives[i];
+    }
+    return named && !pairs;
+}
+
+static int report_nothing(const job *j, const aoe_github_result *r) {
+    if (j->n_missing)
+        cli_warn("not read: %s", j->missing);
+    return cli_fail("none of %zu issues is known to be a duplicate of another, and nothing was written; try --all-comments or "
+                    "--graphql, or other repositories",
+                    r->issues);
+}
+
 static int run_job(job *j) {
     options *o = j->o;
     aoe_github_result result;
@@ -433,6 +451,8 @@ static int run_job(job *j) {
     if (code)
         return report_failure(j, &result, code, &err);
     report_counts(&result);
+    if (is_empty(o, &result))
+        return report_nothing(j, &result);
     if (commit_outputs(j))
         return 1;
     if (o->general.json)
