@@ -26,8 +26,8 @@ SAN ?=
 comma := ,
 BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 PKG_CONFIG ?= pkg-config
-PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib
-DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
+PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
+DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 
@@ -69,6 +69,8 @@ TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS))$(NUMBERS),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
+# programs that command-line cases talk to
+SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/servers/*.c)))
 # aoe-check has the kernel tests under names of their own
 CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
@@ -93,7 +95,8 @@ ifneq ($(MISSING),)
 $(error missing: $(MISSING). Run `make deps` as root, or: apt-get install $(DEPS_APT))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+# libcurl is loaded when a command first needs it (src/net/libraries.c)
+LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
 endif
 
 .PHONY: all lib demo check aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header
@@ -125,6 +128,10 @@ $(BUILD)/aoe: $(CLI_OBJ) $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+
+$(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
@@ -169,7 +176,7 @@ demo: all ## installs what is missing, builds, fine-tunes and evaluates the defa
 
 aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
+check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
 	@BUILD=$(BUILD) SAN=$(SAN) $(if $(CASES_OF),CASES="$(CASES_OF)") tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 header: ## aoe.h compiles alone, as C99 and as C++
@@ -208,14 +215,14 @@ install: all ## installs program, library, header, default model, pkg-config fil
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
 	install -m 755 $(SHLIB) $(DESTDIR)$(PREFIX)/lib/libaoe.so.0
 	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
-	install -m 644 include/aoe.h $(DESTDIR)$(PREFIX)/include/aoe.h
+	install -m 644 include/aoe.h include/aoe_data.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
 	for file in $$(find models -type f); do install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/aoe/$$file || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes what install wrote
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h include/aoe_data.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
 	rm -rf $(DESTDIR)$(PREFIX)/share/aoe
 
 clean: ## removes the build directory
@@ -224,4 +231,4 @@ clean: ## removes the build directory
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [PART...]: make bench. Parts: products, layers, tokenizer, loss, encoder; all without arguments.
+# run.sh [PART...]: make bench. Parts: products, layers, tokenizer, loss, issues, encoder; all without arguments.
 # Fastest and median of each; compare only within one run.
 set -eu
 build=${BUILD:-build}
@@ -31,13 +31,14 @@ encoders() {
     encoder --shape minilm-l6 --texts 1 --length 16 --runs 21
 }
 
-for part in ${*:-products layers tokenizer loss encoder}; do
+for part in ${*:-products layers tokenizer loss issues encoder}; do
     case $part in
     products) program gemm "matrix products" ;;
     layers) program layer "layers of BERT-base and its optimiser" ;;
     tokenizer) program tokenizer "tokenizer" ;;
     loss) program loss "objectives" ;;
+    issues) program issues "duplicates among issues" ;;
     encoder) encoders ;;
-    *) echo "run.sh: no part '$part'; there are products, layers, tokenizer, loss and encoder" >&2 && exit 2 ;;
+    *) echo "run.sh: no part '$part'; there are products, layers, tokenizer, loss, issues and encoder" >&2 && exit 2 ;;
     esac
 done

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ * Fuzzes what reads texts of strangers: references and cleaning of a body, and the
+ * reading of an answer of GitHub's API. The first byte chooses. References must lie in
+ * the text, masking must keep line ends, cleaning must not add anything.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/json.h"
+#include "data/github_json.h"
+#include "data/issues_clean.h"
+#include "data/issues_refs.h"
+#include "data/markdown.h"
+
+static void require(int condition) {
+    if (!condition)
+        abort();
+}
+
+static void read_refs(aoe_text text) {
+    aoei_issue_refs r = {0};
+    require(aoei_issue_refs_find(&r, text, "github.com", NULL) == AOE_OK);
+    for (size_t i = 0; i < r.n; i++) {
+        const aoe_text repo = r.ref[i].repo;
+        require(r.ref[i].number > 0 && r.ref[i].number <= UINT64_C(9999999999));
+        require(!repo.len || aoei_repository_name(repo.data, repo.len) == repo.len);
+        require(!repo.len || (repo.data >= r.text.data && repo.data + repo.len <= r.text.data + r.text.len));
+    }
+    for (size_t i = 0; i < text.len; i++)
+        require((r.text.data[i] == '\n') == (text.data[i] == '\n') &&
+                (r.text.data[i] == text.data[i] || r.text.data[i] == AOEI_MASKED));
+    aoei_issue_refs_free(&r);
+    (void)aoei_label_is_duplicate(text);
+}
+
+static void clean(aoe_text text, unsigned parts) {
+    aoei_line_counts counts = {0};
+    aoei_buffer out = {0};
+    for (int i = 0; i < 6; i++)
+        require(aoei_line_counts_add(&counts, text, NULL) == AOE_OK);
+    require(aoei_issue_text(&out, (aoe_text){"T", 1}, text, parts % 8, &counts, NULL) == AOE_OK);
+    require(out.len >= 1 && out.len <= text.len + 2 && memcmp(out.data, "T", 1) == 0);
+    aoei_buffer_free(&out);
+    aoei_line_counts_free(&counts);
+}
+
+static void read_json(aoe_text text) {
+    json_error_t error;
+    int no_memory;
+    json_t *root = aoei_json_decode(text.data, text.len, JSON_ALLOW_NUL | JSON_DECODE_ANY, &error, &no_memory);
+    const json_t *item;
+    for (size_t i = 0; (item = aoei_issue_json_at(root, i)) != NULL; i++) {
+        aoei_issue_json issue;
+        aoei_event_json event;
+        aoei_event_json_read(&event, item);
+        require(event.number == 0 || event.kind <= AOEI_EVENT_UNMARKED);
+        if (aoei_issue_json_read(&issue, item))
+            continue;
+        require(issue.number > 0 && issue.n_labels <= AOEI_ISSUE_LABELS && issue.title.data && issue.body.data);
+        require(!issue.repo.len || aoei_repository_name(issue.repo.data, issue.repo.len) == issue.repo.len);
+    }
+    json_decref(root);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0)
+        return 0;
+    const aoe_text text = {(const char *)data + 1, size - 1};
+    switch (data[0] % 3) {
+    case 0:
+        read_refs(text);
+        break;
+    case 1:
+        clean(text, data[0] / 3u);
+        break;
+    default:
+        read_json(text);
+        break;
+    }
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED(
+            "\x00"
+            "Closing as a duplicate of #12, owner/name#3 and [this](https://github.com/a/b/issues/4#issuecomment-1)."),
+        AOEI_FUZZ_SEED(
+            "\x03"
+            "> duplicate of #1\n```\ndup of #2\n```\nNot a dupe of GH-3. Is this a duplicate of `#4`?\n<!-- dup #5 -->\n\n    dup #6"),
+        AOEI_FUZZ_SEED(
+            "\x16"
+            "### A\n\n<!-- hint\nmore -->\n![a](b) <img src=x> `<!-- c -->`\n~~~\ncode\n~~~\n### B\n\n_No response_\n- [x] Yes\n"),
+        AOEI_FUZZ_SEED("\x07"
+                       "a `` ` `` b ``` c\n<!--> d -->\n``` \n``\n"),
+        AOEI_FUZZ_SEED(
+            "\x02"
+            "[{\"number\":1,\"title\":\"t\",\"body\":null,\"state\":\"closed\",\"state_reason\":\"duplicate\",\"labels\":[{\"name\":\"bug\"}],"
+            "\"comments\":2,\"repository_url\":\"https://api.github.com/repos/a/b\"},{\"event\":\"commented\",\"body\":\"x\"}]"),
+        AOEI_FUZZ_SEED(
+            "\x05"
+            "{\"data\":{\"repository\":{\"issues\":{\"nodes\":[{\"number\":3,\"state\":\"CLOSED\",\"labels\":{\"nodes\":[{\"name\":\"d\"}]},"
+            "\"__typename\":\"MarkedAsDuplicateEvent\",\"canonical\":{\"number\":4,\"repository\":{\"nameWithOwner\":\"a/b\"}}}]}}}}"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * The server of github_server.h as a program, for tests/cli.
+ *
+ *     github URL_FILE LOG_FILE [storm] [DELAY]     DELAY: seconds before each answer
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/github_server.h"
+
+static test_github github;
+
+static void set_up(test_server *s, int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "storm") == 0)
+            github.storm = 1;
+        else
+            github.delay = strtod(argv[i], NULL);
+    }
+    test_github_routes(&github, s);
+}
+
+int main(int argc, char **argv) {
+    return test_server_main(argc, argv, set_up);
+}

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT
+ * The collector against a server that speaks GitHub's API: a known set of duplicates
+ * comes out right through every trouble, nothing that the cache could answer is asked
+ * twice, and the token goes nowhere but to the API.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../support/github_server.h"
+#include "../support/support.h"
+#include "aoe.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "data/github.h"
+
+#define TOKEN "ghp_tokenthatnobodymaysee0123456789"
+
+static test_server *server;
+static test_github github;
+static double slept; /* seconds that the test's clock was asked to wait */
+
+static double clock_now(void *user) {
+    (void)user;
+    return slept;
+}
+static int64_t clock_time(void *user) {
+    (void)user;
+    return (int64_t)time(NULL);
+}
+static void clock_sleep(void *user, double seconds) {
+    (void)user;
+    slept += seconds;
+}
+static const aoei_fetch_clock test_clock = {clock_now, clock_time, clock_sleep, NULL};
+
+/* One run of the collector and what came of it. */
+typedef struct run {
+    aoe_github_options o;
+    aoe_github_result result;
+    aoe_error err;
+    aoei_buffer out[AOE_ISSUES_SPLITS];
+    aoei_buffer missing; /* "repository: why\n" */
+    size_t stop_at;      /* progress calls after which it is stopped; 0: never */
+    size_t told;
+} run;
+
+static int take(void *user, size_t part, const char *data, size_t len) {
+    run *r = user;
+    return aoei_buffer_append(&r->out[part], data, len);
+}
+static int tell(void *user, const aoe_github_progress *p) {
+    run *r = user;
+    assert_non_null(p->repository);
+    assert_non_null(p->why);
+    return ++r->told == r->stop_at;
+}
+static void note(void *user, const char *repository, const char *why) {
+    run *r = user;
+    aoei_buffer_printf(&r->missing, "%s: %s\n", repository, why);
+}
+
+static const char *const usual[] = {"old/anvils", "acme/rockets", "acme/secret", "acme/quiet", "acme/anvils"};
+
+static void begin(run *r, const char *cache) {
+    *r = (run){0};
+    aoe_github_options_defaults(&r->o);
+    r->o.repositories = usual;
+    r->o.n_repositories = sizeof usual / sizeof *usual;
+    r->o.cache = cache;
+    r->o.api = test_server_url(server);
+    r->o.ids = 1;
+    r->o.name[AOE_ISSUES_TRAIN] = "train.jsonl";
+    r->o.name[AOE_ISSUES_VALIDATION] = "dev.tsv";
+    r->o.name[AOE_ISSUES_TEST] = "test.csv";
+    r->o.write = take;
+    r->o.progress = tell;
+    r->o.missing = note;
+    r->o.user = r;
+}
+
+static int collect(run *r) {
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        aoei_buffer_clear(&r->out[i]);
+    aoei_buffer_clear(&r->missing);
+    r->told = 0;
+    return aoe_github_issues(&r->o, &r->result, &r->err);
+}
+
+static void must_collect(run *r) {
+    const int code = collect(r);
+    if (code)
+        fail_msg("%d: %s", code, r->err.message);
+}
+
+static void end(run *r) {
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        aoei_buffer_free(&r->out[i]);
+    aoei_buffer_free(&r->missing);
+}
+
+static size_t count(const char *text, const char *part) {
+    size_t n = 0;
+    for (const char *at = text; at && (at = strstr(at, part)) != NULL; at += strlen(part))
+        n++;
+    return n;
+}
+
+/* 1: some output has a row of the duplicate with this original and label 1, and none has another. */
+static int has_pair(const run *r, const char *duplicate, const char *original) {
+    char jsonl[200], tsv[200], csv[200];
+    snprintf(jsonl, sizeof jsonl, "\"label\":1,\"id1\":\"%s\",\"id2\":\"%s\"}", duplicate, original);
+    snprintf(tsv, sizeof tsv, "\t1\t%s\t%s\n", duplicate, original);
+    snprintf(csv, sizeof csv, ",1,%s,%s", duplicate, original);
+    return count(r->out[0].data, jsonl) + count(r->out[1].data, tsv) + count(r->out[2].data, csv) == 1;
+}
+
+/* All known duplicates are in the outputs, each once, and nothing else; negatives are as many. */
+static void check_known(const run *r, int all, int graphql) {
+    static const char *const repos[] = {"acme/anvils", "acme/rockets"};
+    size_t known = 0, positives = 0, negatives = 0;
+    for (int k = 0; k < 2; k++)
+        for (int n = 1; n <= 240; n++) {
+            char duplicate[64], original[64];
+            snprintf(duplicate, sizeof duplicate, "%s#%d", repos[k], n);
+            if (!test_github_is_issue(repos[k], n) || !test_github_original(repos[k], n, all, graphql, original))
+                continue;
+            known++;
+            if (!has_pair(r, duplicate, original))
+                fail_msg("%s is a duplicate of %s, and does not come out as such", duplicate, original);
+        }
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
+        positives += r->result.positives[i];
+        negatives += r->result.negatives[i];
+        assert_true(r->result.positives[i] > 0);
+    }
+    assert_int_equal(positives, known);
+    assert_int_equal(negatives + r->result.without, known); /* a small split of a small repository runs out of them */
+}
+
+static int same_output(const run *a, const run *b) {
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        if (a->out[i].len != b->out[i].len || memcmp(a->out[i].data, b->out[i].data, a->out[i].len) != 0)
+            return 0;
+    return 1;
+}
+
+static void calm(void) {
+    github.storm = github.version = github.page = 0;
+    github.delay = 0;
+    test_server_forget(server);
+}
+
+static void test_known_set(void **state) {
+    run r, again;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "known.sqlite");
+    begin(&r, cache);
+    must_collect(&r);
+    check_known(&r, 0, 0);
+    assert_string_equal(r.missing.data, "acme/secret: there is none of this name, or it is private and needs a token (404)\n"
+                                        "acme/quiet: it has no issues, or they are turned off (410)\n");
+    assert_int_equal(r.result.missing, 2);
+    assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice */
+    assert_int_equal(r.result.issues, 240 - 34 + 40 - 5);
+    assert_int_equal(r.result.pull_requests, 34 + 5);
+    assert_int_equal(r.result.gone, 1);
+    assert_int_equal(r.result.transferred, 1);
+    assert_int_equal(r.result.unknown, 3);                                 /* the target is deleted, a pull request, not said */
+    assert_true(test_server_count(server, NULL) == r.result.requests + 2); /* redirects are not counted */
+    /* a second run asks only for what was not there */
+    test_server_forget(server);
+    begin(&again, cache);
+    must_collect(&again);
+    assert_int_equal(test_server_count(server, NULL), 1);
+    assert_int_equal(test_server_count(server, "GET /repos/acme/secret"), 1);
+    assert_true(same_output(&r, &again));
+    /* and offline none */
+    again.o.offline = 1;
+    must_collect(&again);
+    assert_int_equal(test_server_count(server, NULL), 1);
+    assert_int_equal(again.result.requests, 0);
+    assert_true(same_output(&r, &again));
+    end(&r);
+    end(&again);
+    free(cache);
+}
+
+static void test_storm(void **state) {
+    run fair, foul;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "fair.sqlite"), *other = test_path(test_dir, "foul.sqlite");
+    begin(&fair, cache);
+    must_collect(&fair);
+    github.storm = 1;
+    test_server_forget(server);
+    const double before = slept;
+    begin(&foul, other);
+    must_collect(&foul);
+    check_known(&foul, 0, 0);
+    assert_true(same_output(&fair, &foul));
+    assert_true(foul.result.requests > fair.result.requests + 20);
+    assert_true(slept - before > 20); /* a limit was waited for */
+    end(&fair);
+    end(&foul);
+    free(cache);
+    free(other);
+}
+
+static void test_ways(void **state) {
+    run r;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "ways.sqlite");
+    begin(&r, cache);
+    r.o.all_comments = 1;
+    must_collect(&r);
+    check_known(&r, 1, 0);
+    const size_t rest = test_server_count(server, NULL);
+    r.o.all_comments = 0;
+    r.o.graphql = 1;
+    assert_int_equal(collect(&r), AOE_EARG); /* no token */
+    r.o.token = TOKEN;
+    must_collect(&r);
+    check_known(&r, 1, 1);
+    assert_true(test_server_count(server, NULL) - rest < 40);
+    assert_int_equal(r.result.missing, 1); /* secret is readable with a token */
+    test_server_forget(server);
+    must_collect(&r);
+    assert_int_equal(r.result.requests, 1); /* the one that is missing */
+    end(&r);
+    free(cache);
+    char *other = test_path(test_dir, "graphql-storm.sqlite");
+    github.storm = 1;
+    test_server_forget(server);
+    begin(&r, other);
+    r.o.graphql = 1;
+    r.o.token = TOKEN;
+    must_collect(&r);
+    check_known(&r, 1, 1);
+    end(&r);
+    free(other);
+}
+
+static void test_refresh(void **state) {
+    run r;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "refresh.sqlite");
+    begin(&r, cache);
+    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES; /* a changed body changes no more than its own text */
+    must_collect(&r);
+    const uint64_t answers = r.result.requests;
+    r.o.refresh = 1;
+    must_collect(&r);
+    assert_int_equal(r.result.requests, answers);
+    assert_true(r.result.unchanged + 2 >= answers - 4); /* all but errors */
+    github.version = 1;
+    must_collect(&r);
+    assert_int_equal(r.result.requests, answers);
+    assert_true(r.result.unchanged > 0);
+    r.o.refresh = 0;
+    must_collect(&r);
+    check_known(&r, 0, 0);
+    end(&r);
+    free(cache);
+}
+
+/* Stopped anywhere, it goes on where it was. */
+static void test_stopped(void **state) {
+    run whole, r;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "whole.sqlite");
+    begin(&whole, cache);
+    must_collect(&whole);
+    free(cache);
+    for (size_t step = 7; step < 60; step += 17) {
+        char name[32];
+        snprintf(name, sizeof name, "stopped%zu.sqlite", step);
+        char *other = test_path(test_dir, name);
+        test_server_forget(server);
+        begin(&r, other);
+        int code;
+        size_t stops = 0;
+        do {
+            r.stop_at = 3 + step * (stops + 1); /* each time a little further */
+            code = collect(&r);
+            stops += code == AOE_ECANCELLED;
+        } while (code == AOE_ECANCELLED);
+        assert_int_equal(code, AOE_OK);
+        assert_true(stops > 1);
+        assert_true(same_output(&whole, &r));
+        assert_int_equal(test_server_count(server, "GET /repos/acme/anvils/issues/9999"), 1);
+        assert_int_equal(
+            test_server_count(server, "GET /repos/acme/anvils/issues?state=all&sort=created&direction=asc&per_page=100"), 1);
+        assert_true(test_server_count(server, NULL) <= whole.result.requests + 2 + 2 * stops);
+        end(&r);
+        free(other);
+    }
+    end(&whole);
+}
+
+static void test_token_stays(void **state) {
+    run r;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "token.sqlite");
+    begin(&r, cache);
+    r.o.token = TOKEN;
+    must_collect(&r);
+    assert_int_equal(test_server_count_header(server, TOKEN), test_server_count(server, NULL));
+    assert_int_equal(r.result.missing, 1);
+    end(&r);
+    size_t size;
+    char *data = test_read(cache, &size);
+    assert_non_null(data);
+    assert_null(memmem(data, size, TOKEN, strlen(TOKEN)));
+    free(data);
+    free(cache);
+}
+
+/* ---- other servers */
+
+typedef struct canned {
+    int status;
+    const char *header, *body;
+} canned;
+
+static void answer(void *user, const test_request *q, test_answer *a) {
+    const canned *c = user;
+    (void)q;
+    a->status = c->status;
+    if (c->header)
+        test_answer_header(a, "%s", c->header);
+    test_answer_printf(a, "%s", c->body);
+}
+
+static void answer_repository(void *user, const test_request *q, test_answer *a) {
+    (void)user;
+    (void)q;
+    test_answer_printf(a, "{\"full_name\":\"a/b\"}");
+}
+
+/* Runs against a server whose list of issues is this; the message has to have `part` in it, and not the token. */
+static void check_refused(canned c, int expected, const char *part) {
+    static const char *const repos[] = {"a/b"};
+    test_server *other = test_server_start();
+    char *cache = test_path(test_dir, "refused.sqlite");
+    run r;
+    test_server_route(other, "GET", "/repos/a/b", answer_repository, NULL);
+    test_server_route(other, "*", "*", answer, &c);
+    begin(&r, cache);
+    r.o.repositories = repos;
+    r.o.n_repositories = 1;
+    r.o.api = test_server_url(other);
+    r.o.token = TOKEN;
+    const int code = collect(&r);
+    if (code != expected || !strstr(code ? r.err.message : r.missing.data ? r.missing.data : "", part))
+        fail_msg("%d '%s' instead of %d '%s'", code, code ? r.err.message : "", expected, part);
+    assert_null(strstr(r.err.message, TOKEN));
+    end(&r);
+    test_server_stop(other);
+    unlink(cache);
+    free(cache);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token was refused");
+    check_refused((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_EIO, "422 (No more pages)");
+    check_refused((canned){500, NULL, ""}, AOE_EIO, "no answer after 6 tries");
+    check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "no list");
+    check_refused((canned){200, NULL, "[[["}, AOE_EIO, "cannot be used");
+    check_refused((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT,
+                  "said to be elsewhere");
+    check_refused((canned){451, NULL, ""}, AOE_OK, "not available (451)");
+    check_refused((canned){403, NULL, "{}"}, AOE_OK, "forbidden (403)");
+    check_refused((canned){200, NULL, "[]"}, AOE_OK, "");
+    check_refused(
+        (canned){200, NULL, "[1,null,{},{\"number\":-1},{\"number\":1,\"title\":5,\"labels\":[1,{\"name\":2}],\"body\":[]}]"},
+        AOE_OK, "");
+}
+
+static void test_arguments(void **state) {
+    static const char *const bad_names[] = {"acme", "acme/", "a/b/c", "a b/c", "", "../x", "a/.."};
+    run r;
+    (void)state;
+    calm();
+    begin(&r, NULL);
+    assert_int_equal(collect(&r), AOE_EARG);
+    char *cache = test_path(test_dir, "arguments.sqlite");
+    r.o.cache = cache;
+    for (size_t i = 0; i < sizeof bad_names / sizeof *bad_names; i++) {
+        r.o.repositories = &bad_names[i];
+        r.o.n_repositories = 1;
+        assert_int_equal(collect(&r), AOE_EARG);
+    }
+    r.o.repositories = usual;
+    r.o.share[0] = -1;
+    assert_int_equal(collect(&r), AOE_EARG);
+    r.o.share[0] = r.o.share[1] = r.o.share[2] = 0;
+    assert_int_equal(collect(&r), AOE_EARG);
+    r.o.share[0] = 1;
+    r.o.name[0] = "x.txt";
+    assert_int_equal(collect(&r), AOE_EARG);
+    r.o.name[0] = "x.parquet";
+    assert_int_equal(collect(&r), AOE_EARG);
+    r.o.name[0] = "x.tsv";
+    r.o.negatives = 0;
+    assert_int_equal(collect(&r), AOE_EARG);
+    r.o.negatives = 1;
+    r.o.api = "http://api.example.org";
+    assert_int_equal(collect(&r), AOE_EARG); /* not encrypted, and not this machine */
+    r.o.api = "nonsense";
+    assert_int_equal(collect(&r), AOE_EARG);
+    assert_int_equal(test_server_count(server, NULL), 0);
+    end(&r);
+    free(cache);
+}
+
+static void test_limit_and_forms(void **state) {
+    static const char *const repos[] = {"acme/rockets"};
+    run r;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "limit.sqlite");
+    begin(&r, cache);
+    r.o.repositories = repos;
+    r.o.n_repositories = 1;
+    r.o.limit = 20;
+    r.o.name[1] = r.o.name[2] = NULL;
+    r.o.form = AOE_FORM_TRIPLES;
+    r.o.negatives = 2;
+    r.o.negatives_by = AOE_ISSUE_NEGATIVES_NEAR;
+    r.o.clean = AOE_ISSUE_CLEAN_COMMENTS | AOE_ISSUE_CLEAN_IMAGES | AOE_ISSUE_CLEAN_TEMPLATES;
+    must_collect(&r);
+    assert_int_equal(r.result.issues, 20);
+    assert_int_equal(r.result.positives[0], 3); /* 8, 13 and 18; 23 has nothing but a comment */
+    assert_int_equal(r.result.negatives[0], 6);
+    assert_int_equal(count(r.out[0].data, "\n"), 6);
+    assert_non_null(strstr(r.out[0].data, "{\"query\":\"The rope breaks when dropped from height 8\\n"));
+    assert_non_null(strstr(
+        r.out[0].data, "\"query_id\":\"acme/rockets#8\",\"positive_id\":\"acme/rockets#6\",\"negative_id\":\"acme/rockets#"));
+    assert_null(strstr(r.out[0].data, "a hint"));
+    assert_null(strstr(r.out[0].data, "shot"));
+    assert_null(strstr(r.out[0].data, "No response"));
+    assert_null(strstr(r.out[0].data, "### What happens"));
+    assert_non_null(strstr(r.out[0].data, "```\\ncode 8\\n```"));
+    end(&r);
+    free(cache);
+}
+
+static void test_preset(void **state) {
+    size_t n;
+    (void)state;
+    const char *const *angle = aoe_github_preset("angle", &n);
+    assert_int_equal(n, 55);
+    assert_string_equal(angle[0], "tensorflow/tensorflow");
+    assert_string_equal(angle[54], "golang/go");
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(angle[i], angle[k]);
+    assert_null(aoe_github_preset("angles", &n));
+    assert_int_equal(n, 0);
+}
+
+static int collect_offline(void *arg) {
+    run r;
+    begin(&r, arg);
+    r.o.missing = NULL;
+    r.o.offline = 1;
+    r.o.clean = AOE_ISSUE_CLEAN_TEMPLATES;
+    const int code = aoe_github_issues(&r.o, &r.result, &r.err);
+    end(&r);
+    return code == AOE_ECANCELLED ? AOE_ENOMEM : code; /* the test's own buffers had no memory */
+}
+
+static void test_no_memory(void **state) {
+    static const char *const repos[] = {"acme/rockets"};
+    run r;
+    (void)state;
+    calm();
+    char *cache = test_path(test_dir, "memory.sqlite");
+    begin(&r, cache);
+    r.o.repositories = repos;
+    r.o.n_repositories = 1;
+    must_collect(&r);
+    end(&r);
+    test_alloc_failures(collect_offline, cache, 30);
+    free(cache);
+}
+
+static int set_up(void **state) {
+    server = test_server_start();
+    test_github_routes(&github, server);
+    aoei_github_clock = &test_clock;
+    return test_dir_set_up(state);
+}
+
+static int tear_down(void **state) {
+    test_server_stop(server);
+    return test_dir_tear_down(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_set), cmocka_unit_test(test_storm),     cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_stopped),   cmocka_unit_test(test_token_stays),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_arguments), cmocka_unit_test(test_limit_and_forms),
+        cmocka_unit_test(test_preset),    cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
