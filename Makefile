@@ -26,8 +26,8 @@ SAN ?=
 comma := ,
 BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 PKG_CONFIG ?= pkg-config
-PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib
-DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcmocka-dev gnuplot-nox
+PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
+DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 
@@ -69,6 +69,8 @@ TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS))$(NUMBERS),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
+# programs that command-line cases talk to
+SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/servers/*.c)))
 # aoe-check has the kernel tests under names of their own
 CHECK_TESTS := $(notdir $(patsubst %.c,%,$(sort $(wildcard tests/kernels/*_test.c))))
 CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_TESTS:%=$(BUILD)/check/tests/%.o)
@@ -128,6 +130,10 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
+$(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+
 # The regression driver of a fuzz harness: runs it over a built-in corpus and seeded mutations.
 $(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
@@ -169,7 +175,7 @@ demo: all ## installs what is missing, builds, fine-tunes and evaluates the defa
 
 aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
+check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
 	@BUILD=$(BUILD) SAN=$(SAN) $(if $(CASES_OF),CASES="$(CASES_OF)") tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 header: ## aoe.h compiles alone, as C99 and as C++
@@ -224,4 +230,4 @@ clean: ## removes the build directory
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)

@@ -40,7 +40,8 @@ nn: base kernels
 text: base
 model: base nn text
 objective: base nn model
-data: base
+net: base
+data: base net
 eval: base nn text model objective data
 train: base nn text model objective data
 '
@@ -128,7 +129,7 @@ tier_flags() { # tier_flags FILE: the instruction sets the Makefile gives it
 
 tidy_one() {
     # shellcheck disable=SC2046
-    "$(tool clang-tidy)" --quiet "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib) \
+    "$(tool clang-tidy)" --quiet "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) \
         $(tier_flags "$1") 2>&1 | grep -E '(warning|error):' | sed "s|$PWD/||" || true
 }
 

@@ -25,7 +25,8 @@ enum {
     AOEI_STREAM_BATCHES = 9,
     AOEI_STREAM_MINE = 10,
     AOEI_STREAM_BOOTSTRAP = 11,
-    AOEI_STREAM_QUERIES = 12
+    AOEI_STREAM_QUERIES = 12,
+    AOEI_STREAM_BACKOFF = 13
 };
 
 /* A sequential generator over one stream: counter = (i lo, i hi, substream, stream), key = seed. */
