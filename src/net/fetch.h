@@ -2,7 +2,8 @@
  * Requests made politely: tried again where that may help, paced, held back while the server's limits say so, and
  * answered by the store where it can.
  *
- * - Tried again with exponential backoff and seeded jitter: 408, 500, 502, 503, 504, no connection, time-outs, bodies cut off.
+ * - Tried again with exponential backoff and seeded jitter: 408 and 5xx (but 501 and 505), no connection,
+ *   time-outs, bodies cut off.
  *   Retry-After is obeyed wherever it comes.
  * - Limits: 429; 403 with Retry-After, with no quota left, or with a message that speaks of a rate limit (GitHub's
  *   primary and secondary limits). The wait is what Retry-After or the reset time say, else at least a minute for a

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ * Headers as a list of name and value, and the readers of Link, Retry-After
+ * and x-ratelimit-*. Dates and relative URLs are left to libcurl.
+ */
+#include "net/headers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <curl/curl.h>
+
+#include "aoe.h"
+#include "base/alloc.h"
+
+#define LONGEST_WAIT ((int64_t)31 * 24 * 3600) /* seconds; what a server says beyond that is no instruction */
+
+static int is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static void trim(const char **s, size_t *len) {
+    while (*len && is_space(**s)) {
+        (*s)++;
+        (*len)--;
+    }
+    while (*len && is_space((*s)[*len - 1]))
+        (*len)--;
+}
+
+static char lower(char c) {
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+int aoei_headers_add(aoei_headers *h, const char *line, size_t len) {
+    const char *colon = memchr(line, ':', len), *name = line, *value = colon ? colon + 1 : NULL;
+    if (!colon)
+        return 0;
+    size_t name_len = (size_t)(colon - line), value_len = len - name_len - 1;
+    trim(&name, &name_len);
+    trim(&value, &value_len);
+    if (name_len == 0 || memchr(name, 0, name_len) || memchr(value, 0, value_len))
+        return 0;
+    if (len > AOEI_HEADERS_MAX || h->text.len > AOEI_HEADERS_MAX - len)
+        return AOE_EFORMAT;
+    aoei_buffer *b = &h->text;
+    for (size_t i = 0; i < name_len; i++)
+        (void)aoei_buffer_putc(b, lower(name[i]));
+    (void)aoei_buffer_putc(b, 0);
+    (void)aoei_buffer_append(b, value, value_len);
+    (void)aoei_buffer_putc(b, 0);
+    return b->failed ? AOE_ENOMEM : 0;
+}
+
+const char *aoei_headers_get(const aoei_headers *h, const char *name, size_t nth) {
+    const char *end = h->text.data + h->text.len;
+    for (const char *s = h->text.data; s < end;) {
+        const char *value = s + strlen(s) + 1;
+        if (strcmp(s, name) == 0 && nth-- == 0)
+            return value;
+        s = value + strlen(value) + 1;
+    }
+    return NULL;
+}
+
+void aoei_headers_clear(aoei_headers *h) {
+    aoei_buffer_clear(&h->text);
+}
+
+void aoei_headers_free(aoei_headers *h) {
+    aoei_buffer_free(&h->text);
+}
+
+/* -------------------------------------------------------------------- Link */
+
+/* 1 when the parameters of a link, up to its comma, have rel=REL; *s is moved behind them. */
+static int read_parameters(const char **s, const char *rel) {
+    const size_t rel_len = strlen(rel);
+    const char *p = *s;
+    int found = 0;
+    while (*p && *p != ',') {
+        p += *p == ';';
+        p += strspn(p, " \t");
+        const char *name = p;
+        const size_t name_len = strcspn(p, "=;, \t");
+        p += name_len;
+        p += strspn(p, " \t");
+        if (*p != '=')
+            continue;
+        p++;
+        p += strspn(p, " \t");
+        const int quoted = *p == '"';
+        p += quoted;
+        const char *value = p;
+        p += strcspn(p, quoted ? "\"" : ";, \t");
+        /* a value may list several relations; the first that is asked for counts */
+        if (name_len == 3 && strncasecmp(name, "rel", 3) == 0)
+            for (const char *word = value; word < p && !found;) {
+                const char *end = word;
+                while (end < p && *end != ' ')
+                    end++;
+                found = (size_t)(end - word) == rel_len && strncasecmp(word, rel, rel_len) == 0;
+                word = end + 1;
+            }
+        p += quoted && *p == '"';
+        p += strspn(p, " \t");
+    }
+    *s = p;
+    return found;
+}
+
+/* The first target of that relation in a Link value: [*len] at the pointer returned; NULL: none. */
+static const char *find_link(const char *s, const char *rel, size_t *len) {
+    while (*s) {
+        s += strspn(s, " \t,");
+        if (*s != '<')
+            return NULL;
+        const char *target = ++s;
+        s += strcspn(s, ">");
+        if (*s != '>')
+            return NULL;
+        *len = (size_t)(s++ - target);
+        s += strspn(s, " \t");
+        if (read_parameters(&s, rel))
+            return target;
+    }
+    return NULL;
+}
+
+int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, char **url) {
+    *url = NULL;
+    const char *value, *target = NULL;
+    size_t len = 0;
+    for (size_t i = 0; !target && (value = aoei_headers_get(h, "link", i)); i++)
+        target = find_link(value, rel, &len);
+    if (!target)
+        return 0;
+    int rc = AOE_ENOMEM;
+    char *whole = NULL, *text = aoei_strndup(target, len);
+    CURLU *u = curl_url();
+    CURLUcode code = CURLUE_OUT_OF_MEMORY;
+    if (text && u) {
+        code = curl_url_set(u, CURLUPART_URL, base, 0);
+        if (!code)
+            code = curl_url_set(u, CURLUPART_URL, text, 0);
+        if (!code)
+            code = curl_url_get(u, CURLUPART_URL, &whole, 0);
+    }
+    if (code != CURLUE_OUT_OF_MEMORY)
+        rc = 0; /* what is no URL is no link */
+    if (!code && !(*url = aoei_strdup(whole)))
+        rc = AOE_ENOMEM;
+    curl_free(whole);
+    curl_url_cleanup(u);
+    aoei_free(text);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ limits */
+
+/* A whole number that stands alone; -1: it is none, or has more than 15 digits. */
+static int64_t whole_number(const char *s) {
+    const size_t digits = s ? strspn(s, "0123456789") : 0;
+    if (digits == 0 || digits > 15 || s[digits])
+        return -1;
+    return strtoll(s, NULL, 10);
+}
+
+/* Seconds since 1970 by the server's clock where it says so, else ours. */
+static int64_t server_time(const aoei_headers *h, int64_t now) {
+    const char *date = aoei_headers_get(h, "date", 0);
+    const time_t t = date ? curl_getdate(date, NULL) : -1;
+    return t >= 0 ? (int64_t)t : now;
+}
+
+static int64_t bounded(int64_t seconds) {
+    return seconds < 0 ? 0 : seconds > LONGEST_WAIT ? LONGEST_WAIT : seconds;
+}
+
+int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now) {
+    const char *value = aoei_headers_get(h, "retry-after", 0);
+    if (!value)
+        return -1;
+    const int64_t seconds = whole_number(value);
+    if (seconds >= 0)
+        return bounded(seconds);
+    /* what begins with a digit, a sign or a point was meant as a number */
+    const time_t t = strchr("0123456789+-.", *value) ? -1 : curl_getdate(value, NULL);
+    return t < 0 ? -1 : bounded((int64_t)t - server_time(h, now));
+}
+
+aoei_rate aoei_headers_rate(const aoei_headers *h, int64_t now) {
+    const int64_t reset = whole_number(aoei_headers_get(h, "x-ratelimit-reset", 0));
+    return (aoei_rate){
+        .limit = whole_number(aoei_headers_get(h, "x-ratelimit-limit", 0)),
+        .remaining = whole_number(aoei_headers_get(h, "x-ratelimit-remaining", 0)),
+        .reset_after = reset < 0 ? -1 : bounded(reset - server_time(h, now)),
+    };
+}

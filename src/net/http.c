@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT
+ * The client: one easy handle on a multi handle of its own, so that waiting
+ * can be interrupted and connections stay open. Redirects are followed here,
+ * not by libcurl, because each hop is checked and may lose the token.
+ * Invariant: an option that weakens TLS is set nowhere.
+ */
+#include "net/http.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include <curl/curl.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "net/libraries.h"
+#include "net/url.h"
+
+#define MAX_REDIRECTS 5
+#define POLL_SECONDS  0.1 /* how often `stop` is asked at least */
+
+struct aoei_http {
+    CURLM *multi;
+    CURL *easy;
+    char *user_agent;    /* owned */
+    char *ca_file;       /* owned; NULL: libcurl's own certificates */
+    aoei_http_options o; /* without zeros; user_agent is not used */
+};
+
+/* One hop under way. */
+typedef struct transfer {
+    const aoei_http *h;
+    aoei_http_response *r;
+    double last_byte;           /* when it came, aoei_now() */
+    int too_large;              /* what the server sends has no end in sight */
+    int no_memory;              /* ours ran out, not libcurl's */
+    struct curl_slist *headers; /* owned */
+    char message[CURL_ERROR_SIZE];
+} transfer;
+
+/* ------------------------------------------------------------------ client */
+
+int aoei_http_create(aoei_http **out, const aoei_http_options *options, aoe_error *err) {
+    *out = NULL;
+    int rc = aoei_start_curl(err);
+    if (rc)
+        return rc;
+    aoei_http *h = aoei_calloc(1, sizeof *h);
+    if (!h)
+        return aoei_fail_nomem(err, sizeof *h);
+    if (options)
+        h->o = *options;
+    h->o.connect_timeout = h->o.connect_timeout > 0 ? h->o.connect_timeout : 30;
+    h->o.stall_timeout = h->o.stall_timeout > 0 ? h->o.stall_timeout : 60;
+    h->o.timeout = h->o.timeout > 0 ? h->o.timeout : 600;
+    h->o.max_body = h->o.max_body ? h->o.max_body : AOEI_HTTP_MAX_BODY;
+    h->user_agent = aoei_strdup(h->o.user_agent ? h->o.user_agent : "aoe/" AOE_VERSION);
+    const char *ca = getenv("CURL_CA_BUNDLE");
+    if (!ca || !*ca)
+        ca = getenv("SSL_CERT_FILE");
+    if (ca && *ca)
+        h->ca_file = aoei_strdup(ca);
+    h->multi = curl_multi_init();
+    h->easy = curl_easy_init();
+    if (!h->user_agent || !h->multi || !h->easy || (ca && *ca && !h->ca_file)) {
+        aoei_http_destroy(h);
+        return aoei_fail_nomem(err, sizeof *h);
+    }
+    *out = h;
+    return 0;
+}
+
+void aoei_http_destroy(aoei_http *h) {
+    if (!h)
+        return;
+    curl_easy_cleanup(h->easy);
+    (void)curl_multi_cleanup(h->multi);
+    aoei_free(h->user_agent);
+    aoei_free(h->ca_file);
+    aoei_free(h);
+}
+
+void aoei_http_response_free(aoei_http_response *r) {
+    aoei_free(r->url);
+    aoei_headers_free(&r->headers);
+    aoei_buffer_free(&r->body);
+    *r = (aoei_http_response){0};
+}
+
+/* ---------------------------------------------------------------- checking */
+
+/* 1 when s can stand in a header line. */
+static int is_header_text(const char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return 0;
+    return 1;
+}
+
+static int names_header(const char *line, const char *name) {
+    const size_t len = strlen(name);
+    return strncasecmp(line, name, len) == 0 && line[len + strspn(line + len, " \t")] == ':';
+}
+
+static int check_request(const aoei_http_request *q, aoe_error *err) {
+    static const char *const refused[] = {"authorization", "proxy-authorization", "cookie"};
+    if (q->token && (!*q->token || !is_header_text(q->token) || strchr(q->token, ' ')))
+        return aoei_fail(err, AOE_EARG,
+                         "the token is empty or holds a space or a control character; set it to the token alone");
+    for (size_t i = 0; i < q->n_headers; i++) {
+        if (!is_header_text(q->headers[i]) || !strchr(q->headers[i], ':'))
+            return aoei_fail(err, AOE_EARG, "a header to be sent is no line \"Name: value\"; correct it");
+        for (size_t j = 0; j < sizeof refused / sizeof *refused; j++)
+            if (names_header(q->headers[i], refused[j]))
+                return aoei_fail(err, AOE_EARG, "the header %s cannot be set; give the token apart", refused[j]);
+    }
+    return 0;
+}
+
+/* --------------------------------------------------------------- callbacks */
+
+static size_t take_header(char *line, size_t size, size_t n, void *user) {
+    transfer *t = user;
+    const size_t len = size * n;
+    t->last_byte = aoei_now();
+    if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) { /* an answer begins; there may have been one before (100) */
+        aoei_headers_clear(&t->r->headers);
+        return len;
+    }
+    const int rc = aoei_headers_add(&t->r->headers, line, len);
+    t->too_large |= rc == AOE_EFORMAT;
+    t->no_memory |= rc == AOE_ENOMEM;
+    return rc ? 0 : len;
+}
+
+static size_t take_body(char *data, size_t size, size_t n, void *user) {
+    transfer *t = user;
+    const size_t len = size * n;
+    t->last_byte = aoei_now();
+    if (len > t->h->o.max_body || t->r->body.len > t->h->o.max_body - len) {
+        t->too_large = 1;
+        return 0;
+    }
+    if (aoei_buffer_append(&t->r->body, data, len)) {
+        t->no_memory = 1;
+        return 0;
+    }
+    return len;
+}
+
+/* ------------------------------------------------------------------ one hop */
+
+static int add_header(transfer *t, const char *line) {
+    struct curl_slist *longer = curl_slist_append(t->headers, line);
+    if (!longer)
+        return -1;
+    t->headers = longer;
+    return 0;
+}
+
+static int add_headers(transfer *t, const aoei_http_request *q, int with_token) {
+    int failed = 0, typed = 0;
+    for (size_t i = 0; i < q->n_headers; i++) {
+        failed |= add_header(t, q->headers[i]);
+        typed |= names_header(q->headers[i], "content-type");
+    }
+    if (q->body && !typed)
+        failed |= add_header(t, "Content-Type: application/json");
+    failed |= add_header(t, "Expect:"); /* no round trip before a body */
+    if (!with_token)
+        return failed;
+    aoei_buffer line = {0};
+    (void)aoei_buffer_printf(&line, "Authorization: Bearer %s", q->token);
+    failed |= line.failed || add_header(t, line.data);
+    aoei_buffer_free(&line);
+    return failed;
+}
+
+static long milliseconds(double seconds) {
+    return seconds < 1e6 ? (long)(seconds * 1000 + 0.5) : 1000000000L;
+}
+
+/* Not 0: libcurl ran out of memory or is too old. */
+static int set_up(aoei_http *h, transfer *t, const aoei_http_request *q, const char *url, int secure) {
+    CURL *c = h->easy;
+    const char *method = q->method ? q->method : "GET";
+    curl_easy_reset(c);
+    int bad = curl_easy_setopt(c, CURLOPT_URL, url) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* threads */
+    bad |= curl_easy_setopt(c, CURLOPT_USERAGENT, h->user_agent) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK; /* what libcurl can decompress */
+    bad |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) != CURLE_OK;
+    if (h->ca_file)
+        bad |= curl_easy_setopt(c, CURLOPT_CAINFO, h->ca_file) != CURLE_OK;
+    if (!secure)
+        bad |= curl_easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* this machine's own */
+    bad |= curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(h->o.connect_timeout)) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(h->o.timeout)) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)h->o.max_body) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->message) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_HEADERDATA, t) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, t) != CURLE_OK;
+    bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) != CURLE_OK;
+    if (q->body || strcmp(method, "POST") == 0) {
+        bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body_len) != CURLE_OK;
+        bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDS, q->body ? q->body : "") != CURLE_OK;
+    }
+    if (strcmp(method, "HEAD") == 0)
+        bad |= curl_easy_setopt(c, CURLOPT_NOBODY, 1L) != CURLE_OK;
+    else
+        bad |= curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method) != CURLE_OK;
+    return bad;
+}
+
+/* Blocks SIGPIPE in this thread: a TLS library may write to a connection that is gone. */
+static int block_pipe(sigset_t *before) {
+    sigset_t pipe, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe, before);
+    return sigismember(&pending, SIGPIPE);
+}
+
+static void unblock_pipe(const sigset_t *before, int was_pending) {
+    sigset_t pipe, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    if (!was_pending && sigismember(&pending, SIGPIPE))
+        (void)sigtimedwait(&pipe, NULL, &(struct timespec){0});
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+typedef enum outcome { DONE, STOPPED, STALLED } outcome;
+
+/* Waits for the end of the transfer; *code is libcurl's word on it when it is DONE. */
+static outcome drive(aoei_http *h, const transfer *t, CURLcode *code) {
+    int running = 1;
+    *code = CURLE_FAILED_INIT;
+    for (;;) {
+        if (curl_multi_perform(h->multi, &running) != CURLM_OK)
+            return DONE;
+        if (!running)
+            break;
+        if (h->o.stop && h->o.stop(h->o.stop_user))
+            return STOPPED;
+        const double left = t->last_byte + h->o.stall_timeout - aoei_now();
+        if (left <= 0)
+            return STALLED;
+        const double wait = left < POLL_SECONDS ? left : POLL_SECONDS;
+        if (curl_multi_poll(h->multi, NULL, 0, (int)milliseconds(wait) + 1, NULL) != CURLM_OK)
+            return DONE;
+    }
+    int left = 0;
+    for (const CURLMsg *m = curl_multi_info_read(h->multi, &left); m; m = curl_multi_info_read(h->multi, &left))
+        if (m->msg == CURLMSG_DONE)
+            *code = m->data.result;
+    return DONE;
+}
+
+static int may_pass(CURLcode code) {
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static const char *remedy(CURLcode code) {
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+        return "check the URL, the network and the proxy settings (https_proxy)";
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return "check the URL and the clock; certificates of your own are named in CURL_CA_BUNDLE";
+    case CURLE_SSL_CACERT_BADFILE:
+        return "install ca-certificates, or name a file of certificates in CURL_CA_BUNDLE";
+    default:
+        return may_pass(code) ? "try again later" : "check the URL";
+    }
+}
+
+static int transfer_failed(const aoei_http *h, const transfer *t, const char *url, const char *token, CURLcode code,
+                           aoe_error *err) {
+    char place[AOEI_HTTP_PLACE_MAX];
+    (void)aoei_http_place(url, place);
+    if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the answer is larger than %zu bytes; ask for less at a time", place,
+                         h->o.max_body);
+    t->r->transient = may_pass(code);
+    /* what libcurl adds to a TLS error is worth reading, to others it adds times; neither has ever held a header */
+    const int detail =
+        (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
+        *t->message && !(token && strstr(t->message, token));
+    return aoei_fail(err, AOE_EIO, "%s: %s; %s", place, detail ? t->message : curl_easy_strerror(code), remedy(code));
+}
+
+/* One request and its answer, redirects included in the answers. *next is the place a redirect points to, owned by the
+ * caller; NULL: none. */
+static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int secure, int with_token, aoei_http_response *r,
+               char **next, aoe_error *err) {
+    transfer t = {.h = h, .r = r, .last_byte = aoei_now()};
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+    outcome out = DONE;
+    *next = NULL;
+    r->status = 0;
+    aoei_headers_clear(&r->headers);
+    aoei_buffer_clear(&r->body);
+    if (!add_headers(&t, q, with_token) && !set_up(h, &t, q, url, secure) &&
+        curl_multi_add_handle(h->multi, h->easy) == CURLM_OK) {
+        sigset_t before;
+        const int pending = block_pipe(&before);
+        out = drive(h, &t, &code);
+        long status = 0;
+        const char *redirect = NULL;
+        (void)curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+        (void)curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
+        r->status = out == DONE && code == CURLE_OK ? (int)status : 0;
+        t.no_memory |= redirect && !(*next = aoei_strdup(redirect));
+        (void)curl_multi_remove_handle(h->multi, h->easy);
+        unblock_pipe(&before, pending);
+    }
+    curl_slist_free_all(t.headers);
+    char place[AOEI_HTTP_PLACE_MAX];
+    if (aoei_curl_starved() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
+        return aoei_fail_nomem(err, r->body.len);
+    if (out == STOPPED)
+        return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_http_place(url, place));
+    if (out == STALLED) {
+        r->transient = 1;
+        return aoei_fail(err, AOE_EIO, "%s: no byte came for %g s; try again later", aoei_http_place(url, place),
+                         h->o.stall_timeout);
+    }
+    return code ? transfer_failed(h, &t, url, q->token, code, err) : 0;
+}
+
+/* --------------------------------------------------------------- redirects */
+
+static int is_redirect(int status) {
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* The check of a hop to `next`, from a place that was `secure`. */
+static int check_redirect(aoei_url *to, const char *from, const char *next, int secure, int hops, aoe_error *err) {
+    char place[AOEI_HTTP_PLACE_MAX];
+    if (hops > MAX_REDIRECTS)
+        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_http_place(from, place),
+                         MAX_REDIRECTS);
+    int rc = aoei_url_read(to, next, err);
+    if (rc == 0 && secure && !to->secure)
+        rc = aoei_fail(err, AOE_EIO, "%s: redirected from https:// to http://, which is not followed; check the URL",
+                       aoei_http_place(from, place));
+    else if (rc && rc != AOE_ENOMEM)
+        rc = aoei_fail(err, AOE_EIO, "%s: redirected to where it cannot be followed; check the URL",
+                       aoei_http_place(from, place));
+    return rc;
+}
+
+/* Follows from `origin` on; r->url is the place to ask, and the one that answered in the end. */
+static int follow(aoei_http *h, const aoei_http_request *q, aoei_url *at, aoei_http_response *r, aoe_error *err) {
+    const int redirectable = !q->method || strcmp(q->method, "GET") == 0;
+    int with_token = q->token != NULL, permanent = 1;
+    for (int hops = 1;; hops++) {
+        char *next;
+        int rc = hop(h, q, r->url, at->secure, with_token, r, &next, err);
+        if (rc || !next || !redirectable || !is_redirect(r->status)) {
+            aoei_free(next);
+            r->moved = rc == 0 && hops > 1 && permanent;
+            return rc;
+        }
+        permanent &= r->status == 301 || r->status == 308;
+        r->status = 0;
+        aoei_url to = {0};
+        rc = check_redirect(&to, r->url, next, at->secure, hops, err);
+        with_token &= rc == 0 && strcmp(at->origin, to.origin) == 0;
+        aoei_url_free(at);
+        *at = to;
+        aoei_free(r->url);
+        r->url = next;
+        if (rc)
+            return rc;
+    }
+}
+
+int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response *r, aoe_error *err) {
+    aoei_url at = {0};
+    r->status = r->moved = r->transient = 0;
+    aoei_free(r->url);
+    r->url = NULL;
+    aoei_headers_clear(&r->headers);
+    aoei_buffer_clear(&r->body);
+    (void)aoei_curl_starved(); /* of this request from here on */
+    int rc = check_request(q, err);
+    if (!rc)
+        rc = aoei_url_read(&at, q->url, err);
+    if (!rc && !(r->url = aoei_strdup(q->url)))
+        rc = aoei_fail_nomem(err, strlen(q->url));
+    if (!rc)
+        rc = follow(h, q, &at, r, err);
+    aoei_url_free(&at);
+    return rc;
+}
+
+int aoei_http_json(json_t **root, const aoei_http_response *r, aoe_error *err) {
+    char place[AOEI_HTTP_PLACE_MAX];
+    *root = NULL;
+    (void)aoei_http_place(r->url ? r->url : "the answer", place);
+    if (r->body.len == 0)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the answer is empty where JSON was expected; try again later", place);
+    return aoei_json_parse(root, r->body.data, r->body.len, place, err);
+}

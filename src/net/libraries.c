@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ * Starting libcurl and SQLite. They are never shut down: another part of the
+ * program may use them.
+ */
+#include "net/libraries.h"
+
+#include <string.h>
+
+#include <curl/curl.h>
+#include <sqlite3.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/mutex.h"
+
+static aoei_mutex lock = AOEI_MUTEX_INIT; /* guards the two flags and the starting itself */
+static int curl_started, sqlite_started;
+
+/* -------------------------------------------------------------------- curl */
+
+static _Thread_local int starved;
+
+static void *noted(void *p) {
+    starved |= !p;
+    return p;
+}
+
+static void *curl_malloc(size_t bytes) {
+    return noted(aoei_malloc(bytes));
+}
+
+static void *curl_realloc(void *p, size_t bytes) {
+    return noted(aoei_realloc(p, bytes));
+}
+
+static void *curl_calloc(size_t count, size_t size) {
+    return noted(aoei_calloc(count, size));
+}
+
+static char *curl_strdup(const char *s) {
+    return noted(aoei_strdup(s));
+}
+
+int aoei_curl_starved(void) {
+    const int was = starved;
+    starved = 0;
+    return was;
+}
+
+int aoei_start_curl(aoe_error *err) {
+    int rc = 0;
+    aoei_mutex_lock(&lock);
+    if (!curl_started) {
+        (void)aoei_curl_starved();
+        if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, aoei_free, curl_realloc, curl_strdup, curl_calloc) ==
+            CURLE_OK)
+            curl_started = 1;
+        else if (aoei_curl_starved())
+            rc = aoei_fail_nomem(err, 0);
+        else
+            rc = aoei_fail(err, AOE_EIO, "libcurl cannot start; check its installation (curl --version)");
+    }
+    aoei_mutex_unlock(&lock);
+    return rc;
+}
+
+/* ------------------------------------------------------------------ SQLite */
+
+/* SQLite asks for the size of its blocks: each has it in front. */
+#define FRONT 16 /* bytes, keeps the alignment of malloc */
+
+static void *with_size(char *block, int bytes) {
+    if (!block)
+        return NULL;
+    memcpy(block, &bytes, sizeof bytes);
+    return block + FRONT;
+}
+
+static void *sqlite_malloc(int bytes) {
+    return with_size(aoei_malloc((size_t)bytes + FRONT), bytes);
+}
+
+static void sqlite_free(void *p) {
+    if (p)
+        aoei_free((char *)p - FRONT);
+}
+
+static void *sqlite_realloc(void *p, int bytes) {
+    return with_size(aoei_realloc((char *)p - FRONT, (size_t)bytes + FRONT), bytes);
+}
+
+static int sqlite_size(void *p) {
+    int bytes;
+    memcpy(&bytes, (char *)p - FRONT, sizeof bytes);
+    return bytes;
+}
+
+static int sqlite_round_up(int bytes) {
+    return (bytes + 7) & ~7;
+}
+
+static int sqlite_memory_start(void *unused) {
+    (void)unused;
+    return SQLITE_OK;
+}
+
+static void sqlite_memory_stop(void *unused) {
+    (void)unused;
+}
+
+int aoei_start_sqlite(aoe_error *err) {
+    static const sqlite3_mem_methods memory = {
+        sqlite_malloc, sqlite_free, sqlite_realloc, sqlite_size, sqlite_round_up, sqlite_memory_start, sqlite_memory_stop, NULL,
+    };
+    int rc = 0;
+    aoei_mutex_lock(&lock);
+    if (!sqlite_started) {
+        (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &memory); /* refused where SQLite runs already */
+        const int code = sqlite3_initialize();
+        if (code == SQLITE_OK)
+            sqlite_started = 1;
+        else if (code == SQLITE_NOMEM)
+            rc = aoei_fail_nomem(err, 0);
+        else
+            rc = aoei_fail(err, AOE_EIO, "SQLite cannot start: %s; check its installation", sqlite3_errstr(code));
+    }
+    aoei_mutex_unlock(&lock);
+    return rc;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ * Checking URLs, and how messages show them.
+ */
+#include "net/url.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include <curl/curl.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "net/http.h"
+
+const char *aoei_http_place(const char *url, char out[AOEI_HTTP_PLACE_MAX]) {
+    const size_t len = strcspn(url, "?#");
+    const size_t n = len < AOEI_HTTP_PLACE_MAX ? len : AOEI_HTTP_PLACE_MAX - 1;
+    memcpy(out, url, n);
+    (void)aoei_one_line(out, n);
+    return out;
+}
+
+/* Names of this machine that no name server is asked for. */
+static int is_loopback(const char *host) {
+    struct in_addr v4;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
+}
+
+/* The parts of a URL that count here; each by curl_free, NULL: it has none. */
+typedef struct parts {
+    char *scheme, *host, *port, *user, *password;
+} parts;
+
+static CURLUcode split(parts *p, const char *text) {
+    CURLU *u = curl_url();
+    CURLUcode code = u ? curl_url_set(u, CURLUPART_URL, text, 0) : CURLUE_OUT_OF_MEMORY;
+    if (!code)
+        code = curl_url_get(u, CURLUPART_SCHEME, &p->scheme, 0);
+    if (!code)
+        code = curl_url_get(u, CURLUPART_HOST, &p->host, 0);
+    if (!code)
+        code = curl_url_get(u, CURLUPART_PORT, &p->port, CURLU_DEFAULT_PORT);
+    if (!code && (code = curl_url_get(u, CURLUPART_USER, &p->user, 0)) == CURLUE_NO_USER)
+        code = CURLUE_OK;
+    if (!code && (code = curl_url_get(u, CURLUPART_PASSWORD, &p->password, 0)) == CURLUE_NO_PASSWORD)
+        code = CURLUE_OK;
+    curl_url_cleanup(u);
+    return code;
+}
+
+static int check(aoei_url *u, const parts *p, const char *place, aoe_error *err) {
+    u->secure = strcmp(p->scheme, "https") == 0;
+    if (!u->secure && strcmp(p->scheme, "http") != 0)
+        return aoei_fail(err, AOE_EARG, "%s: the scheme is %s; use an https:// URL", place, p->scheme);
+    if (!u->secure && !is_loopback(p->host))
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: http:// is not encrypted and is accepted for this machine alone (127.0.0.1, localhost); use https://", place);
+    aoei_buffer b = {0};
+    (void)aoei_buffer_printf(&b, "%s://%s:%s", p->scheme, p->host, p->port);
+    if (b.failed) {
+        aoei_buffer_free(&b);
+        return aoei_fail_nomem(err, 0);
+    }
+    for (char *s = b.data; *s; s++)
+        if (*s >= 'A' && *s <= 'Z')
+            *s = (char)(*s - 'A' + 'a');
+    u->origin = b.data; /* the buffer's memory goes along */
+    return 0;
+}
+
+int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
+    *u = (aoei_url){0};
+    parts p = {0};
+    char place[AOEI_HTTP_PLACE_MAX];
+    int rc;
+    const CURLUcode code = split(&p, text);
+    if (code == CURLUE_OUT_OF_MEMORY)
+        rc = aoei_fail_nomem(err, strlen(text));
+    else if (p.user || p.password || (code && strchr(text, '@'))) /* not repeated: it holds a password */
+        rc = aoei_fail(err, AOE_EARG, "a URL holds a user name or password; leave it out");
+    else if (code)
+        rc = aoei_fail(err, AOE_EARG, "%s: not a URL that can be used; write it as https://HOST/PATH",
+                       aoei_http_place(text, place));
+    else
+        rc = check(u, &p, aoei_http_place(text, place), err);
+    curl_free(p.scheme);
+    curl_free(p.host);
+    curl_free(p.port);
+    curl_free(p.user);
+    curl_free(p.password);
+    return rc;
+}
+
+void aoei_url_free(aoei_url *u) {
+    aoei_free(u->origin);
+    *u = (aoei_url){0};
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Which URLs aoe talks to: https://, and http:// on this machine. Parsing is
+ * libcurl's, so what is checked here is what it connects to.
+ */
+#ifndef AOEI_NET_URL_H
+#define AOEI_NET_URL_H
+
+#include "aoe.h"
+
+typedef struct aoei_url {
+    char *origin; /* owned: "scheme://host:port", equal for two URLs of one origin */
+    int secure;   /* 1: https; 0: http to a loopback address */
+} aoei_url;
+
+/* Errors: AOE_EARG (not absolute, another scheme, http:// to another machine, user name or password in it),
+ * AOE_ENOMEM. */
+int aoei_url_read(aoei_url *u, const char *text, aoe_error *err);
+void aoei_url_free(aoei_url *u); /* accepts a zeroed one */
+
+#endif
