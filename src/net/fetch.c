@@ -279,6 +279,8 @@ static int consider(aoei_fetch *f, attempt *a, const aoei_http_response *r, aoei
     const aoei_rate rate = aoei_headers_rate(&r->headers, at);
     const int64_t retry_after = aoei_headers_retry_after(&r->headers, at);
     note(f, &rate, a->failures + a->limits > 0);
+    if (verdict == AOEI_VERDICT_NO_MEMORY)
+        return aoei_fail_nomem(err, r->body.len);
     if (verdict == AOEI_VERDICT_LIMITED || (verdict == AOEI_VERDICT_BY_STATUS && is_limit(r, &rate, retry_after)))
         return hold(f, a, r, &rate, retry_after, err);
     if (verdict == AOEI_VERDICT_FINAL || (verdict == AOEI_VERDICT_BY_STATUS && !is_failure(r->status)))
@@ -327,7 +329,7 @@ aoei_verdict aoei_judge_json(void *user, const aoei_http_response *r) {
     json_t *root;
     const int rc = aoei_http_json(&root, r, NULL);
     json_decref(root);
-    return rc == AOE_EFORMAT ? AOEI_VERDICT_BROKEN : AOEI_VERDICT_BY_STATUS; /* without memory the caller will see */
+    return rc == 0 ? AOEI_VERDICT_BY_STATUS : rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : AOEI_VERDICT_BROKEN;
 }
 
 /* ------------------------------------------------------------------- store */

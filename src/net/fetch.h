@@ -3,8 +3,7 @@
  * answered by the store where it can.
  *
  * - Tried again with exponential backoff and seeded jitter: 408 and 5xx (but 501 and 505), no connection,
- *   time-outs, bodies cut off.
- *   Retry-After is obeyed wherever it comes.
+ *   time-outs, bodies cut off. Retry-After is obeyed wherever it comes.
  * - Limits: 429; 403 with Retry-After, with no quota left, or with a message that speaks of a rate limit (GitHub's
  *   primary and secondary limits). The wait is what Retry-After or the reset time say, else at least a minute for a
  *   secondary limit, else backoff. An answer that says 0 of the quota is left holds the next request until the reset.
@@ -76,7 +75,8 @@ typedef enum aoei_verdict {
     AOEI_VERDICT_BY_STATUS, /* as above */
     AOEI_VERDICT_FINAL,     /* hand it over, whatever its status (a 429 for an empty account) */
     AOEI_VERDICT_BROKEN,    /* try again as for a 500 (a body that is no JSON); the last one is an error */
-    AOEI_VERDICT_LIMITED    /* wait as for a 429 (GraphQL says so with a 200) */
+    AOEI_VERDICT_LIMITED,   /* wait as for a 429 (GraphQL says so with a 200) */
+    AOEI_VERDICT_NO_MEMORY  /* the judge ran out of memory: AOE_ENOMEM */
 } aoei_verdict;
 typedef aoei_verdict (*aoei_judge_fn)(void *user, const aoei_http_response *r);
 
