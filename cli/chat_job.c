@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
 #include "course.h"
+#include "data_tools.h"
 #include "words.h"
 
 #define AT(field) .offset = offsetof(cli_chat, field)
@@ -214,33 +214,21 @@ static int read_models(cli_chat *c, const char *command) {
 
 /* ---- output */
 
-static int ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 static int name_output(cli_chat *c, const char *command) {
     static const char *const formats[] = {"tsv", "csv", "jsonl"};
-    const int to_stdout = c->to_stdout;
+    const char *end = c->to_stdout ? ".jsonl" : cli_table_end(c->output);
     aoe_error err;
+    if (c->format && cli_choose(formats, 3, c->format, "format", &err) == 3)
+        return cli_usage(command, "--format: %s", err.message);
     if (c->format) {
-        if (cli_choose(formats, 3, c->format, "format", &err) == 3)
-            return cli_usage(command, "--format: %s", err.message);
-        const char *packed = to_stdout ? "" : ends_with(c->output, ".gz") ? ".gz" : ends_with(c->output, ".zst") ? ".zst" : "";
-        c->name = cli_format("rows.%s%s", c->format, packed);
+        const char *packed = strchr(*end ? end + 1 : end, '.');
+        c->name = cli_format("rows.%s%s", c->format, packed ? packed : "");
         return CLI_GO;
     }
-    if (to_stdout) {
-        c->name = cli_strdup("rows.jsonl");
-        return CLI_GO;
-    }
-    static const char *const ends[] = {".tsv", ".csv", ".jsonl", ".tsv.gz", ".csv.gz", ".jsonl.gz", ".tsv.zst", ".csv.zst", ".jsonl.zst"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(c->output, ends[i])) {
-            c->name = cli_strdup(c->output);
-            return CLI_GO;
-        }
-    return cli_usage(command, "%s: name the output .tsv, .csv or .jsonl (.gz and .zst too), or say which with --format", c->output);
+    if (!*end || strncmp(end, ".txt", 4) == 0)
+        return cli_usage(command, "%s: name the output .tsv, .csv or .jsonl (.gz and .zst too), or say which with --format", c->output);
+    c->name = cli_format("rows%s", end);
+    return CLI_GO;
 }
 
 static int show_progress(void *user, const aoe_chat_progress *p) {
@@ -274,7 +262,7 @@ static int show_prompt(void *user, const aoe_chat_model *model, aoe_text prompt)
 
 int cli_chat_prepare(cli_chat *c, const char *command, int json) {
     int code = read_models(c, command);
-    c->to_stdout = !c->output || strcmp(c->output, "-") == 0;
+    c->to_stdout = cli_is_stdout(c->output);
     if (code == CLI_GO)
         code = name_output(c, command);
     if (code != CLI_GO)
@@ -364,10 +352,7 @@ void cli_chat_print(const cli_chat *c, const aoe_chat_result *r) {
         if (r->cost > 0)
             snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);
     }
-    if (c->to_stdout && !c->o.dry_run)
-        cli_note("%s", text);
-    else
-        printf("%s\n", text);
+    cli_summary(c->to_stdout && !c->o.dry_run, "%s", text);
 }
 
 int cli_chat_add_json(const cli_chat *c, json_t *o, const aoe_chat_result *r) {

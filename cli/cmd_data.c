@@ -1,38 +1,27 @@
 /* SPDX-License-Identifier: MIT
- * aoe data: finds the subcommand; each is a file of its own.
+ * aoe data: the table of its subcommands; each is a file of its own.
  */
-#include "common.h"
-
-#include <string.h>
+#include "subcommands.h"
 
 static const cli_command subcommands[] = {
+    {"convert", "a table in another format (.tsv .csv .jsonl) or form; NLI pairs as triples", cli_data_convert},
+    {"split", "rows into train, dev and test, no text in two of them", cli_data_split},
+    {"dedup", "rows that are there before left out, labels that contradict named", cli_data_dedup},
+    {"stats", "rows, texts, labels and lengths of tables", cli_data_stats},
+    {"check", "what is wrong in tables, and leaks between them, row by row", cli_data_check},
     {"mine", "hard negatives for queries and their positives", cli_data_mine},
+    {"annotate", "pairs and triples that chat models write for texts", cli_data_annotate},
+    {"score", "labels from 0 to 5 that chat models give to pairs", cli_data_score},
 };
-enum { N_SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
-
-static void print_help(FILE *out) {
-    fputs("usage: aoe data SUBCOMMAND [OPTIONS] [FILES]\n\nMakes training data.\n\n", out);
-    for (size_t i = 0; i < N_SUBCOMMANDS; i++)
-        fprintf(out, "  %-12s%s\n", subcommands[i].name, subcommands[i].summary);
-    fputs("\n  aoe data SUBCOMMAND --help    its options\n", out);
-}
 
 int cli_data(int argc, char **argv) {
-    const char *names[N_SUBCOMMANDS];
-    if (argc == 0) {
-        print_help(stderr);
-        return 2;
-    }
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        print_help(stdout);
-        return 0;
-    }
-    for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
-        names[i] = subcommands[i].name;
-        if (strcmp(argv[0], names[i]) == 0)
-            return subcommands[i].run(argc - 1, argv + 1);
-    }
-    const char *closest = cli_closest(argv[0], names, N_SUBCOMMANDS);
-    return closest ? cli_usage("data", "unknown subcommand '%s'; did you mean %s?", argv[0], closest)
-                   : cli_usage("data", "unknown subcommand '%s'", argv[0]);
+    const cli_family family = {
+        .command = "data",
+        .noun = "subcommand",
+        .usage = "SUBCOMMAND [OPTIONS] [FILES]",
+        .about = "Makes training data, and looks after it.\n",
+        .list = subcommands,
+        .n = sizeof subcommands / sizeof *subcommands,
+    };
+    return cli_run_subcommand(&family, argc, argv);
 }

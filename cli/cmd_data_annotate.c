@@ -2,7 +2,7 @@
  * aoe data annotate: texts into training rows that chat models write; the work is the library's.
  */
 #include "chat_job.h"
-#include "common.h"
+#include "data_tools.h"
 
 #include <string.h>
 
@@ -81,10 +81,7 @@ static void print_rows(const options *o, const aoe_annotate_result *r) {
     if (r->copies + r->repeated + r->conflicts)
         snprintf(text + n, sizeof text - (size_t)n, "; left out: %zu that copy%s the input, %zu repeated, %zu given as both", r->copies,
                  r->copies == 1 ? "ies" : "", r->repeated, r->conflicts);
-    if (o->chat.to_stdout)
-        cli_note("%s", text);
-    else
-        printf("%s\n", text);
+    cli_summary(o->chat.to_stdout, "%s", text);
 }
 
 static int run(options *o, const cli_args *args) {
@@ -103,8 +100,7 @@ static int run(options *o, const cli_args *args) {
     if (code)
         return cli_chat_fail(&o->chat, code, &r.chat, &err);
     cli_chat_end_progress(&o->chat);
-    if (r.skipped)
-        cli_warn("%zu bad row%s left out", r.skipped, r.skipped == 1 ? " was" : "s were");
+    cli_warn_skipped(r.skipped);
     if (r.repeated_inputs)
         cli_note("%zu text%s there before and asked about once", r.repeated_inputs, r.repeated_inputs == 1 ? " was" : "s were");
     cli_chat_warn(&o->chat, &r.chat);

@@ -2,7 +2,7 @@
  * aoe data score: pairs into pairs with a label that chat models give; the work is the library's.
  */
 #include "chat_job.h"
-#include "common.h"
+#include "data_tools.h"
 
 #include <string.h>
 
@@ -48,10 +48,7 @@ static void print_json(const options *o, const aoe_score_result *r) {
 }
 
 static void print_rows(const options *o, const aoe_score_result *r) {
-    if (o->chat.to_stdout)
-        cli_note("%zu of %zu pairs scored, mean %.2f", r->scored, r->rows, r->mean);
-    else
-        printf("%zu of %zu pairs scored, mean %.2f\n", r->scored, r->rows, r->mean);
+    cli_summary(o->chat.to_stdout, "%zu of %zu pairs scored, mean %.2f", r->scored, r->rows, r->mean);
 }
 
 static int run(options *o, const cli_args *args) {
@@ -69,8 +66,7 @@ static int run(options *o, const cli_args *args) {
     if (code)
         return cli_chat_fail(&o->chat, code, &r.chat, &err);
     cli_chat_end_progress(&o->chat);
-    if (r.skipped)
-        cli_warn("%zu bad row%s left out", r.skipped, r.skipped == 1 ? " was" : "s were");
+    cli_warn_skipped(r.skipped);
     cli_chat_warn(&o->chat, &r.chat);
     if (!o->chat.o.dry_run && !r.scored)
         return cli_fail("none of %zu pairs has a score: of %zu answers %zu refuse and %zu have none; give another prompt or model", r.rows,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot: finds the kind of picture; each is a file of its own.
+ * aoe plot: the table of kinds of pictures, and what they share; each is a file of its own.
  */
 #include "plot.h"
+#include "subcommands.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +14,6 @@ static const cli_command kinds[] = {
     {"curve", "loss, dev score and perplexity of training runs", cli_plot_curve},
     {"grid", "scores of a grid search over two of its options", cli_plot_grid},
 };
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 #define AT(field) .offset = offsetof(cli_plot_options, field)
 
@@ -52,32 +52,15 @@ char *cli_plot_input(const char *given, const char *name) {
     return path;
 }
 
-static void print_help(FILE *out) {
-    fputs("usage: aoe plot KIND [OPTIONS] [FILES] -o NAME\n\n"
-          "Draws a picture with gnuplot: NAME.svg and NAME.png. The numbers in it (NAME.dat) and the script that\n"
-          "draws them (NAME.gp) stay beside it: `gnuplot NAME.gp` draws it again, restyled as you like.\n\n",
-          out);
-    for (size_t i = 0; i < N_KINDS; i++)
-        fprintf(out, "  %-12s%s\n", kinds[i].name, kinds[i].summary);
-    fputs("\n  aoe plot KIND --help    its options\n", out);
-}
-
 int cli_plot(int argc, char **argv) {
-    const char *names[N_KINDS];
-    if (argc == 0) {
-        print_help(stderr);
-        return 2;
-    }
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        print_help(stdout);
-        return 0;
-    }
-    for (size_t i = 0; i < N_KINDS; i++) {
-        names[i] = kinds[i].name;
-        if (strcmp(argv[0], names[i]) == 0)
-            return kinds[i].run(argc - 1, argv + 1);
-    }
-    const char *closest = cli_closest(argv[0], names, N_KINDS);
-    return closest ? cli_usage("plot", "unknown kind of picture '%s'; did you mean %s?", argv[0], closest)
-                   : cli_usage("plot", "unknown kind of picture '%s'", argv[0]);
+    const cli_family family = {
+        .command = "plot",
+        .noun = "kind of picture",
+        .usage = "KIND [OPTIONS] [FILES] -o NAME",
+        .about = "Draws a picture with gnuplot: NAME.svg and NAME.png. The numbers in it (NAME.dat) and the script that\n"
+                 "draws them (NAME.gp) stay beside it: `gnuplot NAME.gp` draws it again, restyled as you like.\n",
+        .list = kinds,
+        .n = sizeof kinds / sizeof *kinds,
+    };
+    return cli_run_subcommand(&family, argc, argv);
 }

@@ -12,13 +12,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file to remove when a signal ends the program. */
-static const char *volatile pending;
+enum { MAX_PENDING = 64 };
+
+/* The files to remove when a signal ends the program. */
+static const char *volatile pending[MAX_PENDING];
+
+/* Puts a path in the place of another one, NULL: a free one. */
+static void set_pending(const char *before, const char *path) {
+    for (size_t i = 0; i < MAX_PENDING; i++)
+        if (pending[i] == before) {
+            pending[i] = path;
+            return;
+        }
+}
 
 static void remove_pending(int number) {
-    const char *path = pending;
-    if (path)
-        unlink(path);
+    for (size_t i = 0; i < MAX_PENDING; i++) {
+        const char *path = pending[i];
+        if (path)
+            unlink(path);
+    }
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -71,7 +84,7 @@ static int open_beside(cli_file *f, const struct stat *st) {
     if (f->file) {
         if (st && fchmod(fd, st->st_mode & 07777))
             cli_warn("%s: its permissions could not be kept: %s", f->path, strerror(errno));
-        pending = f->temp;
+        set_pending(NULL, f->temp);
         watch_signals();
         return 0;
     }
@@ -119,7 +132,8 @@ int cli_file_check(cli_file *f) {
     return write_error(f, errno);
 }
 
-int cli_file_commit(cli_file *f) {
+/* Puts all of a file on the disk, under its temporary name still. */
+static int finish(cli_file *f) {
     if (cli_file_check(f))
         return 1;
     if (f->file == stdout)
@@ -127,11 +141,17 @@ int cli_file_commit(cli_file *f) {
     errno = 0;
     if (f->temp && fsync(fileno(f->file)))
         return write_error(f, errno);
-    int failed = fclose(f->file);
+    const int failed = fclose(f->file);
     f->file = NULL;
-    if (failed || (f->temp && rename(f->temp, f->target)))
+    return failed ? write_error(f, errno) : 0;
+}
+
+static int publish(cli_file *f) {
+    errno = 0;
+    if (f->temp && rename(f->temp, f->target))
         return write_error(f, errno);
-    pending = NULL;
+    if (f->temp)
+        set_pending(f->temp, NULL);
     if (f->target)
         sync_parent(f->target);
     free(f->temp);
@@ -140,12 +160,27 @@ int cli_file_commit(cli_file *f) {
     return 0;
 }
 
+int cli_file_commit(cli_file *f) {
+    return cli_files_commit(f, 1);
+}
+
+int cli_files_commit(cli_file *files, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (finish(&files[i]))
+            return 1;
+    for (size_t i = 0; i < n; i++)
+        if (publish(&files[i]))
+            return 1;
+    return 0;
+}
+
 void cli_file_abort(cli_file *f) {
     if (f->file && f->file != stdout)
         fclose(f->file);
-    if (f->temp)
+    if (f->temp) {
         unlink(f->temp);
-    pending = NULL;
+        set_pending(f->temp, NULL);
+    }
     free(f->temp);
     free(f->target);
     memset(f, 0, sizeof *f);

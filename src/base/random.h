@@ -26,7 +26,9 @@ enum {
     AOEI_STREAM_MINE = 10,
     AOEI_STREAM_BOOTSTRAP = 11,
     AOEI_STREAM_QUERIES = 12,
-    AOEI_STREAM_BACKOFF = 13
+    AOEI_STREAM_SPLIT = 13,
+    AOEI_STREAM_BACKOFF = 14,
+    AOEI_STREAM_ISSUES = 15
 };
 
 /* A sequential generator over one stream: counter = (i lo, i hi, substream, stream), key = seed. */

@@ -100,15 +100,17 @@ int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err) {
     if (rc <= 0)
         return rc;
     aoei_buffer_clear(&c->text);
+    aoei_buffer_clear(&c->bytes);
     c->n = 0;
     c->quoted = 0;
     c->line = line.number;
     for (;;) {
+        aoei_buffer_append(&c->bytes, line.data, line.len + line.eol);
         rc = split_line(c, lines, &line, err);
         if (rc)
             return rc;
-        if (c->text.failed)
-            return aoei_fail_nomem(err, c->text.len);
+        if (c->text.failed || c->bytes.failed)
+            return aoei_fail_nomem(err, c->bytes.len);
         if (!c->quoted)
             return place_fields(c, err);
         rc = aoei_lines_next(lines, &line, err);
@@ -122,6 +124,7 @@ int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err) {
 
 void aoei_csv_free(aoei_csv *c) {
     aoei_buffer_free(&c->text);
+    aoei_buffer_free(&c->bytes);
     aoei_free(c->end);
     aoei_free(c->field);
     *c = (aoei_csv){0};

@@ -16,6 +16,7 @@
 
 typedef struct aoei_csv {
     aoei_buffer text;              /* contents of the record's fields, end to end */
+    aoei_buffer bytes;             /* the record as it stands in the file, line ends included */
     size_t *end;                   /* [n] end of each field in text */
     size_t capacity;               /* of end */
     aoe_text *field;               /* [n] */

@@ -9,26 +9,7 @@
 #include "base/error.h"
 #include "data/labels.h"
 
-enum { CHUNK = 1 << 20, MAX_ROLES = 3, LABEL = 2 /* the role of a label in a labelled pair */ };
-
-/* bytes of storage that will not move. */
-static char *take(aoei_examples *e, size_t bytes) {
-    if (bytes > e->room || !e->free) {
-        size_t size = bytes > CHUNK ? bytes : CHUNK;
-        if (aoei_grow((void **)&e->chunk, &e->chunk_capacity, e->n_chunks, sizeof *e->chunk))
-            return NULL;
-        char *chunk = aoei_malloc(size);
-        if (!chunk)
-            return NULL;
-        e->chunk[e->n_chunks++] = chunk;
-        e->free = chunk;
-        e->room = size;
-    }
-    char *place = e->free;
-    e->free += bytes;
-    e->room -= bytes;
-    return place;
-}
+enum { MAX_ROLES = 3, LABEL = 2 /* the role of a label in a labelled pair */ };
 
 int aoei_examples_create(aoei_examples *e, const char *name, aoei_form form, aoe_error *err) {
     *e = (aoei_examples){.form = form, .roles = form == AOEI_FORM_TRIPLE ? 3 : form == AOEI_FORM_TEXT ? 1 : 2};
@@ -37,9 +18,7 @@ int aoei_examples_create(aoei_examples *e, const char *name, aoei_form form, aoe
 }
 
 void aoei_examples_free(aoei_examples *e) {
-    for (size_t i = 0; i < e->n_chunks; i++)
-        aoei_free(e->chunk[i]);
-    aoei_free(e->chunk);
+    aoei_chunks_free(&e->bytes);
     aoei_free(e->text);
     aoei_free(e->first);
     aoei_free(e->label);
@@ -70,7 +49,7 @@ int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *
     for (size_t i = 0; i < total; i++)
         if (aoei_add_size(bytes, texts[i].len, &bytes))
             return aoei_fail_nomem(err, texts[i].len);
-    char *place = reserve(e, total) ? NULL : take(e, bytes);
+    char *place = reserve(e, total) ? NULL : aoei_chunks_take(&e->bytes, bytes);
     if (!place)
         return aoei_fail_nomem(err, bytes);
     size_t *first = e->first + e->n * e->roles, at = e->n_texts;

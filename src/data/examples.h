@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "data/chunks.h"
 #include "data/columns.h"
 #include "data/table.h"
 
@@ -24,10 +25,7 @@ typedef struct aoei_examples {
     size_t n_texts;
     size_t skipped, dropped; /* bad rows left out; rows whose label the map drops */
     size_t text_capacity, first_capacity, label_capacity, line_capacity;
-    char **chunk; /* owned [n_chunks], each owned */
-    size_t n_chunks, chunk_capacity;
-    size_t room; /* bytes left at the end of the last chunk */
-    char *free;  /* where they begin */
+    aoei_chunks bytes; /* of the texts */
 } aoei_examples;
 
 /* Empty; name is copied. Free with aoei_examples_free, after a failure too. */

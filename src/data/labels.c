@@ -6,6 +6,7 @@
 
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,19 @@ aoei_label aoei_number_of(aoe_text text, double *value) {
         return AOEI_LABEL_NOT_FINITE;
     *value = x;
     return AOEI_LABEL_VALUE;
+}
+
+size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x) {
+    double back = 0;
+    size_t len = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        len = (size_t)snprintf(out, AOEI_NUMBER_TEXT, "%.*g", digits, x);
+        for (size_t i = 0; i < len; i++)
+            out[i] = strchr("0123456789+-e", out[i]) ? out[i] : '.'; /* whatever the locale has there */
+        if (aoei_number_of((aoe_text){out, len}, &back) == AOEI_LABEL_VALUE && back == x)
+            break;
+    }
+    return len;
 }
 
 aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *value) {

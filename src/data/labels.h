@@ -36,5 +36,9 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
 /* A whole decimal number ("3", "-0.5", "1e-3"), whatever the locale: AOEI_LABEL_VALUE, _NOT_FINITE (too large) or
  * _UNKNOWN (not a number). */
 aoei_label aoei_number_of(aoe_text text, double *value);
+/* The shortest decimal number that is read as x again, NUL-terminated; 15 digits and fewer are those it was written with.
+ * Returns its length. x is finite. */
+enum { AOEI_NUMBER_TEXT = 32 };
+size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x);
 
 #endif

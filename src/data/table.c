@@ -25,10 +25,12 @@ struct aoei_table {
     aoe_text *cell; /* [n_columns] fields of the row; not for JSON */
     size_t *select; /* [n_select] */
     size_t n_select;
-    aoei_field *field; /* [n_select] */
-    json_t *object;    /* owned; the row, JSON only */
-    int object_waits;  /* the object is the first row, read for its keys and not yet returned */
-    size_t line;       /* of the row */
+    aoei_field *field;  /* [n_select] */
+    json_t *object;     /* owned; the row, JSON only */
+    int object_waits;   /* the object is the first row, read for its keys and not yet returned */
+    size_t line;        /* of the row */
+    aoe_text bytes;     /* of the row, borrowed from lines or csv */
+    aoei_buffer header; /* its bytes */
 };
 
 static const struct {
@@ -82,6 +84,7 @@ static int next_line_row(aoei_table *t, aoe_error *err) {
             return rc;
     } while (line.len == 0 && t->n_columns > 1);
     t->line = line.number;
+    t->bytes = (aoe_text){line.data, line.len + line.eol};
     if (t->format == AOEI_FORMAT_TXT) {
         t->cell[0] = (aoe_text){line.data, line.len};
         return 1;
@@ -96,6 +99,7 @@ static int next_csv_row(aoei_table *t, aoe_error *err) {
         rc = aoei_csv_next(&t->csv, t->lines, err);
     while (rc == 1 && t->n_columns > 1 && t->csv.n == 1 && t->csv.field[0].len == 0);
     t->line = t->csv.line;
+    t->bytes = (aoe_text){t->csv.bytes.data, t->csv.bytes.len};
     if (rc != 1)
         return rc;
     if (t->csv.n != t->n_columns)
@@ -137,6 +141,7 @@ static int next_object(aoei_table *t, aoe_error *err) {
             return rc;
     } while (is_blank(line.data, line.len));
     t->line = line.number;
+    t->bytes = (aoe_text){line.data, line.len + line.eol};
     return parse_object(t, &line, err);
 }
 
@@ -169,6 +174,8 @@ static int read_tsv_header(aoei_table *t, aoe_error *err) {
     int rc = aoei_lines_next(t->lines, &line, err);
     if (rc <= 0)
         return rc;
+    if (aoei_buffer_append(&t->header, line.data, line.len + line.eol))
+        return aoei_fail_nomem(err, line.len);
     const char *s = line.data;
     const char *end = line.data + line.len;
     for (;;) {
@@ -186,6 +193,8 @@ static int read_csv_header(aoei_table *t, aoe_error *err) {
     int rc = aoei_csv_next(&t->csv, t->lines, err);
     if (rc != 1)
         return rc;
+    if (aoei_buffer_append(&t->header, t->csv.bytes.data, t->csv.bytes.len))
+        return aoei_fail_nomem(err, t->csv.bytes.len);
     for (size_t i = 0; i < t->csv.n; i++) {
         rc = add_column(t, t->csv.field[i], err);
         if (rc)
@@ -297,6 +306,7 @@ void aoei_table_close(aoei_table *t) {
         return;
     aoei_lines_close(t->lines);
     aoei_csv_free(&t->csv);
+    aoei_buffer_free(&t->header);
     for (size_t i = 0; i < t->n_columns; i++)
         aoei_free((char *)t->column[i].data);
     aoei_free(t->column);
@@ -325,6 +335,26 @@ aoe_text aoei_table_column(const aoei_table *t, size_t i) {
 
 aoe_text aoei_table_selected(const aoei_table *t, size_t i) {
     return t->column[t->select[i]];
+}
+
+size_t aoei_table_selected_index(const aoei_table *t, size_t i) {
+    return t->select[i];
+}
+
+aoe_text aoei_table_header_bytes(const aoei_table *t) {
+    return t->header.len ? (aoe_text){t->header.data, t->header.len} : (aoe_text){"", 0};
+}
+
+aoe_text aoei_table_row_bytes(const aoei_table *t) {
+    return t->bytes;
+}
+
+size_t aoei_table_line(const aoei_table *t) {
+    return t->line;
+}
+
+const json_t *aoei_table_object(const aoei_table *t) {
+    return t->object;
 }
 
 int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err) {

@@ -55,12 +55,20 @@ aoe_text aoei_table_column(const aoei_table *t, size_t i); /* its name; owned by
 
 /* Chooses the columns (column: [n] indices) of the rows that follow; before the first aoei_table_next. */
 int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err);
-/* Name of the i-th selected column. */
+/* Name of the i-th selected column, and which column that is. */
 aoe_text aoei_table_selected(const aoei_table *t, size_t i);
+size_t aoei_table_selected_index(const aoei_table *t, size_t i);
 
 /* 1: a row; 0: the end; AOEI_BAD_ROW: the row cannot be read (number of fields, quoting, JSON, a missing key), err says
  * why, reading may go on; or an error after which nothing more may be read. */
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
+
+/* As they stand in the (decompressed) file, with their line end where they have one: the header, owned by t, and the row last
+ * returned, borrowed until the next one. "" for the header of .jsonl and .txt. */
+aoe_text aoei_table_header_bytes(const aoei_table *t);
+aoe_text aoei_table_row_bytes(const aoei_table *t);
+size_t aoei_table_line(const aoei_table *t);          /* where the last row begins, a bad one too, from 1 */
+const json_t *aoei_table_object(const aoei_table *t); /* the last row of .jsonl; NULL for others; borrowed likewise */
 
 /* A NUL-terminated piece of a text for a message: at most AOEI_EXCERPT - 1 bytes, "..." at the end when it was cut. */
 enum { AOEI_EXCERPT = 64 };

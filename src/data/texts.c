@@ -43,8 +43,7 @@ static int check_names(const aoei_table *t, const char *names, aoe_error *err) {
     return 0;
 }
 
-/* Selects the columns of texts; *n is their number. columns as in aoe_texts_read. */
-static int select_columns(aoei_table *t, size_t *n, const char *columns, aoe_error *err) {
+int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *err) {
     const size_t count = aoei_table_columns(t);
     *n = 1;
     if (columns && strchr(columns, '='))
@@ -130,7 +129,7 @@ static int give_row(const receiver *r, const aoei_table *t, const aoei_row *row,
 /* Every text of an open table. Bad rows are left out and counted in *skipped; NULL: they are errors. */
 static int give_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
     size_t n = 0;
-    int rc = select_columns(t, &n, columns, err);
+    int rc = aoei_texts_select(t, &n, columns, err);
     while (!rc) {
         aoei_row row;
         rc = aoei_table_next(t, &row, err);

@@ -51,6 +51,8 @@ usage info --texts 64
 usage info model --length 8
 usage data
 usage data mnie
+usage data frobnicate
+usage data --json mine
 usage data mine
 usage data mine a.tsv --json
 usage data mine a.tsv -o out.csv

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of aoe.h that makes and looks after data: conversion, splits, duplicates, statistics, checks. Not to be included
+ * alone: aoe.h includes it. docs/data-tools.md is the manual.
+ *
+ * Tables are .tsv, .csv, .jsonl and .txt, each also .gz or .zst, told by the name. The texts of a row are those of the columns
+ * of its form (pairs, triples, positives), else of every column with a recognised name; `columns` of the table options says
+ * otherwise: "text1=a,text2=b,label=c" gives roles, "a,b" names columns of texts. Of a list of alternatives in .jsonl each is
+ * a text of the row.
+ */
+#ifndef AOE_DATA_H
+#define AOE_DATA_H
+
+#ifndef AOE_H
+#error "include aoe.h, which includes this file"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* When two texts count as the same. */
+typedef enum aoe_same {
+    AOE_SAME_EXACT, /* byte by byte */
+    AOE_SAME_SPACE, /* white space at the ends does not count, and a run of it is one space */
+    AOE_SAME_CASE, /* likewise, and neither does upper or lower case, nor how accents are encoded (Unicode case folding, NFD) */
+    AOE_SAME_LETTERS /* likewise, and of the rest only letters, marks and digits count; of texts without any the last rule holds
+                      */
+} aoe_same;
+
+/* Takes bytes of the output `part` (0, but for aoe_data_split), in order. Returns 0 to go on; else the function that calls it
+ * returns AOE_ECANCELLED. */
+typedef int (*aoe_write_fn)(void *user, size_t part, const char *data, size_t len);
+
+/* ----------------------------------------------------------------- convert */
+
+/* Which negatives of a text its positives are put together with, where pairs become triples. */
+typedef enum aoe_pairing {
+    AOE_PAIRING_ZIP,    /* the i-th positive with the i-th negative, as many as there are of both */
+    AOE_PAIRING_SAMPLE, /* each positive with a negative drawn by the seed */
+    AOE_PAIRING_ALL     /* each positive with each negative */
+} aoe_pairing;
+
+typedef struct aoe_data_convert_options {
+    const char *name;        /* of the output: its format and compression, as of inputs; .txt takes one column */
+    aoe_form to;             /* AUTO: the rows as they are, with all columns */
+    aoe_form from;           /* AUTO: told by the columns; not looked at when `to` is AUTO */
+    aoe_table_options table; /* allow_empty is ignored: empty texts are fine */
+    const char *keep;        /* "a,b": these columns of the output alone, in this order; NULL: all */
+    const char *rename;      /* "old=new,...": columns of the output; NULL: none */
+    double threshold;        /* pairs with a label from here on are positives; NaN: lowest + 0.8 x range */
+    aoe_pairing pairing;     /* AOE_PAIRING_ZIP */
+    size_t negatives;        /* 1: so many are drawn for a row, where positives become pairs or triples */
+    uint64_t seed;           /* 42 */
+    aoe_write_fn write;
+    void *user;
+} aoe_data_convert_options;
+
+typedef struct aoe_data_convert_result {
+    size_t rows;    /* read, without the next two */
+    size_t skipped; /* bad rows left out */
+    size_t dropped; /* rows whose label is dropped */
+    size_t written;
+    size_t below;   /* pairs to positives: rows below the threshold, left out */
+    size_t texts;   /* pairs to triples: distinct first texts (premises) */
+    size_t without; /* of these, left out for want of a positive or a negative; of drawn negatives: rows that have none */
+    size_t unused;  /* pairs to triples: rows that no triple has, those of texts left out included */
+} aoe_data_convert_result;
+
+AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
+/* Writes a table in another format, or another form:
+ *   pairs to positives   those with a label from the threshold on
+ *   pairs to triples     per text1 the text2 of labels from the threshold on are positives, the others negatives; so labelled
+ *                        NLI pairs become the triples that supervised SimCSE trains on
+ *   triples to pairs     two rows each, label 1 and 0; to positives: without the negative
+ *   positives to pairs   label 1, and `negatives` drawn positives of other rows with label 0; to triples: a row for each drawn
+ * Never drawn: the query, and a text that stands with it in any row. Where the form changes, other columns are left out.
+ * result may be NULL. Errors: AOE_EFORMAT (file, line, column; a text that the output's format cannot hold), AOE_EARG. */
+AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
+                             aoe_error *err);
+
+/* ------------------------------------------------------------------- split */
+
+typedef struct aoe_data_split_options {
+    aoe_table_options table; /* columns; allow_empty and label_map are ignored: labels are not looked at */
+    aoe_same same;           /* AOE_SAME_CASE: texts that are the same stay together */
+    double near;             /* and those whose sets of words have a Jaccard index from here on; NaN: none */
+    const char *group;       /* and rows with the same value in this column; NULL: none */
+    const double *shares;    /* [parts] of the rows, in any unit */
+    size_t parts;
+    uint64_t seed;    /* 42 */
+    const char *name; /* of outputs: compressed as its end says (.gz, .zst); NULL: plain */
+    aoe_write_fn write;
+    void *user;
+} aoe_data_split_options;
+
+typedef struct aoe_data_split_part {
+    size_t rows, clusters;
+    size_t texts; /* distinct ones, by `same`: none of them is in another part */
+} aoe_data_split_part;
+
+typedef struct aoe_data_split_result {
+    size_t rows, skipped, clusters, texts;
+    size_t largest;      /* rows of the largest cluster */
+    size_t largest_line; /* of its first row */
+    size_t near_pairs;   /* that joined two clusters */
+} aoe_data_split_result;
+
+AOE_API void aoe_data_split_options_defaults(aoe_data_split_options *o);
+/* Splits the rows of a table into parts so that no text is in two of them: rows that share a text, directly or through other
+ * rows, are a cluster, and a cluster goes into one part. Heavy clusters are placed first, where they fit; a cluster that is
+ * larger than any part's share makes the shares impossible, which the sizes show. Rows keep their bytes and order.
+ * part: [o->parts]. result may be NULL. Errors: AOE_EFORMAT, AOE_EARG. */
+AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part,
+                           aoe_data_split_result *result, aoe_error *err);
+
+/* ------------------------------------------------------------------- dedup */
+
+typedef enum aoe_conflicts {
+    AOE_CONFLICTS_FIRST, /* of equal rows with different labels the first one stays */
+    AOE_CONFLICTS_DROP,  /* none of them stays, whatever their labels */
+    AOE_CONFLICTS_KEEP   /* the first of each label stays */
+} aoe_conflicts;
+
+/* Two rows with equal texts and different labels; the first row of those texts and each row that disagrees with it. */
+typedef struct aoe_data_conflict {
+    size_t first, line;          /* lines in the file */
+    aoe_text first_label, label; /* borrowed for the call, as all below */
+    const aoe_text *text;        /* [n] of the later row */
+    size_t n;
+} aoe_data_conflict;
+
+typedef struct aoe_data_dedup_options {
+    aoe_table_options table; /* columns; allow_empty and label_map are ignored */
+    aoe_same same;           /* AOE_SAME_EXACT */
+    int ordered;             /* 1: a pair the other way round is another one */
+    aoe_conflicts conflicts; /* AOE_CONFLICTS_FIRST */
+    const char *name;        /* as in aoe_data_split_options */
+    aoe_write_fn write;
+    void (*report)(void *user, const aoe_data_conflict *conflict); /* in the order of the file; NULL: none */
+    void *user;
+} aoe_data_dedup_options;
+
+typedef struct aoe_data_dedup_result {
+    size_t rows, skipped, kept;
+    size_t duplicates; /* rows left out that are equal to one before them, labels too */
+    size_t conflicts;  /* rows whose label is not that of the first with these texts */
+    size_t dropped;    /* rows left out because of conflicts */
+} aoe_data_dedup_result;
+
+AOE_API void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o);
+/* Writes the rows of a table without those whose texts equal an earlier row's. Columns that are neither texts nor label are not
+ * looked at; labels are the same when they are the same number or word. Rows keep their bytes and order. result may be NULL.
+ * Errors: AOE_EFORMAT, AOE_EARG. */
+AOE_API int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_dedup_result *result, aoe_error *err);
+
+/* -------------------------------------------------------------- statistics */
+
+enum { AOE_QUANTILES = 7 }; /* of lengths: 0, 1/4, 1/2, 3/4, 0.9, 0.99, 1 */
+
+typedef struct aoe_data_lengths {
+    double mean;
+    double quantile[AOE_QUANTILES];
+    size_t longer; /* texts of more than options.longer units */
+} aoe_data_lengths;
+
+typedef struct aoe_data_label {
+    aoe_text label;   /* as a number or word, owned by the result; of bins "" */
+    double low, high; /* of bins: from low to below high, the last one to high itself; NaN of words */
+    size_t rows;
+} aoe_data_label;
+
+typedef struct aoe_data_stats_options {
+    aoe_table_options table; /* allow_empty is ignored */
+    aoe_same same;           /* AOE_SAME_EXACT: of distinct texts */
+    double threshold;        /* labels from here on are positive; NaN: lowest + 0.8 x range */
+    size_t bins;             /* 10: of labels with more than 20 values */
+    size_t longer;           /* 0: aoe_data_lengths.longer stays 0 */
+    /* Tokens of a text, called once for each distinct one; 0, or the code that ends the reading, with err. NULL: no tokens. */
+    int (*tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
+    void *user;
+} aoe_data_stats_options;
+
+typedef struct aoe_data_stats_result {
+    size_t rows, skipped;
+    int labelled;                       /* 1: there is a label */
+    double threshold;                   /* in use; NaN without numbers */
+    size_t positive, negative, dropped; /* rows by label: from the threshold on, below, dropped by the label map */
+    size_t unknown;                     /* rows with a word that has no value */
+    size_t texts, distinct;
+    aoe_data_lengths characters, words, tokens; /* code points; runs without white space */
+    int has_tokens;
+    aoe_data_label *label; /* [labels] owned: numbers upwards, then words by their bytes */
+    size_t labels;
+    char *bytes; /* owned; private */
+} aoe_data_stats_result;
+
+AOE_API void aoe_data_stats_options_defaults(aoe_data_stats_options *o);
+/* Counts of a table, and lengths of its texts, each as often as it occurs. Free *result with aoe_data_stats_free, after a
+ * failure too. Errors: AOE_EFORMAT, AOE_EARG; those of `tokens`. */
+AOE_API int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_stats_result *result, aoe_error *err);
+AOE_API void aoe_data_stats_free(aoe_data_stats_result *result); /* accepts a zeroed one */
+
+/* ------------------------------------------------------------------- check */
+
+/* What can be wrong with data: name, text */
+#define AOE_FINDING_LIST(X)                                                                                                    \
+    X(INVALID, "invalid", "rows that cannot be read")                                                                          \
+    X(LABEL, "label", "labels without a value")                                                                                \
+    X(RANGE, "range", "labels out of range")                                                                                   \
+    X(CLASS, "class", "files with one label alone")                                                                            \
+    X(EMPTY, "empty", "rows with an empty text")                                                                               \
+    X(LONG, "long", "rows with a very long text")                                                                              \
+    X(DUPLICATE, "duplicate", "rows that are there before")                                                                    \
+    X(CONFLICT, "conflict", "equal rows with another label")                                                                   \
+    X(LEAK, "leak", "rows that are in an earlier file")                                                                        \
+    X(SHARED, "shared", "other rows with a text of an earlier file")
+
+typedef enum aoe_finding_kind {
+#define AOE_X(name, word, text) AOE_FINDING_##name,
+    AOE_FINDING_LIST(AOE_X)
+#undef AOE_X
+        AOE_FINDING_COUNT
+} aoe_finding_kind;
+
+AOE_API const char *aoe_finding_name(aoe_finding_kind kind); /* "duplicate"; static */
+AOE_API const char *aoe_finding_text(aoe_finding_kind kind); /* "rows that are there before"; static */
+
+typedef struct aoe_finding {
+    aoe_finding_kind kind;
+    const char *file;       /* borrowed for the call, as all below */
+    size_t line;            /* where the row begins; 0: the file as a whole */
+    const char *other_file; /* the row it is compared with; NULL: none */
+    size_t other_line;
+    aoe_text text;        /* what is wrong: the label, the text, of INVALID why; "" where the places say all */
+    aoe_text other_label; /* of CONFLICT; else "" */
+    size_t length;        /* of LONG: characters */
+} aoe_finding;
+
+typedef struct aoe_data_check_options {
+    aoe_table_options table;                                /* skip_bad_rows and allow_empty are ignored */
+    aoe_same same;                                          /* AOE_SAME_CASE */
+    int ordered;                                            /* 1: a pair the other way round is another one */
+    double low, high;                                       /* of labels; NaN: any */
+    size_t longest;                                         /* 20000: characters of a text; 0: any */
+    unsigned ignore;                                        /* bit 1 << kind: not looked for */
+    void (*report)(void *user, const aoe_finding *finding); /* each file in turn, its rows downwards; NULL: none */
+    void *user;
+} aoe_data_check_options;
+
+typedef struct aoe_data_check_result {
+    size_t rows; /* of all files, those that cannot be read included */
+    size_t found[AOE_FINDING_COUNT];
+    size_t total; /* of these */
+} aoe_data_check_result;
+
+AOE_API void aoe_data_check_options_defaults(aoe_data_check_options *o);
+/* Looks for what is wrong in tables, one by one and with those before: a file's rows and texts should not be in an earlier
+ * file, as test data in training data. Findings are no error. Errors: AOE_EFORMAT (a fault of a file, not of a row), AOE_EARG.
+ */
+AOE_API int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o,
+                           aoe_data_check_result *result, aoe_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
