@@ -49,6 +49,7 @@ typedef struct aoe_chat_options {
     size_t concurrency;  /* 4: requests under way at a time. Changes no byte of what comes out */
     double per_minute;   /* 0: requests a minute to each model; 0: as many as it answers */
     size_t attempts;     /* 6: of a request that fails */
+    double retry_delay;  /* 1: seconds before the second of them, doubled each time */
     double timeout;      /* 120: seconds until an answer has to be there */
     size_t max_tokens;   /* 1024: of an answer; 0: the endpoint decides */
     double temperature;  /* NaN: the endpoint's */

@@ -160,6 +160,7 @@ static char *endpoint_url(const char *api) {
 
 static int open_endpoint(aoei_chat_calls *c, endpoint *e, const aoe_chat_model *m, aoe_error *err) {
     const aoei_fetch_options f = {.attempts = c->o->attempts,
+                                  .first_delay = c->o->retry_delay,
                                   .min_interval = c->o->per_minute > 0 ? 60 / c->o->per_minute : 0,
                                   .seed = c->o->seed,
                                   .stop = stop_waiting,
@@ -353,7 +354,7 @@ static aoei_verdict judge(void *user, const aoei_http_response *r) {
 static void blot_out(char *s, size_t len, const char *secret) {
     const size_t n = secret ? strlen(secret) : 0;
     for (char *at = s; n && at && (at = memmem(at, len - (size_t)(at - s), secret, n)) != NULL; at += n)
-        memset(at, '*', n);
+        memset(at, '#', n);
 }
 
 /* What an answer other than 200 means for the call: AOE_OK: it is declined, and that is its answer; AOE_EFORMAT: this call fails;

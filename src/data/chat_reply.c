@@ -136,7 +136,7 @@ static int append_json(aoei_buffer *out, json_t *root) {
 
 int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out) {
     aoei_json_init();
-    return append_json(out, json_pack("{s:o?,s:b,s:b,s:I,s:I}", "content",
+    return append_json(out, json_pack("{s:o,s:b,s:b,s:I,s:I}", "content",
                                       json_stringn(r->content.data ? r->content.data : "", r->content.len), "refused", r->refused,
                                       "cut", r->cut, "prompt_tokens", (json_int_t)r->prompt_tokens, "completion_tokens",
                                       (json_int_t)r->completion_tokens));
@@ -189,7 +189,7 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
     int bad = !messages;
     if (s->system && *s->system)
         bad |= json_array_append_new(messages, json_pack("{s:s,s:s}", "role", "system", "content", s->system)) != 0;
-    bad |= json_array_append_new(messages, json_pack("{s:s,s:o?}", "role", "user", "content",
+    bad |= json_array_append_new(messages, json_pack("{s:s,s:o}", "role", "user", "content",
                                                      json_stringn(prompt.data, prompt.len))) != 0;
     json_t *body = json_pack("{s:s,s:o}", "model", s->model, "messages", messages);
     if (!isnan(s->temperature))

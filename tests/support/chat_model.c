@@ -58,15 +58,18 @@ static void lower_first(const char *text, line out) {
         out[0] = (char)tolower((unsigned char)out[0]);
 }
 
-static void write_sentence(const char *text, int opposite, size_t i, line out) {
-    static const char *const same[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, "};
-    static const char *const not[] = {"It is false that ", "Nobody believes that ", "It never happened that ", "They deny that "};
+/* The i-th sentence of a model. */
+static void write_sentence(const char *model, const char *text, int opposite, size_t i, line out) {
+    static const char *const same[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ", "Once more: "};
+    static const char *const not[] = {"It is false that ", "Nobody believes that ", "It never happened that ", "They deny that ",
+                                      "By no means is it so that "};
     line low;
     lower_first(text, low);
+    i += hash(model, strlen(model)) % 4;
     if (opposite)
-        snprintf(out, MOST_TEXT, "%s%s", not[i % 4], low);
+        snprintf(out, MOST_TEXT, "%s%s", not[i % 5], low);
     else if (i % 2)
-        snprintf(out, MOST_TEXT, "%s%s", same[i / 2 % 4], low);
+        snprintf(out, MOST_TEXT, "%s%s", same[i / 2 % 5], low);
     else
         swap_word(text, (unsigned)i, out);
 }
@@ -84,11 +87,11 @@ static void write_list(const char *model, const char *text, int opposite, size_t
     if (!strncmp(model, "numbered", 8))
         at += (size_t)snprintf(out, room, "Sure! Here are %zu sentences:\n\n", size);
     for (size_t i = 0; i < size; i++) {
-        write_sentence(text, opposite, i, s);
+        write_sentence(model, text, opposite, i, s);
         if (size > 3 && i == size - 2)
             snprintf(s, sizeof s, "%s", text);
         if (size > 3 && i == size - 1)
-            write_sentence(text, opposite, 0, s);
+            write_sentence(model, text, opposite, 0, s);
         json_array_append_new(array, json_of(s));
         if (!strncmp(model, "bullets", 7))
             at += (size_t)snprintf(out + at, room - at, "- \"%s\"\n", s);
