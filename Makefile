@@ -95,7 +95,8 @@ ifneq ($(MISSING),)
 $(error missing: $(MISSING). Run `make deps` as root, or: apt-get install $(DEPS_APT))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+# libcurl is loaded when a command first needs it (src/net/libraries.c)
+LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
 endif
 
 .PHONY: all lib demo check aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header

@@ -12,6 +12,7 @@
 #define AOEI_UNUSED            __attribute__((unused))
 #define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* read soon; into the second-level cache */
 #define AOEI_TARGET(isa)       __attribute__((target(isa)))  /* one function beyond the baseline, outside of kernels/ */
+#define AOEI_TYPE_OF(x)        __typeof__(x)                 /* of a function that is looked up by its name */
 #else
 #define AOEI_PRINTF(fmt, args)
 #define AOEI_LIKELY(x)   (x)
@@ -19,6 +20,7 @@
 #define AOEI_UNUSED
 #define AOEI_PREFETCH(p) ((void)(p))
 #define AOEI_TARGET(isa)
+#define AOEI_TYPE_OF(x) typeof(x)
 #endif
 
 #if defined(__x86_64__)

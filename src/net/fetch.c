@@ -118,7 +118,7 @@ static int wait_until(aoei_fetch *f, double until, aoei_fetch_event event, const
     const double start = now(f);
     double told = start - 2, at = start;
     int rc = 0;
-    for (; at < until; at = now(f)) {
+    while (at < until) {
         if (f->o.stop && f->o.stop(f->o.stop_user)) {
             rc = aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller while waiting for the server");
             break;
@@ -129,6 +129,7 @@ static int wait_until(aoei_fetch *f, double until, aoei_fetch_event event, const
             told = at;
         }
         f->clock.sleep(f->clock.user, left > SLICE ? SLICE : left > SHORTEST ? left : SHORTEST);
+        at = now(f);
     }
     aoei_mutex_lock(&f->lock);
     f->counts.waited += at - start;

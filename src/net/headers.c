@@ -8,10 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include <curl/curl.h>
-
 #include "aoe.h"
 #include "base/alloc.h"
+#include "net/libraries.h"
 
 #define LONGEST_WAIT ((int64_t)31 * 24 * 3600) /* seconds; what a server says beyond that is no instruction */
 
@@ -135,23 +134,26 @@ int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, 
         target = find_link(value, rel, &len);
     if (!target)
         return 0;
-    int rc = AOE_ENOMEM;
+    int rc = aoei_start_curl(NULL);
+    if (rc)
+        return rc;
+    rc = AOE_ENOMEM;
     char *whole = NULL, *text = aoei_strndup(target, len);
-    CURLU *u = curl_url();
+    CURLU *u = aoei_curl.url();
     CURLUcode code = CURLUE_OUT_OF_MEMORY;
     if (text && u) {
-        code = curl_url_set(u, CURLUPART_URL, base, 0);
+        code = aoei_curl.url_set(u, CURLUPART_URL, base, 0);
         if (!code)
-            code = curl_url_set(u, CURLUPART_URL, text, 0);
+            code = aoei_curl.url_set(u, CURLUPART_URL, text, 0);
         if (!code)
-            code = curl_url_get(u, CURLUPART_URL, &whole, 0);
+            code = aoei_curl.url_get(u, CURLUPART_URL, &whole, 0);
     }
     if (code != CURLUE_OUT_OF_MEMORY)
         rc = 0; /* what is no URL is no link */
     if (!code && !(*url = aoei_strdup(whole)))
         rc = AOE_ENOMEM;
-    curl_free(whole);
-    curl_url_cleanup(u);
+    aoei_curl.free(whole);
+    aoei_curl.url_cleanup(u);
     aoei_free(text);
     return rc;
 }
@@ -169,7 +171,7 @@ static int64_t whole_number(const char *s) {
 /* Seconds since 1970 by the server's clock where it says so, else ours. */
 static int64_t server_time(const aoei_headers *h, int64_t now) {
     const char *date = aoei_headers_get(h, "date", 0);
-    const time_t t = date ? curl_getdate(date, NULL) : -1;
+    const time_t t = date ? aoei_curl_date(date) : -1;
     return t >= 0 ? (int64_t)t : now;
 }
 
@@ -185,7 +187,7 @@ int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now) {
     if (seconds >= 0)
         return bounded(seconds);
     /* what begins with a digit, a sign or a point was meant as a number */
-    const time_t t = strchr("0123456789+-.", *value) ? -1 : curl_getdate(value, NULL);
+    const time_t t = strchr("0123456789+-.", *value) ? -1 : aoei_curl_date(value);
     return t < 0 ? -1 : bounded((int64_t)t - server_time(h, now));
 }
 

@@ -26,7 +26,8 @@ void aoei_headers_clear(aoei_headers *h);
 void aoei_headers_free(aoei_headers *h); /* accepts a zeroed one */
 
 /* The target of the first link with this relation ("next", "last"; RFC 8288) as an absolute URL, `base` being the
- * URL of the answer. *url is owned by the caller (aoei_free), NULL when there is none. Errors: AOE_ENOMEM. */
+ * URL of the answer. *url is owned by the caller (aoei_free), NULL when there is none. Errors: AOE_ENOMEM, AOE_EIO (libcurl
+ * cannot be loaded). */
 int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, char **url);
 
 /* Seconds to wait by Retry-After (a number, or a date less the answer's own Date, else less `now`); -1: it says

@@ -12,8 +12,6 @@
 #include <strings.h>
 #include <time.h>
 
-#include <curl/curl.h>
-
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -65,8 +63,8 @@ int aoei_http_create(aoei_http **out, const aoei_http_options *options, aoe_erro
         ca = getenv("SSL_CERT_FILE");
     if (ca && *ca)
         h->ca_file = aoei_strdup(ca);
-    h->multi = curl_multi_init();
-    h->easy = curl_easy_init();
+    h->multi = aoei_curl.multi_init();
+    h->easy = aoei_curl.easy_init();
     if (!h->user_agent || !h->multi || !h->easy || (ca && *ca && !h->ca_file)) {
         aoei_http_destroy(h);
         return aoei_fail_nomem(err, sizeof *h);
@@ -78,8 +76,8 @@ int aoei_http_create(aoei_http **out, const aoei_http_options *options, aoe_erro
 void aoei_http_destroy(aoei_http *h) {
     if (!h)
         return;
-    curl_easy_cleanup(h->easy);
-    (void)curl_multi_cleanup(h->multi);
+    aoei_curl.easy_cleanup(h->easy);
+    (void)aoei_curl.multi_cleanup(h->multi);
     aoei_free(h->user_agent);
     aoei_free(h->ca_file);
     aoei_free(h);
@@ -156,7 +154,7 @@ static size_t take_body(char *data, size_t size, size_t n, void *user) {
 /* ------------------------------------------------------------------ one hop */
 
 static int add_header(transfer *t, const char *line) {
-    struct curl_slist *longer = curl_slist_append(t->headers, line);
+    struct curl_slist *longer = aoei_curl.slist_append(t->headers, line);
     if (!longer)
         return -1;
     t->headers = longer;
@@ -189,35 +187,35 @@ static long milliseconds(double seconds) {
 static int set_up(aoei_http *h, transfer *t, const aoei_http_request *q, const char *url, int secure) {
     CURL *c = h->easy;
     const char *method = q->method ? q->method : "GET";
-    curl_easy_reset(c);
-    int bad = curl_easy_setopt(c, CURLOPT_URL, url) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* threads */
-    bad |= curl_easy_setopt(c, CURLOPT_USERAGENT, h->user_agent) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK; /* what libcurl can decompress */
-    bad |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) != CURLE_OK;
+    aoei_curl.easy_reset(c);
+    int bad = aoei_curl.easy_setopt(c, CURLOPT_URL, url) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* threads */
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_USERAGENT, h->user_agent) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK; /* what libcurl can decompress */
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) != CURLE_OK;
     if (h->ca_file)
-        bad |= curl_easy_setopt(c, CURLOPT_CAINFO, h->ca_file) != CURLE_OK;
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_CAINFO, h->ca_file) != CURLE_OK;
     if (!secure)
-        bad |= curl_easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* this machine's own */
-    bad |= curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(h->o.connect_timeout)) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(h->o.timeout)) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)h->o.max_body) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->message) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_HEADERDATA, t) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, t) != CURLE_OK;
-    bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) != CURLE_OK;
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* this machine's own */
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(h->o.connect_timeout)) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(h->o.timeout)) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)h->o.max_body) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_ERRORBUFFER, t->message) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_HEADERDATA, t) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_WRITEDATA, t) != CURLE_OK;
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) != CURLE_OK;
     if (q->body || strcmp(method, "POST") == 0) {
-        bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body_len) != CURLE_OK;
-        bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDS, q->body ? q->body : "") != CURLE_OK;
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body_len) != CURLE_OK;
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_POSTFIELDS, q->body ? q->body : "") != CURLE_OK;
     }
     if (strcmp(method, "HEAD") == 0)
-        bad |= curl_easy_setopt(c, CURLOPT_NOBODY, 1L) != CURLE_OK;
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_NOBODY, 1L) != CURLE_OK;
     else
-        bad |= curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method) != CURLE_OK;
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_CUSTOMREQUEST, method) != CURLE_OK;
     return bad;
 }
 
@@ -250,7 +248,7 @@ static outcome drive(aoei_http *h, const transfer *t, CURLcode *code) {
     int running = 1;
     *code = CURLE_FAILED_INIT;
     for (;;) {
-        if (curl_multi_perform(h->multi, &running) != CURLM_OK)
+        if (aoei_curl.multi_perform(h->multi, &running) != CURLM_OK)
             return DONE;
         if (!running)
             break;
@@ -260,11 +258,11 @@ static outcome drive(aoei_http *h, const transfer *t, CURLcode *code) {
         if (left <= 0)
             return STALLED;
         const double wait = left < POLL_SECONDS ? left : POLL_SECONDS;
-        if (curl_multi_poll(h->multi, NULL, 0, (int)milliseconds(wait) + 1, NULL) != CURLM_OK)
+        if (aoei_curl.multi_poll(h->multi, NULL, 0, (int)milliseconds(wait) + 1, NULL) != CURLM_OK)
             return DONE;
     }
     int left = 0;
-    for (const CURLMsg *m = curl_multi_info_read(h->multi, &left); m; m = curl_multi_info_read(h->multi, &left))
+    for (const CURLMsg *m = aoei_curl.multi_info_read(h->multi, &left); m; m = aoei_curl.multi_info_read(h->multi, &left))
         if (m->msg == CURLMSG_DONE)
             *code = m->data.result;
     return DONE;
@@ -318,7 +316,7 @@ static int transfer_failed(const aoei_http *h, const transfer *t, const char *ur
     const int detail =
         (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
         *t->message && !(token && strstr(t->message, token));
-    return aoei_fail(err, AOE_EIO, "%s: %s; %s", place, detail ? t->message : curl_easy_strerror(code), remedy(code));
+    return aoei_fail(err, AOE_EIO, "%s: %s; %s", place, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
 }
 
 /* One request and its answer, redirects included in the answers. *next is the place a redirect points to, owned by the
@@ -333,20 +331,20 @@ static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int se
     aoei_headers_clear(&r->headers);
     aoei_buffer_clear(&r->body);
     if (!add_headers(&t, q, with_token) && !set_up(h, &t, q, url, secure) &&
-        curl_multi_add_handle(h->multi, h->easy) == CURLM_OK) {
+        aoei_curl.multi_add_handle(h->multi, h->easy) == CURLM_OK) {
         sigset_t before;
         const int pending = block_pipe(&before);
         out = drive(h, &t, &code);
         long status = 0;
         const char *redirect = NULL;
-        (void)curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
-        (void)curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
+        (void)aoei_curl.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+        (void)aoei_curl.easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
         r->status = out == DONE && code == CURLE_OK ? (int)status : 0;
         t.no_memory |= redirect && !(*next = aoei_strdup(redirect));
-        (void)curl_multi_remove_handle(h->multi, h->easy);
+        (void)aoei_curl.multi_remove_handle(h->multi, h->easy);
         unblock_pipe(&before, pending);
     }
-    curl_slist_free_all(t.headers);
+    aoei_curl.slist_free_all(t.headers);
     char place[AOEI_HTTP_PLACE_MAX];
     if (aoei_curl_starved() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
         return aoei_fail_nomem(err, r->body.len);

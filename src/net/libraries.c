@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Starting libcurl and SQLite. They are never shut down: another part of the
- * program may use them.
+ * Loading and starting libcurl, starting SQLite. They are never shut down: another
+ * part of the program may use them.
  */
 #include "net/libraries.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
-#include <curl/curl.h>
 #include <sqlite3.h>
 
 #include "base/alloc.h"
@@ -47,21 +47,50 @@ int aoei_curl_starved(void) {
     return was;
 }
 
+aoei_curl_functions aoei_curl;
+
+/* Finds the functions; under the lock. */
+static int load_curl(aoe_error *err) {
+    void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        return aoei_fail(err, AOE_EIO, "libcurl cannot be loaded: %s; install it (apt-get install libcurl4)", dlerror());
+    const char *missing = NULL;
+    void *p;
+#define AOEI_X(name)                                                                                                           \
+    p = dlsym(library, "curl_" #name);                                                                                         \
+    missing = p ? missing : "curl_" #name;                                                                                     \
+    memcpy(&aoei_curl.name, &p, sizeof p);
+    AOEI_CURL_FUNCTIONS(AOEI_X)
+#undef AOEI_X
+    if (!missing)
+        return 0;
+    dlclose(library);
+    return aoei_fail(err, AOE_EIO, "the installed libcurl is too old: it has no %s; install 7.66 or newer", missing);
+}
+
+static int start_curl(aoe_error *err) {
+    const int rc = load_curl(err);
+    if (rc)
+        return rc;
+    (void)aoei_curl_starved();
+    if (aoei_curl.global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, aoei_free, curl_realloc, curl_strdup, curl_calloc) ==
+        CURLE_OK)
+        return 0;
+    if (aoei_curl_starved())
+        return aoei_fail_nomem(err, 0);
+    return aoei_fail(err, AOE_EIO, "libcurl cannot start; check its installation (curl --version)");
+}
+
 int aoei_start_curl(aoe_error *err) {
-    int rc = 0;
     aoei_mutex_lock(&lock);
-    if (!curl_started) {
-        (void)aoei_curl_starved();
-        if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, aoei_free, curl_realloc, curl_strdup, curl_calloc) ==
-            CURLE_OK)
-            curl_started = 1;
-        else if (aoei_curl_starved())
-            rc = aoei_fail_nomem(err, 0);
-        else
-            rc = aoei_fail(err, AOE_EIO, "libcurl cannot start; check its installation (curl --version)");
-    }
+    const int rc = curl_started ? 0 : start_curl(err);
+    curl_started |= rc == 0;
     aoei_mutex_unlock(&lock);
     return rc;
+}
+
+time_t aoei_curl_date(const char *text) {
+    return aoei_start_curl(NULL) ? -1 : aoei_curl.getdate(text, NULL);
 }
 
 /* ------------------------------------------------------------------ SQLite */

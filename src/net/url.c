@@ -7,12 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include <curl/curl.h>
-
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "net/http.h"
+#include "net/libraries.h"
 
 const char *aoei_http_place(const char *url, char out[AOEI_HTTP_PLACE_MAX]) {
     const size_t len = strcspn(url, "?#");
@@ -30,25 +29,25 @@ static int is_loopback(const char *host) {
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
-/* The parts of a URL that count here; each by curl_free, NULL: it has none. */
+/* The parts of a URL that count here; each by aoei_curl.free, NULL: it has none. */
 typedef struct parts {
     char *scheme, *host, *port, *user, *password;
 } parts;
 
 static CURLUcode split(parts *p, const char *text) {
-    CURLU *u = curl_url();
-    CURLUcode code = u ? curl_url_set(u, CURLUPART_URL, text, 0) : CURLUE_OUT_OF_MEMORY;
+    CURLU *u = aoei_curl.url();
+    CURLUcode code = u ? aoei_curl.url_set(u, CURLUPART_URL, text, 0) : CURLUE_OUT_OF_MEMORY;
     if (!code)
-        code = curl_url_get(u, CURLUPART_SCHEME, &p->scheme, 0);
+        code = aoei_curl.url_get(u, CURLUPART_SCHEME, &p->scheme, 0);
     if (!code)
-        code = curl_url_get(u, CURLUPART_HOST, &p->host, 0);
+        code = aoei_curl.url_get(u, CURLUPART_HOST, &p->host, 0);
     if (!code)
-        code = curl_url_get(u, CURLUPART_PORT, &p->port, CURLU_DEFAULT_PORT);
-    if (!code && (code = curl_url_get(u, CURLUPART_USER, &p->user, 0)) == CURLUE_NO_USER)
+        code = aoei_curl.url_get(u, CURLUPART_PORT, &p->port, CURLU_DEFAULT_PORT);
+    if (!code && (code = aoei_curl.url_get(u, CURLUPART_USER, &p->user, 0)) == CURLUE_NO_USER)
         code = CURLUE_OK;
-    if (!code && (code = curl_url_get(u, CURLUPART_PASSWORD, &p->password, 0)) == CURLUE_NO_PASSWORD)
+    if (!code && (code = aoei_curl.url_get(u, CURLUPART_PASSWORD, &p->password, 0)) == CURLUE_NO_PASSWORD)
         code = CURLUE_OK;
-    curl_url_cleanup(u);
+    aoei_curl.url_cleanup(u);
     return code;
 }
 
@@ -77,7 +76,9 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     *u = (aoei_url){0};
     parts p = {0};
     char place[AOEI_HTTP_PLACE_MAX];
-    int rc;
+    int rc = aoei_start_curl(err);
+    if (rc)
+        return rc;
     const CURLUcode code = split(&p, text);
     if (code == CURLUE_OUT_OF_MEMORY)
         rc = aoei_fail_nomem(err, strlen(text));
@@ -88,11 +89,11 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
                        aoei_http_place(text, place));
     else
         rc = check(u, &p, aoei_http_place(text, place), err);
-    curl_free(p.scheme);
-    curl_free(p.host);
-    curl_free(p.port);
-    curl_free(p.user);
-    curl_free(p.password);
+    aoei_curl.free(p.scheme);
+    aoei_curl.free(p.host);
+    aoei_curl.free(p.port);
+    aoei_curl.free(p.user);
+    aoei_curl.free(p.password);
     return rc;
 }
 

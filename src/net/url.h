@@ -13,7 +13,7 @@ typedef struct aoei_url {
 } aoei_url;
 
 /* Errors: AOE_EARG (not absolute, another scheme, http:// to another machine, user name or password in it),
- * AOE_ENOMEM. */
+ * AOE_EIO (libcurl cannot be loaded), AOE_ENOMEM. */
 int aoei_url_read(aoei_url *u, const char *text, aoe_error *err);
 void aoei_url_free(aoei_url *u); /* accepts a zeroed one */
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ * Fuzzes the readers of headers: the input is the head of an answer, line by line. Whatever it says, waits are between
+ * nothing and a month, numbers are whole, and a link is a URL that can be read again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "net/headers.h"
+#include "net/url.h"
+
+#define NOW INT64_C(1700000000)
+
+static void require(int condition) {
+    if (!condition)
+        abort();
+}
+
+static void check_link(const aoei_headers *h, const char *rel) {
+    char *url, *again;
+    require(aoei_headers_link(h, rel, "https://example.com/a/b?page=1", &url) == 0);
+    if (!url)
+        return;
+    aoei_headers same = {0};
+    aoei_url u;
+    const int code = aoei_url_read(&u, url, NULL);
+    require(code == 0 || code == AOE_EARG);
+    aoei_url_free(&u);
+    if (!strpbrk(url, "<>,;\"") && strlen(url) < AOEI_HEADERS_MAX / 2) { /* as a server would give it back */
+        aoei_buffer line = {0};
+        require(aoei_buffer_printf(&line, "Link: <%s>; rel=%s", url, rel) == 0);
+        require(aoei_headers_add(&same, line.data, line.len) == 0);
+        require(aoei_headers_link(&same, rel, "https://example.com/", &again) == 0);
+        require(again && strcmp(again, url) == 0);
+        aoei_free(again);
+        aoei_buffer_free(&line);
+    }
+    aoei_headers_free(&same);
+    aoei_free(url);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const int64_t live = aoei_alloc_live();
+    aoei_headers h = {0};
+    const char *s = (const char *)data, *end = s + size;
+    while (s < end) {
+        const char *stop = memchr(s, '\n', (size_t)(end - s));
+        const size_t len = (size_t)((stop ? stop + 1 : end) - s);
+        const int code = aoei_headers_add(&h, s, len);
+        require(code == 0 || code == AOE_EFORMAT);
+        s += len;
+    }
+    check_link(&h, "next");
+    check_link(&h, "last");
+    const int64_t wait = aoei_headers_retry_after(&h, NOW);
+    require(wait >= -1 && wait <= 31 * 24 * 3600);
+    const aoei_rate r = aoei_headers_rate(&h, NOW);
+    require(r.limit >= -1 && r.remaining >= -1 && r.reset_after >= -1 && r.reset_after <= 31 * 24 * 3600);
+    for (const char *name = h.text.data; name && name < h.text.data + h.text.len; name += strlen(name) + 1)
+        name += strlen(name) + 1; /* pairs that end where the text ends */
+    aoei_headers_free(&h);
+    require(aoei_alloc_live() == live);
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED(
+            "Link: <https://api.github.com/repositories/1/issues?page=2>; rel=\"next\", </x?page=9>; rel=\"last\"\r\n"
+            "ETag: W/\"0123\"\r\nDate: Tue, 14 Nov 2023 22:13:20 GMT\r\n"),
+        AOEI_FUZZ_SEED("Retry-After: Tue, 14 Nov 2023 22:15:00 GMT\r\nDate: Tuesday, 14-Nov-23 22:14:00 GMT\r\n"),
+        AOEI_FUZZ_SEED("Retry-After: 120\nX-RateLimit-Limit: 5000\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1700000600\n"),
+        AOEI_FUZZ_SEED("link: <?page=3>;rel=next;title=\"a, b\",<//h/c>; rel=\"prev last\"\n"),
+        AOEI_FUZZ_SEED("HTTP/1.1 200 OK\r\n: x\r\nX\r\nY:\r\n\r\n"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

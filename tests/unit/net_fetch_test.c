@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: MIT
+ * Politeness against a server that fails and limits, on a clock that passes as the tests say: how often is asked, how
+ * long is waited, what the store answers.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/http_server.h"
+#include "../support/support.h"
+#include "net/fetch.h"
+
+#define TOKEN "sEcReT-token-0123456789"
+#define START 1700000000 /* 2023-11-14 22:13:20 UTC */
+
+static test_server *server;
+static aoei_http *client;
+static aoei_fetch *fetch;
+static aoei_store *store;
+static char *store_path;
+static aoei_http_response answer;
+static aoe_error err;
+
+/* --------------------------------------------------------------------- clock */
+
+static _Atomic long long ticks;     /* microseconds */
+static _Atomic int stop_after = -1; /* questions until the answer is "stop"; -1: never */
+
+static double fake_now(void *user) {
+    (void)user;
+    return (double)ticks * 1e-6;
+}
+
+static int64_t fake_time(void *user) {
+    (void)user;
+    return START + ticks / 1000000;
+}
+
+static void fake_sleep(void *user, double seconds) {
+    (void)user;
+    ticks += (long long)(seconds * 1e6 + 0.5);
+}
+
+static int fake_stop(void *user) {
+    (void)user;
+    return stop_after >= 0 && stop_after-- == 0;
+}
+
+static const aoei_fetch_clock clock_of_tests = {fake_now, fake_time, fake_sleep, NULL};
+
+/* The server's clock in a Date header. */
+static void add_date(test_answer *a) {
+    const time_t t = (time_t)fake_time(NULL);
+    struct tm utc;
+    char text[64];
+    strftime(text, sizeof text, "Date: %a, %d %b %Y %H:%M:%S GMT", gmtime_r(&t, &utc));
+    test_answer_header(a, "%s", text);
+}
+
+/* What was told: kinds, and the last words of each. */
+static struct {
+    int answers, retries, limits;
+    int secret; /* 1: the token was told */
+    double longest;
+    char why[1100];
+} told;
+
+static void take_progress(void *user, const aoei_fetch_progress *p) {
+    (void)user;
+    told.answers += p->event == AOEI_FETCH_ANSWER;
+    told.retries += p->event == AOEI_FETCH_RETRY;
+    told.limits += p->event == AOEI_FETCH_LIMIT;
+    told.longest = p->seconds > told.longest ? p->seconds : told.longest;
+    if (p->event != AOEI_FETCH_ANSWER)
+        snprintf(told.why, sizeof told.why, "%s", p->why);
+    told.secret |= strstr(p->why, TOKEN) != NULL;
+}
+
+/* A fetcher with other options in the place of the first; the clock begins anew. */
+static void use_options(aoei_fetch_options o) {
+    aoei_fetch_destroy(fetch);
+    o.clock = &clock_of_tests;
+    o.stop = fake_stop;
+    o.progress = take_progress;
+    ticks = 0;
+    stop_after = -1;
+    memset(&told, 0, sizeof told);
+    assert_int_equal(aoei_fetch_create(&fetch, &o, &err), 0);
+}
+
+static int start(void **state) {
+    (void)state;
+    server = test_server_start();
+    test_dir_set_up(state);
+    store_path = test_path(test_dir, "cache.store");
+    use_options((aoei_fetch_options){0});
+    return aoei_store_open(&store, store_path, &err) ||
+           aoei_http_create(&client, &(aoei_http_options){.stall_timeout = 5}, &err);
+}
+
+static int stop(void **state) {
+    assert_false(told.secret);
+    aoei_http_response_free(&answer);
+    aoei_http_destroy(client);
+    aoei_fetch_destroy(fetch);
+    fetch = NULL;
+    aoei_store_close(store);
+    test_server_stop(server);
+    free(store_path);
+    return test_dir_tear_down(state);
+}
+
+/* A URL on the server; good until the next call, and not for handlers, which run in other threads. */
+static const char *url_on(const char *path) {
+    static char url[256];
+    snprintf(url, sizeof url, "%s%s", test_server_url(server), path);
+    return url;
+}
+
+static int judged(const char *path, aoei_judge_fn judge, void *user) {
+    const aoei_http_request q = {.url = url_on(path), .token = TOKEN};
+    const int rc = aoei_fetch_send(fetch, client, &q, judge, user, &answer, &err);
+    if (rc)
+        assert_null(strstr(err.message, TOKEN));
+    return rc;
+}
+
+static int get(const char *path) {
+    return judged(path, NULL, NULL);
+}
+
+static int cached(const char *path, double max_age, int *from_store) {
+    const aoei_http_request q = {.url = url_on(path), .token = TOKEN};
+    return aoei_fetch_cached(fetch, client, store, aoe_text_of(q.url), max_age, &q, aoei_judge_json, NULL, &answer, from_store,
+                             &err);
+}
+
+static void assert_message(const char *part) {
+    if (!strstr(err.message, part))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+}
+
+/* Seconds that have passed. */
+static void assert_passed(double low, double high) {
+    const double passed = fake_now(NULL);
+    if (!(passed >= low && passed <= high))
+        fail_msg("%g seconds have passed, not %g to %g", passed, low, high);
+    const double waited = aoei_fetch_count(fetch).waited;
+    assert_true(waited >= low - 0.01 && waited <= high + 0.01);
+}
+
+/* ------------------------------------------------------------------- retries */
+
+/* The script of a route: what to do with the first requests; then 200 with "[1]". */
+typedef struct script {
+    const char *const *steps; /* "503", "cut", "429 Retry-After: 7" ... a header behind the status; NULL ends it */
+    const char *body;         /* of these */
+} script;
+
+static void follow(void *user, const test_request *q, test_answer *a) {
+    const script *s = user;
+    size_t n = 0;
+    while (s->steps[n])
+        n++;
+    add_date(a);
+    if (q->nth >= n) {
+        test_answer_printf(a, "[1]");
+        return;
+    }
+    const char *step = s->steps[q->nth], *header = strchr(step, ' ');
+    test_answer_printf(a, "%s", s->body ? s->body : "{\"message\": \"no\"}");
+    a->close = 1; /* a connection that is closed unasked is tried again by libcurl itself */
+    a->cut = strncmp(step, "cut", 3) == 0;
+    a->cut_at = 3;
+    a->reset = strncmp(step, "reset", 5) == 0;
+    a->status = a->cut ? 200 : a->reset ? 0 : atoi(step);
+    while (header) {
+        const char *end = strchr(header + 1, '|');
+        test_answer_header(a, "%.*s", end ? (int)(end - header - 1) : (int)strlen(header + 1), header + 1);
+        header = end;
+    }
+}
+
+#define STEPS(...)                                                                                                             \
+    (const char *const[]) {                                                                                                    \
+        __VA_ARGS__, NULL                                                                                                      \
+    }
+
+/* Requests needed for an answer after these steps. */
+static size_t asked(script *s, const char *path) {
+    test_server_route(server, "*", path, follow, s);
+    if (get(path))
+        fail_msg("%s", err.message);
+    char what[64];
+    snprintf(what, sizeof what, "GET %s", path);
+    return test_server_count(server, what);
+}
+
+static void test_failures_are_tried_again(void **state) {
+    (void)state;
+    assert_int_equal(asked(&(script){STEPS("503", "cut", "502"), NULL}, "/a"), 4);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(answer.body.data, "[1]");
+    assert_passed(0.5 + 1 + 2, 1 + 2 + 4);
+    const aoei_fetch_counts c = aoei_fetch_count(fetch);
+    assert_int_equal(c.requests, 4);
+    assert_int_equal(c.retries, 3);
+    assert_int_equal(told.answers, 1);
+    assert_true(told.retries >= 3);
+    assert_non_null(strstr(told.why, "the server answers 502"));
+    assert_int_equal(asked(&(script){STEPS("500", "504", "408", "529"), NULL}, "/b"), 5);
+    assert_int_equal(asked(&(script){STEPS("reset", "cut"), NULL}, "/c"), 3);
+}
+
+static void test_tries_end(void **state) {
+    (void)state;
+    script for_ever = {STEPS("500", "500", "500", "500", "500", "500", "500", "500", "500", "500"), NULL};
+    test_server_route(server, "GET", "/never", follow, &for_ever);
+    assert_int_equal(get("/never"), AOE_EIO);
+    assert_message("no answer after 6 tries: http://127.0.0.1:");
+    assert_message("the server answers 500; try again later");
+    assert_int_equal(answer.status, 500);
+    assert_int_equal(test_server_count(server, "GET /never"), 6);
+    use_options((aoei_fetch_options){.attempts = 20, .first_delay = 10, .max_delay = 15});
+    assert_int_equal(get("/never"), 0);
+    assert_int_equal(test_server_count(server, "GET /never"), 11);
+    assert_passed(5 + 3 * 7.5, 10 + 3 * 15);
+    test_server_stop(server);
+    use_options((aoei_fetch_options){.attempts = 3});
+    const aoei_http_request q = {.url = "http://127.0.0.1:1/", .token = TOKEN};
+    assert_int_equal(aoei_fetch_send(fetch, client, &q, NULL, NULL, &answer, &err), AOE_EIO);
+    assert_message("no answer after 3 tries: http://127.0.0.1:1/: Couldn't connect to server");
+    assert_int_equal(aoei_fetch_count(fetch).requests, 3);
+    server = NULL;
+}
+
+static void test_what_no_try_can_help(void **state) {
+    (void)state;
+    static const int statuses[] = {400, 401, 403, 404, 410, 422, 501};
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        char step[8], path[16];
+        snprintf(step, sizeof step, "%d", statuses[i]);
+        snprintf(path, sizeof path, "/%d", statuses[i]);
+        assert_int_equal(asked(&(script){STEPS(step), NULL}, path), 1);
+        assert_int_equal(answer.status, statuses[i]);
+    }
+    assert_passed(0, 0);
+    const aoei_http_request q = {.url = "http://example.com/"};
+    assert_int_equal(aoei_fetch_send(fetch, client, &q, NULL, NULL, &answer, &err), AOE_EARG);
+    assert_message("http:// is not encrypted");
+}
+
+static void test_jitter_is_seeded(void **state) {
+    (void)state;
+    script s = {STEPS("503", "503", "503"), NULL};
+    double passed[3];
+    for (int i = 0; i < 3; i++) {
+        test_server_forget(server);
+        use_options((aoei_fetch_options){.seed = i == 2 ? 7 : 6});
+        assert_int_equal(asked(&s, "/a"), 4);
+        passed[i] = fake_now(NULL);
+    }
+    assert_true(passed[0] == passed[1]);
+    assert_true(passed[0] != passed[2]);
+}
+
+/* -------------------------------------------------------------------- limits */
+
+static void test_retry_after(void **state) {
+    (void)state;
+    assert_int_equal(asked(&(script){STEPS("429 Retry-After: 7"), NULL}, "/a"), 2);
+    assert_passed(7, 7.1);
+    assert_int_equal(told.limits, 8 - 1);
+    assert_true(told.longest > 6.9 && told.longest < 7.01);
+    assert_string_equal(told.why, "rate limit");
+    use_options((aoei_fetch_options){0});
+    assert_int_equal(asked(&(script){STEPS("403 Retry-After: 90"), NULL}, "/b"), 2);
+    assert_passed(90, 90.1);
+    assert_string_equal(told.why, "secondary rate limit");
+    use_options((aoei_fetch_options){0}); /* a date, 100 s after the server's own */
+    assert_int_equal(asked(&(script){STEPS("429 Retry-After: Tue, 14 Nov 2023 22:15:00 GMT"), NULL}, "/c"), 2);
+    assert_passed(100, 100.1);
+    use_options((aoei_fetch_options){0});
+    assert_int_equal(asked(&(script){STEPS("503 Retry-After: 33"), NULL}, "/d"), 2);
+    assert_passed(33, 33.1);
+    use_options((aoei_fetch_options){0}); /* 429 without any word: backoff */
+    assert_int_equal(asked(&(script){STEPS("429", "429", "429 Retry-After: soon"), NULL}, "/e"), 4);
+    assert_passed(0.5 + 1 + 2, 1 + 2 + 4);
+}
+
+static void test_primary_limit(void **state) {
+    (void)state;
+    /* the clocks are at 22:13:20 = ...000; the reset is 600 s later */
+    assert_int_equal(
+        asked(&(script){STEPS("403 X-RateLimit-Limit: 5000|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000600"), NULL},
+              "/a"),
+        2);
+    assert_passed(601, 601.1);
+    assert_string_equal(told.why, "the quota of 5000 requests is used up");
+    use_options((aoei_fetch_options){0}); /* the last answer of a period holds the next request, not itself */
+    script last = {STEPS("200 X-RateLimit-Limit: 60|X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000030"), NULL};
+    assert_int_equal(asked(&last, "/b"), 1);
+    assert_passed(0, 0);
+    const aoei_fetch_counts c = aoei_fetch_count(fetch);
+    assert_int_equal(c.rate.limit, 60);
+    assert_int_equal(c.rate.remaining, 0);
+    assert_int_equal(c.rate.reset_after, 30);
+    assert_int_equal(get("/b"), 0);
+    assert_passed(31, 31.1);
+    assert_int_equal(aoei_fetch_count(fetch).rate.reset_after, 0);
+}
+
+static void test_secondary_limit(void **state) {
+    (void)state;
+    static const char words[] = "{\"message\": \"You have exceeded a Secondary Rate Limit. Please wait\"}";
+    assert_int_equal(asked(&(script){STEPS("403", "403 X-RateLimit-Remaining: 4000", "429"), words}, "/a"), 4);
+    assert_passed(60 + 120 + 240, 420.5);
+    use_options((aoei_fetch_options){0});
+    assert_int_equal(asked(&(script){STEPS("403"), "You have triggered an abuse detection mechanism"}, "/b"), 2);
+    assert_passed(60, 60.1);
+}
+
+static void test_limits_too_far_off(void **state) {
+    (void)state;
+    script far = {STEPS("429 Retry-After: 7200"), NULL};
+    test_server_route(server, "GET", "/far", follow, &far);
+    assert_int_equal(get("/far"), AOE_EIO);
+    assert_message("/far: rate limit: nothing is answered for another 7200 s; run again after 2023-11-15 00:13:21 UTC");
+    assert_passed(0, 0);
+    assert_int_equal(get("/far"), AOE_EIO); /* the next one is not even sent */
+    assert_int_equal(test_server_count(server, NULL), 1);
+    use_options((aoei_fetch_options){.max_wait = 10000});
+    test_server_forget(server);
+    assert_int_equal(get("/far"), 0);
+    assert_passed(7200, 7200.1);
+    use_options((aoei_fetch_options){0});
+    script ever = {STEPS("429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
+                         "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
+                         "429 Retry-After: 0", "429 Retry-After: 1", "429 Retry-After: 1", "429 Retry-After: 1",
+                         "429 Retry-After: 1", "429 Retry-After: 1"),
+                   NULL};
+    test_server_route(server, "GET", "/ever", follow, &ever);
+    assert_int_equal(get("/ever"), AOE_EIO);
+    assert_message("limited by the server 12 times in a row; run again later");
+    assert_int_equal(test_server_count(server, "GET /ever"), 13);
+}
+
+static void test_pacing(void **state) {
+    (void)state;
+    script s = {STEPS("200"), NULL};
+    test_server_route(server, "GET", "/a", follow, &s);
+    use_options((aoei_fetch_options){.min_interval = 2.5});
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(get("/a"), 0);
+    assert_passed(10, 10.1);
+}
+
+static void test_cancelling(void **state) {
+    (void)state;
+    script s = {STEPS("503", "429 Retry-After: 500"), NULL};
+    test_server_route(server, "GET", "/a", follow, &s);
+    stop_after = 2;
+    assert_int_equal(get("/a"), AOE_ECANCELLED);
+    assert_message("cancelled");
+    assert_passed(0.1, 0.5);
+    stop_after = 100;
+    assert_int_equal(get("/a"), AOE_ECANCELLED);
+    assert_int_equal(test_server_count(server, "GET /a"), 2);
+    stop_after = -1;
+    assert_int_equal(get("/a"), 0);
+    assert_passed(500, 501); /* the limit has not been forgotten */
+}
+
+/* -------------------------------------------------------------------- judges */
+
+static aoei_verdict say_what_to_do(void *user, const aoei_http_response *r) {
+    (void)user;
+    return strstr(r->body.data, "RATE_LIMITED")         ? AOEI_VERDICT_LIMITED
+           : strstr(r->body.data, "insufficient_quota") ? AOEI_VERDICT_FINAL
+                                                        : AOEI_VERDICT_BY_STATUS;
+}
+
+static void test_judges(void **state) {
+    (void)state;
+    script limited = {STEPS("200", "200 X-RateLimit-Remaining: 0|X-RateLimit-Reset: 1700000100"),
+                      "{\"type\": \"RATE_LIMITED\"}"};
+    script empty = {STEPS("429 Retry-After: 5"), "insufficient_quota"};
+    script broken = {STEPS("200", "200"), "{\"choices\": [{\"mess"};
+    test_server_route(server, "GET", "/limited", follow, &limited);
+    test_server_route(server, "GET", "/empty", follow, &empty);
+    test_server_route(server, "GET", "/broken", follow, &broken);
+    assert_int_equal(judged("/limited", say_what_to_do, NULL), 0);
+    assert_string_equal(answer.body.data, "[1]");
+    assert_passed(101, 101.2); /* a minute, then what the headers say */
+    use_options((aoei_fetch_options){0});
+    assert_int_equal(judged("/empty", say_what_to_do, NULL), 0);
+    assert_int_equal(answer.status, 429);
+    assert_passed(0, 0);
+    assert_int_equal(judged("/broken", aoei_judge_json, NULL), 0);
+    assert_string_equal(answer.body.data, "[1]");
+    assert_int_equal(test_server_count(server, "GET /broken"), 3);
+    use_options((aoei_fetch_options){.attempts = 2});
+    test_server_forget(server);
+    assert_int_equal(judged("/broken", aoei_judge_json, NULL), AOE_EIO);
+    assert_message("no answer after 2 tries: http://127.0.0.1:");
+    assert_message("an answer that cannot be used (status 200)");
+}
+
+/* --------------------------------------------------------------------- store */
+
+static int version; /* of what the server has */
+
+static void versioned(void *user, const test_request *q, test_answer *a) {
+    (void)user;
+    char etag[32];
+    snprintf(etag, sizeof etag, "\"v%d\"", version);
+    const char *known = test_request_header(q, "if-none-match");
+    test_answer_header(a, "ETag: %s", etag);
+    test_answer_header(a, "X-RateLimit-Remaining: %d", 100);
+    if (known && strcmp(known, etag) == 0) {
+        a->status = 304;
+        return;
+    }
+    char url[256];
+    snprintf(url, sizeof url, "%s/list?x=1", test_server_url(q->server));
+    const char *page = test_request_query(q, "page");
+    test_answer_pages(a, url, page ? (size_t)atoi(page) : 1, 3);
+    test_answer_printf(a, "[%d]", version);
+}
+
+static void test_store_answers(void **state) {
+    (void)state;
+    int kept;
+    version = 1;
+    test_server_route(server, "GET", "/list", versioned, NULL);
+    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, &kept), 0);
+    assert_int_equal(kept, 0);
+    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, &kept), 0);
+    assert_int_equal(kept, 1);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(answer.body.data, "[1]");
+    char *next; /* a page out of the store leads to the next one too */
+    assert_int_equal(aoei_headers_link(&answer.headers, "next", answer.url, &next), 0);
+    assert_string_equal(next, url_on("/list?x=1&page=2"));
+    aoei_http_response free_me = {.url = next};
+    aoei_http_response_free(&free_me);
+    assert_int_equal(test_server_count(server, NULL), 1);
+    /* asked again: unchanged, then changed */
+    assert_int_equal(cached("/list?x=1", AOEI_AGE_NONE, &kept), 0);
+    assert_int_equal(kept, 1);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(answer.body.data, "[1]");
+    version = 2;
+    assert_int_equal(cached("/list?x=1", AOEI_AGE_NONE, &kept), 0);
+    assert_int_equal(kept, 0);
+    assert_string_equal(answer.body.data, "[2]");
+    assert_int_equal(test_server_count_header(server, "If-None-Match: \"v1\""), 2);
+    /* by age */
+    ticks += 50 * 1000000LL;
+    assert_int_equal(cached("/list?x=1", 60, &kept), 0);
+    assert_int_equal(test_server_count(server, NULL), 3);
+    ticks += 20 * 1000000LL;
+    assert_int_equal(cached("/list?x=1", 60, &kept), 0);
+    assert_int_equal(test_server_count(server, NULL), 4);
+    assert_int_equal(kept, 1);
+    assert_int_equal(cached("/list?x=1", 60, &kept), 0); /* as young again as if it had been transferred */
+    assert_int_equal(test_server_count(server, NULL), 4);
+    const aoei_fetch_counts c = aoei_fetch_count(fetch);
+    assert_int_equal(c.requests, 4);
+    assert_int_equal(c.stored, 3);
+    assert_int_equal(c.unchanged, 2);
+    assert_int_equal(c.rate.remaining, 100);
+    assert_int_equal(told.answers, 7);
+}
+
+static void dated(void *user, const test_request *q, test_answer *a) {
+    (void)user;
+    test_answer_header(a, "Last-Modified: Tue, 14 Nov 2023 00:00:00 GMT");
+    if (test_request_header(q, "if-modified-since"))
+        a->status = 304;
+    else
+        test_answer_printf(a, "[]");
+}
+
+static void move(void *to, const test_request *q, test_answer *a) {
+    (void)q;
+    a->status = 301;
+    test_answer_header(a, "Location: %s", (const char *)to);
+}
+
+static void test_what_is_kept(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *step;
+        int kept;
+    } cases[] = {{"/404", "404", 1}, {"/410", "410", 1}, {"/451", "451", 1}, {"/401", "401", 0},
+                 {"/403", "403", 0}, {"/422", "422", 0}, {"/501", "501", 0}, {"/204", "204", 1}};
+    script s[sizeof cases / sizeof *cases];
+    const char *steps[sizeof cases / sizeof *cases][3];
+    int kept;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        steps[i][0] = steps[i][1] = cases[i].step;
+        steps[i][2] = NULL;
+        s[i] = (script){steps[i], NULL};
+        test_server_route(server, "GET", cases[i].path, follow, &s[i]);
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(cached(cases[i].path, AOEI_AGE_ANY, &kept), 0);
+            assert_int_equal(answer.status, atoi(cases[i].step));
+            assert_int_equal(kept, again && cases[i].kept);
+        }
+    }
+    test_server_route(server, "GET", "/dated", dated, NULL);
+    assert_int_equal(cached("/dated", AOEI_AGE_ANY, &kept), 0);
+    assert_int_equal(cached("/dated", AOEI_AGE_NONE, &kept), 0);
+    assert_int_equal(kept, 1);
+    assert_int_equal(test_server_count_header(server, "If-Modified-Since: Tue, 14 Nov 2023"), 1);
+    /* a renamed repository: also from the store, its new name is known */
+    test_server_route(server, "GET", "/old", move, "/new");
+    script new_name = {STEPS("200"), "[]"};
+    test_server_route(server, "GET", "/new", follow, &new_name);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(cached("/old", AOEI_AGE_ANY, &kept), 0);
+        assert_int_equal(answer.moved, 1);
+        assert_string_equal(answer.url, url_on("/new"));
+        assert_int_equal(kept, again);
+    }
+    assert_int_equal(test_server_count(server, "GET /old"), 1);
+}
+
+static void test_posts_by_their_key(void **state) {
+    (void)state;
+    script s = {STEPS("503"), NULL};
+    int kept;
+    test_server_route(server, "POST", "/chat", follow, &s);
+    aoei_http_request q = {.method = "POST", .url = url_on("/chat"), .body = "{}", .body_len = 2, .token = TOKEN};
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(aoei_fetch_cached(fetch, client, store, aoe_text_of("model {}"), AOEI_AGE_ANY, &q, NULL, NULL, &answer,
+                                           &kept, &err),
+                         0);
+        assert_int_equal(kept, again);
+        assert_string_equal(answer.body.data, "[1]");
+    }
+    assert_int_equal(test_server_count(server, "POST /chat"), 2);
+}
+
+static void echo_token(void *user, const test_request *q, test_answer *a) {
+    (void)user;
+    test_answer_printf(a, "[\"%s\"]", test_request_header(q, "authorization"));
+}
+
+static void test_no_secret_is_stored(void **state) {
+    (void)state;
+    int kept;
+    version = 1;
+    test_server_route(server, "GET", "/list", versioned, NULL);
+    test_server_route(server, "GET", "/echo", echo_token, NULL);
+    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, &kept), 0);
+    assert_int_equal(test_server_count_header(server, "Bearer " TOKEN), 1);
+    for (int again = 0; again < 2; again++) { /* a server that says it is handed over, not kept */
+        assert_int_equal(cached("/echo", AOEI_AGE_ANY, &kept), 0);
+        assert_non_null(strstr(answer.body.data, TOKEN));
+        assert_int_equal(kept, 0);
+    }
+    assert_int_equal(cached("/list?key=" TOKEN, AOEI_AGE_ANY, &kept), AOE_EARG);
+    assert_message("the key of an answer to be stored holds the token");
+    static const char *const endings[] = {"", "-wal"}; /* the log is still there */
+    for (int i = 0; i < 2; i++) {
+        char path[512];
+        size_t size;
+        snprintf(path, sizeof path, "%s%s", store_path, endings[i]);
+        char *file = test_read(path, &size);
+        assert_non_null(file);
+        assert_null(memmem(file, size, TOKEN, strlen(TOKEN)));
+        assert_null(memmem(file, size, "Bearer", 6));
+        free(file);
+    }
+}
+
+/* Three pages one after the other by their links, as a collector does; 0, or the code of the first failure. */
+static int all_pages(int *pages) {
+    char *next = NULL;
+    int rc = cached("/list?x=1", AOEI_AGE_ANY, NULL);
+    for (*pages = 0; rc == 0;) {
+        ++*pages;
+        rc = aoei_headers_link(&answer.headers, "next", answer.url, &next);
+        if (!next)
+            break;
+        rc = cached(next + strlen(test_server_url(server)), AOEI_AGE_ANY, NULL);
+        aoei_http_response free_me = {.url = next};
+        aoei_http_response_free(&free_me);
+    }
+    return rc;
+}
+
+static void test_stop_and_resume(void **state) {
+    (void)state;
+    int pages;
+    version = 1;
+    script limit = {STEPS("429 Retry-After: 1000"), NULL};
+    test_server_route(server, "GET", "/limit", follow, &limit);
+    test_server_route(server, "GET", "/list", versioned, NULL);
+    assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, NULL), 0);
+    use_options((aoei_fetch_options){.max_wait = 10});
+    assert_int_equal(get("/limit"), AOE_EIO); /* the limit ends the first run at page 2 */
+    assert_int_equal(all_pages(&pages), AOE_EIO);
+    assert_int_equal(pages, 1);
+    aoei_store_close(store);
+    use_options((aoei_fetch_options){0}); /* another process, later */
+    assert_int_equal(aoei_store_open(&store, store_path, &err), 0);
+    assert_int_equal(all_pages(&pages), 0);
+    assert_int_equal(pages, 3);
+    assert_int_equal(all_pages(&pages), 0);
+    assert_int_equal(pages, 3);
+    assert_int_equal(test_server_count(server, "GET /list?x=1"), 1);
+    assert_int_equal(test_server_count(server, "GET /list?x=1&page=2"), 1);
+    assert_int_equal(test_server_count(server, "GET /list?x=1&page=3"), 1);
+    assert_int_equal(test_server_count(server, NULL), 4);
+}
+
+/* ------------------------------------------------------------ threads, memory */
+
+static _Atomic int good_answers;
+
+static void *fetch_many(void *arg) {
+    aoei_http *h;
+    aoei_http_response r = {0};
+    if (aoei_http_create(&h, NULL, NULL))
+        return NULL;
+    for (int i = 0; i < 10; i++) {
+        char url[256];
+        snprintf(url, sizeof url, "%s/list?x=%d", test_server_url(server), i);
+        const aoei_http_request q = {.url = url, .token = TOKEN};
+        if (aoei_fetch_cached(arg, h, store, aoe_text_of(url), AOEI_AGE_ANY, &q, aoei_judge_json, NULL, &r, NULL, NULL) == 0 &&
+            r.status == 200)
+            good_answers++;
+    }
+    aoei_http_response_free(&r);
+    aoei_http_destroy(h);
+    return NULL;
+}
+
+static void test_threads_share(void **state) {
+    (void)state;
+    pthread_t thread[4];
+    script limits = {STEPS("429 Retry-After: 3", "503"), NULL};
+    test_server_route(server, "GET", "/list", follow, &limits);
+    use_options((aoei_fetch_options){.min_interval = 0.1});
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, fetch_many, fetch), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    assert_int_equal(good_answers, 40);
+    const aoei_fetch_counts c = aoei_fetch_count(fetch);
+    assert_int_equal(c.requests, test_server_count(server, NULL));
+    assert_true(c.requests >= 30 && c.stored > 0);
+}
+
+static int whole_life(void *arg) {
+    aoei_fetch *f;
+    aoei_http *h = NULL;
+    aoei_http_response r = {0};
+    const aoei_fetch_options o = {.clock = &clock_of_tests};
+    const aoei_http_request q = {.url = arg, .token = TOKEN};
+    int rc = aoei_fetch_create(&f, &o, &err);
+    if (!rc)
+        rc = aoei_http_create(&h, NULL, &err);
+    for (int again = 0; again < 2 && !rc; again++)
+        rc = aoei_fetch_cached(f, h, store, aoe_text_of(arg), AOEI_AGE_NONE, &q, aoei_judge_json, NULL, &r, NULL, &err);
+    if (rc)
+        assert_message("out of memory");
+    aoei_http_response_free(&r);
+    aoei_http_destroy(h);
+    aoei_fetch_destroy(f);
+    return rc;
+}
+
+static void test_memory(void **state) {
+    (void)state;
+    char url[256];
+    version = 1;
+    snprintf(url, sizeof url, "%s/list", test_server_url(server));
+    test_server_route(server, "GET", "/list", versioned, NULL);
+    assert_int_equal(whole_life(url), 0); /* the store's own memory grows once */
+    assert_true(test_alloc_failures_published(whole_life, url, 60) > 60);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_failures_are_tried_again),
+        TEST(test_tries_end),
+        TEST(test_what_no_try_can_help),
+        TEST(test_jitter_is_seeded),
+        TEST(test_retry_after),
+        TEST(test_primary_limit),
+        TEST(test_secondary_limit),
+        TEST(test_limits_too_far_off),
+        TEST(test_pacing),
+        TEST(test_cancelling),
+        TEST(test_judges),
+        TEST(test_store_answers),
+        TEST(test_what_is_kept),
+        TEST(test_posts_by_their_key),
+        TEST(test_no_secret_is_stored),
+        TEST(test_stop_and_resume),
+        TEST(test_threads_share),
+        TEST(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

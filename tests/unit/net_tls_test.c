@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * TLS against `openssl s_server` with a certificate of its own: refused unless the user names it, refused for another
+ * host, and never left for http:// by a redirect. The token is not sent before the server is known.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../support/http_server.h"
+#include "../support/support.h"
+#include "net/http.h"
+
+#define TOKEN "sEcReT-token-0123456789"
+
+static pid_t tls; /* the server; 0: there is no openssl here */
+static int port;
+static FILE *said;        /* what it prints */
+static char *certificate; /* path */
+static aoe_error err;
+
+/* Runs a shell command in the test's folder; its exit code. */
+static int run(const char *command) {
+    char *line = NULL;
+    assert_true(asprintf(&line, "cd '%s' && %s", test_dir, command) > 0);
+    const int status = system(line);
+    free(line);
+    return status;
+}
+
+/* Starts the server and reads its port from what it prints. */
+static void start_tls(void) {
+    int ends[2];
+    char line[256];
+    assert_int_equal(pipe(ends), 0);
+    tls = fork();
+    assert_true(tls >= 0);
+    if (tls == 0) {
+        dup2(ends[1], 1);
+        close(ends[0]);
+        close(ends[1]);
+        if (chdir(test_dir) || !freopen("/dev/null", "w", stderr))
+            _exit(1);
+        execlp("openssl", "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem", "-HTTP",
+               (char *)NULL);
+        _exit(1);
+    }
+    close(ends[1]);
+    said = fdopen(ends[0], "r");
+    assert_non_null(said);
+    while (port == 0 && fgets(line, sizeof line, said))
+        if (strncmp(line, "ACCEPT", 6) == 0 && strrchr(line, ':'))
+            port = atoi(strrchr(line, ':') + 1);
+    assert_true(port > 0);
+    /* the pipe stays open: the server would die of writing to a closed one */
+}
+
+static int set_up(void **state) {
+    test_dir_set_up(state);
+    unsetenv("CURL_CA_BUNDLE");
+    unsetenv("SSL_CERT_FILE");
+    if (run("openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+            " -addext subjectAltName=DNS:localhost >/dev/null 2>&1")) {
+        printf("SKIP: openssl cannot make a certificate here\n");
+        return 0;
+    }
+    free(test_write_text(test_dir, "good", "HTTP/1.0 200 OK\r\nContent-Length: 7\r\n\r\n[\"tls\"]"));
+    certificate = test_path(test_dir, "cert.pem");
+    start_tls();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    if (tls) {
+        kill(tls, SIGKILL);
+        waitpid(tls, NULL, 0);
+        fclose(said);
+    }
+    free(certificate);
+    return test_dir_tear_down(state);
+}
+
+/* Asks for a file of the server with the token; ca: what CURL_CA_BUNDLE says, NULL: nothing. */
+static int get(const char *host, const char *path, const char *ca, aoei_http_response *r) {
+    aoei_http *h;
+    char url[256];
+    if (ca)
+        setenv("CURL_CA_BUNDLE", ca, 1);
+    assert_int_equal(aoei_http_create(&h, NULL, &err), 0);
+    unsetenv("CURL_CA_BUNDLE");
+    snprintf(url, sizeof url, "https://%s:%d/%s", host, port, path);
+    const aoei_http_request q = {.url = url, .token = TOKEN};
+    const int rc = aoei_http_send(h, &q, r, &err);
+    aoei_http_destroy(h);
+    if (rc)
+        assert_null(strstr(err.message, TOKEN));
+    return rc;
+}
+
+static void assert_message(const char *part) {
+    if (!strstr(err.message, part))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+}
+
+static void test_unknown_certificate(void **state) {
+    (void)state;
+    aoei_http_response r = {0};
+    if (!tls)
+        skip();
+    assert_int_equal(get("localhost", "good", NULL, &r), AOE_EIO);
+    assert_message("certificate");
+    assert_message("certificates of your own are named in CURL_CA_BUNDLE");
+    assert_int_equal(r.transient, 0); /* asking again would not help */
+    assert_int_equal(r.body.len, 0);
+    aoei_http_response_free(&r);
+}
+
+static void test_named_certificate(void **state) {
+    (void)state;
+    aoei_http_response r = {0};
+    if (!tls)
+        skip();
+    if (get("localhost", "good", certificate, &r))
+        fail_msg("%s", err.message);
+    assert_string_equal(r.body.data, "[\"tls\"]");
+    assert_int_equal(get("127.0.0.1", "good", certificate, &r), AOE_EIO); /* it is for localhost */
+    assert_message("certificates of your own");
+    assert_int_equal(get("localhost", "good", "/no/such/file.pem", &r), AOE_EIO);
+    assert_message("install ca-certificates");
+    aoei_http_response_free(&r);
+}
+
+static void test_no_way_back_to_plain(void **state) {
+    (void)state;
+    aoei_http_response r = {0};
+    char text[256];
+    if (!tls)
+        skip();
+    test_server *plain = test_server_start();
+    snprintf(text, sizeof text, "HTTP/1.0 302 Found\r\nLocation: %s/x\r\nContent-Length: 0\r\n\r\n", test_server_url(plain));
+    free(test_write_text(test_dir, "down", text));
+    assert_int_equal(get("localhost", "down", certificate, &r), AOE_EIO);
+    assert_message("/down: redirected from https:// to http://, which is not followed");
+    assert_int_equal(test_server_count(plain, NULL), 0);
+    aoei_http_response_free(&r);
+    test_server_stop(plain);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unknown_certificate),
+        cmocka_unit_test(test_named_certificate),
+        cmocka_unit_test(test_no_way_back_to_plain),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
