@@ -215,14 +215,14 @@ install: all ## installs program, library, header, default model, pkg-config fil
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
 	install -m 755 $(SHLIB) $(DESTDIR)$(PREFIX)/lib/libaoe.so.0
 	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
-	install -m 644 include/aoe.h include/aoe_data.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 include/aoe.h include/aoe_data.h include/aoe_chat.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
 	for file in $$(find models -type f); do install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/aoe/$$file || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes what install wrote
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h include/aoe_data.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h include/aoe_data.h include/aoe_chat.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
 	rm -rf $(DESTDIR)$(PREFIX)/share/aoe
 
 clean: ## removes the build directory

@@ -11,6 +11,8 @@ static const cli_command subcommands[] = {
     {"check", "what is wrong in tables, and leaks between them, row by row", cli_data_check},
     {"github-issues", "pairs of duplicates among the issues of repositories", cli_data_github_issues},
     {"mine", "hard negatives for queries and their positives", cli_data_mine},
+    {"annotate", "pairs and triples that chat models write for texts", cli_data_annotate},
+    {"score", "labels from 0 to 5 that chat models give to pairs", cli_data_score},
 };
 
 int cli_data(int argc, char **argv) {

@@ -987,4 +987,6 @@ AOE_API int aoe_bench(aoe_context *ctx, const aoe_bench_options *o, aoe_bench_re
 
 #include "aoe_data.h"
 
+#include "aoe_chat.h"
+
 #endif

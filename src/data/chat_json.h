@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Sentences in replies that are JSON, or nearly: arrays, objects, a line of objects each, Python
+ * lists, trailing commas, text around them, and what is left of them when the output was cut
+ * off. Lenient by intent, so it is a scanner of strings and keys and no JSON parser.
+ */
+#ifndef AOEI_DATA_CHAT_JSON_H
+#define AOEI_DATA_CHAT_JSON_H
+
+#include "data/chat_list.h"
+
+/* Where an array or object of strings begins in a plain text; NULL: nowhere. */
+const char *aoei_chat_find_json(aoe_text plain);
+/* Adds the strings that look like sentences of the answer. Strings under keys such as "sentence" or "output" are the answer when
+ * there are any, those under "input", "type", "explanation" never are. A string that does not end is left out. 0, or AOE_ENOMEM. */
+int aoei_chat_read_json(aoei_chat_list *l, aoe_text json);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * Fuzzes what reads chat models: bodies of answers, whole and streamed, lists and scores in what they wrote, answers kept. Whatever
+ * comes in, sentences are valid UTF-8 of one line, no longer than the reply and no more than asked for, scores are within their range,
+ * and a kept answer is read back as it was.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "data/chat_parse.h"
+#include "data/chat_reply.h"
+#include "data/chat_score.h"
+
+static void require(int condition) {
+    if (!condition)
+        abort();
+}
+
+static void read_list(aoe_text reply, size_t most, int cut) {
+    aoei_chat_list l = {.n = 0};
+    aoei_chat_outcome outcome;
+    require(aoei_chat_parse(&l, &outcome, reply, most, cut) == 0);
+    require(l.n <= most && (outcome == AOEI_CHAT_LIST) == (l.n > 0));
+    for (size_t i = 0; i < l.n; i++) {
+        const aoe_text s = aoei_chat_list_item(&l, i);
+        require(s.len > 0 && s.len <= reply.len);
+        require(aoei_utf8_valid(s.data, s.len) == s.len);
+        require(!memchr(s.data, '\n', s.len) && !memchr(s.data, '\t', s.len));
+    }
+    aoei_chat_list_free(&l);
+}
+
+static void read_score(aoe_text reply) {
+    aoei_score_outcome outcome;
+    double score = -1;
+    require(aoei_chat_score(&outcome, &score, reply, 5) == 0);
+    require((outcome == AOEI_SCORE_FOUND) == (score >= 0 && score <= 5));
+}
+
+/* The answer in a body is kept and read again. */
+static void read_body(aoe_text body) {
+    aoei_chat_reply r = {.cut = 0}, again = {.cut = 0};
+    aoei_buffer kept = {0};
+    aoe_error err = {0};
+    const int rc = aoei_chat_reply_read(&r, body, &err);
+    require(rc == err.code && (rc == 0 || err.message[0]));
+    if (rc == 0 && aoei_utf8_valid(r.content.data ? r.content.data : "", r.content.len) == r.content.len) {
+        require(aoei_chat_reply_store(&r, &kept) == 0);
+        require(aoei_chat_reply_load(&again, (aoe_text){kept.data, kept.len}, &err) == 0);
+        require(again.content.len == r.content.len && (!r.content.len || !memcmp(again.content.data, r.content.data, r.content.len)));
+        require(again.refused == r.refused && again.cut == r.cut && again.prompt_tokens == r.prompt_tokens);
+        read_list((aoe_text){r.content.data ? r.content.data : "", r.content.len}, 5, r.cut);
+    }
+    aoei_chat_refusal e;
+    aoei_chat_error(&e, body);
+    aoei_buffer_free(&kept);
+    aoei_chat_reply_free(&r);
+    aoei_chat_reply_free(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const int64_t live = aoei_alloc_live();
+    if (size == 0)
+        return 0;
+    const aoe_text text = {(const char *)data + 1, size - 1};
+    if (aoei_utf8_valid(text.data, text.len) == text.len) { /* what JSON gives is */
+        read_list(text, 1 + data[0] % 8, data[0] & 8);
+        read_score(text);
+    }
+    read_body(text);
+    require(aoei_alloc_live() == live);
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED("\x04Sure! Here are two:\n\n1. A plane departs.\n2. \"An aircraft takes off.\"\n\nI hope these sentences help!"),
+        AOEI_FUZZ_SEED("\x04- **A** b (more formal)\n* c\n\xE2\x80\xA2 d\n\n| # | S |\n|---|---|\n| 1 | e f |"),
+        AOEI_FUZZ_SEED("\x0C```json\n{\"output\": [\"a \\u00e9\\ud83d\\ude00\", 'b\\'s', \"c"),
+        AOEI_FUZZ_SEED("\x02<think>1. x</think>a) Foo.\nb) Bar.\nii. Baz\n(1) \xE2\x91\xA0 \xE4\xB8\x80\xE3\x80\x81 \xD9\xA1. z"),
+        AOEI_FUZZ_SEED("\x01I'm sorry, but I can't. <ul><li>a</li></ul>"),
+        AOEI_FUZZ_SEED("\x01On a scale of 0 to 5, sentence 1: **Score:** 3.5/5 or four and a half, 4,2 out of 5 = 80%"),
+        AOEI_FUZZ_SEED("\x01{\"choices\":[{\"message\":{\"content\":\"1. a\\n2. b\",\"refusal\":null},\"finish_reason\":\"length\"}],"
+                       "\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7}}"),
+        AOEI_FUZZ_SEED("\x01: hi\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"1. a\"}}]}\n\n"
+                       "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"),
+        AOEI_FUZZ_SEED("\x01{\"error\":{\"message\":\"no\",\"code\":\"content_filter\"}}"),
+        AOEI_FUZZ_SEED("\x01{\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"text\":\"b\"}]}}]}"),
+    };
+    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
+}
+#endif

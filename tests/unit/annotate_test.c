@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_annotate and aoe_score against a chat endpoint on real sockets: rows of every shape of answer, the same bytes for any
+ * concurrency and through every trouble, answers that are paid for once, bounds on what is spent, what cannot succeed, and
+ * keys that are nowhere to be found.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/chat_model.h"
+#include "../support/support.h"
+#include "aoe.h"
+#include "base/alloc.h"
+
+#define KEY "sk-secret-0123456789"
+
+enum { MODELS = 4, ROOM = 1 << 20 };
+
+typedef struct bench {
+    test_server *server;
+    chat_model behaviour;
+    char api[64];
+    aoe_chat_model model[MODELS];
+    char *dir, *texts, *pairs, *cache; /* owned; cache does not exist at first */
+    const char *file;                  /* texts */
+    char *out;                         /* [ROOM] what was written */
+    size_t len;
+    size_t polls, stop_after; /* progress that stops after so many answers; 0: never */
+    aoe_annotate_options a;
+    aoe_annotate_result r;
+    aoe_score_options s;
+    aoe_score_result sr;
+    aoe_error err;
+} bench;
+
+static int keep(void *user, size_t part, const char *data, size_t len) {
+    bench *b = user;
+    assert_int_equal(part, 0);
+    assert_true(b->len + len < ROOM);
+    memcpy(b->out + b->len, data, len);
+    b->len += len;
+    b->out[b->len] = 0;
+    return 0;
+}
+
+static int progress(void *user, const aoe_chat_progress *p) {
+    bench *b = user;
+    assert_true(p->done <= p->total);
+    assert_null(strstr(p->why, KEY));
+    b->polls++;
+    return b->stop_after && p->done >= b->stop_after;
+}
+
+/* n_models of "numbered", "json", "bullets", "stream". */
+static void set_models(bench *b, size_t n, ...) {
+    va_list names;
+    va_start(names, n);
+    for (size_t i = 0; i < n; i++)
+        b->model[i] = (aoe_chat_model){.name = va_arg(names, const char *), .api = b->api, .price_in = 1, .price_out = 2};
+    va_end(names);
+    b->a.chat.n_models = b->s.chat.n_models = n;
+}
+
+static void set_chat(bench *b, aoe_chat_options *c) {
+    c->models = b->model;
+    c->cache = b->cache;
+    c->retry_delay = 0.01;
+    c->progress = progress;
+    c->user = b;
+}
+
+static int set_up(void **state) {
+    bench *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    *state = b;
+    b->server = test_server_start();
+    snprintf(b->api, sizeof b->api, "%s/v1", test_server_url(b->server));
+    chat_model_route(b->server, &b->behaviour);
+    b->dir = test_dir_create();
+    b->texts = test_write_text(b->dir, "texts.txt",
+                               "A plane is taking off.\nThe old man plays a flute.\nA plane  is taking off.\nPrices are very high in \"Rome\".\n");
+    b->pairs = test_write_text(b->dir, "pairs.tsv",
+                               "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\tx\n8\tIt rains.\tThe cat sleeps.\ty\n"
+                               "9\tA man eats bread.\tA man eats rice.\tz\n");
+    b->cache = test_path(b->dir, "answers.sqlite");
+    b->file = b->texts;
+    b->out = malloc(ROOM);
+    assert_non_null(b->out);
+    b->out[0] = 0;
+    aoe_annotate_options_defaults(&b->a);
+    aoe_score_options_defaults(&b->s);
+    set_chat(b, &b->a.chat);
+    set_chat(b, &b->s.chat);
+    set_models(b, 1, "numbered");
+    b->a.files = &b->file;
+    b->a.n_files = 1;
+    b->a.name = b->s.name = "out.tsv";
+    b->a.write = b->s.write = keep;
+    b->a.user = b->s.user = b;
+    b->s.file = b->pairs;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    bench *b = *state;
+    test_server_stop(b->server);
+    test_dir_remove(b->dir);
+    free(b->texts);
+    free(b->pairs);
+    free(b->cache);
+    free(b->out);
+    free(b);
+    return 0;
+}
+
+static int annotate(bench *b) {
+    b->len = 0;
+    b->out[0] = 0;
+    memset(&b->err, 0, sizeof b->err);
+    return aoe_annotate(&b->a, &b->r, &b->err);
+}
+
+static int score(bench *b) {
+    b->len = 0;
+    b->out[0] = 0;
+    memset(&b->err, 0, sizeof b->err);
+    return aoe_score(&b->s, &b->sr, &b->err);
+}
+
+static void annotate_ok(bench *b) {
+    if (annotate(b))
+        fail_msg("%s", b->err.message);
+}
+
+static void forget(bench *b) {
+    static const char *const files[] = {"answers.sqlite", "answers.sqlite-wal", "answers.sqlite-shm"};
+    for (size_t i = 0; i < 3; i++) {
+        char *path = test_path(b->dir, files[i]);
+        remove(path);
+        free(path);
+    }
+    b->behaviour.n_seen = b->behaviour.requests = b->behaviour.answers = 0;
+}
+
+/* ---- rows */
+
+static void pairs_of_one_model(void **state) {
+    bench *b = *state;
+    b->a.positives = 2;
+    b->a.negatives = 1;
+    annotate_ok(b);
+    assert_string_equal(b->out, "text1\ttext2\tlabel\tsource\n"
+                                "A plane is taking off.\tIn other words, a plane is taking off.\t1\tnumbered\n"
+                                "A plane is taking off.\tA plane is currently taking off.\t1\tnumbered\n"
+                                "A plane is taking off.\tNobody believes that a plane is taking off.\t0\tnumbered\n"
+                                "The old man plays a flute.\tIn other words, the old man plays a flute.\t1\tnumbered\n"
+                                "The old man plays a flute.\tThe old man plays one flute.\t1\tnumbered\n"
+                                "The old man plays a flute.\tNobody believes that the old man plays a flute.\t0\tnumbered\n"
+                                "Prices are very high in \"Rome\".\tIn other words, prices are very high in \"Rome\".\t1\tnumbered\n"
+                                "Prices are very high in \"Rome\".\tPrices are now very high in \"Rome\".\t1\tnumbered\n"
+                                "Prices are very high in \"Rome\".\tNobody believes that prices are very high in \"Rome\".\t0\tnumbered\n");
+    assert_int_equal(b->r.texts, 3);
+    assert_int_equal(b->r.repeated_inputs, 1);
+    assert_int_equal(b->r.rows, 9);
+    assert_int_equal(b->r.chat.calls, 6);
+    assert_int_equal(b->r.chat.asked, 6);
+    assert_true(b->r.chat.prompt_tokens == 300 && b->r.chat.completion_tokens == 240);
+    assert_true(fabs(b->r.chat.cost - (300 + 2 * 240) / 1e6) < 1e-12);
+}
+
+static void labels_and_templates(void **state) {
+    bench *b = *state;
+    b->a.positive_prompt = "Write {size} like: {text} {text2}{braces}";
+    b->a.positives = 1;
+    b->a.negatives = 0;
+    b->a.positive_label = 4.5;
+    b->a.chat.system = "You write.";
+    b->a.chat.request = "{\"top_p\": 0.5, \"max_tokens\": null}";
+    annotate_ok(b);
+    assert_non_null(strstr(b->out, "\tWrite 1 like: A plane is taking off. {braces} Indeed.\t4.5\tnumbered\n"));
+    b->a.positive_prompt = "nothing";
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_string_equal(b->err.message, "--positive-prompt: the template has no {text}; put it where the input belongs");
+    b->a.positive_prompt = NULL;
+    b->a.chat.request = "[1]";
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "no JSON object"));
+}
+
+/* Copies of the input, what was there before from another model, triples. */
+static void ensemble(void **state) {
+    bench *b = *state;
+    set_models(b, 4, "numbered", "json", "bullets", "stream");
+    b->model[1].source = "second";
+    b->a.positives = b->a.negatives = 5;
+    annotate_ok(b);
+    assert_int_equal(b->r.texts, 3);
+    assert_int_equal(b->r.copies, 3 * 4 * 2);
+    assert_int_equal(b->r.rows, b->r.positives + b->r.negatives);
+    assert_int_equal(b->r.chat.unreadable + b->r.chat.refused + b->r.without, 0);
+    assert_non_null(strstr(b->out, "\tsecond\n"));
+    assert_null(strstr(b->out, "\tjson\n"));
+    assert_null(strstr(b->out, "A plane is taking off.\tA plane is taking off."));
+    b->a.form = AOE_FORM_TRIPLES;
+    b->a.name = "out.jsonl";
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.asked, 0);
+    assert_memory_equal(b->out, "{\"query\":", 9);
+    assert_non_null(strstr(b->out, "\"negative\":"));
+}
+
+static void answers_without_sentences(void **state) {
+    static const char *const names[] = {"refuses", "declines", "filtered", "silent"};
+    bench *b = *state;
+    for (size_t i = 0; i < 4; i++) {
+        set_models(b, 1, names[i]);
+        annotate_ok(b);
+        assert_int_equal(b->r.rows, 0);
+        assert_int_equal(b->r.without, 3);
+        assert_int_equal(b->r.chat.asked, 6);
+        assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
+        assert_int_equal(b->r.chat.unreadable, i < 3 ? 0 : 6);
+        annotate_ok(b); /* they are kept like others */
+        assert_int_equal(b->r.chat.kept, 6);
+        assert_int_equal(b->r.chat.refused, i < 3 ? 6 : 0);
+    }
+    set_models(b, 1, "cut");
+    b->a.positives = 2;
+    b->a.negatives = 0;
+    annotate_ok(b);
+    assert_int_equal(b->r.rows, 3); /* the second sentence is cut off */
+}
+
+/* ---- the same bytes */
+
+static void any_concurrency_through_troubles(void **state) {
+    bench *b = *state;
+    static const unsigned troubles[] = {0, CHAT_500 | CHAT_MALFORMED | CHAT_CUT | CHAT_STREAM_CUT, CHAT_429 | CHAT_CUT};
+    static const size_t concurrency[] = {1, 2, 16};
+    char *want = NULL;
+    set_models(b, 2, "numbered", "stream");
+    for (size_t t = 0; t < 3; t++)
+        for (size_t c = 0; c < (t == 2 ? 1 : 3); c++) {
+            forget(b);
+            b->behaviour.trouble = troubles[t];
+            b->a.chat.concurrency = concurrency[t == 2 ? 2 : c];
+            annotate_ok(b);
+            assert_int_equal(b->behaviour.answers, 12);
+            assert_int_equal(b->r.chat.asked, 12);
+            if (!want)
+                want = strdup(b->out);
+            assert_string_equal(b->out, want);
+        }
+    free(want);
+}
+
+static void paid_once(void **state) {
+    bench *b = *state;
+    annotate_ok(b);
+    char *want = strdup(b->out);
+    annotate_ok(b);
+    assert_int_equal(b->behaviour.requests, 6);
+    assert_int_equal(b->r.chat.kept, 6);
+    assert_int_equal(b->r.chat.asked, 0);
+    assert_true(b->r.chat.cost == 0);
+    assert_string_equal(b->out, want);
+    b->a.positives = 4; /* other prompts are other calls */
+    annotate_ok(b);
+    assert_int_equal(b->behaviour.requests, 9);
+    free(want);
+}
+
+static void stopped_and_resumed(void **state) {
+    bench *b = *state;
+    annotate_ok(b);
+    char *want = strdup(b->out);
+    forget(b);
+    b->stop_after = 2;
+    b->a.chat.concurrency = 2;
+    assert_int_equal(annotate(b), AOE_ECANCELLED);
+    assert_int_equal(b->len, 0);
+    const size_t paid = b->behaviour.answers;
+    assert_in_range(paid, 2, 3);
+    assert_int_equal(b->r.chat.asked, paid);
+    b->stop_after = 0;
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.kept, paid);
+    assert_int_equal(b->behaviour.answers, 6);
+    assert_string_equal(b->out, want);
+    free(want);
+}
+
+/* ---- spending */
+
+static void bounds(void **state) {
+    bench *b = *state;
+    char *want = NULL;
+    b->a.chat.max_tokens = 200;
+    for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
+        forget(b);
+        b->a.chat.concurrency = concurrency;
+        b->a.chat.max_total_tokens = 600; /* about 270 at most and 90 in the end, each: four calls */
+        annotate_ok(b);
+        assert_int_equal(b->r.chat.asked, 4);
+        assert_int_equal(b->r.chat.left, 2);
+        assert_true(b->r.chat.left_prompt_tokens > 0 && b->r.chat.left_most > b->r.chat.left_cost);
+        if (!want)
+            want = strdup(b->out);
+        assert_string_equal(b->out, want);
+    }
+    b->a.chat.max_total_tokens = 0;
+    b->a.chat.max_cost = 0.0001;
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.asked, 0);
+    assert_string_equal(b->out, want);
+    b->a.chat.max_cost = 1;
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.asked, 2);
+    b->model[0].price_in = b->model[0].price_out = 0;
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "--price"));
+    free(want);
+}
+
+static int count_prompts(void *user, const aoe_chat_model *m, aoe_text prompt) {
+    bench *b = user;
+    assert_string_equal(m->name, "numbered");
+    assert_memory_equal(prompt.data, "You are a highly smart ", 23);
+    b->polls++;
+    return 0;
+}
+
+static void dry_run(void **state) {
+    bench *b = *state;
+    b->a.chat.dry_run = 1;
+    b->a.chat.cache = NULL;
+    b->a.chat.prompt = count_prompts;
+    annotate_ok(b);
+    assert_int_equal(b->polls, 6);
+    assert_int_equal(b->behaviour.requests, 0);
+    assert_int_equal(b->r.chat.left, 6);
+    assert_int_equal(b->len, 0);
+    assert_true(b->r.chat.left_cost > 0 && b->r.chat.left_most > b->r.chat.left_cost);
+}
+
+/* ---- failures */
+
+static void fails(bench *b, const char *model, int code, const char *message, size_t most_requests) {
+    set_models(b, 1, model);
+    b->behaviour.requests = 0;
+    assert_int_equal(annotate(b), code);
+    if (!strstr(b->err.message, message))
+        fail_msg("%s", b->err.message);
+    assert_true(b->behaviour.requests <= most_requests);
+    assert_int_equal(b->len, 0);
+}
+
+static void what_cannot_succeed(void **state) {
+    bench *b = *state;
+    fails(b, "unknown", AOE_EIO, "the endpoint answers 404 for model unknown: The model does not exist", 4);
+    fails(b, "quota", AOE_EIO, "the account is used up", 4);
+    b->behaviour.key = "other";
+    fails(b, "numbered", AOE_EIO, "wants an API key", 4);
+    b->behaviour.key = NULL;
+    b->behaviour.fail_after = 1;
+    b->a.chat.attempts = 2;
+    fails(b, "numbered", AOE_EIO, "the server answers 500", 20);
+    b->behaviour.fail_after = 0;
+    strcat(b->api, "/nowhere");
+    fails(b, "numbered", AOE_EIO, "404", 4);
+    strcpy(b->api, "http://127.0.0.1:1");
+    b->a.chat.concurrency = 1;
+    fails(b, "numbered", AOE_EIO, "127.0.0.1:1", 0);
+    strcpy(b->api, "https://h/v1?key=1");
+    fails(b, "numbered", AOE_EARG, "query", 0);
+    strcpy(b->api, "http://user@localhost");
+    fails(b, "numbered", AOE_EARG, "user", 0);
+    strcpy(b->api, "http://localhost");
+    set_models(b, 2, "a", "a");
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "given twice"));
+}
+
+static void one_call_fails(void **state) {
+    bench *b = *state;
+    free(b->texts);
+    b->texts = test_write_text(b->dir, "texts.txt", "This text is too long.\nA plane is taking off.\n");
+    set_models(b, 1, "long");
+    assert_int_equal(annotate(b), AOE_EFORMAT);
+    assert_non_null(strstr(b->err.message, "2 of 4 calls failed"));
+    assert_int_equal(b->r.chat.asked, 2);
+    b->a.chat.skip_failed = 1;
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.failed, 2);
+    assert_int_equal(b->r.chat.kept, 2);
+    assert_int_equal(b->r.without, 1);
+    assert_true(b->r.rows > 0);
+}
+
+static void bad_inputs(void **state) {
+    bench *b = *state;
+    free(b->texts);
+    b->texts = test_write_text(b->dir, "texts.txt", "a\tb\n");
+    assert_int_equal(annotate(b), AOE_EFORMAT);
+    assert_non_null(strstr(b->err.message, "texts.txt:1: the text has a TAB"));
+    assert_int_equal(b->behaviour.requests, 0);
+    b->a.name = "out.jsonl";
+    annotate_ok(b);
+    b->a.name = "out.csv";
+    annotate_ok(b);
+    b->a.positives = b->a.negatives = 0;
+    assert_int_equal(annotate(b), AOE_EARG);
+    b->a.positives = 1;
+    b->a.form = AOE_FORM_TRIPLES;
+    assert_int_equal(annotate(b), AOE_EARG);
+}
+
+/* ---- secrets */
+
+static void no_key_anywhere(void **state) {
+    bench *b = *state;
+    b->behaviour.key = KEY;
+    b->a.negatives = 0; /* the same sentences as opposites would be conflicts */
+    set_models(b, 2, "echo", "numbered");
+    b->model[0].key = b->model[1].key = KEY;
+    annotate_ok(b);
+    assert_null(strstr(b->out, KEY));
+    assert_non_null(strstr(b->out, "The key is #################### indeed."));
+    size_t size;
+    static const char *const files[] = {"answers.sqlite", "answers.sqlite-wal"};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = test_path(b->dir, files[i]), *bytes = test_read(path, &size);
+        if (bytes)
+            assert_null(memmem(bytes, size, KEY, strlen(KEY)));
+        assert_true(bytes || i);
+        free(bytes);
+        free(path);
+    }
+    b->model[0].key = b->model[1].key = KEY "x";
+    b->a.positives = 3;
+    assert_int_equal(annotate(b), AOE_EIO);
+    assert_non_null(strstr(b->err.message, "refuses the API key"));
+    assert_null(strstr(b->err.message, "sk-"));
+    b->a.chat.system = "My key is " KEY "x";
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_null(strstr(b->err.message, "sk-"));
+}
+
+/* ---- scores */
+
+static void scores(void **state) {
+    bench *b = *state;
+    if (score(b))
+        fail_msg("%s", b->err.message);
+    assert_string_equal(b->out, "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\t3.8\n8\tIt rains.\tThe cat sleeps.\t0\n"
+                                "9\tA man eats bread.\tA man eats rice.\t3.8\n");
+    assert_int_equal(b->sr.rows, 3);
+    assert_int_equal(b->sr.scored, 3);
+    assert_int_equal(b->behaviour.answers, 2);
+    set_models(b, 2, "bullets", "refuses");
+    b->s.label = "gold";
+    b->s.each = 1;
+    b->s.name = "out.csv";
+    b->s.table.columns = "text1=sentence2,text2=sentence1";
+    assert_int_equal(score(b), 0);
+    assert_string_equal(b->out, "id,sentence1,sentence2,label,gold,score:bullets,score:refuses\n7,A man eats bread.,A man eats rice.,x,3.8,3.8,\n"
+                                "8,It rains.,The cat sleeps.,y,0,0,\n9,A man eats bread.,A man eats rice.,z,3.8,3.8,\n");
+    assert_int_equal(b->sr.chat.refused, 3);
+    b->s.table.columns = "text1=nothing";
+    assert_int_equal(score(b), AOE_EFORMAT);
+    assert_non_null(strstr(b->err.message, "no column 'nothing'; found id, sentence1, sentence2, label"));
+    b->s.table.columns = NULL;
+    b->s.prompt = "{text1}";
+    assert_int_equal(score(b), AOE_EARG);
+}
+
+static void scores_of_json_rows(void **state) {
+    bench *b = *state;
+    free(b->pairs);
+    b->pairs = test_write_text(b->dir, "pairs.jsonl", "{\"text1\": \"A man eats.\", \"text2\": \"A man eats.\", \"n\": 3, \"l\": [1, \"x\"], \"b\": true}\n"
+                                                      "{\"text1\": \"\", \"text2\": \"b\", \"n\": 3, \"l\": [], \"b\": null}\n");
+    b->s.file = b->pairs;
+    b->s.name = "out.jsonl";
+    assert_int_equal(score(b), AOE_EFORMAT);
+    assert_non_null(strstr(b->err.message, "pairs.jsonl:2: column 'text1': the text is empty"));
+    b->s.table.skip_bad_rows = 1;
+    assert_int_equal(score(b), 0);
+    assert_string_equal(b->out, "{\"text1\":\"A man eats.\",\"text2\":\"A man eats.\",\"n\":3,\"l\":[1,\"x\"],\"b\":true,\"label\":5}\n");
+    assert_int_equal(b->sr.skipped, 1);
+    assert_true(b->sr.mean == 5);
+}
+
+/* ---- memory */
+
+typedef struct memory_run {
+    bench *b;
+    int (*run)(bench *b);
+    char *want; /* of a run with all its memory; owned */
+} memory_run;
+
+static int run_kept(void *arg) {
+    const memory_run *m = arg;
+    const int code = m->run(m->b);
+    if (code == 0) /* SQLite can do without some of what it asks for */
+        assert_string_equal(m->b->out, m->want);
+    else
+        assert_true(code == m->b->err.code && *m->b->err.message);
+    return code;
+}
+
+static void no_memory(void **state) {
+    bench *b = *state;
+    set_models(b, 2, "numbered", "json");
+    for (int i = 0; i < 2; i++) {
+        memory_run m = {b, i ? score : annotate, NULL};
+        assert_int_equal(m.run(b), 0);
+        m.want = strdup(b->out);
+        assert_true(test_alloc_failures_published(run_kept, &m, 200) > 200);
+        free(m.want);
+    }
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(pairs_of_one_model),   TEST(labels_and_templates), TEST(ensemble),  TEST(answers_without_sentences),
+        TEST(any_concurrency_through_troubles), TEST(paid_once), TEST(stopped_and_resumed), TEST(bounds), TEST(dry_run),
+        TEST(what_cannot_succeed),  TEST(one_call_fails), TEST(bad_inputs), TEST(no_key_anywhere), TEST(scores),
+        TEST(scores_of_json_rows),  TEST(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

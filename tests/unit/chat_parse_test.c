@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ * Replies in the shapes that chat models return, and the sentences that are to be found in them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "base/alloc.h"
+#include "data/chat_parse.h"
+
+typedef struct example {
+    const char *name;
+    const char *reply;
+    const char *want; /* sentences joined by '|'; "REFUSED", "NOTHING" */
+    size_t most;      /* 0: 5 */
+    int cut;
+} example;
+
+#define AB "A plane departs.|An aircraft takes off."
+
+static const example numbered[] = {
+    {"full stops", "1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"brackets", "1) A plane departs.\n2) An aircraft takes off.\n", AB, 0, 0},
+    {"two brackets", "(1) A plane departs.\n(2) An aircraft takes off.", AB, 0, 0},
+    {"square brackets", "[1] A plane departs.\n[2] An aircraft takes off.", AB, 0, 0},
+    {"colons", "1: A plane departs.\n2: An aircraft takes off.", AB, 0, 0},
+    {"dashes", "1 - A plane departs.\n2 \xE2\x80\x93 An aircraft takes off.", AB, 0, 0},
+    {"no space", "1.A plane departs.\n2.An aircraft takes off.", AB, 0, 0},
+    {"bare numbers", "1 A plane departs.\n2 An aircraft takes off.", AB, 0, 0},
+    {"hash", "#1: A plane departs.\n#2: An aircraft takes off.", AB, 0, 0},
+    {"letters", "a) A plane departs.\nb) An aircraft takes off.", AB, 0, 0},
+    {"capital letters", "A. A plane departs.\nB. An aircraft takes off.", AB, 0, 0},
+    {"roman", "i. A plane departs.\nii. An aircraft takes off.\niii. The jet leaves.", AB "|The jet leaves.", 0, 0},
+    {"roman capitals", "(I) A plane departs.\n(II) An aircraft takes off.", AB, 0, 0},
+    {"bold numbers", "**1.** A plane departs.\n**2.** An aircraft takes off.", AB, 0, 0},
+    {"bold all", "**1. A plane departs.**\n**2. An aircraft takes off.**", AB, 0, 0},
+    {"escaped", "1\\. A plane departs.\n2\\. An aircraft takes off.", AB, 0, 0},
+    {"keycaps", "1\xEF\xB8\x8F\xE2\x83\xA3 A plane departs.\n2\xEF\xB8\x8F\xE2\x83\xA3 An aircraft takes off.", AB, 0, 0},
+    {"circled", "\xE2\x91\xA0 A plane departs.\n\xE2\x91\xA1" "An aircraft takes off.", AB, 0, 0},
+    {"every item 1", "1. A plane departs.\n1. An aircraft takes off.", AB, 0, 0},
+    {"from 0", "0. A plane departs.\n1. An aircraft takes off.", AB, 0, 0},
+    {"a number left out", "1. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
+    {"headings", "### 1. A plane departs.\n### 2. An aircraft takes off.", AB, 0, 0},
+    {"blank lines", "1. A plane departs.\n\n\n2. An aircraft takes off.\n\n", AB, 0, 0},
+    {"CRLF", "1. A plane departs.\r\n2. An aircraft takes off.\r\n", AB, 0, 0},
+    {"labels", "Sentence 1: A plane departs.\nSentence 2: An aircraft takes off.", AB, 0, 0},
+    {"bold labels", "**Synonymous sentence 1:** A plane departs.\n**Synonymous sentence 2:** An aircraft takes off.", AB, 0, 0},
+    {"bulleted numbers", "- 1. A plane departs.\n- 2. An aircraft takes off.", AB, 0, 0},
+    {"text on the next line", "1.\nA plane departs.\n2.\nAn aircraft takes off.", AB, 0, 0},
+    {"labels above", "Sentence 1:\n\"A plane departs.\"\n\nSentence 2:\n\"An aircraft takes off.\"", AB, 0, 0},
+    {"all on one line", "1. A plane departs. 2. An aircraft takes off. 3. The jet leaves.", AB "|The jet leaves.", 0, 0},
+    {"wrapped", "1. A plane\n   departs.\n2. An aircraft takes\noff.", AB, 0, 0},
+    {"numbers inside", "1. He paid 2. 50 for 3. 5 kg.\n2. It was 10:30 in 1999.", "He paid 2. 50 for 3. 5 kg.|It was 10:30 in 1999.", 0, 0},
+    {"a year is no number", "1. The war ended\n1945. It was May.\n2. Peace came.", "The war ended|Peace came.", 0, 0},
+    {"an empty number", "1. A plane departs.\n2. An aircraft takes off.\n3.", AB, 0, 0},
+    {"sub-bullets", "1. A plane departs.\n   - 'departs' for 'takes off'\n2. An aircraft takes off.\n   - 'aircraft' for 'plane'", AB, 0, 0},
+    {"numbered headings", "1. Synonyms:\n   - A plane departs.\n   - An aircraft takes off.", AB, 0, 0},
+    {"more than asked for", "1. A plane departs.\n2. An aircraft takes off.\n3. The jet leaves.", AB, 2, 0},
+    {"twice", "1. A plane departs.\n2. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
+};
+
+static const example bulleted[] = {
+    {"hyphens", "- A plane departs.\n- An aircraft takes off.", AB, 0, 0},
+    {"stars", "* A plane departs.\n* An aircraft takes off.", AB, 0, 0},
+    {"plus", "+ A plane departs.\n+ An aircraft takes off.", AB, 0, 0},
+    {"bullets", "\xE2\x80\xA2 A plane departs.\n\xE2\x80\xA2 An aircraft takes off.", AB, 0, 0},
+    {"bullets without space", "\xE2\x80\xA2" "A plane departs.\n\xC2\xB7" "An aircraft takes off.", AB, 0, 0},
+    {"dashes", "\xE2\x80\x93 A plane departs.\n\xE2\x80\x94 An aircraft takes off.", AB, 0, 0},
+    {"ticks", "\xE2\x9C\x94\xEF\xB8\x8F A plane departs.\n\xE2\x9C\x85 An aircraft takes off.", AB, 0, 0},
+    {"quoted block", "> A plane departs.\n> An aircraft takes off.", AB, 0, 0},
+    {"HTML", "<ul>\n<li>A plane departs.</li>\n<li>An aircraft takes off.</li>\n</ul>", AB, 0, 0},
+    {"one bullet", "- A plane departs.", "A plane departs.", 0, 0},
+    {"comments", "- A plane departs. (more formal)\n- An aircraft takes off. (uses a synonym of plane)", AB, 0, 0},
+    {"brackets of its own", "- A plane (small) departs.\n- It left (at noon).", "A plane (small) departs.|It left (at noon).", 0, 0},
+    {"emphasis", "- A **plane** departs.\n- *An aircraft takes off.*", AB, 0, 0},
+};
+
+static const example quoted[] = {
+    {"straight", "1. \"A plane departs.\"\n2. \"An aircraft takes off.\"", AB, 0, 0},
+    {"curly", "1. \xE2\x80\x9C" "A plane departs.\xE2\x80\x9D\n2. \xE2\x80\x9C" "An aircraft takes off.\xE2\x80\x9D", AB, 0, 0},
+    {"single", "1. 'A plane departs.'\n2. 'An aircraft takes off.'", AB, 0, 0},
+    {"German", "1. \xE2\x80\x9E" "Ein Flugzeug startet.\xE2\x80\x9C", "Ein Flugzeug startet.", 0, 0},
+    {"French", "1. \xC2\xAB\xC2\xA0Un avion d\xC3\xA9" "colle.\xC2\xA0\xC2\xBB", "Un avion d\xC3\xA9" "colle.", 0, 0},
+    {"Japanese", "1. \xE3\x80\x8C\xE9\xA3\x9B\xE8\xA1\x8C\xE6\xA9\x9F\xE3\x80\x82\xE3\x80\x8D", "\xE9\xA3\x9B\xE8\xA1\x8C\xE6\xA9\x9F\xE3\x80\x82", 0, 0},
+    {"commas behind", "\"A plane departs.\",\n\"An aircraft takes off.\",", AB, 0, 0},
+    {"on one line", "\"A plane departs.\", \"An aircraft takes off.\"", AB, 0, 0},
+    {"with and", "\"A plane departs.\", and \"An aircraft takes off.\"", AB, 0, 0},
+    {"speech stays", "1. \"Yes,\" he said, \"I do.\"\n2. It's 'fine'.", "\"Yes,\" he said, \"I do.\"|It's 'fine'.", 0, 0},
+    {"full stop outside", "1. \"A plane departs\".\n2. \"An aircraft takes off.\".", "\"A plane departs\".|An aircraft takes off.", 0, 0},
+    {"tags", "<sentence>A plane departs.</sentence>\n<sentence>An aircraft takes off.</sentence>", AB, 0, 0},
+};
+
+static const example json[] = {
+    {"array", "[\"A plane departs.\", \"An aircraft takes off.\"]", AB, 0, 0},
+    {"fenced", "```json\n[\n  \"A plane departs.\",\n  \"An aircraft takes off.\"\n]\n```", AB, 0, 0},
+    {"with talk", "Sure! Here you go:\n\n```json\n[\"A plane departs.\", \"An aircraft takes off.\"]\n```\nI hope this helps!", AB, 0, 0},
+    {"object", "{\"sentences\": [\"A plane departs.\", \"An aircraft takes off.\"]}", AB, 0, 0},
+    {"echo of the input", "{\"input\": \"A plane is taking off.\", \"output\": [\"A plane departs.\", \"An aircraft takes off.\"]}", AB, 0, 0},
+    {"numbered keys", "{\"1\": \"A plane departs.\", \"2\": \"An aircraft takes off.\"}", AB, 0, 0},
+    {"objects", "[{\"sentence\": \"A plane departs.\", \"explanation\": \"verb\"}, {\"sentence\": \"An aircraft takes off.\", \"explanation\": \"noun\"}]", AB, 0, 0},
+    {"lines of objects", "{\"id\": 1, \"text\": \"A plane departs.\"}\n{\"id\": 2, \"text\": \"An aircraft takes off.\"}", AB, 0, 0},
+    {"Python", "['A plane departs.', \"An aircraft takes off.\"]", AB, 0, 0},
+    {"Python with apostrophes", "sentences = ['It's a plane.', 'They don't stop.']", "It's a plane.|They don't stop.", 0, 0},
+    {"trailing comma", "[\"A plane departs.\", \"An aircraft takes off.\",]", AB, 0, 0},
+    {"escapes", "[\"A \\\"plane\\\" departs.\", \"Caf\\u00e9 \\ud83d\\ude00 opens.\"]", "A \"plane\" departs.|Caf\xC3\xA9 \xF0\x9F\x98\x80 opens.", 0, 0},
+    {"quotes not escaped", "[\"He said \"stop\" twice.\", \"An aircraft takes off.\"]", "He said \"stop\" twice.|An aircraft takes off.", 0, 0},
+    {"cut off", "[\"A plane departs.\", \"An aircraft takes off.\", \"The jet lea", AB, 0, 1},
+    {"cut off in a fence", "```json\n{\"synonyms\": [\"A plane departs.\", \"An aircraft takes off.\", \"The", AB, 0, 1},
+    {"empty", "[]", "NOTHING", 0, 0},
+    {"numbers only", "[1, 2, 3]", "NOTHING", 0, 0},
+};
+
+static const example talk[] = {
+    {"preamble and closing", "Sure! Here are two synonymous sentences:\n\n1. A plane departs.\n2. An aircraft takes off.\n\nLet me know if you need more!", AB, 0, 0},
+    {"bold heading", "**Synonymous Sentences:**\n\n* A plane departs.\n* An aircraft takes off.", AB, 0, 0},
+    {"output label", "Output: A plane departs.", "A plane departs.", 1, 0},
+    {"echoed prompt", "Input sentence: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"echo as an item", "1. Original: A plane is taking off.\n2. A plane departs.\n3. An aircraft takes off.", AB, 0, 0},
+    {"plain lines", "A plane departs.\nAn aircraft takes off.\n", AB, 0, 0},
+    {"plain lines with talk", "Here are the sentences:\nA plane departs.\n\nAn aircraft takes off.\n\nI hope these sentences help!", AB, 0, 0},
+    {"a label each line", "Synonym: A plane departs.\nSynonym: An aircraft takes off.", AB, 0, 0},
+    {"note behind", "- A plane departs.\n- An aircraft takes off.\n\nNote: these keep the meaning.", AB, 0, 0},
+    {"one line of as many", "A plane departs. An aircraft takes off.", AB, 2, 0},
+    {"one line of fewer", "A plane departs. That means that it takes off.", "NOTHING", 5, 0},
+    {"one line of one", "A plane departs. That means that it takes off.", "A plane departs. That means that it takes off.", 1, 0},
+    {"thoughts", "<think>The user wants two:\n1. Foo bar.\n</think>\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"end of thoughts", "so 1. foo\n</think>\n\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"thoughts without end", "<think>The user wants\n1. Foo bar.\n2. Foo", "NOTHING", 0, 1},
+    {"table", "| # | Sentence |\n|---|---|\n| 1 | A plane departs. |\n| 2 | An aircraft takes off. |", AB, 0, 0},
+    {"fence without language", "```\nA plane departs.\nAn aircraft takes off.\n```", AB, 0, 0},
+    {"cut in a list", "1. A plane departs.\n2. An aircraft takes off.\n3. The jet is on its", AB, 0, 1},
+    {"cut at an end", "1. A plane departs.\n2. An aircraft takes off.", AB, 0, 1},
+    {"placeholder", "1. [synonymous sentence]\n2. A plane departs.", "A plane departs.", 0, 0},
+    {"white space", " \n\t\n", "NOTHING", 0, 0},
+    {"nothing", "", "NOTHING", 0, 0},
+    {"dots", "...", "NOTHING", 0, 0},
+};
+
+static const example refusals[] = {
+    {"sorry", "I'm sorry, but I can't help with that.", "REFUSED", 0, 0},
+    {"curly", "I\xE2\x80\x99m sorry, but I can\xE2\x80\x99t assist with that request.", "REFUSED", 0, 0},
+    {"an AI", "As an AI language model, I cannot generate offensive sentences.", "REFUSED", 0, 0},
+    {"several lines", "I apologize, but I cannot fulfil this request.\n\nIt would be harmful.", "REFUSED", 0, 0},
+    {"with alternatives", "I'm sorry, I can't do that. Instead, I could:\n1. Rewrite it politely.\n2. Explain it.", "REFUSED", 0, 0},
+    {"as an item", "1. I'm sorry, but I cannot produce that.", "REFUSED", 0, 0},
+    {"Chinese", "\xE6\x8A\xB1\xE6\xAD\x89\xEF\xBC\x8C\xE6\x88\x91\xE6\x97\xA0\xE6\xB3\x95\xE5\xB8\xAE\xE5\x8A\xA9\xE3\x80\x82", "REFUSED", 0, 0},
+    {"Spanish", "Lo siento, no puedo ayudar con eso.", "REFUSED", 0, 0},
+    {"too little", "The input sentence is incomplete. Please provide the full sentence.", "REFUSED", 0, 0},
+    {"not one: an apology", "I apologize for the confusion. Here are two:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"not one: modesty", "I can't promise perfection, but here are two:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"not one: sentences", "1. I'm sorry that I can't come.\n2. I regret that I am unable to come.", "I'm sorry that I can't come.|I regret that I am unable to come.", 0, 0},
+};
+
+static const example languages[] = {
+    {"Chinese comma", "1\xE3\x80\x81\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n2\xE3\x80\x81\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
+    {"Chinese numerals", "\xE4\xB8\x80\xE3\x80\x81\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xE4\xBA\x8C\xE3\x80\x81\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
+    {"Chinese labels", "\xE7\xAC\xAC\xE4\xB8\x80\xE5\x8F\xA5\xEF\xBC\x9A\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xE7\xAC\xAC\xE4\xBA\x8C\xE5\x8F\xA5\xEF\xBC\x9A\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
+    {"Chinese preamble", "\xE4\xBB\xA5\xE4\xB8\x8B\xE6\x98\xAF\xE5\x8F\xA5\xE5\xAD\x90\xEF\xBC\x9A\n\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
+    {"full-width", "\xEF\xBC\x91\xEF\xBC\x8E\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82\n\xEF\xBC\x92\xEF\xBC\x8E\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", "\xE9\xA3\x9E\xE6\x9C\xBA\xE3\x80\x82|\xE8\xB5\xB7\xE9\xA3\x9E\xE3\x80\x82", 0, 0},
+    {"Arabic digits", "\xD9\xA1. \xD8\xB7\xD8\xA7\xD8\xA6\xD8\xB1\xD8\xA9.\n\xD9\xA2. \xD8\xAA\xD9\x82\xD9\x84\xD8\xB9.", "\xD8\xB7\xD8\xA7\xD8\xA6\xD8\xB1\xD8\xA9.|\xD8\xAA\xD9\x82\xD9\x84\xD8\xB9.", 0, 0},
+    {"Devanagari", "\xE0\xA5\xA7. \xE0\xA4\x8F\xE0\xA4\x95\xE0\xA5\xA4\n\xE0\xA5\xA8. \xE0\xA4\xA6\xE0\xA5\x8B\xE0\xA5\xA4", "\xE0\xA4\x8F\xE0\xA4\x95\xE0\xA5\xA4|\xE0\xA4\xA6\xE0\xA5\x8B\xE0\xA5\xA4", 0, 0},
+    {"French", "Phrase 1 : Un avion part.\nPhrase 2 : Un avion s'envole.", "Un avion part.|Un avion s'envole.", 0, 0},
+    {"German", "Satz 1: Ein Flugzeug startet.\nSatz 2: Ein Flugzeug hebt ab.", "Ein Flugzeug startet.|Ein Flugzeug hebt ab.", 0, 0},
+    {"Russian", "\xD0\x9F\xD1\x80\xD0\xB5\xD0\xB4\xD0\xBB\xD0\xBE\xD0\xB6\xD0\xB5\xD0\xBD\xD0\xB8\xD0\xB5 1: \xD0\xA1\xD0\xB0\xD0\xBC\xD0\xBE\xD0\xBB\xD1\x91\xD1\x82.", "\xD0\xA1\xD0\xB0\xD0\xBC\xD0\xBE\xD0\xBB\xD1\x91\xD1\x82.", 0, 0},
+    {"Spanish ordinals", "1\xC2\xBA. Un avi\xC3\xB3n sale.\n2\xC2\xBA. Un avi\xC3\xB3n despega.", "Un avi\xC3\xB3n sale.|Un avi\xC3\xB3n despega.", 0, 0},
+};
+
+static int check_table(const example *e, size_t n) {
+    int failures = 0;
+    aoei_chat_list l = {.n = 0};
+    for (size_t i = 0; i < n; i++) {
+        char got[4096] = "";
+        size_t at = 0;
+        aoei_chat_outcome outcome;
+        assert_int_equal(aoei_chat_parse(&l, &outcome, aoe_text_of(e[i].reply), e[i].most ? e[i].most : 5, e[i].cut), 0);
+        assert_int_equal(outcome == AOEI_CHAT_LIST, l.n > 0);
+        for (size_t k = 0; k < l.n; k++) {
+            const aoe_text s = aoei_chat_list_item(&l, k);
+            at += (size_t)snprintf(got + at, sizeof got - at, "%s%.*s", k ? "|" : "", (int)s.len, s.data);
+        }
+        if (!l.n)
+            snprintf(got, sizeof got, "%s", outcome == AOEI_CHAT_REFUSED ? "REFUSED" : "NOTHING");
+        if (strcmp(got, e[i].want) != 0) {
+            print_message("%s:\n  want %s\n  got  %s\n", e[i].name, e[i].want, got);
+            failures++;
+        }
+    }
+    aoei_chat_list_free(&l);
+    return failures;
+}
+
+#define TABLE_TEST(table)                                                                                                      \
+    static void test_##table(void **state) {                                                                                   \
+        (void)state;                                                                                                           \
+        assert_int_equal(check_table(table, sizeof table / sizeof *table), 0);                                                 \
+    }
+TABLE_TEST(numbered)
+TABLE_TEST(bulleted)
+TABLE_TEST(quoted)
+TABLE_TEST(json)
+TABLE_TEST(talk)
+TABLE_TEST(refusals)
+TABLE_TEST(languages)
+
+static int parse_once(void *reply) {
+    aoei_chat_list l = {.n = 0};
+    aoei_chat_outcome outcome;
+    const int rc = aoei_chat_parse(&l, &outcome, aoe_text_of(reply), 5, 0);
+    aoei_chat_list_free(&l);
+    return rc;
+}
+
+static void no_memory(void **state) {
+    (void)state;
+    char list[] = "Sure:\n1. A plane departs.\n2. An aircraft takes off.", strings[] = "[\"A plane departs.\", \"B \\u00e9 c.\"]";
+    assert_true(test_alloc_failures(parse_once, list, 0) > 2);
+    assert_true(test_alloc_failures(parse_once, strings, 0) > 2);
+}
+
+static void long_replies(void **state) {
+    (void)state;
+    enum { ITEMS = 20000 };
+    char *reply = malloc(ITEMS * 40);
+    size_t at = 0;
+    aoei_chat_list l = {.n = 0};
+    aoei_chat_outcome outcome;
+    assert_non_null(reply);
+    for (int i = 1; i <= ITEMS; i++)
+        at += (size_t)sprintf(reply + at, "%d. Sentence with a number %d.\n", i % 900 ? i % 900 : 900, i);
+    assert_int_equal(aoei_chat_parse(&l, &outcome, (aoe_text){reply, at}, 50, 0), 0);
+    assert_int_equal(l.n, 50);
+    memset(reply, '[', ITEMS);
+    assert_int_equal(aoei_chat_parse(&l, &outcome, (aoe_text){reply, ITEMS}, 5, 0), 0);
+    assert_int_equal(outcome, AOEI_CHAT_NOTHING);
+    for (int i = 0; i < ITEMS; i++)
+        memcpy(reply + 4 * i, "1. a", 4);
+    assert_int_equal(aoei_chat_parse(&l, &outcome, (aoe_text){reply, (size_t)ITEMS * 4}, 5, 0), 0);
+    aoei_chat_list_free(&l);
+    free(reply);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbered),  cmocka_unit_test(test_bulleted), cmocka_unit_test(test_quoted), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_talk),      cmocka_unit_test(test_refusals), cmocka_unit_test(test_languages),
+        cmocka_unit_test(no_memory),      cmocka_unit_test(long_replies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * Scores from 0 to 5 in replies of chat models, and replies that have none or more than one.
+ */
+#include <stdio.h>
+
+#include "../support/support.h"
+#include "data/chat_score.h"
+
+enum { AMBIGUOUS = -1, REFUSED = -2 };
+
+typedef struct example {
+    const char *reply;
+    double want;
+} example;
+
+static const example found[] = {
+    {"4", 4},
+    {"4.2", 4.2},
+    {"0", 0},
+    {"5.0\n", 5},
+    {"  3.5.", 3.5},
+    {"4,2", 4.2},
+    {"**4.5**", 4.5},
+    {"\"3\"", 3},
+    {"4/5", 4},
+    {"4.0 / 5.0", 4},
+    {"3 out of 5", 3},
+    {"Score: 4", 4},
+    {"Score: 4/5", 4},
+    {"Score = 3.25", 3.25},
+    {"**Score:** 4.2", 4.2},
+    {"Similarity score: 2.8 (on a scale of 0 to 5)", 2.8},
+    {"I would rate this 3.5 out of 5.", 3.5},
+    {"I'd give these sentences a 4.", 4},
+    {"The similarity score is 1.5.", 1.5},
+    {"On a scale from 0 to 5, I would rate the similarity as 4.5.", 4.5},
+    {"On a 0-5 scale the similarity is 2.", 2},
+    {"Sentence 1 is about a plane, sentence 2 about a boat. Score: 1", 1},
+    {"Sentence 1 says 3 men, sentence 2 says 4 men.\nScore: 2.5", 2.5},
+    {"The sentences share 2 words.\n\nFinal score: 3", 3},
+    {"Semantic score: 3\nOverall score: 3.5", 3.5},
+    {"Score: 4\nExplanation: both speak of 2 dogs.", 4},
+    {"{\"score\": 4.5}", 4.5},
+    {"```json\n{\"similarity\": 3, \"reason\": \"same topic\"}\n```", 3},
+    {"{\"score\": \"4/5\"}", 4},
+    {"<think>Maybe 2, or 3.</think>4", 4},
+    {"<score>4</score>", 4},
+    {"four", 4},
+    {"Five.", 5},
+    {"I would rate it four out of 5", 4},
+    {"Score: three and a half", 3.5},
+    {"\xE5\x88\x86\xE6\x95\xB0\xEF\xBC\x9A" "4", 4},
+    {"4 4", 4},
+    {"Rating: 5/5 - the sentences mean the same", 5},
+};
+
+static const example not_found[] = {
+    {"", AMBIGUOUS},
+    {"similar", AMBIGUOUS},
+    {"3 or 4", AMBIGUOUS},
+    {"3-4", AMBIGUOUS},
+    {"between 3 and 4", AMBIGUOUS},
+    {"Score: 3 to 4", AMBIGUOUS},
+    {"8/10", AMBIGUOUS},
+    {"80%", AMBIGUOUS},
+    {"7", AMBIGUOUS},
+    {"-1", AMBIGUOUS},
+    {"Score: 3\nScore: 4", AMBIGUOUS},
+    {"1999", AMBIGUOUS},
+    {"The first one speaks of one plane.", AMBIGUOUS},
+    {"<think>4, or", AMBIGUOUS},
+    {"On a scale of 0 to 5, it is hard to say.", AMBIGUOUS},
+    {"I'm sorry, but I can't rate that.", REFUSED},
+};
+
+static void check(const example *e, size_t n) {
+    int failures = 0;
+    for (size_t i = 0; i < n; i++) {
+        aoei_score_outcome outcome;
+        double got = 0;
+        assert_int_equal(aoei_chat_score(&outcome, &got, aoe_text_of(e[i].reply), 5), 0);
+        if (outcome != AOEI_SCORE_FOUND)
+            got = outcome == AOEI_SCORE_REFUSED ? REFUSED : AMBIGUOUS;
+        if (got < e[i].want - 1e-12 || got > e[i].want + 1e-12) {
+            print_message("%s: want %g, got %g\n", e[i].reply, e[i].want, got);
+            failures++;
+        }
+    }
+    assert_int_equal(failures, 0);
+}
+
+static void scores(void **state) {
+    (void)state;
+    check(found, sizeof found / sizeof *found);
+}
+
+static void no_scores(void **state) {
+    (void)state;
+    check(not_found, sizeof not_found / sizeof *not_found);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scores), cmocka_unit_test(no_scores)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
