@@ -98,6 +98,14 @@ static const cli_option form_table[] = {
      .help = "of the positives and negatives of a text1, as triples: zip, the first with the first and so on; sample, each "
              "positive with a negative drawn by --seed; all, each with each",
      .fallback = "zip"},
+    {.name = "same",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(c.same),
+     .parse = cli_parse_same,
+     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
+             "their letters and digits alone",
+     .fallback = "exact"},
     {.name = "negatives",
      .letter = 'n',
      .kind = CLI_SIZE,
