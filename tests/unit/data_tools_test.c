@@ -161,8 +161,8 @@ static void test_split_errors(void **state) {
     char *path = test_write_text(test_dir, "one.tsv", "text1\ttext2\na\tb\nb\tc\nc\td\n");
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message,
-                           "one.tsv: part 2 of 3 gets no row: the 3 rows are 1 clusters that share no text, the "
-                           "largest of 3 rows (it begins in line 2); give fewer parts, other shares, or more data"));
+                           "one.tsv: part 2 of 3 gets no row: rows that share a text stay together, and its 3 rows "
+                           "make 1 cluster, the largest of 3 (from line 2 on); give fewer parts"));
     assert_null(out.part[0].data);
     o.group = "h";
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
