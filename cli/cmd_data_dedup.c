@@ -158,9 +158,9 @@ int cli_data_dedup(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data dedup",
         .operands = "FILE",
-        .about = "Leaves out rows whose texts are those of an earlier row; of a pair also the other way round. Equal rows\n"
-                 "with different labels are named. Rows keep their bytes and their order; columns that are neither\n"
-                 "texts nor label do not count.\n",
+        .about = "Leaves out rows whose texts are those of an earlier row; of a pair also the other way round.\n"
+                 "Equal rows with different labels are named. Rows keep their bytes and their order; columns that\n"
+                 "are neither texts nor label do not count.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
         .groups = groups,

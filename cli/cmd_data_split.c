@@ -254,8 +254,9 @@ int cli_data_split(int argc, char **argv) {
         .command = "data split",
         .operands = "FILE",
         .about = "Splits the rows of a table into parts so that no text is in two of them: rows that share a text,\n"
-                 "directly or through other rows, stay together. Rows keep their bytes and their order; the same seed\n"
-                 "gives the same parts. A warning says when so many rows hang together that the shares cannot be met.\n",
+                 "directly or through other rows, stay together. Rows keep their bytes and their order; the same\n"
+                 "seed gives the same parts. A warning says when so many rows hang together that the shares cannot\n"
+                 "be met.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         .groups = groups,
