@@ -29,7 +29,7 @@ static int parse_ignore(void *target, const char *text, aoe_error *err) {
         const size_t len = strcspn(s, ",");
         int kind = 0;
         while (kind < AOE_FINDING_COUNT && (strlen(aoe_finding_name((aoe_finding_kind)kind)) != len ||
-                                            strncmp(aoe_finding_name((aoe_finding_kind)kind), s, len)))
+                                            strncmp(aoe_finding_name((aoe_finding_kind)kind), s, len) != 0))
             kind++;
         if (kind == AOE_FINDING_COUNT) {
             err->code = AOE_EARG;
