@@ -331,7 +331,7 @@ void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r) {
         cli_warn("what may be spent is spent: %zu of %zu calls were not made; the same command with a higher bound goes on", r->left,
                  r->calls);
     if (r->refused)
-        cli_note("%zu answer%s a refusal", r->refused, r->refused == 1 ? " is" : "s are");
+        cli_note("%zu answer%s", r->refused, r->refused == 1 ? " is a refusal" : "s are refusals");
     if (r->unreadable)
         cli_note("%zu answer%s could not be read", r->unreadable, cli_plural(r->unreadable));
 }

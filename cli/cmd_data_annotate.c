@@ -143,10 +143,10 @@ int cli_data_annotate(int argc, char **argv) {
                  "sentences that mean the opposite, as labelled pairs or triples. The API key is taken from the\n"
                  "environment. Every answer is kept in a file as it comes: a run that was stopped is continued by the\n"
                  "same command, and one that is complete costs nothing a second time.\n",
-        .examples = "  aoe data annotate texts.txt -m gpt-4o-mini --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
-                    "  aoe data annotate texts.txt -m gpt-4o-mini price=0.15,0.6 --api https://api.openai.com/v1 \\\n"
-                    "      --max-cost 2 -o pairs.tsv\n"
-                    "  aoe data annotate texts.txt -m qwen api=http://localhost:8000/v1 -m llama api=http://localhost:8001/v1 \\\n"
+        .examples = "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
+                    "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"
+                    "      --price 0.15,0.6 --max-cost 2\n"
+                    "  aoe data annotate texts.txt -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --form triples -o triples.jsonl\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,

@@ -103,11 +103,12 @@ int cli_data_score(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data score",
         .operands = "FILE",
-        .about = "Has chat models rate how similar the texts of each pair are, from 0 to 5, and writes the rows with the\n"
-                 "mean of their scores as label. Answers that are no single number are left out and counted. Keys, cache\n"
-                 "and resuming are those of aoe data annotate.\n",
-        .examples = "  aoe data score pairs.tsv -m gpt-4o-mini --api https://api.openai.com/v1 -o scored.tsv\n"
-                    "  aoe data score pairs.tsv -m a api=http://localhost:8000/v1 -m b api=http://localhost:8001/v1 --each -o scored.tsv\n",
+        .about = "Has chat models rate how similar the texts of each pair are, from 0 to 5, and writes the rows with\n"
+                 "the mean of their scores as label. Answers that are no single number are left out and counted.\n"
+                 "Keys, cache and resuming are those of aoe data annotate.\n",
+        .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
+                    "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
+                    "      --each -o scored.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
         .min_operands = 1,

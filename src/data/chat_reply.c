@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "data/chat_text.h"
@@ -126,12 +125,15 @@ void aoei_chat_reply_free(aoei_chat_reply *r) {
 
 /* ---- kept answers */
 
+static int append_piece(const char *data, size_t len, void *out) {
+    return aoei_buffer_append(out, data, len);
+}
+
+/* Takes the reference. jansson passes over some failures of what it writes to; a buffer remembers them. */
 static int append_json(aoei_buffer *out, json_t *root) {
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-    const int rc = text ? aoei_buffer_append(out, text, strlen(text)) : AOE_ENOMEM;
-    aoei_free(text);
+    const int bad = !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
     json_decref(root);
-    return rc;
+    return bad || out->failed ? AOE_ENOMEM : 0;
 }
 
 int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out) {

@@ -58,20 +58,38 @@ static void lower_first(const char *text, line out) {
         out[0] = (char)tolower((unsigned char)out[0]);
 }
 
+/* Other words in the place of the long ones: a sentence that says something else. */
+static void say_other(const char *text, size_t start, line out) {
+    static const char *const words[] = {"winter",  "empty",   "refuses", "harbour", "silver", "never",  "beneath", "stones", "forgets", "closed",
+                                        "distant", "quarrel", "ashes",   "sinking", "bitter", "nobody", "lantern", "asleep", "ruined",  "farewell"};
+    enum { WORDS = sizeof words / sizeof *words };
+    size_t at = 0, n = 0;
+    while (*text && at < MOST_TEXT - 16) {
+        const size_t letters = strcspn(text, " .,;:!?\"");
+        if (letters > 3)
+            at += (size_t)snprintf(out + at, MOST_TEXT - at, "%s", words[(start + 7 * n++) % WORDS]);
+        else
+            at += (size_t)snprintf(out + at, MOST_TEXT - at, "%.*s", (int)letters, text);
+        text += letters;
+        if (*text)
+            out[at++] = *text++;
+    }
+    out[at] = 0;
+}
+
 /* The i-th sentence of a model. */
 static void write_sentence(const char *model, const char *text, int opposite, size_t i, line out) {
     static const char *const same[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ", "Once more: "};
-    static const char *const not[] = {"It is false that ", "Nobody believes that ", "It never happened that ", "They deny that ",
-                                      "By no means is it so that "};
+    const unsigned own = hash(model, strlen(model));
     line low;
-    lower_first(text, low);
-    i += hash(model, strlen(model)) % 4;
-    if (opposite)
-        snprintf(out, MOST_TEXT, "%s%s", not[i % 5], low);
-    else if (i % 2)
-        snprintf(out, MOST_TEXT, "%s%s", same[i / 2 % 5], low);
-    else
-        swap_word(text, (unsigned)i, out);
+    if (opposite) {
+        say_other(text, own + 3 * i, out);
+    } else if ((own + i) % 2) {
+        lower_first(text, low);
+        snprintf(out, MOST_TEXT, "%s%s", same[(own / 2 + i) % 5], low);
+    } else {
+        swap_word(text, own / 8 + (unsigned)i, out);
+    }
 }
 
 static json_t *json_of(const char *s) {

@@ -151,15 +151,15 @@ static void pairs_of_one_model(void **state) {
     b->a.negatives = 1;
     annotate_ok(b);
     assert_string_equal(b->out, "text1\ttext2\tlabel\tsource\n"
-                                "A plane is taking off.\tIn other words, a plane is taking off.\t1\tnumbered\n"
+                                "A plane is taking off.\tOnce more: a plane is taking off.\t1\tnumbered\n"
                                 "A plane is taking off.\tA plane is currently taking off.\t1\tnumbered\n"
-                                "A plane is taking off.\tNobody believes that a plane is taking off.\t0\tnumbered\n"
-                                "The old man plays a flute.\tIn other words, the old man plays a flute.\t1\tnumbered\n"
+                                "A plane is taking off.\tA closed is lantern off.\t0\tnumbered\n"
+                                "The old man plays a flute.\tOnce more: the old man plays a flute.\t1\tnumbered\n"
                                 "The old man plays a flute.\tThe old man plays one flute.\t1\tnumbered\n"
-                                "The old man plays a flute.\tNobody believes that the old man plays a flute.\t0\tnumbered\n"
-                                "Prices are very high in \"Rome\".\tIn other words, prices are very high in \"Rome\".\t1\tnumbered\n"
-                                "Prices are very high in \"Rome\".\tPrices are now very high in \"Rome\".\t1\tnumbered\n"
-                                "Prices are very high in \"Rome\".\tNobody believes that prices are very high in \"Rome\".\t0\tnumbered\n");
+                                "The old man plays a flute.\tThe old man closed a lantern.\t0\tnumbered\n"
+                                "Prices are very high in \"Rome\".\tOnce more: prices are very high in \"Rome\".\t1\tnumbered\n"
+                                "Prices are very high in \"Rome\".\tPrices are really high in \"Rome\".\t1\tnumbered\n"
+                                "Prices are very high in \"Rome\".\tclosed are lantern harbour in \"distant\".\t0\tnumbered\n");
     assert_int_equal(b->r.texts, 3);
     assert_int_equal(b->r.repeated_inputs, 1);
     assert_int_equal(b->r.rows, 9);
@@ -506,6 +506,8 @@ static int run_kept(void *arg) {
         assert_string_equal(m->b->out, m->want);
     else
         assert_true(code == m->b->err.code && *m->b->err.message);
+    if (code && code != AOE_ENOMEM)
+        print_message("%s\n", m->b->err.message);
     return code;
 }
 

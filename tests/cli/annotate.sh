@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+# data annotate and data score against a chat endpoint: 50 texts of examples/ become pairs, a model is trained on them alone;
+# nothing is paid for twice, killed and interrupted runs go on, the key is nowhere.
+. "$SRC/tests/cli/support/model.sh"
+key=sk-0123456789-secret
+serve() { # serve NAME [KEY|- [TROUBLE [DELAY]]]: starts an endpoint; its address is in $api, its requests in NAME.log
+    rm -f "$1.url" "$1.log"
+    name=$1
+    shift
+    : >"$name.log"
+    "$BUILD/tests/servers/chat" "$name.url" "$name.log" "$@" &
+    server=$!
+    while [ ! -e "$name.url" ]; do sleep 0.05; done
+    api=$(cat "$name.url")/v1
+}
+requests() { # requests NAME: good answers so far
+    grep -c ' 200$' "$1.log"
+}
+anywhere() { sed 's/127\.0\.0\.1:[0-9]*/HOST/g'; }
+trap 'kill $server 2>/dev/null || true' EXIT
+awk -F '\t' 'NR > 1 { print $2 }' "$SRC/examples/train.tsv" | awk '!seen[$0]++' | head -n 50 >texts.txt
+models="numbered json-b source=second bullets-c"
+
+serve first "$key"
+export OPENAI_API_KEY="$key"
+# shellcheck disable=SC2086
+annotate() { "$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 "$@"; }
+annotate -o pairs.tsv --dry-run --price 0.5,1.5
+is_absent pairs.tsv pairs.tsv.sqlite
+requests first || true
+annotate -q -o pairs.tsv --price 0.5,1.5
+head -n 5 pairs.tsv
+cut -f 3,4 pairs.tsv | sort | uniq -c | sed 's/^ *//'
+requests first
+annotate -q -o pairs.tsv --json
+annotate -q -o other.tsv -j 16 --cache other.sqlite >/dev/null
+cmp pairs.tsv other.tsv
+"$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 --cache pairs.tsv.sqlite --form triples 2>counts | head -n 2
+cat counts
+requests first
+
+# a model that knows no sentence, on these pairs alone
+tiny_model start
+spearman() { "$AOE" eval sts -q -m "$1" "$SRC/examples/test.tsv" --json | sed 's/.*"spearman":\([-0-9.]*\).*/\1/'; }
+"$AOE" train -q -m start -d pairs.tsv -o tuned --epochs 8 --lr 1e-3 --pooling last-avg >/dev/null
+echo "$(spearman start) $(spearman tuned)" |
+    awk '{ printf "spearman before %s, after %s\n", $1, $2 > "/dev/stderr"; print ($2 > $1 + 0.02 ? "better" : "no better") }' 2>figures
+cat figures >&2
+
+# scores
+head -n 6 "$SRC/examples/test.tsv" >gold.tsv
+"$AOE" data score gold.tsv -m numbered bullets --api "$api" -o scored.tsv --each
+cut -f 1,6- scored.tsv
+"$AOE" data score gold.tsv -m numbered --api "$api" -o scored.jsonl --label gold --dry-run --json | anywhere
+# what is wrong is said, and nothing is written
+OPENAI_API_KEY=sk-wrong fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o bad.tsv 2>&1 | anywhere
+fails "$AOE" data annotate texts.txt -m unknown --api "$api" -o bad.tsv 2>&1 | anywhere
+fails "$AOE" data annotate texts.txt -m refuses --api "$api" -o bad.tsv 2>&1 | anywhere
+fails "$AOE" data annotate texts.txt -m numbered --api http://example.com/v1 -o bad.tsv 2>&1 | anywhere
+fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o missing/bad.tsv
+fails "$AOE" data annotate missing.txt -m numbered --api "$api" -o bad.tsv
+is_absent bad.tsv
+"$AOE" data annotate texts.txt -m numbered --api "$api" -o some.tsv -n 2 --negatives 0 --max-total-tokens 2000 --max-tokens 100 -j 8
+annotate -q -o troubled.tsv --cache other.sqlite >/dev/null
+kill $server
+
+# through every trouble once: a limit, an error, no JSON, a body and a stream cut off
+head -n 2 texts.txt >two.txt
+few() { "$AOE" data annotate two.txt -m numbered stream --api "$api" -n 3 --negatives 3 -q "$@"; }
+serve second - 0
+env -u OPENAI_API_KEY "$AOE" data annotate two.txt -m numbered stream --api "$api" -n 3 --negatives 3 -q -o plain.tsv >/dev/null
+kill $server
+serve third - 3
+few -o troubled.tsv -j 8 >/dev/null
+cmp plain.tsv troubled.tsv
+cut -d ' ' -f 3 third.log | sort | uniq -c | sed 's/^ *//'
+kill $server
+
+# killed, and interrupted: what was answered is not asked again
+serve slow "$key" 0 0.05
+stop() { # stop SIGNAL COUNT: ends the run once so many requests are answered
+    # shellcheck disable=SC2086
+    env --default-signal=INT "$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 -q -o late.tsv -j 2 >/dev/null 2>>stopped &
+    pid=$!
+    while [ "$(requests slow)" -lt "$2" ]; do sleep 0.02; done
+    kill -"$1" $pid
+    code=0
+    wait $pid || code=$?
+    echo "exit code $code"
+}
+stop KILL 20 2>/dev/null
+is_absent late.tsv
+stop INT 60
+sed 's/[0-9][0-9]*/N/' stopped
+is_absent late.tsv
+annotate -q -o late.tsv >/dev/null
+awk -v n="$(requests slow)" 'BEGIN { print (n >= 300 && n <= 302 ? "about 300 answers" : n " answers") }' # two were under way when it was killed
+sed 1d pairs.tsv | sort >want
+sed 1d late.tsv | sort >got
+cmp want got
+cmp pairs.tsv late.tsv
+kill $server
+
+# the key is nowhere
+grep -rlF "$key" . || echo "no file has the key"
+ls -A | grep -c tmp || true
+for command in annotate score; do
+    "$AOE" data $command --help >one
+    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+    grep -c . one | awk '{ exit $1 < 30 }'
+done
