@@ -295,14 +295,14 @@ typedef struct aoe_github_progress {
 typedef struct aoe_github_options {
     const char *const *repositories; /* [n_repositories] "owner/name" */
     size_t n_repositories;
-    const char *cache;     /* SQLite file, made when it is not there; needed */
-    const char *api;       /* NULL: https://api.github.com; of GitHub Enterprise https://HOST/api/v3 */
-    const char *token;     /* NULL: none. Goes to the API's origin alone; never stored, logged or part of a message */
-    int graphql;           /* 1: GraphQL (needs a token) instead of REST */
-    int all_comments;      /* REST: 1: of every issue instead of those that are marked as duplicates */
-    int refresh;           /* 1: ask again for what the cache has, conditionally where that is possible */
-    int offline;           /* 1: no request; what the cache lacks is counted, and a repository it lacks is missing */
-    size_t limit;          /* oldest issues of a repository to read, pull requests not counted; 0: all */
+    const char *cache; /* SQLite file, made when it is not there; needed */
+    const char *api;   /* NULL: https://api.github.com; of GitHub Enterprise https://HOST/api/v3 */
+    const char *token; /* NULL: none. Goes to the API's origin alone; never stored, logged or part of a message */
+    int graphql;       /* 1: GraphQL (needs a token) instead of REST */
+    int all_comments;  /* REST: 1: of every issue instead of those that are marked as duplicates */
+    int refresh;       /* 1: ask again for what the cache has, conditionally where that is possible */
+    int offline;       /* 1: no request; what the cache lacks is counted, and a repository it lacks is missing */
+    size_t limit;      /* oldest issues of a repository to read, pull requests not counted; 0: all */
     const char *name[AOE_ISSUES_SPLITS]; /* of outputs, each tells format and compression; NULL: the split is left out */
     double share[AOE_ISSUES_SPLITS];     /* of the duplicates, in any unit; default 12, 1, 1: the paper's */
     aoe_form form; /* PAIRS: text1, text2, label, a duplicate and its original with 1, each negative with 0; TRIPLES: query,
@@ -314,7 +314,7 @@ typedef struct aoe_github_options {
     uint64_t seed;    /* of split and negatives; 42 */
     /* write gets a split after the other; NULL: nothing is written. progress returns 0 to go on; else AOE_ECANCELLED comes
      * back. */
-    aoe_write_fn write; /* part: the split */
+    aoe_write_fn write;                                               /* part: the split */
     int (*progress)(void *user, const aoe_github_progress *progress); /* NULL: none */
     int (*stop)(void *user); /* asked several times a second while the network is waited for; not 0: as progress; NULL: none */
     void (*missing)(void *user, const char *repository, const char *why); /* one that cannot be read; NULL: none */
@@ -323,32 +323,33 @@ typedef struct aoe_github_options {
 
 typedef struct aoe_github_result {
     size_t positives[AOE_ISSUES_SPLITS], negatives[AOE_ISSUES_SPLITS]; /* written */
-    size_t repositories;      /* read */
-    size_t missing;           /* that could not be */
-    size_t issues;            /* read */
-    size_t pull_requests;     /* left out */
-    size_t gone;              /* issues pointed to that are deleted, or that nobody may read */
-    size_t transferred;       /* issues pointed to that are somewhere else now */
-    size_t marked;            /* issues closed as duplicates, or labelled or marked as such */
-    size_t unknown;           /* of them: nothing says of what */
-    size_t clusters;          /* of duplicates */
-    size_t clustered;         /* issues in them */
-    size_t largest;           /* issues of the largest */
-    size_t equal;             /* duplicates with the very text of what they point to, or without text: left out */
-    size_t easier;            /* hard negatives that were drawn at random for want of one */
-    size_t without;           /* duplicates with fewer negatives than asked for */
-    uint64_t requests;        /* sent, repeated ones included */
-    uint64_t stored;          /* answered by the cache */
-    uint64_t unchanged;       /* asked about, and unchanged (304) */
-    uint64_t absent;          /* offline: answers that the cache lacks */
+    size_t repositories;                                               /* read */
+    size_t missing;                                                    /* that could not be */
+    size_t issues;                                                     /* read */
+    size_t pull_requests;                                              /* left out */
+    size_t gone;        /* issues pointed to that are deleted, or that nobody may read */
+    size_t transferred; /* issues pointed to that are somewhere else now */
+    size_t marked;      /* issues closed as duplicates, or labelled or marked as such */
+    size_t unknown;     /* of them: nothing says of what */
+    size_t clusters;    /* of duplicates */
+    size_t clustered;   /* issues in them */
+    size_t largest;     /* issues of the largest */
+    size_t equal;       /* duplicates with the very text of what they point to, or without text: left out */
+    size_t easier;      /* hard negatives that were drawn at random for want of one */
+    size_t without;     /* duplicates with fewer negatives than asked for */
+    uint64_t requests;  /* sent, repeated ones included */
+    uint64_t stored;    /* answered by the cache */
+    uint64_t unchanged; /* asked about, and unchanged (304) */
+    uint64_t absent;    /* offline: answers that the cache lacks */
 } aoe_github_result;
 
 AOE_API void aoe_github_options_defaults(aoe_github_options *o);
 /* Collects issues closed as duplicates and what they point to (paper section 4.1; docs/github-issues.md), and writes each
- * with negatives. A text is title, line end and body; in .tsv TABs and line ends are spaces. Everything fetched is put into the cache at once: a run that was stopped or killed goes on where it was, and
- * one that has read everything needs no request. Same cache, options and seed: same bytes. Needs memory for titles and
- * numbers of all issues, and for the texts of those written. Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused
- * token; quota that comes back too late), AOE_ECANCELLED, those of a cache that cannot be used, AOE_ENOMEM. */
+ * with negatives. A text is title, line end and body; in .tsv TABs and line ends are spaces. Everything fetched is put into the
+ * cache at once: a run that was stopped or killed goes on where it was, and one that has read everything needs no request. Same
+ * cache, options and seed: same bytes. Needs memory for titles and numbers of all issues, and for the texts of those written.
+ * Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused token; quota that comes back too late), AOE_ECANCELLED,
+ * those of a cache that cannot be used, AOE_ENOMEM. */
 AOE_API int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err);
 /* The repositories of a preset, "owner/name" each: "angle", the 55 of the paper (appendix A.1). NULL: there is no such preset.
  * Static. */

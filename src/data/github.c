@@ -126,6 +126,22 @@ void aoei_github_answer_free(aoei_github_answer *a) {
     aoei_http_response_free(&a->response);
 }
 
+int aoei_github_step(aoei_github_way *w, const char *page, aoe_error *err) {
+    if (w->mark && strcmp(w->mark, page) == 0)
+        return aoei_fail(err, AOE_EFORMAT, "the pages of a list lead in a circle; check the address of the API");
+    if (w->steps++ < w->until)
+        return AOE_OK;
+    w->until = 2 * w->steps;
+    aoei_free(w->mark);
+    w->mark = aoei_strdup(page);
+    return w->mark ? AOE_OK : aoei_fail_nomem(err, strlen(page));
+}
+
+void aoei_github_way_free(aoei_github_way *w) {
+    aoei_free(w->mark);
+    w->mark = NULL;
+}
+
 /* The "message" that GitHub sends with an error, for one of ours; "" without. */
 static void message_of(const aoei_http_response *r, char message[200]) {
     json_t *json = NULL;

@@ -46,6 +46,17 @@ typedef struct aoei_github_answer {
 
 void aoei_github_answer_free(aoei_github_answer *a); /* accepts a zeroed one */
 
+/* The way through the pages of a list: a list whose pages lead back to one of them would never end (Brent 1980). Zero it at
+ * the beginning. */
+typedef struct aoei_github_way {
+    char *mark; /* owned: a page that was passed */
+    size_t steps, until;
+} aoei_github_way;
+
+/* Before each page, by its address or cursor. Errors: AOE_EFORMAT (it leads back), AOE_ENOMEM. */
+int aoei_github_step(aoei_github_way *w, const char *page, aoe_error *err);
+void aoei_github_way_free(aoei_github_way *w); /* accepts a zeroed one */
+
 /* GET of an address at the API's origin. again: 1: a kept answer other than 200 is asked for again (what was missing may be
  * there now). Errors: AOE_EIO (network, refused token, a status that makes no sense here), AOE_EFORMAT (not the JSON that was
  * expected, a next page elsewhere), AOE_ECANCELLED, AOE_ENOMEM. */

@@ -19,9 +19,12 @@ typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *us
  * that of the page that cannot be read. */
 static int walk(aoei_collection *c, char *url, page_fn fn, void *user, int *status, aoe_error *err) {
     aoei_github_answer a = {0};
+    aoei_github_way way = {0};
     int code = url ? AOE_OK : aoei_fail_nomem(err, 0), more = 1;
     while (!code && url && more) {
-        code = aoei_github_tell(&c->api, err);
+        code = aoei_github_step(&way, url, err);
+        if (!code)
+            code = aoei_github_tell(&c->api, err);
         if (!code)
             code = aoei_github_get(&c->api, url, 0, &a, err);
         aoei_free(url);
@@ -36,6 +39,7 @@ static int walk(aoei_collection *c, char *url, page_fn fn, void *user, int *stat
         a.next = NULL;
     }
     aoei_free(url);
+    aoei_github_way_free(&way);
     aoei_github_answer_free(&a);
     return code;
 }

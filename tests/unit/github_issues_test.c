@@ -386,6 +386,45 @@ static void test_refusals(void **state) {
         AOE_OK, "");
 }
 
+/* Page 1 of the list leads to 2, 2 to 3, and 3 to 2 again. */
+static void answer_in_a_circle(void *user, const test_request *q, test_answer *a) {
+    const char *text = test_request_query(q, "page");
+    const int page = text ? atoi(text) : 1;
+    (void)user;
+    test_answer_header(a, "Link: <%s%s?page=%d>; rel=\"next\"", test_server_url(q->server), q->path, page == 3 ? 2 : page + 1);
+    test_answer_printf(a, "[]");
+}
+
+static void answer_same_cursor(void *user, const test_request *q, test_answer *a) {
+    (void)user;
+    (void)q;
+    test_answer_printf(a, "{\"data\":{\"repository\":{\"nameWithOwner\":\"a/b\",\"issues\":{\"nodes\":[],\"pageInfo\":"
+                          "{\"hasNextPage\":true,\"endCursor\":\"x\"}}}}}");
+}
+
+static void test_circles(void **state) {
+    static const char *const repos[] = {"a/b"};
+    run r;
+    (void)state;
+    test_server *other = test_server_start();
+    char *cache = test_path(test_dir, "circle.sqlite");
+    test_server_route(other, "GET", "/repos/a/b", answer_repository, NULL);
+    test_server_route(other, "GET", "*", answer_in_a_circle, NULL);
+    test_server_route(other, "POST", "*", answer_same_cursor, NULL);
+    begin(&r, cache);
+    r.o.repositories = repos;
+    r.o.n_repositories = 1;
+    r.o.api = test_server_url(other);
+    r.o.token = TOKEN;
+    for (r.o.graphql = 0; r.o.graphql < 2; r.o.graphql++) {
+        assert_int_equal(collect(&r), AOE_EFORMAT);
+        assert_non_null(strstr(r.err.message, "in a circle"));
+    }
+    end(&r);
+    test_server_stop(other);
+    free(cache);
+}
+
 static void test_arguments(void **state) {
     static const char *const bad_names[] = {"acme", "acme/", "a/b/c", "a b/c", "", "../x", "a/.."};
     run r;
@@ -509,10 +548,10 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_set), cmocka_unit_test(test_storm),     cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_stopped),   cmocka_unit_test(test_token_stays),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_arguments), cmocka_unit_test(test_limit_and_forms),
-        cmocka_unit_test(test_preset),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_known_set),       cmocka_unit_test(test_storm),   cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_refresh),         cmocka_unit_test(test_stopped), cmocka_unit_test(test_token_stays),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_circles), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),  cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
