@@ -4,6 +4,7 @@
 # stands here and in the .args files beside. Runs that are finished are not repeated; README.md says more.
 #     AOE_DATA=DIR AOE_MODELS=DIR recipes/results/run.sh [TABLE...]
 #   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (all of them)
+#   STEPS      500, of nli
 #   ENCODERS   aoe-mini-en and bert-mini (both)      SEEDS   5, from 42 on      JOBS   runs at once (one a CPU)
 set -eu
 cd "$(dirname "$0")/../.."
@@ -14,8 +15,9 @@ mkdir -p "$AOE_WORK"
 recipe=recipes/results
 SEEDS=${SEEDS:-5}
 JOBS=${JOBS:-$(nproc)}
+STEPS=${STEPS:-500}
 ENCODERS=${ENCODERS:-aoe-mini-en bert-mini}
-export START LR POOLING TRAIN EPOCHS
+export START LR POOLING TRAIN EPOCHS STEPS
 sts=$AOE_DATA/sts12_14_15/senteval
 
 encoder() { # encoder NAME: its directory, learning rate ("lr" compares rates on dev) and pooling

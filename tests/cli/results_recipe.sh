@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # recipes/results: every table of it, one seed on a tiny encoder and stand-ins for the data, and again: nothing is trained twice.
 . "$SRC/tests/cli/support/model.sh"
-export AOE_MODELS="$PWD/models" AOE_DATA="$PWD/data" AOE_WORK="$PWD/work" ENCODERS=bert-mini SEEDS=1
+export AOE_MODELS="$PWD/models" AOE_DATA="$PWD/data" AOE_WORK="$PWD/work" ENCODERS=bert-mini SEEDS=1 STEPS=2
 mkdir models data data/stsb data/mrpc data/qqp_part data/nli_part data/flickr30k
 tiny_model models/bert-mini
 small_table data/stsb/train.tsv 12
