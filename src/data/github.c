@@ -232,33 +232,41 @@ static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
     if (r->status != 200)
         return AOEI_VERDICT_BY_STATUS;
     const int code = aoei_http_json(&root, r, NULL);
+    const int errors = json_array_size(json_object_get(root, "errors")) > 0, refused = errors && !json_object_get(root, "data");
     aoei_verdict verdict = code == AOE_EFORMAT ? AOEI_VERDICT_BROKEN : AOEI_VERDICT_BY_STATUS;
     if (has_error(root, "RATE_LIMITED"))
         verdict = AOEI_VERDICT_LIMITED;
-    else if (root && json_array_size(json_object_get(root, "errors")) && !has_error(root, "NOT_FOUND"))
+    else if (errors && !refused && !has_error(root, "NOT_FOUND"))
         verdict = AOEI_VERDICT_BROKEN;
     json_decref(root);
     return verdict;
 }
 
-static int read_query(aoei_github *g, aoei_github_answer *a, aoe_error *err) {
+/* What a GraphQL answer says. *refused: 1: the query itself is refused, with the reason in err. */
+static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_error *err) {
     json_t *root;
+    *refused = 0;
     a->status = a->response.status;
     if (a->status == 0)
         return AOE_OK;
     if (a->status != 200)
         return refuse(g, &a->response, g->graphql, err);
-    const int code = aoei_http_json(&root, &a->response, err);
+    int code = aoei_http_json(&root, &a->response, err);
     if (code)
         return code;
+    const json_t *first = json_array_get(json_object_get(root, "errors"), 0);
+    const char *message = json_string_value(json_object_get(first, "message"));
     if (has_error(root, "NOT_FOUND"))
         a->status = 404;
     else
         a->json = json_incref(json_object_get(root, "data"));
+    *refused = a->status != 404 && !a->json;
+    if (*refused)
+        code =
+            aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%.200s); leave GraphQL out, or check the address of the API",
+                      g->graphql, message ? message : "there are no data");
     json_decref(root);
-    return a->status == 404 || a->json
-               ? AOE_OK
-               : aoei_fail(err, AOE_EFORMAT, "%s: an answer without data; check the address of the API", g->graphql);
+    return code;
 }
 
 int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_answer *a, aoe_error *err) {
@@ -284,14 +292,14 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
                                  .body_len = strlen(body),
                                  .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
-    int kept;
+    int kept = 0, refused = 0;
     int code = ask(g, g->graphql_fetch, a->key, &q, judge_query, age, &a->response, &kept, err);
     if (!code)
-        code = read_query(g, a, err);
-    if (!code && again && kept && !g->o->offline && !g->o->refresh && a->status == 404) {
+        code = read_query(g, a, &refused, err);
+    if (kept && !g->o->offline && !g->o->refresh && (refused || (!code && again && a->status == 404))) {
         code = ask(g, g->graphql_fetch, a->key, &q, judge_query, AOEI_AGE_NONE, &a->response, &kept, err);
         if (!code)
-            code = read_query(g, a, err);
+            code = read_query(g, a, &refused, err);
     }
     aoei_free(body);
     return code;

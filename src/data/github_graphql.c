@@ -21,7 +21,8 @@ static const char issues_query[] =
     "query($owner:String!,$name:String!,$after:String){"
     "repository(owner:$owner,name:$name,followRenames:true){nameWithOwner hasIssuesEnabled "
     "issues(first:50,after:$after,orderBy:{field:CREATED_AT,direction:ASC}){pageInfo{hasNextPage endCursor}"
-    "nodes{number title body state stateReason labels(first:100){nodes{name}}timelineItems(first:100," ITEMS "}}}"
+    "nodes{number title body state stateReason(enableDuplicate:true)labels(first:100){nodes{name}}timelineItems(first:100," ITEMS
+    "}}}"
     "rateLimit{remaining resetAt}}";
 
 static const char items_query[] = "query($owner:String!,$name:String!,$number:Int!,$after:String){"

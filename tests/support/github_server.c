@@ -419,12 +419,15 @@ static json_t *items(const test_github *g, const char *repo, int n) {
     return out;
 }
 
-static json_t *graphql_issue(const test_github *g, const char *repo, int n) {
+/* duplicates: 1: the query asks for that reason by its name, which others do not get to see. */
+static json_t *graphql_issue(const test_github *g, const char *repo, int n, int duplicates) {
     json_t *o = issue(g, repo, n), *labels = json_incref(json_object_get(o, "labels"));
     const char *reason = json_string_value(json_object_get(o, "state_reason"));
     json_object_set_new(o, "state",
                         json_string(strcmp(json_string_value(json_object_get(o, "state")), "closed") == 0 ? "CLOSED" : "OPEN"));
-    json_object_set_new(o, "stateReason", reason && strcmp(reason, "duplicate") == 0 ? json_string("DUPLICATE") : json_null());
+    json_object_set_new(o, "stateReason",
+                        duplicates && reason && strcmp(reason, "duplicate") == 0 ? json_string("DUPLICATE")
+                                                                                 : json_string("NOT_PLANNED"));
     json_object_del(o, "state_reason");
     json_object_del(o, "comments");
     json_object_del(o, "repository_url");
@@ -438,7 +441,8 @@ static void graphql(void *user, const test_request *q, test_answer *a) {
     json_t *root = json_loadb(q->body, q->body_len, 0, NULL), *v = json_object_get(root, "variables"), *nodes = json_array(),
            *result;
     const char *repo = json_string_value(json_object_get(v, "name")), *owner = json_string_value(json_object_get(v, "owner"));
-    const char *after = json_string_value(json_object_get(v, "after"));
+    const char *after = json_string_value(json_object_get(v, "after")),
+               *query = json_string_value(json_object_get(root, "query"));
     const int number = (int)json_integer_value(json_object_get(v, "number"));
     const size_t from = after ? strtoul(after, NULL, 10) : 0;
     a->delay = g->delay;
@@ -454,7 +458,8 @@ static void graphql(void *user, const test_request *q, test_answer *a) {
     } else {
         for (int n = 1; n <= last_number(repo) && !number; n++)
             if (is_issue(repo, n))
-                json_array_append_new(nodes, graphql_issue(g, repo, n));
+                json_array_append_new(nodes,
+                                      graphql_issue(g, repo, n, strstr(query, "stateReason(enableDuplicate:true)") != NULL));
         if (number)
             result = json_pack("{s:{s:o}}", "issue", "timelineItems", connection(items(g, repo, number), from, 3));
         else

@@ -402,6 +402,39 @@ static void answer_same_cursor(void *user, const test_request *q, test_answer *a
                           "{\"hasNextPage\":true,\"endCursor\":\"x\"}}}}}");
 }
 
+/* A server that does not know the query, and one day does. */
+static void answer_refusing(void *user, const test_request *q, test_answer *a) {
+    const int *knows = user;
+    (void)q;
+    test_answer_printf(a, *knows ? "{\"data\":{\"repository\":{\"nameWithOwner\":\"a/b\",\"issues\":{\"nodes\":[]}}}}"
+                                 : "{\"errors\":[{\"message\":\"Field has no argument\"}]}");
+}
+
+static void test_refused_query(void **state) {
+    static const char *const repos[] = {"a/b"};
+    int knows = 0;
+    run r;
+    (void)state;
+    test_server *other = test_server_start();
+    char *cache = test_path(test_dir, "query.sqlite");
+    test_server_route(other, "POST", "*", answer_refusing, &knows);
+    begin(&r, cache);
+    r.o.repositories = repos;
+    r.o.n_repositories = 1;
+    r.o.api = test_server_url(other);
+    r.o.token = TOKEN;
+    r.o.graphql = 1;
+    assert_int_equal(collect(&r), AOE_EFORMAT);
+    assert_non_null(strstr(r.err.message, "refused (Field has no argument)"));
+    assert_int_equal(test_server_count(other, NULL), 1);
+    knows = 1;
+    must_collect(&r);
+    assert_int_equal(r.result.repositories, 1);
+    end(&r);
+    test_server_stop(other);
+    free(cache);
+}
+
 static void test_circles(void **state) {
     static const char *const repos[] = {"a/b"};
     run r;
@@ -548,10 +581,11 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_set),       cmocka_unit_test(test_storm),   cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_refresh),         cmocka_unit_test(test_stopped), cmocka_unit_test(test_token_stays),
-        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_circles), cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),  cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_known_set), cmocka_unit_test(test_storm),           cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_stopped),         cmocka_unit_test(test_token_stays),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_circles),         cmocka_unit_test(test_refused_query),
+        cmocka_unit_test(test_arguments), cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
