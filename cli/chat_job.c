@@ -300,7 +300,11 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
     (void)part;
     if (!c->file.file && cli_file_open(&c->file, c->output))
         return 1;
-    return fwrite(data, 1, len, c->file.file) != len;
+    if (fwrite(data, 1, len, c->file.file) == len)
+        return 0;
+    if (c->to_stdout)
+        cli_flush_stdout(); /* which remembers whether the reader closed the pipe */
+    return 1;
 }
 
 /* ---- the end */
