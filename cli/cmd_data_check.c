@@ -29,7 +29,7 @@ static int parse_ignore(void *target, const char *text, aoe_error *err) {
         const size_t len = strcspn(s, ",");
         int kind = 0;
         while (kind < AOE_FINDING_COUNT && (strlen(aoe_finding_name((aoe_finding_kind)kind)) != len ||
-                                            strncmp(aoe_finding_name((aoe_finding_kind)kind), s, len)))
+                                            strncmp(aoe_finding_name((aoe_finding_kind)kind), s, len) != 0))
             kind++;
         if (kind == AOE_FINDING_COUNT) {
             err->code = AOE_EARG;
@@ -241,10 +241,11 @@ int cli_data_check(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data check",
         .operands = "FILE...",
-        .about = "Looks for what is wrong in tables and names the rows: such that cannot be read, labels without a value or\n"
-                 "out of range, one label alone, empty and very long texts, rows that are there twice, equal ones with\n"
-                 "different labels. Of several files each is compared with those before it, too: rows and texts of\n"
-                 "training data should not be in test data. The exit code is 1 when something was found.\n",
+        .about = "Looks for what is wrong in tables and names the rows: such that cannot be read, labels without a\n"
+                 "value or out of range, one label alone, empty and very long texts, rows that are there twice,\n"
+                 "equal ones with different labels. Of several files each is compared with those before it, too:\n"
+                 "rows and texts of training data should not be in test data. The exit code is 1 when something was\n"
+                 "found.\n",
         .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
                     "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
         .groups = groups,

@@ -98,6 +98,14 @@ static const cli_option form_table[] = {
      .help = "of the positives and negatives of a text1, as triples: zip, the first with the first and so on; sample, each "
              "positive with a negative drawn by --seed; all, each with each",
      .fallback = "zip"},
+    {.name = "same",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(c.same),
+     .parse = cli_parse_same,
+     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
+             "their letters and digits alone",
+     .fallback = "exact"},
     {.name = "negatives",
      .letter = 'n',
      .kind = CLI_SIZE,
@@ -123,33 +131,32 @@ static void print_json(const options *o, const char *path, const aoe_data_conver
 static void print_summary(const options *o, const aoe_data_convert_result *r) {
     const int on_stdout = cli_is_stdout(o->output);
     char more[512] = "";
-    int at = 0;
-    if (r->dropped)
-        at += snprintf(more + at, sizeof more - (size_t)at, "; %zu left out by their label", r->dropped);
+    int at = r->dropped ? snprintf(more, sizeof more, "; %zu left out by their label", r->dropped) : 0;
     if (r->below)
         at += snprintf(more + at, sizeof more - (size_t)at, "; %zu below the threshold", r->below);
     if (r->texts)
-        at += snprintf(more + at, sizeof more - (size_t)at,
-                       "; %zu of %zu first texts lack a positive or a negative; %zu rows are in no triple", r->without,
-                       r->texts, r->unused);
+        snprintf(more + at, sizeof more - (size_t)at,
+                 "; %zu of %zu first texts lack a positive or a negative; %zu row%s in no triple", r->without, r->texts,
+                 r->unused, r->unused == 1 ? " is" : "s are");
     else if (r->without)
         snprintf(more + at, sizeof more - (size_t)at, "; %zu have no text left to be a negative", r->without);
     cli_summary(on_stdout, "%zu row%s from %zu%s", r->written, cli_plural(r->written), r->rows, more);
     cli_warn_skipped(r->skipped);
 }
 
-static int run(options *o, const char *path) {
+static int run(const options *o, const char *path) {
+    aoe_data_convert_options c = o->c;
     cli_file out;
     cli_sink sink = {&out, 1};
     aoe_data_convert_result result;
     aoe_error err;
-    o->c.name = o->format ? o->format : o->output;
-    o->c.seed = o->general.seed;
-    o->c.write = cli_sink_write;
-    o->c.user = &sink;
+    c.name = o->format ? o->format : o->output;
+    c.seed = o->general.seed;
+    c.write = cli_sink_write;
+    c.user = &sink;
     if (cli_file_open(&out, o->output))
         return 1;
-    const int rc = aoe_data_convert(path, &o->c, &result, &err);
+    const int rc = aoe_data_convert(path, &c, &result, &err);
     int code = rc ? cli_sink_fail(&sink, rc, &err) : cli_file_commit(&out);
     cli_file_abort(&out);
     if (!code && o->general.json)
@@ -188,10 +195,10 @@ int cli_data_convert(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data convert",
         .operands = "FILE",
-        .about = "Writes a table in another format: .tsv, .csv, .jsonl, .txt, packed or not, all columns, nothing lost.\n"
-                 "With --to it becomes another form: labelled pairs, positives or triples. Labelled NLI pairs (premise,\n"
-                 "hypothesis, label) become the triples of supervised SimCSE: the entailments of a premise with its\n"
-                 "contradictions; premises that lack one of them are left out and counted.\n",
+        .about = "Writes a table in another format: .tsv, .csv, .jsonl, .txt, packed or not, all columns, nothing\n"
+                 "lost. With --to it becomes another form: labelled pairs, positives or triples. Labelled NLI pairs\n"
+                 "(premise, hypothesis, label) become the triples of supervised SimCSE: the entailments of a\n"
+                 "premise with its contradictions; premises that lack one of them are left out and counted.\n",
         .examples = "  aoe data convert examples/train.tsv -o train.jsonl\n"
                     "  aoe data convert nli.tsv.gz --to triples -o triples.tsv\n"
                     "  aoe data convert sts.tsv --to positives --threshold 4 -o positives.jsonl.zst\n"

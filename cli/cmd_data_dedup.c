@@ -18,6 +18,7 @@ typedef struct options {
 typedef struct job {
     const options *o;
     const char *input;
+    cli_file out;
     cli_sink sink;
     size_t named;
 } job;
@@ -108,20 +109,20 @@ static void print_summary(const job *j, const aoe_data_dedup_result *r) {
                 cli_plural(r->duplicates), more);
 }
 
-static int run(job *j, aoe_data_dedup_options *d) {
-    cli_file out;
+static int run(job *j) {
+    aoe_data_dedup_options d = j->o->d;
     aoe_data_dedup_result result;
     aoe_error err;
-    j->sink = (cli_sink){&out, 1};
-    d->name = cli_is_stdout(j->o->output) ? NULL : j->o->output;
-    d->write = write_part;
-    d->report = name_conflict;
-    d->user = j;
-    if (cli_file_open(&out, j->o->output))
+    j->sink = (cli_sink){&j->out, 1};
+    d.name = cli_is_stdout(j->o->output) ? NULL : j->o->output;
+    d.write = write_part;
+    d.report = name_conflict;
+    d.user = j;
+    if (cli_file_open(&j->out, j->o->output))
         return 1;
-    const int rc = aoe_data_dedup(j->input, d, &result, &err);
-    const int code = rc ? cli_sink_fail(&j->sink, rc, &err) : cli_file_commit(&out);
-    cli_file_abort(&out);
+    const int rc = aoe_data_dedup(j->input, &d, &result, &err);
+    const int code = rc ? cli_sink_fail(&j->sink, rc, &err) : cli_file_commit(&j->out);
+    cli_file_abort(&j->out);
     if (code)
         return code;
     if (j->named > j->o->max && j->o->max)
@@ -138,7 +139,7 @@ static int check_options(const options *o, const char *input) {
     const int on_stdout = cli_is_stdout(o->output);
     if (o->general.json && on_stdout)
         return cli_usage("data dedup", "--json is a summary on stdout, where the rows are; write them to a file with -o");
-    if (!on_stdout && strcmp(input, "-") && !cli_same_format(input, o->output))
+    if (!on_stdout && strcmp(input, "-") != 0 && !cli_same_format(input, o->output))
         return cli_usage("data dedup",
                          "rows keep their format: name the output %s like the input, or convert it before "
                          "(aoe data convert)",
@@ -158,9 +159,9 @@ int cli_data_dedup(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data dedup",
         .operands = "FILE",
-        .about = "Leaves out rows whose texts are those of an earlier row; of a pair also the other way round. Equal rows\n"
-                 "with different labels are named. Rows keep their bytes and their order; columns that are neither\n"
-                 "texts nor label do not count.\n",
+        .about = "Leaves out rows whose texts are those of an earlier row; of a pair also the other way round.\n"
+                 "Equal rows with different labels are named. Rows keep their bytes and their order; columns that\n"
+                 "are neither texts nor label do not count.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
         .groups = groups,
@@ -175,7 +176,7 @@ int cli_data_dedup(int argc, char **argv) {
     if (code == CLI_GO) {
         job j = {.o = &o, .input = args.operand[0]};
         cli_set_quiet(o.general.quiet);
-        code = run(&j, &o.d);
+        code = run(&j);
     }
     cli_args_free(&args);
     return code;

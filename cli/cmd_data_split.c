@@ -207,18 +207,21 @@ static int open_outputs(job *j) {
     return 0;
 }
 
-static int run(job *j, aoe_data_split_options *s) {
+static int run(job *j) {
+    aoe_data_split_options s = j->o->s;
     cli_sink sink = {j->file, j->o->parts.n};
     aoe_error err;
-    s->shares = j->o->parts.share;
-    s->parts = j->o->parts.n;
-    s->seed = j->o->general.seed;
-    s->name = j->input;
-    s->write = cli_sink_write;
-    s->user = &sink;
+    s.shares = j->o->parts.share;
+    s.parts = j->o->parts.n;
+    s.seed = j->o->general.seed;
+    s.name = j->input;
+    s.write = cli_sink_write;
+    s.user = &sink;
+    if (!j->o->output)
+        return cli_usage("data split", "it needs a directory for the parts: -o DIR");
     if (open_outputs(j))
         return 1;
-    const int rc = aoe_data_split(j->input, s, j->part, &j->result, &err);
+    const int rc = aoe_data_split(j->input, &s, j->part, &j->result, &err);
     if (rc)
         return cli_sink_fail(&sink, rc, &err);
     if (cli_files_commit(j->file, j->o->parts.n))
@@ -254,8 +257,9 @@ int cli_data_split(int argc, char **argv) {
         .command = "data split",
         .operands = "FILE",
         .about = "Splits the rows of a table into parts so that no text is in two of them: rows that share a text,\n"
-                 "directly or through other rows, stay together. Rows keep their bytes and their order; the same seed\n"
-                 "gives the same parts. A warning says when so many rows hang together that the shares cannot be met.\n",
+                 "directly or through other rows, stay together. Rows keep their bytes and their order; the same\n"
+                 "seed gives the same parts. A warning says when so many rows hang together that the shares cannot\n"
+                 "be met.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         .groups = groups,
@@ -265,14 +269,12 @@ int cli_data_split(int argc, char **argv) {
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO && !o.output)
-        code = cli_usage("data split", "it needs a directory for the parts: -o DIR");
     if (code == CLI_GO && o.general.json && o.format != -1)
         code = cli_usage("data split", "--json and --format are two ways of printing; leave one out");
     if (code == CLI_GO) {
         job j = {.o = &o, .input = args.operand[0]};
         cli_set_quiet(o.general.quiet);
-        code = run(&j, &o.s);
+        code = run(&j);
         release(&j, code);
     }
     cli_args_free(&args);

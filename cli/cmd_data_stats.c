@@ -316,9 +316,9 @@ int cli_data_stats(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data stats",
         .operands = "FILE...",
-        .about = "Counts what is in tables: rows, positive and negative ones, texts and how many differ; how long the texts\n"
-                 "are, each as often as it occurs; how often each label occurs. Dropped rows are those whose label the\n"
-                 "label map drops.\n",
+        .about = "Counts what is in tables: rows, positive and negative ones, texts and how many differ; how long\n"
+                 "the texts are, each as often as it occurs; how often each label occurs. Dropped rows are those\n"
+                 "whose label the label map drops.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

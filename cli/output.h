@@ -84,10 +84,10 @@ typedef struct cli_file {
 
 /* path NULL or "-": stdout. Returns 0, or 1 after reporting the error. */
 int cli_file_open(cli_file *f, const char *path);
-int cli_file_check(cli_file *f);  /* 0, or 1 after reporting that a write failed */
-int cli_file_commit(cli_file *f); /* flush, fsync, rename; likewise */
+int cli_file_check(cli_file *f);                 /* 0, or 1 after reporting that a write failed */
+int cli_file_commit(cli_file *f);                /* flush, fsync, rename; likewise */
 int cli_files_commit(cli_file *files, size_t n); /* of several: all are on the disk before the first is renamed */
-void cli_file_abort(cli_file *f); /* removes what was written; accepts a zeroed or committed one */
+void cli_file_abort(cli_file *f);                /* removes what was written; accepts a zeroed or committed one */
 int cli_is_seekable(FILE *f);
 
 #endif

@@ -51,6 +51,7 @@ typedef struct aoe_data_convert_options {
     double threshold;        /* pairs with a label from here on are positives; NaN: lowest + 0.8 x range */
     aoe_pairing pairing;     /* AOE_PAIRING_ZIP */
     size_t negatives;        /* 1: so many are drawn for a row, where positives become pairs or triples */
+    aoe_same same;           /* AOE_SAME_EXACT: first texts that are one, where pairs become triples; texts not to be drawn */
     uint64_t seed;           /* 42 */
     aoe_write_fn write;
     void *user;

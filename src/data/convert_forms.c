@@ -22,7 +22,7 @@ typedef struct forms {
     aoei_examples examples; /* owned, as all below */
     aoei_table_writer out;
     aoei_distinct texts; /* what is numbered: first texts, or all */
-    size_t *number;      /* [examples' texts] */
+    size_t *number;      /* [examples' texts] of the first text that is the same */
     size_t *first;       /* [texts + 1] of each text's neighbours, or rows */
     size_t *next;        /* its neighbours (numbers of texts), ascending; or rows, ascending */
     size_t *candidate;   /* [n_candidates] numbers of distinct positives, as they first come */
@@ -90,6 +90,13 @@ static int number_texts(forms *f, aoe_error *err) {
     int rc = f->number ? 0 : aoei_fail_nomem(err, e->n_texts * sizeof *f->number);
     for (size_t i = 0; i < e->n_texts && !rc; i++)
         rc = aoei_distinct_add(&f->texts, e->text[i], 1, &f->number[i], err);
+    size_t *class = rc ? NULL : aoei_malloc_array(f->texts.n, sizeof *class);
+    if (!rc)
+        rc =
+            class ? aoei_distinct_classes(&f->texts, f->o->same, class, err) : aoei_fail_nomem(err, f->texts.n * sizeof *class);
+    for (size_t i = 0; i < e->n_texts && !rc; i++)
+        f->number[i] = class[f->number[i]];
+    aoei_free(class);
     return rc;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Set-similarity join by prefixes (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity
- * search", 2007): with words ordered from the rarest on, two sets that are alike share a word among their first few, so that
- * only texts that share a rare word are compared.
- * Invariant: texts are taken from the shortest set on, so that an index only has sets of the same size or smaller.
+ * search", 2007; positions as in Xiao et al. 2008): with words ordered from the rarest on, two sets that are alike share a word
+ * among their first few, so that only texts that share a rare word are compared. Invariant: texts are taken from the shortest
+ * set on, so that an index only has sets of the same size or smaller.
  */
 #include "data/near.h"
 
@@ -22,7 +22,8 @@ typedef struct set {
 
 /* An entry of a word's list of sets. */
 typedef struct posting {
-    size_t set, next; /* next: number + 1 of an entry; 0: the last */
+    size_t set, at; /* the word is the at-th of the set */
+    size_t next;    /* number + 1 of an entry; 0: the last */
 } posting;
 
 typedef struct join {
@@ -160,9 +161,17 @@ static int is_near(const join *j, const set *a, const set *b) {
     return (double)common >= j->threshold * (double)(a->n + b->n - common);
 }
 
-/* Compares set s with those of a word's list, from which sets that are too small for all that follow are taken away. */
-static void compare_with(join *j, size_t s, size_t word, aoei_clusters *c, const size_t *item, size_t *joined) {
+/* Whether sets whose first common word is the i-th of one and the k-th of the other can have enough behind it. */
+static int may_be_near(const join *j, const set *a, size_t i, const set *b, size_t k) {
+    const size_t left = a->n - i < b->n - k ? a->n - i : b->n - k;
+    return (double)left * (1 + j->threshold) >= j->threshold * (double)(a->n + b->n) - 1e-9;
+}
+
+/* Compares set s with those in the list of its i-th word, from which sets that are too small for all that follow are taken
+ * away. */
+static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
     const set *a = &j->set[s];
+    const size_t word = j->word[a->first + i];
     const size_t smallest = least(j->threshold, a->n);
     while (j->head[word] && j->set[j->posting[j->head[word] - 1].set].n < smallest)
         j->head[word] = j->posting[j->head[word] - 1].next;
@@ -172,6 +181,8 @@ static void compare_with(join *j, size_t s, size_t word, aoei_clusters *c, const
         if (j->seen[other] == s + 1)
             continue;
         j->seen[other] = s + 1;
+        if (!may_be_near(j, a, i, b, j->posting[at - 1].at))
+            continue;
         const size_t x = aoei_clusters_first(c, item[a->text]), y = aoei_clusters_first(c, item[b->text]);
         if (x != y && is_near(j, a, b)) {
             aoei_clusters_join(c, x, y);
@@ -180,10 +191,12 @@ static void compare_with(join *j, size_t s, size_t word, aoei_clusters *c, const
     }
 }
 
-static int add_posting(join *j, size_t s, size_t word, aoe_error *err) {
+/* Puts set s into the list of its i-th word. */
+static int add_posting(join *j, size_t s, size_t i, aoe_error *err) {
+    const size_t word = j->word[j->set[s].first + i];
     if (aoei_grow((void **)&j->posting, &j->posting_capacity, j->n_postings, sizeof *j->posting))
         return aoei_fail_nomem(err, j->n_postings * sizeof *j->posting);
-    j->posting[j->n_postings++] = (posting){s, 0};
+    j->posting[j->n_postings++] = (posting){s, i, 0};
     if (j->head[word])
         j->posting[j->tail[word] - 1].next = j->n_postings;
     else
@@ -200,12 +213,12 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
     if (!j->head || !j->tail || !j->seen)
         return aoei_fail_nomem(err, j->n * sizeof *j->seen);
     for (size_t s = 0; s < j->n && !rc; s++) {
-        const size_t prefix = j->set[s].n - least(j->threshold, j->set[s].n) + 1;
-        const size_t *word = j->word + j->set[s].first;
-        for (size_t i = 0; i < prefix && !rc; i++) {
-            compare_with(j, s, word[i], c, item, joined);
-            rc = add_posting(j, s, word[i], err);
-        }
+        const size_t n = j->set[s].n, prefix = n - least(j->threshold, n) + 1;
+        const size_t listed = n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* those that follow are not smaller */
+        for (size_t i = 0; i < prefix; i++)
+            compare_with(j, s, i, c, item, joined);
+        for (size_t i = 0; i < listed && !rc; i++)
+            rc = add_posting(j, s, i, err);
     }
     return rc;
 }

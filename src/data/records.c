@@ -34,7 +34,7 @@ static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
     const int roles = columns && strchr(columns, '='), list = columns && !roles;
     int rc = 0;
     s->form = AOEI_FORM_TEXT;
-    if (roles && strncmp(columns, "text=", strlen("text=")))
+    if (roles && strncmp(columns, "text=", strlen("text=")) != 0)
         rc = aoei_columns_detect(&s->form, s->table, columns, err);
     else if (!list && !roles && aoei_columns_detect(&s->form, s->table, NULL, NULL))
         s->form = AOEI_FORM_TEXT;

@@ -41,6 +41,7 @@ static void form_ascii(aoei_buffer *out, aoe_text t, aoe_same same) {
         space = 0;
         out->data[out->len++] = same == AOE_SAME_SPACE ? c : lower(c);
     }
+    out->data[out->len] = 0;
 }
 
 int aoei_same_is_space(int32_t cp) {

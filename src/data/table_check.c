@@ -86,10 +86,9 @@ static aoe_text reason(const char *message, const char *name) {
     const size_t len = strlen(name);
     const char *s = message, *end = message + strlen(message);
     if (!strncmp(s, name, len) && s[len] == ':') {
-        s += len + 1;
-        s += strspn(s, "0123456789");
-        s += *s == ':';
-        s += strspn(s, "0123456789: ");
+        s += len + 1 + strspn(s + len + 1, "0123456789");
+        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* the byte in the line */
+        s += strspn(s, ": ");
     }
     for (const char *at = s; (at = strstr(at, "; ")); at++)
         end = at;

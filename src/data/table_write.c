@@ -163,6 +163,8 @@ static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
 
 /* order: which cells are written. */
 static int choose(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
+    if (!w->n)
+        return aoei_fail(err, AOE_EFORMAT, "the table has no columns; the first row of a .jsonl names them by its keys");
     for (size_t i = 0; !keep && i < w->n; i++)
         w->order[w->columns++] = i;
     for (const char *s = keep; s && *s;) {

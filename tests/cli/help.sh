@@ -19,10 +19,12 @@ grep -q '^  data ' help
 "$AOE" data --help >two
 cmp one two
 grep '^  mine ' one
-"$AOE" data mine --help >one
-"$AOE" data mine -h >two
-cmp one two
-awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+for tool in convert split dedup stats check mine; do
+    "$AOE" data $tool --help >one
+    "$AOE" data $tool -h >two
+    cmp one two
+    awk 'NR == 1; length > 100 { print "a line of " length " columns" }' one
+done
 grep -q '^  plot ' help
 "$AOE" plot --help | grep '^  [a-z]' | while read -r kind _; do
     [ "$kind" != aoe ] || continue

@@ -60,6 +60,29 @@ usage data mine a.tsv --skip 50
 usage data mine a.tsv --min-score 0.5 --max-score 0.4
 usage data mine a.tsv --corpus-columns text=a
 usage data mine a.tsv --form lists
+usage data convert a.tsv
+usage data convert a.tsv b.tsv -f csv
+usage data convert a.tsv -o out.xlsx
+usage data convert a.tsv -o out.csv -f csv
+usage data convert a.tsv -f csv --json
+usage data convert a.tsv -f csv --threshold 1
+usage data convert a.tsv -f csv --to texts
+usage data split a.tsv
+usage data split a.tsv -o out --shares train=1,train=2
+usage data split a.tsv -o out --shares train=0
+usage data split a.tsv -o out --shares ../train=1
+usage data split a.tsv -o out --near 1.5
+usage data split a.tsv -o out --same alike
+usage data split a.tsv -o out --json -f csv
+usage data dedup a.tsv -o out.csv
+usage data dedup a.tsv --json
+usage data dedup a.tsv --conflicts last
+usage data stats
+usage data stats a.tsv --json --only rows
+usage data check
+usage data check a.tsv --ignore leaks
+usage data check a.tsv --range 5
+usage data check a.tsv --range 5,0
 usage eval
 usage eval sts
 usage eval nli file

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# data check: every kind of finding with its place, several files, what is ignored, limits, JSON; exit code 1 when there is one.
+. "$SRC/tests/cli/support/model.sh"
+printf 'text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n' >good.tsv
+"$AOE" data check good.tsv
+printf 'text1\ttext2\tlabel\na\tb\t1\nb \tA\t1\na\tb\t0\na\nc\t\t2\nlong long text\td\tno\ne\tf\t6\n' >train.tsv
+printf '{"text1":"B","text2":"a","label":0}\n{"text1":"g","text2":"c","label":0}\n{"text1":"h"}\n' | gzip -c >test.jsonl.gz
+fails "$AOE" data check train.tsv test.jsonl.gz --range 0,5 --longest 10
+fails "$AOE" data check train.tsv test.jsonl.gz --range 0,5 --longest 10 --json
+fails "$AOE" data check train.tsv test.jsonl.gz --max 0 -f markdown
+"$AOE" data check train.tsv --ignore invalid,label,conflict,empty,duplicate
+fails "$AOE" data check good.tsv train.tsv --same exact --ordered --ignore invalid,label,conflict,empty --max 1
+fails "$AOE" data check good.tsv good.tsv --max 1
+fails "$AOE" data check missing.tsv
+printf 'text1\ttext2\tlabel\na\t\377\t1\n' >utf8.tsv
+fails "$AOE" data check utf8.tsv

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ * Fuzzes the data tools: the first byte chooses the formats of a file and of what it becomes, the rest is the
+ * file. What was written has to be read again, and by way of .jsonl come back byte for byte; the other tools take the
+ * same file, and what they say has to add up.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "aoe.h"
+#include "base/buffer.h"
+
+enum { FORMATS = 4, MUTATIONS = 1500 };
+
+static const char *const ends[FORMATS] = {".tsv", ".csv", ".jsonl", ".txt"};
+static char *dir;
+
+static void require(int condition) {
+    if (!condition)
+        abort();
+}
+
+static int take(void *user, size_t part, const char *data, size_t len) {
+    aoei_buffer *out = user;
+    return aoei_buffer_append(&out[part], data, len);
+}
+
+/* A file made into another format or form; 0, or the error's code, which has a message. */
+static int convert(const char *path, const char *name, aoe_form to, aoei_buffer *out) {
+    aoe_data_convert_options o;
+    aoe_error err = {0};
+    aoe_data_convert_options_defaults(&o);
+    o.name = name;
+    o.to = to;
+    o.table.skip_bad_rows = 1;
+    o.write = take;
+    o.user = out;
+    aoei_buffer_clear(out);
+    const int code = aoe_data_convert(path, &o, NULL, &err);
+    require(!code || (code == err.code && err.message[0]));
+    return code;
+}
+
+/* What was written in a format becomes .jsonl, and that the same bytes in that format. Names of columns may stand in the way.
+ */
+static void check_way_back(const aoei_buffer *written, const char *end) {
+    char name[32];
+    aoei_buffer json = {0}, again = {0};
+    snprintf(name, sizeof name, "out%s", end);
+    char *path = test_write(dir, name, written->data, written->len);
+    if (!convert(path, "back.jsonl", AOE_FORM_AUTO, &json)) {
+        char *back = test_write(dir, "back.jsonl", json.data, json.len);
+        require(!convert(back, name, AOE_FORM_AUTO, &again));
+        require(again.len == written->len && !memcmp(again.data, written->data, again.len));
+        free(back);
+    } else {
+        require(!strcmp(end, ".tsv") || !strcmp(end, ".csv"));
+    }
+    aoei_buffer_free(&json);
+    aoei_buffer_free(&again);
+    free(path);
+}
+
+static void split_and_dedup(const char *path) {
+    static const double shares[] = {1, 2};
+    aoei_buffer out[2] = {{0}, {0}};
+    aoe_data_split_part part[2];
+    aoe_data_split_result split;
+    aoe_data_dedup_result dedup;
+    aoe_data_split_options s;
+    aoe_data_dedup_options d;
+    aoe_data_split_options_defaults(&s);
+    s.shares = shares;
+    s.parts = 2;
+    s.near = 0.5;
+    s.table.skip_bad_rows = 1;
+    s.write = take;
+    s.user = out;
+    if (!aoe_data_split(path, &s, part, &split, NULL))
+        require(part[0].rows + part[1].rows == split.rows && part[0].texts + part[1].texts == split.texts);
+    aoe_data_dedup_options_defaults(&d);
+    d.same = AOE_SAME_LETTERS;
+    d.table.skip_bad_rows = 1;
+    d.write = take;
+    d.user = out;
+    if (!aoe_data_dedup(path, &d, &dedup, NULL))
+        require(dedup.kept + dedup.duplicates + dedup.dropped == dedup.rows);
+    aoei_buffer_free(&out[0]);
+    aoei_buffer_free(&out[1]);
+}
+
+static void count_and_check(const char *path) {
+    const char *const paths[] = {path, path};
+    aoe_data_stats_result stats;
+    aoe_data_check_result check;
+    aoe_data_stats_options s;
+    aoe_data_check_options c;
+    aoe_data_stats_options_defaults(&s);
+    s.table.skip_bad_rows = 1;
+    if (!aoe_data_stats(path, &s, &stats, NULL))
+        require(stats.distinct <= stats.texts &&
+                (!stats.labelled || stats.positive + stats.negative + stats.dropped + stats.unknown == stats.rows));
+    aoe_data_stats_free(&stats);
+    aoe_data_check_options_defaults(&c);
+    if (!aoe_data_check(paths, 2, &c, &check, NULL))
+        require(check.found[AOE_FINDING_LEAK] <= check.rows && check.found[AOE_FINDING_SHARED] == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0)
+        return 0;
+    if (!dir)
+        dir = test_dir_create();
+    char name[32];
+    aoei_buffer out = {0};
+    const char *end = ends[data[0] / FORMATS % FORMATS];
+    snprintf(name, sizeof name, "in%s", ends[data[0] % FORMATS]);
+    char *path = test_write(dir, name, data + 1, size - 1);
+    snprintf(name, sizeof name, "out%s", end);
+    if (!convert(path, name, AOE_FORM_AUTO, &out))
+        check_way_back(&out, end);
+    for (int to = AOE_FORM_PAIRS; to <= AOE_FORM_TRIPLES; to++)
+        (void)convert(path, name, (aoe_form)to, &out);
+    split_and_dedup(path);
+    count_and_check(path);
+    aoei_buffer_free(&out);
+    free(path);
+    return 0;
+}
+
+#ifndef AOE_LIBFUZZER
+int main(void) {
+    static const aoei_fuzz_seed seeds[] = {
+        AOEI_FUZZ_SEED("\x08text1\ttext2\tlabel\na b\tc\t1\nA B\td\t0\nc\ta b\t1\n"),
+        AOEI_FUZZ_SEED("\x04"
+                       "a\t\"b\"\n\x01\xc3\xa9 \t,\n\t\n"),
+        AOEI_FUZZ_SEED("\x09query,positive\r\n\"a\nb\",\"\"\"\"\r\nx,\r\n"),
+        AOEI_FUZZ_SEED("\x01"
+                       "premise,hypothesis,label\np,\"e,\",entailment\np,c,contradiction\np,n,neutral\n"),
+        AOEI_FUZZ_SEED("\x06{\"query\":\"a\",\"positive\":\"b\"}\n{\"query\":\"c\",\"positive\":\"\\u0000\\n\"}\n"),
+        AOEI_FUZZ_SEED("\x0a{\"text\":[\"a\",\"b\"],\"label\":1.5,\"x\":{\"y\":[null,true]}}\n"),
+        AOEI_FUZZ_SEED("\x0b"
+                       "one\n\ntwo\tthree\none"),
+    };
+    const int code = aoei_fuzz_run(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds, MUTATIONS);
+    test_dir_remove(dir);
+    return code;
+}
+#endif
