@@ -95,8 +95,12 @@ void test_answer_header(test_answer *a, const char *fmt, ...) {
 }
 
 void test_answer_write(test_answer *a, const void *data, size_t len) {
-    a->body = need(realloc(a->body, a->body_len + len + 1));
-    memcpy(a->body + a->body_len, data, len);
+    if (a->body_len + len > a->body_capacity) {
+        a->body_capacity = 2 * a->body_capacity + len;
+        a->body = need(realloc(a->body, a->body_capacity));
+    }
+    if (len)
+        memcpy(a->body + a->body_len, data, len);
     a->body_len += len;
 }
 

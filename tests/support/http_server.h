@@ -38,17 +38,18 @@ typedef struct test_request {
 /* What to answer; a handler starts with 200, no headers and an empty body. Content-Length, Connection, and Date
  * unless the handler gives one, are added. */
 typedef struct test_answer {
-    int status;        /* 200 */
-    char *headers;     /* private: test_answer_header */
-    char *body;        /* private: test_answer_write, test_answer_printf */
-    size_t body_len;   /* bytes in body */
-    size_t repeat;     /* the body is sent so many times, without being held in memory (0: once): huge bodies */
-    int chunked;       /* Transfer-Encoding: chunked instead of Content-Length */
-    int no_length;     /* neither of them: the end of the connection ends the body */
-    int close;         /* close the connection after the answer */
-    double delay;      /* seconds before the first byte */
-    double byte_delay; /* seconds before each byte of the body */
-    int cut;           /* the connection ends after cut_at bytes of the body, whatever the headers promised */
+    int status;           /* 200 */
+    char *headers;        /* private: test_answer_header */
+    char *body;           /* private: test_answer_write, test_answer_printf */
+    size_t body_len;      /* bytes in body */
+    size_t body_capacity; /* private */
+    size_t repeat;        /* the body is sent so many times, without being held in memory (0: once): huge bodies */
+    int chunked;          /* Transfer-Encoding: chunked instead of Content-Length */
+    int no_length;        /* neither of them: the end of the connection ends the body */
+    int close;            /* close the connection after the answer */
+    double delay;         /* seconds before the first byte */
+    double byte_delay;    /* seconds before each byte of the body */
+    int cut;              /* the connection ends after cut_at bytes of the body, whatever the headers promised */
     size_t cut_at;
     int reset;       /* ends it so by a reset (RST) instead; with status 0 without any answer */
     const char *raw; /* [raw_len] sent in the place of all of the above, then the connection is closed; borrowed */

@@ -449,7 +449,8 @@ static void test_kill(void **state) {
         aoei_store_close(s);
     }
     assert_int_equal(ask(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
-    assert_int_equal(ask(path, "SELECT count(*) FROM answers"), last + 1);
+    const int64_t count = ask(path, "SELECT count(*) FROM answers");
+    assert_true(count == last + 1 || count == last + 2); /* it may have died between putting and saying so */
     free(path);
 }
 
