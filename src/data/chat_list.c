@@ -8,19 +8,52 @@
 #include "base/alloc.h"
 #include "data/chat_text.h"
 
-static const char *const echoes[] = {"input", "given sentence", "given input", "original", "source sentence", "note", "notes",
-                                     "explanation", "reason", "reasoning", "meaning", "comment", "disclaimer", "context",
-                                     "\xE8\xBE\x93\xE5\x85\xA5",     /* 输入 */
-                                     "\xE5\x8E\x9F\xE5\x8F\xA5",     /* 原句 */
-                                     "\xE6\xB3\xA8\xE6\x84\x8F",     /* 注意 */
-                                     "\xE8\xA7\xA3\xE9\x87\x8A",     /* 解释 */
+static const char *const echoes[] = {"input",
+                                     "given sentence",
+                                     "given input",
+                                     "original",
+                                     "source sentence",
+                                     "note",
+                                     "notes",
+                                     "explanation",
+                                     "reason",
+                                     "reasoning",
+                                     "meaning",
+                                     "comment",
+                                     "disclaimer",
+                                     "context",
+                                     "\xE8\xBE\x93\xE5\x85\xA5", /* 输入 */
+                                     "\xE5\x8E\x9F\xE5\x8F\xA5", /* 原句 */
+                                     "\xE6\xB3\xA8\xE6\x84\x8F", /* 注意 */
+                                     "\xE8\xA7\xA3\xE9\x87\x8A", /* 解释 */
                                      NULL};
 /* What a label that announces a sentence is made of. */
-static const char *const announces[] = {"output",   "synonym",    "antonym",   "opposite",  "same-meaning", "same meaning", "paraphrase",
-                                        "rephrase", "rewritten",  "sentence",  "answer",    "result",       "response",     "version",
-                                        "option",   "variation",  "alternative", "negation", "contradiction", "generated",  "positive",
-                                        "negative", "\xE8\xBE\x93\xE5\x87\xBA" /* 输出 */, "\xE5\x90\x8C\xE4\xB9\x89" /* 同义 */,
-                                        "\xE5\x8F\x8D\xE4\xB9\x89" /* 反义 */, NULL};
+static const char *const announces[] = {"output",
+                                        "synonym",
+                                        "antonym",
+                                        "opposite",
+                                        "same-meaning",
+                                        "same meaning",
+                                        "paraphrase",
+                                        "rephrase",
+                                        "rewritten",
+                                        "sentence",
+                                        "answer",
+                                        "result",
+                                        "response",
+                                        "version",
+                                        "option",
+                                        "variation",
+                                        "alternative",
+                                        "negation",
+                                        "contradiction",
+                                        "generated",
+                                        "positive",
+                                        "negative",
+                                        "\xE8\xBE\x93\xE5\x87\xBA" /* 输出 */,
+                                        "\xE5\x90\x8C\xE4\xB9\x89" /* 同义 */,
+                                        "\xE5\x8F\x8D\xE4\xB9\x89" /* 反义 */,
+                                        NULL};
 
 enum { MAX_LABEL = 40 };
 
