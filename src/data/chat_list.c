@@ -55,7 +55,7 @@ static const char *const announces[] = {"output",
                                         "\xE5\x8F\x8D\xE4\xB9\x89" /* 反义 */,
                                         NULL};
 
-enum { MAX_LABEL = 40 };
+enum { MAX_LABEL = 40, MAX_SENTENCE = 16384 };
 
 /* A short text in front of a colon with a space (or the end) behind it, emphasis allowed: its bytes with the colon, 0: none.
  * The label itself, without emphasis, in *label. */
@@ -214,7 +214,7 @@ aoe_text aoei_chat_list_item(const aoei_chat_list *l, size_t i) {
 
 int aoei_chat_list_add(aoei_chat_list *l, aoe_text raw) {
     const size_t begin = l->text.len;
-    if (l->n >= l->most || aoei_chat_is_echo(aoei_chat_trim(raw)))
+    if (l->n >= l->most || raw.len > MAX_SENTENCE || aoei_chat_is_echo(aoei_chat_trim(raw)))
         return 0;
     const aoe_text s = clean(raw);
     if (!aoei_chat_has_word(s) || is_placeholder(s))
