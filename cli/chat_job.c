@@ -83,7 +83,12 @@ const cli_option cli_chat_model_table[] = {
      .max = 5,
      .help = "sampling temperature",
      .fallback = "the endpoint's; of scores 0"},
-    {.name = "max-tokens", .kind = CLI_SIZE, .value = "N", AT(o.max_tokens), .max = 1e6, .help = "of an answer; 0: the endpoint decides"},
+    {.name = "max-tokens",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(o.max_tokens),
+     .max = 1e6,
+     .help = "of an answer; 0: the endpoint decides"},
     {.name = "request",
      .kind = CLI_TEXT,
      .value = "JSON",
@@ -108,8 +113,20 @@ const cli_option cli_chat_calls_table[] = {
      .max = 1e6,
      .help = "at most X requests a minute to each model",
      .fallback = "as many as it answers"},
-    {.name = "attempts", .kind = CLI_SIZE, .value = "N", AT(o.attempts), .min = 1, .max = 100, .help = "tries of a request that fails"},
-    {.name = "timeout", .kind = CLI_REAL, .value = "S", AT(o.timeout), .min = 0.1, .max = 1e5, .help = "seconds until an answer has to be there"},
+    {.name = "attempts",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(o.attempts),
+     .min = 1,
+     .max = 100,
+     .help = "tries of a request that fails"},
+    {.name = "timeout",
+     .kind = CLI_REAL,
+     .value = "S",
+     AT(o.timeout),
+     .min = 0.1,
+     .max = 1e5,
+     .help = "seconds until an answer has to be there"},
     {.name = "max-cost",
      .kind = CLI_REAL,
      .value = "X",
@@ -226,7 +243,8 @@ static int name_output(cli_chat *c, const char *command) {
         return CLI_GO;
     }
     if (!*end || strncmp(end, ".txt", 4) == 0)
-        return cli_usage(command, "%s: name the output .tsv, .csv or .jsonl (.gz and .zst too), or say which with --format", c->output);
+        return cli_usage(command, "%s: name the output .tsv, .csv or .jsonl (.gz and .zst too), or say which with --format",
+                         c->output);
     c->name = cli_format("rows%s", end);
     return CLI_GO;
 }
@@ -300,7 +318,11 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
     (void)part;
     if (!c->file.file && cli_file_open(&c->file, c->output))
         return 1;
-    return fwrite(data, 1, len, c->file.file) != len;
+    if (fwrite(data, 1, len, c->file.file) == len)
+        return 0;
+    if (c->to_stdout)
+        cli_flush_stdout(); /* which remembers whether the reader closed the pipe */
+    return 1;
 }
 
 /* ---- the end */
@@ -312,8 +334,8 @@ void cli_chat_end_progress(cli_chat *c) {
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err) {
     cli_chat_end_progress(c);
     if (code == AOE_ECANCELLED && cli_interrupted()) {
-        cli_message("aoe: stopped; the answers to %zu calls are kept in %s: the same command goes on from there", r->kept + r->asked,
-                    c->o.cache ? c->o.cache : "no file");
+        cli_message("aoe: stopped; the answers to %zu calls are kept in %s: the same command goes on from there",
+                    r->kept + r->asked, c->o.cache ? c->o.cache : "no file");
         return 128 + cli_interrupted();
     }
     if (code == AOE_ECANCELLED && (!c->file.file || cli_file_check(&c->file)))
@@ -328,8 +350,8 @@ void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r) {
         cli_warn("%zu call%s failed and %s left out; the same command asks again", r->failed, cli_plural(r->failed),
                  r->failed == 1 ? "was" : "were");
     if (r->left && !c->o.dry_run)
-        cli_warn("what may be spent is spent: %zu of %zu calls were not made; the same command with a higher bound goes on", r->left,
-                 r->calls);
+        cli_warn("what may be spent is spent: %zu of %zu calls were not made; the same command with a higher bound goes on",
+                 r->left, r->calls);
     if (r->refused)
         cli_note("%zu answer%s", r->refused, r->refused == 1 ? " is a refusal" : "s are refusals");
     if (r->unreadable)
@@ -340,15 +362,17 @@ void cli_chat_print(const cli_chat *c, const aoe_chat_result *r) {
     char text[512];
     int n = snprintf(text, sizeof text, "%zu call%s: ", r->calls, cli_plural(r->calls));
     if (c->o.dry_run) {
-        n += snprintf(text + n, sizeof text - (size_t)n, "%zu to make, %zu answered by the cache; about %.0f tokens of prompts and %.0f of answers",
-                      r->left, r->kept, r->left_prompt_tokens, r->left_completion_tokens);
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%zu to make, %zu answered by the cache; about %.0f tokens of prompts and %.0f of answers", r->left,
+                      r->kept, r->left_prompt_tokens, r->left_completion_tokens);
         if (r->left_cost > 0)
             n += snprintf(text + n, sizeof text - (size_t)n, ", cost about %.4f", r->left_cost);
         if (r->left_cost > 0 && isfinite(r->left_most))
             snprintf(text + n, sizeof text - (size_t)n, " (at most %.4f)", r->left_most);
     } else {
-        n += snprintf(text + n, sizeof text - (size_t)n, "%zu asked, %zu answered by the cache; %.0f tokens of prompts and %.0f of answers",
-                      r->asked, r->kept, r->prompt_tokens, r->completion_tokens);
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%zu asked, %zu answered by the cache; %.0f tokens of prompts and %.0f of answers", r->asked, r->kept,
+                      r->prompt_tokens, r->completion_tokens);
         if (r->cost > 0)
             snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);
     }
@@ -356,15 +380,16 @@ void cli_chat_print(const cli_chat *c, const aoe_chat_result *r) {
 }
 
 int cli_chat_add_json(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
-    json_t *more = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked", (json_int_t)r->asked,
-                             "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left", (json_int_t)r->left, "refused",
-                             (json_int_t)r->refused, "unreadable", (json_int_t)r->unreadable, "prompt_tokens", r->prompt_tokens,
-                             "completion_tokens", r->completion_tokens, "cost", r->cost);
+    json_t *more = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked",
+                             (json_int_t)r->asked, "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left",
+                             (json_int_t)r->left, "refused", (json_int_t)r->refused, "unreadable", (json_int_t)r->unreadable,
+                             "prompt_tokens", r->prompt_tokens, "completion_tokens", r->completion_tokens, "cost", r->cost);
     int bad = !more || json_object_update(o, more);
     json_decref(more);
     if (c->o.dry_run && !bad) {
         more = json_pack("{s:f,s:f,s:f,s:o,s:O}", "left_prompt_tokens", r->left_prompt_tokens, "left_completion_tokens",
-                         r->left_completion_tokens, "left_cost", r->left_cost, "left_most", cli_json_real(r->left_most), "prompts", c->shown);
+                         r->left_completion_tokens, "left_cost", r->left_cost, "left_most", cli_json_real(r->left_most),
+                         "prompts", c->shown);
         bad = !more || json_object_update(o, more);
         json_decref(more);
     }

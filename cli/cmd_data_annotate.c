@@ -31,7 +31,13 @@ static const cli_option row_table[] = {
      .parse = parse_form,
      .help = "pairs (text1, text2, label, source) or triples (query, positive, negative, source)",
      .fallback = "pairs"},
-    {.name = "positives", .letter = 'n', .kind = CLI_SIZE, .value = "N", AT(a.positives), .max = 1000, .help = "synonymous sentences to ask for of each text and model; 0: none"},
+    {.name = "positives",
+     .letter = 'n',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(a.positives),
+     .max = 1000,
+     .help = "synonymous sentences to ask for of each text and model; 0: none"},
     {.name = "negatives", .kind = CLI_SIZE, .value = "N", AT(a.negatives), .max = 1000, .help = "opposite sentences, likewise"},
     {.name = "positive-prompt",
      .kind = CLI_TEXT,
@@ -45,8 +51,20 @@ static const cli_option row_table[] = {
      AT(a.negative_prompt),
      .help = "prompt for opposite sentences",
      .fallback = "the paper's"},
-    {.name = "positive-label", .kind = CLI_REAL, .value = "X", AT(a.positive_label), .min = -1e30, .max = 1e30, .help = "label of pairs that mean the same"},
-    {.name = "negative-label", .kind = CLI_REAL, .value = "X", AT(a.negative_label), .min = -1e30, .max = 1e30, .help = "label of pairs that mean the opposite"},
+    {.name = "positive-label",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(a.positive_label),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "label of pairs that mean the same"},
+    {.name = "negative-label",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(a.negative_label),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "label of pairs that mean the opposite"},
 };
 
 static const cli_option data_table[] = {
@@ -56,17 +74,21 @@ static const cli_option data_table[] = {
      AT(a.table.columns),
      .help = "the column of texts",
      .fallback = "every column with a recognised name"},
-    {.name = "skip-bad-rows", .kind = CLI_FLAG, AT(a.table.skip_bad_rows), .set = 1, .help = "count bad rows instead of stopping at the first"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     AT(a.table.skip_bad_rows),
+     .set = 1,
+     .help = "count bad rows instead of stopping at the first"},
 };
 
 static void print_json(const options *o, const aoe_annotate_result *r) {
     const char *output = o->chat.output;
     json_t *line = json_pack("{s:o,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "output",
-                             output ? cli_json_text(output, strlen(output)) : json_null(), "dry_run", o->chat.o.dry_run, "texts",
-                             (json_int_t)r->texts, "repeated_inputs", (json_int_t)r->repeated_inputs, "without", (json_int_t)r->without, "rows",
-                             (json_int_t)r->rows, "positives", (json_int_t)r->positives, "negatives", (json_int_t)r->negatives, "copies",
-                             (json_int_t)r->copies, "repeated", (json_int_t)r->repeated, "conflicts", (json_int_t)r->conflicts, "skipped",
-                             (json_int_t)r->skipped);
+                             output ? cli_json_text(output, strlen(output)) : json_null(), "dry_run", o->chat.o.dry_run,
+                             "texts", (json_int_t)r->texts, "repeated_inputs", (json_int_t)r->repeated_inputs, "without",
+                             (json_int_t)r->without, "rows", (json_int_t)r->rows, "positives", (json_int_t)r->positives,
+                             "negatives", (json_int_t)r->negatives, "copies", (json_int_t)r->copies, "repeated",
+                             (json_int_t)r->repeated, "conflicts", (json_int_t)r->conflicts, "skipped", (json_int_t)r->skipped);
     if (line && cli_chat_add_json(&o->chat, line, &r->chat)) {
         json_decref(line);
         line = NULL;
@@ -77,10 +99,11 @@ static void print_json(const options *o, const aoe_annotate_result *r) {
 static void print_rows(const options *o, const aoe_annotate_result *r) {
     char text[512];
     int n = snprintf(text, sizeof text, "%zu %s from %zu of %zu texts: %zu synonymous and %zu opposite sentences", r->rows,
-                     o->a.form == AOE_FORM_TRIPLES ? "triples" : "pairs", r->texts - r->without, r->texts, r->positives, r->negatives);
+                     o->a.form == AOE_FORM_TRIPLES ? "triples" : "pairs", r->texts - r->without, r->texts, r->positives,
+                     r->negatives);
     if (r->copies + r->repeated + r->conflicts)
-        snprintf(text + n, sizeof text - (size_t)n, "; left out: %zu that copy%s the input, %zu repeated, %zu given as both", r->copies,
-                 r->copies == 1 ? "ies" : "", r->repeated, r->conflicts);
+        snprintf(text + n, sizeof text - (size_t)n, "; left out: %zu that copy%s the input, %zu repeated, %zu given as both",
+                 r->copies, r->copies == 1 ? "ies" : "", r->repeated, r->conflicts);
     cli_summary(o->chat.to_stdout, "%s", text);
 }
 
@@ -105,8 +128,10 @@ static int run(options *o, const cli_args *args) {
         cli_note("%zu text%s there before and asked about once", r.repeated_inputs, r.repeated_inputs == 1 ? " was" : "s were");
     cli_chat_warn(&o->chat, &r.chat);
     if (!o->chat.o.dry_run && !r.rows)
-        return cli_fail("no row could be made of %zu texts: of %zu answers %zu refuse and %zu cannot be read; look at them with another "
-                        "prompt or model", r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
+        return cli_fail(
+            "no row could be made of %zu texts: of %zu answers %zu refuse and %zu cannot be read; look at them with another "
+            "prompt or model",
+            r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     const int to_stdout = o->chat.to_stdout && !o->chat.o.dry_run;
     if (to_stdout) {
         print_rows(o, &r);
@@ -132,9 +157,12 @@ int cli_data_annotate(int argc, char **argv) {
     o.chat.o = o.a.chat;
     o.chat.most_prompts = 2;
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_chat_output_table, &o.chat), CLI_GROUP("rows", row_table, &o),
-        CLI_GROUP("data", data_table, &o),                   CLI_GROUP("models", cli_chat_model_table, &o.chat),
-        CLI_GROUP("calls", cli_chat_calls_table, &o.chat),   CLI_GROUP("general", cli_general_table, &o.general),
+        CLI_GROUP("output", cli_chat_output_table, &o.chat),
+        CLI_GROUP("rows", row_table, &o),
+        CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("models", cli_chat_model_table, &o.chat),
+        CLI_GROUP("calls", cli_chat_calls_table, &o.chat),
+        CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data annotate",

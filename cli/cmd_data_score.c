@@ -21,7 +21,11 @@ static const cli_option score_table[] = {
      AT(s.prompt),
      .help = "prompt with {text1} and {text2} that asks for a number from 0 to 5",
      .fallback = "docs/annotate.md has it"},
-    {.name = "label", .kind = CLI_TEXT, .value = "NAME", AT(s.label), .help = "column to write the score into; one of that name is replaced"},
+    {.name = "label",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     AT(s.label),
+     .help = "column to write the score into; one of that name is replaced"},
     {.name = "each", .kind = CLI_FLAG, AT(s.each), .set = 1, .help = "a column more for each model, score:SOURCE"},
 };
 
@@ -32,14 +36,19 @@ static const cli_option data_table[] = {
      AT(s.table.columns),
      .help = "columns to read: text1=a,text2=b",
      .fallback = "recognised names"},
-    {.name = "skip-bad-rows", .kind = CLI_FLAG, AT(s.table.skip_bad_rows), .set = 1, .help = "count bad rows instead of stopping at the first"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     AT(s.table.skip_bad_rows),
+     .set = 1,
+     .help = "count bad rows instead of stopping at the first"},
 };
 
 static void print_json(const options *o, const aoe_score_result *r) {
     const char *output = o->chat.output;
-    json_t *line = json_pack("{s:o,s:b,s:I,s:I,s:I,s:o}", "output", output ? cli_json_text(output, strlen(output)) : json_null(), "dry_run",
-                             o->chat.o.dry_run, "rows", (json_int_t)r->rows, "scored", (json_int_t)r->scored, "skipped",
-                             (json_int_t)r->skipped, "mean", cli_json_real(r->mean));
+    json_t *line =
+        json_pack("{s:o,s:b,s:I,s:I,s:I,s:o}", "output", output ? cli_json_text(output, strlen(output)) : json_null(),
+                  "dry_run", o->chat.o.dry_run, "rows", (json_int_t)r->rows, "scored", (json_int_t)r->scored, "skipped",
+                  (json_int_t)r->skipped, "mean", cli_json_real(r->mean));
     if (line && cli_chat_add_json(&o->chat, line, &r->chat)) {
         json_decref(line);
         line = NULL;
@@ -69,8 +78,9 @@ static int run(options *o, const cli_args *args) {
     cli_warn_skipped(r.skipped);
     cli_chat_warn(&o->chat, &r.chat);
     if (!o->chat.o.dry_run && !r.scored)
-        return cli_fail("none of %zu pairs has a score: of %zu answers %zu refuse and %zu have none; give another prompt or model", r.rows,
-                        r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
+        return cli_fail(
+            "none of %zu pairs has a score: of %zu answers %zu refuse and %zu have none; give another prompt or model", r.rows,
+            r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     const int to_stdout = o->chat.to_stdout && !o->chat.o.dry_run;
     if (to_stdout) {
         print_rows(o, &r);
@@ -96,9 +106,12 @@ int cli_data_score(int argc, char **argv) {
     o.chat.o = o.s.chat;
     o.chat.most_prompts = 1;
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_chat_output_table, &o.chat), CLI_GROUP("scores", score_table, &o),
-        CLI_GROUP("data", data_table, &o),                   CLI_GROUP("models", cli_chat_model_table, &o.chat),
-        CLI_GROUP("calls", cli_chat_calls_table, &o.chat),   CLI_GROUP("general", cli_general_table, &o.general),
+        CLI_GROUP("output", cli_chat_output_table, &o.chat),
+        CLI_GROUP("scores", score_table, &o),
+        CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("models", cli_chat_model_table, &o.chat),
+        CLI_GROUP("calls", cli_chat_calls_table, &o.chat),
+        CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data score",

@@ -91,7 +91,8 @@ int cli_fail(const char *fmt, ...) {
 static int stdout_error;
 
 void cli_flush_stdout(void) {
-    errno = 0;
+    if (!ferror(stdout)) /* else it is that of the write that failed just now */
+        errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && !stdout_error)
         stdout_error = errno ? errno : EIO;
 }

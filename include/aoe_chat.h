@@ -30,14 +30,14 @@ typedef enum aoe_chat_state {
 
 typedef struct aoe_chat_progress {
     aoe_chat_state state;
-    size_t done, total; /* calls of this run; what the cache answers is not among them */
+    size_t done, total;                            /* calls of this run; what the cache answers is not among them */
     double prompt_tokens, completion_tokens, cost; /* paid in this run so far */
     const char *why;                               /* one line, "" when there is nothing to say; borrowed */
     double seconds;                                /* left to wait */
 } aoe_chat_progress;
 
-/* Called by any thread, one at a time. Not 0: no further call is begun, what is under way is waited for and kept, and the run ends
- * with AOE_ECANCELLED. */
+/* Called by any thread, one at a time. Not 0: no further call is begun, what is under way is waited for and kept, and the run
+ * ends with AOE_ECANCELLED. */
 typedef int (*aoe_chat_progress_fn)(void *user, const aoe_chat_progress *p);
 /* A prompt that would be sent; returns 0 to see more. */
 typedef int (*aoe_chat_prompt_fn)(void *user, const aoe_chat_model *model, aoe_text prompt);
@@ -45,7 +45,8 @@ typedef int (*aoe_chat_prompt_fn)(void *user, const aoe_chat_model *model, aoe_t
 typedef struct aoe_chat_options {
     const aoe_chat_model *models; /* [n_models] each is asked everything */
     size_t n_models;
-    const char *cache;   /* file (SQLite) in which every answer is kept as it comes, and looked for first; NULL only for dry_run */
+    const char
+        *cache; /* file (SQLite) in which every answer is kept as it comes, and looked for first; NULL only for dry_run */
     size_t concurrency;  /* 4: requests under way at a time. Changes no byte of what comes out */
     double per_minute;   /* 0: requests a minute to each model; 0: as many as it answers */
     size_t attempts;     /* 6: of a request that fails */
@@ -56,26 +57,26 @@ typedef struct aoe_chat_options {
     const char *system;  /* system message; NULL: none */
     const char *request; /* JSON object merged into every request; a null takes a key out; NULL: nothing */
     double max_cost;     /* money and tokens that this run may spend at most: a call that might exceed it (by the estimate of */
-    double max_total_tokens; /* its prompt and max_tokens) is not begun, nor any behind it. 0: no bound */
-    int skip_failed;         /* 1: texts whose calls fail are left out and counted; else it is an error in the end */
-    int dry_run;             /* 1: nothing is sent; the result says what would be */
-    uint64_t seed;           /* 42: of the waits between tries */
+    double max_total_tokens;       /* its prompt and max_tokens) is not begun, nor any behind it. 0: no bound */
+    int skip_failed;               /* 1: texts whose calls fail are left out and counted; else it is an error in the end */
+    int dry_run;                   /* 1: nothing is sent; the result says what would be */
+    uint64_t seed;                 /* 42: of the waits between tries */
     aoe_chat_prompt_fn prompt;     /* for dry_run: called with each prompt that would be sent; NULL: none */
     aoe_chat_progress_fn progress; /* NULL: none */
     void *user;                    /* of both */
 } aoe_chat_options;
 
 typedef struct aoe_chat_result {
-    size_t calls;      /* that the job is made of: distinct requests */
-    size_t kept;       /* of these, answered by the cache */
-    size_t asked;      /* answered by an endpoint in this run, refusals included */
-    size_t failed;     /* without an answer, for good */
-    size_t left;       /* not begun: dry_run, or the bound on what may be spent */
-    size_t refused;    /* of the answers: the model or the endpoint's filter declined */
-    size_t unreadable; /* of the answers: there is no list, or no score, in them */
+    size_t calls;                                  /* that the job is made of: distinct requests */
+    size_t kept;                                   /* of these, answered by the cache */
+    size_t asked;                                  /* answered by an endpoint in this run, refusals included */
+    size_t failed;                                 /* without an answer, for good */
+    size_t left;                                   /* not begun: dry_run, or the bound on what may be spent */
+    size_t refused;                                /* of the answers: the model or the endpoint's filter declined */
+    size_t unreadable;                             /* of the answers: there is no list, or no score, in them */
     double prompt_tokens, completion_tokens, cost; /* of `asked`: as the endpoints count, else estimated */
     double left_prompt_tokens, left_completion_tokens, left_cost; /* estimate for `left` */
-    double left_most;  /* what `left` can cost at most, were every answer max_tokens long; NaN: max_tokens is 0 */
+    double left_most; /* what `left` can cost at most, were every answer max_tokens long; NaN: max_tokens is 0 */
 } aoe_chat_result;
 
 AOE_API void aoe_chat_options_defaults(aoe_chat_options *o);
@@ -84,41 +85,41 @@ typedef struct aoe_annotate_options {
     aoe_chat_options chat;
     const char *const *files; /* [n_files] texts: .txt, or tables (columns: "text=NAME", else all columns of texts) */
     size_t n_files;
-    aoe_table_options table; /* label_map and allow_empty are ignored */
-    size_t positives;        /* 5: synonymous sentences asked for of each text and model; 0: none */
-    size_t negatives;        /* 5: opposite ones */
+    aoe_table_options table;                       /* label_map and allow_empty are ignored */
+    size_t positives;                              /* 5: synonymous sentences asked for of each text and model; 0: none */
+    size_t negatives;                              /* 5: opposite ones */
     const char *positive_prompt, *negative_prompt; /* templates with {size} and {text}; NULL: those of the paper's figure 4 */
     double positive_label, negative_label;         /* 1, 0 */
-    aoe_form form;    /* PAIRS (AUTO too): text1, text2, label, source; TRIPLES: query, positive, negative, source */
-    const char *name; /* of the output: its format and compression, as of inputs */
+    aoe_form form;      /* PAIRS (AUTO too): text1, text2, label, source; TRIPLES: query, positive, negative, source */
+    const char *name;   /* of the output: its format and compression, as of inputs */
     aoe_write_fn write; /* takes it, once all answers are there: text after text, model after model, positives first */
     void *user;
 } aoe_annotate_options;
 
 typedef struct aoe_annotate_result {
     aoe_chat_result chat;
-    size_t texts;      /* distinct inputs */
+    size_t texts; /* distinct inputs */
     size_t repeated_inputs;
-    size_t without;    /* texts of which no row was made */
+    size_t without; /* texts of which no row was made */
     size_t rows;
     size_t positives, negatives; /* sentences kept; of triples each is in one or more */
-    size_t copies;     /* sentences left out: the input again, in other punctuation or case */
-    size_t repeated;   /* there already for that text */
-    size_t conflicts;  /* given as synonymous and as opposite */
-    size_t skipped;    /* bad rows of the files */
+    size_t copies;               /* sentences left out: the input again, in other punctuation or case */
+    size_t repeated;             /* there already for that text */
+    size_t conflicts;            /* given as synonymous and as opposite */
+    size_t skipped;              /* bad rows of the files */
 } aoe_annotate_result;
 
 AOE_API void aoe_annotate_options_defaults(aoe_annotate_options *o);
-/* Has chat models write sentences that mean the same as each input, and the opposite, and makes training rows of them (the paper's
- * LLM-supervised learning, figure 4 and table 5). Inputs that differ in white space alone are one. Rows are written when all answers are
- * there, the same for any concurrency; a run that was stopped is continued by the next with the same cache. Errors: AOE_EARG (options,
- * templates, endpoints), AOE_EFORMAT (files), AOE_EIO (the endpoint fails, or refuses key, model or request), AOE_ECANCELLED, those of
- * the cache. result is filled on failure too, as far as it got. */
+/* Has chat models write sentences that mean the same as each input, and the opposite, and makes training rows of them (the
+ * paper's LLM-supervised learning, figure 4 and table 5). Inputs that differ in white space alone are one. Rows are written
+ * when all answers are there, the same for any concurrency; a run that was stopped is continued by the next with the same
+ * cache. Errors: AOE_EARG (options, templates, endpoints), AOE_EFORMAT (files), AOE_EIO (the endpoint fails, or refuses key,
+ * model or request), AOE_ECANCELLED, those of the cache. result is filled on failure too, as far as it got. */
 AOE_API int aoe_annotate(const aoe_annotate_options *o, aoe_annotate_result *result, aoe_error *err);
 
 typedef struct aoe_score_options {
-    aoe_chat_options chat;    /* temperature 0, max_tokens 64 */
-    const char *file; /* a table with text1 and text2; a label is not needed and not looked at */
+    aoe_chat_options chat;   /* temperature 0, max_tokens 64 */
+    const char *file;        /* a table with text1 and text2; a label is not needed and not looked at */
     aoe_table_options table; /* label_map and allow_empty are ignored */
     const char *prompt;      /* template with {text1} and {text2}; NULL: the manual's */
     const char *label;       /* "label": column of the mean of the models' scores; takes the place of one of that name */

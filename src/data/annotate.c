@@ -26,7 +26,7 @@ typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
 
 /* A sentence of one answer about one text. */
 typedef struct sentence {
-    size_t begin, len; /* in job.bytes */
+    size_t begin, len;     /* in job.bytes */
     size_t form, form_len; /* as it is compared, likewise */
     size_t model;
     side of;
@@ -46,10 +46,10 @@ typedef struct job {
     aoei_distinct forms; /* of the inputs, white space evened out */
     input *input;        /* [forms.n] owned */
     size_t capacity;
-    size_t *call;        /* [forms.n, n_models, SIDES] owned: 1 + number; NO_CALL */
+    size_t *call; /* [forms.n, n_models, SIDES] owned: 1 + number; NO_CALL */
     aoei_chat_calls *calls;
     aoei_chat_list list;
-    sentence *found;     /* [n_found] owned; of one text, as the next */
+    sentence *found; /* [n_found] owned; of one text, as the next */
     size_t n_found, found_capacity;
     aoei_buffer bytes, form;
     aoei_same_scratch scratch;
@@ -74,7 +74,8 @@ static size_t wanted(const aoe_annotate_options *o, side s) {
 
 static int check_options(const aoe_annotate_options *o, aoe_error *err) {
     if (!o->positives && !o->negatives)
-        return aoei_fail(err, AOE_EARG, "neither synonymous nor opposite sentences are asked for; give --positives N or --negatives N");
+        return aoei_fail(err, AOE_EARG,
+                         "neither synonymous nor opposite sentences are asked for; give --positives N or --negatives N");
     if (o->positives > MAX_SENTENCES || o->negatives > MAX_SENTENCES)
         return aoei_fail(err, AOE_EARG, "more than %d sentences of one text; ask for fewer", MAX_SENTENCES);
     if (o->form == AOE_FORM_POSITIVES)
@@ -266,7 +267,8 @@ static int write_triples(job *j, const input *in, aoe_error *err) {
         const size_t most = count[POSITIVE] > count[NEGATIVE] ? count[POSITIVE] : count[NEGATIVE];
         for (size_t i = 0; i < most && count[POSITIVE] && count[NEGATIVE] && !rc; i++) {
             const sentence *p = nth(j, m, POSITIVE, i % count[POSITIVE]), *n = nth(j, m, NEGATIVE, i % count[NEGATIVE]);
-            const aoei_cell cell[] = {{.text = in->text}, {.text = words_of(j, p)}, {.text = words_of(j, n)}, source_cell(j, m)};
+            const aoei_cell cell[] = {
+                {.text = in->text}, {.text = words_of(j, p)}, {.text = words_of(j, n)}, source_cell(j, m)};
             j->result->rows++;
             rc = aoei_table_writer_row(&j->writer, cell, in->file, in->line, err);
         }

@@ -24,19 +24,19 @@ typedef int (*row_fn)(job *j, const aoei_row *row, aoe_error *err);
 struct job {
     const aoe_score_options *o;
     aoe_score_result *result;
-    aoei_table *table;      /* owned; of the pass under way */
-    size_t columns;         /* of it, all selected */
-    size_t text[TEXTS];     /* which are the texts */
-    size_t label;           /* which one the score takes the place of; columns: it is a new one */
-    size_t rows;            /* of the pass so far */
-    size_t *call;           /* [rows, n_models] owned: numbers */
+    aoei_table *table;  /* owned; of the pass under way */
+    size_t columns;     /* of it, all selected */
+    size_t text[TEXTS]; /* which are the texts */
+    size_t label;       /* which one the score takes the place of; columns: it is a new one */
+    size_t rows;        /* of the pass so far */
+    size_t *call;       /* [rows, n_models] owned: numbers */
     size_t capacity;
     aoei_chat_calls *calls; /* owned */
     aoei_buffer prompt;
     aoei_table_writer writer;
-    aoe_text *name;         /* [columns + 1 + n_models] owned array; of the output's columns */
-    char *own_names;        /* owned: "score:SOURCE" and NUL, one after the other */
-    aoei_cell *cell;        /* [columns + 1 + n_models] owned */
+    aoe_text *name;                   /* [columns + 1 + n_models] owned array; of the output's columns */
+    char *own_names;                  /* owned: "score:SOURCE" and NUL, one after the other */
+    aoei_cell *cell;                  /* [columns + 1 + n_models] owned */
     char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] owned */
     double total;
 };
@@ -77,7 +77,8 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
     while (*s) {
         const size_t len = strcspn(s, ","), key = strcspn(s, "=");
         const int role = key < len && !strncmp(s, "text1", key) && key == 5   ? 0
-                         : key < len && !strncmp(s, "text2", key) && key == 5 ? 1 : -1;
+                         : key < len && !strncmp(s, "text2", key) && key == 5 ? 1
+                                                                              : -1;
         if (role < 0)
             return aoei_fail(err, AOE_EARG, "--columns: '%.*s' is not text1=NAME or text2=NAME; correct it", (int)len, s);
         j->text[role] = find_column(j->table, s + key + 1, len - key - 1);
@@ -239,8 +240,9 @@ static int read_score(job *j, size_t model, double *score, aoe_error *err) {
 static int write_row(job *j, const aoei_row *row, aoe_error *err) {
     size_t n = j->columns, given = 0;
     double sum = 0;
-    int rc = j->rows < j->result->rows ? 0
-                                       : aoei_fail(err, AOE_EFORMAT, "%s: it has changed while it was scored; run it again", j->o->file);
+    int rc = j->rows < j->result->rows
+                 ? 0
+                 : aoei_fail(err, AOE_EFORMAT, "%s: it has changed while it was scored; run it again", j->o->file);
     if (!rc && !j->name)
         rc = open_writer(j, err);
     for (size_t i = 0; i < n && !rc; i++)
@@ -297,7 +299,8 @@ int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *e
         rc = pass(&j, add_calls, &j.result->skipped, err);
     j.result->rows = j.rows;
     if (!rc && !j.rows)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no pair in it (%zu bad rows); give a table with text1 and text2", o->file, j.result->skipped);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no pair in it (%zu bad rows); give a table with text1 and text2", o->file,
+                       j.result->skipped);
     if (!rc)
         rc = aoei_chat_calls_run(j.calls, err);
     if (j.calls)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls of a job: see chat_calls.h. Calls that the cache does not answer are handed to threads in their order. With a bound on what
- * may be spent a call waits for its turn, and begins when what is spent and what is under way at its most leave room: so
+ * Calls of a job: see chat_calls.h. Calls that the cache does not answer are handed to threads in their order. With a bound on
+ * what may be spent a call waits for its turn, and begins when what is spent and what is under way at its most leave room: so
  * which calls are made depends on the answers, not on their timing.
  */
 #include "data/chat_calls.h"
@@ -33,29 +33,29 @@ typedef struct call {
 } call;
 
 typedef struct endpoint {
-    char *url;     /* owned */
+    char *url;         /* owned */
     aoei_fetch *fetch; /* owned */
 } endpoint;
 
 struct aoei_chat_calls {
     const aoe_chat_options *o;
-    aoei_store *store;    /* owned; NULL: dry run without one */
-    aoei_distinct keys;   /* of the calls: URL, line end, body */
-    call *call;           /* [keys.n] owned */
+    aoei_store *store;  /* owned; NULL: dry run without one */
+    aoei_distinct keys; /* of the calls: URL, line end, body */
+    call *call;         /* [keys.n] owned */
     size_t capacity;
-    endpoint *endpoint;   /* [n_models] owned */
-    aoei_http **http;     /* [concurrency] owned */
-    size_t *open;         /* [n_open] owned: calls to be made */
+    endpoint *endpoint; /* [n_models] owned */
+    aoei_http **http;   /* [concurrency] owned */
+    size_t *open;       /* [n_open] owned: calls to be made */
     size_t n_open;
-    aoei_mutex lock;      /* guards everything below, and o->progress */
+    aoei_mutex lock; /* guards everything below, and o->progress */
     size_t done, failures_in_a_row, failed;
-    size_t turn;          /* first of `open` that has not begun, where spending is bounded */
+    size_t turn;                                   /* first of `open` that has not begun, where spending is bounded */
     double prompt_tokens, completion_tokens, cost; /* spent */
     double pending_tokens, pending_cost;           /* at most, of what is under way */
-    int stopped;          /* the caller asked for the end */
-    int spent;            /* the next call might exceed the bound */
-    int failed_for_good;  /* no further call is to be tried */
-    size_t first_failed;  /* place in `open` of the failure in err */
+    int stopped;                                   /* the caller asked for the end */
+    int spent;                                     /* the next call might exceed the bound */
+    int failed_for_good;                           /* no further call is to be tried */
+    size_t first_failed;                           /* place in `open` of the failure in err */
     aoe_error err;
 };
 
@@ -66,8 +66,11 @@ static int check_api(const char *api, const char *name, aoe_error *err) {
     if (!api || !*api)
         return aoei_fail(err, AOE_EARG, "%s: no endpoint; give its address with --api URL", name);
     if (strchr(api, '?') || strchr(api, '#') || strchr(api, '@'))
-        return aoei_fail(err, AOE_EARG, "%s: the endpoint's address has a query, a fragment or a user in it; give scheme, host and path alone, and "
-                                        "the key in the environment", name);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the endpoint's address has a query, a fragment or a user in it; give scheme, host and path alone, and "
+            "the key in the environment",
+            name);
     return 0;
 }
 
@@ -255,7 +258,8 @@ int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_
         rc = aoei_fail_nomem(err, before * sizeof *c->call);
     if (!rc) {
         c->call[before] = (call){.model = model,
-                                 .prompt_tokens = aoei_chat_tokens(prompt) + aoei_chat_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
+                                 .prompt_tokens = aoei_chat_tokens(prompt) +
+                                                  aoei_chat_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
                                  .expected = c->o->max_tokens && expected > c->o->max_tokens ? c->o->max_tokens : expected,
                                  .body = body,
                                  .reply = {.prompt_tokens = -1}};
@@ -357,8 +361,8 @@ static void blot_out(char *s, size_t len, const char *secret) {
         memset(at, '#', n);
 }
 
-/* What an answer other than 200 means for the call: AOE_OK: it is declined, and that is its answer; AOE_EFORMAT: this call fails;
- * else no call can succeed. */
+/* What an answer other than 200 means for the call: AOE_OK: it is declined, and that is its answer; AOE_EFORMAT: this call
+ * fails; else no call can succeed. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
     char place[AOEI_HTTP_PLACE_MAX];
@@ -367,8 +371,8 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
     blot_out(e.message, strlen(e.message), m->key);
     (void)aoei_http_place(c->endpoint[x->model].url, place);
     if (r->status == 401 || r->status == 403) /* what it says often has a part of the key in it */
-        return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment", place, r->status,
-                         m->key ? "refuses the API key" : "wants an API key", m->name);
+        return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment",
+                         place, r->status, m->key ? "refuses the API key" : "wants an API key", m->name);
     if (r->status == 400 && (strstr(e.code, "content_filter") || strstr(e.code, "content_policy"))) {
         aoei_buffer_clear(&x->reply.content);
         x->reply.refused = 1;
@@ -376,10 +380,10 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
         return 0;
     }
     const int alone = r->status == 413 || strstr(e.code, "context_length") != NULL;
-    return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint answers %d for model %s%s%s; %s", place, r->status, m->name,
-                     *e.message ? ": " : "", e.message,
-                     alone              ? "shorten the text, or leave it out with --skip-failed"
-                     : r->status == 429 ? "the account is used up"
+    return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint answers %d for model %s%s%s; %s", place, r->status,
+                     m->name, *e.message ? ": " : "", e.message,
+                     alone                  ? "shorten the text, or leave it out with --skip-failed"
+                     : r->status == 429     ? "the account is used up"
                      : r->status / 100 == 3 ? "give the address it has moved to"
                                             : "check address, model and options");
 }
@@ -473,7 +477,8 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     for (size_t i = 0; i < c->n_open && !rc && c->o->prompt; i++) {
         const aoe_text key = c->keys.text[c->open[i]];
         json_t *root;
-        rc = aoei_json_parse(&root, key.data + c->call[c->open[i]].body, key.len - c->call[c->open[i]].body, "the request", err);
+        rc =
+            aoei_json_parse(&root, key.data + c->call[c->open[i]].body, key.len - c->call[c->open[i]].body, "the request", err);
         if (rc)
             break;
         const json_t *messages = json_object_get(root, "messages");
@@ -495,8 +500,11 @@ static int sum_up(const aoei_chat_calls *c, aoe_error *err) {
         const int code = c->err.code;
         if (c->failed_for_good)
             return aoei_fail(err, code, "%s", c->err.message);
-        return aoei_fail(err, code, "%zu of %zu calls failed, the first so: %s; all other answers are kept: run it again, or leave these out "
-                                    "with --skip-failed", c->failed, c->n_open, c->err.message);
+        return aoei_fail(
+            err, code,
+            "%zu of %zu calls failed, the first so: %s; all other answers are kept: run it again, or leave these out "
+            "with --skip-failed",
+            c->failed, c->n_open, c->err.message);
     }
     return 0;
 }

@@ -11,7 +11,8 @@
 
 typedef struct aoei_chat_calls aoei_chat_calls;
 
-/* Checks the options and opens the cache. o and what it points to must outlive it. expected: tokens of a usual answer, for estimates. */
+/* Checks the options and opens the cache. o and what it points to must outlive it. expected: tokens of a usual answer, for
+ * estimates. */
 int aoei_chat_calls_create(aoei_chat_calls **c, const aoe_chat_options *o, aoe_error *err);
 void aoei_chat_calls_destroy(aoei_chat_calls *c); /* NULL accepted */
 /* A call: its number, which an equal one has too. expected: tokens its answer may have, for estimates. */

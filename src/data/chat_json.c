@@ -10,8 +10,11 @@
 
 /* Bytes of an opening quote at s, and in *close its closing one; 0: none. */
 static size_t open_quote(aoe_text s, const char **close) {
-    static const char *const quotes[][2] = {
-        {"\"", "\""}, {"'", "'"}, {"\xE2\x80\x9C", "\xE2\x80\x9D"}, {"\xE2\x80\x98", "\xE2\x80\x99"}, {"\xE3\x80\x8C", "\xE3\x80\x8D"}};
+    static const char *const quotes[][2] = {{"\"", "\""},
+                                            {"'", "'"},
+                                            {"\xE2\x80\x9C", "\xE2\x80\x9D"},
+                                            {"\xE2\x80\x98", "\xE2\x80\x99"},
+                                            {"\xE3\x80\x8C", "\xE3\x80\x8D"}};
     for (size_t i = 0; i < sizeof quotes / sizeof *quotes; i++)
         if (aoei_chat_starts(s, quotes[i][0])) {
             *close = quotes[i][1];
@@ -116,11 +119,13 @@ const char *aoei_chat_find_json(aoe_text plain) {
 typedef enum key_class { KEY_NONE, KEY_ANSWER, KEY_OTHER } key_class;
 
 static key_class class_of(aoe_text key) {
-    static const char *const answers[] = {"sentence", "text", "output", "synonym", "antonym", "opposite", "paraphras", "result", "content",
-                                          "value", "rewrit", "generated", "same", "answer", "response", "variation", "negati", "alternative", NULL};
-    static const char *const others[] = {"input",  "original", "source", "type",  "label", "category", "id",    "index",      "explanation",
-                                         "reason", "note",     "score",  "tone",  "style", "language", "count", "difference", "given",
-                                         "number", "comment",  "role",   "model", "name",  "change",   "size",  "context", NULL};
+    static const char *const answers[] = {
+        "sentence", "text",      "output", "synonym", "antonym",  "opposite",  "paraphras", "result",      "content", "value",
+        "rewrit",   "generated", "same",   "answer",  "response", "variation", "negati",    "alternative", NULL};
+    static const char *const others[] = {"input",    "original",    "source",     "type",  "label",   "category", "id",
+                                         "index",    "explanation", "reason",     "note",  "score",   "tone",     "style",
+                                         "language", "count",       "difference", "given", "number",  "comment",  "role",
+                                         "model",    "name",        "change",     "size",  "context", NULL};
     if (aoei_chat_starts_any(key, others))
         return KEY_OTHER;
     return aoei_chat_contains_any(key, answers) ? KEY_ANSWER : KEY_NONE;

@@ -8,21 +8,54 @@
 #include "base/alloc.h"
 #include "data/chat_text.h"
 
-static const char *const echoes[] = {"input", "given sentence", "given input", "original", "source sentence", "note", "notes",
-                                     "explanation", "reason", "reasoning", "meaning", "comment", "disclaimer", "context",
-                                     "\xE8\xBE\x93\xE5\x85\xA5",     /* 输入 */
-                                     "\xE5\x8E\x9F\xE5\x8F\xA5",     /* 原句 */
-                                     "\xE6\xB3\xA8\xE6\x84\x8F",     /* 注意 */
-                                     "\xE8\xA7\xA3\xE9\x87\x8A",     /* 解释 */
+static const char *const echoes[] = {"input",
+                                     "given sentence",
+                                     "given input",
+                                     "original",
+                                     "source sentence",
+                                     "note",
+                                     "notes",
+                                     "explanation",
+                                     "reason",
+                                     "reasoning",
+                                     "meaning",
+                                     "comment",
+                                     "disclaimer",
+                                     "context",
+                                     "\xE8\xBE\x93\xE5\x85\xA5", /* 输入 */
+                                     "\xE5\x8E\x9F\xE5\x8F\xA5", /* 原句 */
+                                     "\xE6\xB3\xA8\xE6\x84\x8F", /* 注意 */
+                                     "\xE8\xA7\xA3\xE9\x87\x8A", /* 解释 */
                                      NULL};
 /* What a label that announces a sentence is made of. */
-static const char *const announces[] = {"output",   "synonym",    "antonym",   "opposite",  "same-meaning", "same meaning", "paraphrase",
-                                        "rephrase", "rewritten",  "sentence",  "answer",    "result",       "response",     "version",
-                                        "option",   "variation",  "alternative", "negation", "contradiction", "generated",  "positive",
-                                        "negative", "\xE8\xBE\x93\xE5\x87\xBA" /* 输出 */, "\xE5\x90\x8C\xE4\xB9\x89" /* 同义 */,
-                                        "\xE5\x8F\x8D\xE4\xB9\x89" /* 反义 */, NULL};
+static const char *const announces[] = {"output",
+                                        "synonym",
+                                        "antonym",
+                                        "opposite",
+                                        "same-meaning",
+                                        "same meaning",
+                                        "paraphrase",
+                                        "rephrase",
+                                        "rewritten",
+                                        "sentence",
+                                        "answer",
+                                        "result",
+                                        "response",
+                                        "version",
+                                        "option",
+                                        "variation",
+                                        "alternative",
+                                        "negation",
+                                        "contradiction",
+                                        "generated",
+                                        "positive",
+                                        "negative",
+                                        "\xE8\xBE\x93\xE5\x87\xBA" /* 输出 */,
+                                        "\xE5\x90\x8C\xE4\xB9\x89" /* 同义 */,
+                                        "\xE5\x8F\x8D\xE4\xB9\x89" /* 反义 */,
+                                        NULL};
 
-enum { MAX_LABEL = 40 };
+enum { MAX_LABEL = 40, MAX_SENTENCE = 16384 };
 
 /* A short text in front of a colon with a space (or the end) behind it, emphasis allowed: its bytes with the colon, 0: none.
  * The label itself, without emphasis, in *label. */
@@ -181,7 +214,7 @@ aoe_text aoei_chat_list_item(const aoei_chat_list *l, size_t i) {
 
 int aoei_chat_list_add(aoei_chat_list *l, aoe_text raw) {
     const size_t begin = l->text.len;
-    if (l->n >= l->most || aoei_chat_is_echo(aoei_chat_trim(raw)))
+    if (l->n >= l->most || raw.len > MAX_SENTENCE || aoei_chat_is_echo(aoei_chat_trim(raw)))
         return 0;
     const aoe_text s = clean(raw);
     if (!aoei_chat_has_word(s) || is_placeholder(s))

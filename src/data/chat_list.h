@@ -19,13 +19,14 @@ typedef struct aoei_chat_list {
 } aoei_chat_list;
 
 /* Cleans one sentence and appends it. Left out: what holds no letter or digit, echoes of the input ("Input sentence: ..."),
- * placeholders, what is there already to the byte, and all beyond `most`. 0, or AOE_ENOMEM. */
+ * placeholders, what is there already to the byte, what is longer than 16 KB, and all beyond `most`. 0, or AOE_ENOMEM. */
 int aoei_chat_list_add(aoei_chat_list *l, aoe_text raw);
 aoe_text aoei_chat_list_item(const aoei_chat_list *l, size_t i); /* borrowed until the next add */
 void aoei_chat_list_clear(aoei_chat_list *l);                    /* empty; keeps memory and `most` */
 void aoei_chat_list_free(aoei_chat_list *l);                     /* accepts a zeroed one */
 
-/* Is the line a label alone or with text behind it, that announces no sentence of the answer ("Input sentence: ...", "Note: ...")? */
+/* Is the line a label alone or with text behind it, that announces no sentence of the answer ("Input sentence: ...", "Note:
+ * ...")? */
 int aoei_chat_is_echo(aoe_text line);
 /* Bytes of a pair of quotes that s begins with and its end closes: what is taken off both ends; 0: none. */
 size_t aoei_chat_quotes(aoe_text s, size_t *at_end);

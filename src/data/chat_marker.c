@@ -21,8 +21,8 @@ static uint32_t first_of(aoe_text s, size_t *bytes) {
 
 /* Value of a digit of any script that models number lists in; -1: none. */
 static int digit_of(uint32_t cp) {
-    static const uint32_t zero[] = {'0',   0x660, 0x6F0, 0x966, 0x9E6, 0xA66,  0xAE6,  0xB66,  0xBE6, 0xC66,
-                                    0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0xFF10};
+    static const uint32_t zero[] = {'0',   0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6,  0xB66,  0xBE6,
+                                    0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0xFF10};
     for (size_t i = 0; i < sizeof zero / sizeof *zero; i++)
         if (cp >= zero[i] && cp < zero[i] + 10)
             return (int)(cp - zero[i]);
@@ -131,7 +131,8 @@ static size_t skip_bold(aoe_text s) {
 
 /* Bytes of the separator behind a number: 0: none. *tight: the text may follow at once. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
-    static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82", "\xEF\xBC\x9A", "\xEF\xBC\x89", NULL}; /* 、．。：） */
+    static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",
+                                       "\xEF\xBC\x9A", "\xEF\xBC\x89", NULL}; /* 、．。：） */
     static const char *const narrow[] = {"\\.", "\\)", ".)", ".", ")", ":", NULL};
     static const char *const dash[] = {" - ", " \xE2\x80\x93 ", " \xE2\x80\x94 ", "- ", "\xE2\x80\x93 ", NULL};
     size_t n = skip_text(s, wide);
@@ -148,7 +149,8 @@ static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     return n;
 }
 
-/* May an item's text begin here, right behind a separator that wants a space? Not a further digit ("3.5"), nor a colon's time. */
+/* May an item's text begin here, right behind a separator that wants a space? Not a further digit ("3.5"), nor a colon's time.
+ */
 static int may_follow(aoe_text s) {
     size_t bytes;
     const uint32_t cp = first_of(s, &bytes);
@@ -182,10 +184,29 @@ static size_t skip_label(aoe_text s) {
 
 static size_t bullet_bytes(aoe_text s) {
     static const char *const spaced[] = {"- ", "* ", "+ ", "\xE2\x80\x93 ", "\xE2\x80\x94 ", "> ", NULL};
-    static const char *const alone[] = {"\xE2\x80\xA2", "\xC2\xB7",     "\xE2\x80\xA3", "\xE2\x97\xA6", "\xE2\x96\xAA", "\xE2\x96\xA0",
-                                        "\xE2\x97\x8F", "\xE2\x97\x8B", "\xE2\x86\x92", "\xE2\x9E\xA4", "\xE2\x9E\xA2", "\xE2\x9C\x93",
-                                        "\xE2\x9C\x94", "\xE2\x9C\x85", "\xE2\x9D\x8C", "\xE3\x83\xBB", "\xE2\x80\xBB", "\xE2\x96\xB8",
-                                        "\xE2\x96\xBA", "\xE2\xAD\x90", "\xF0\x9F\x94\xB9", "\xF0\x9F\x91\x89", NULL};
+    static const char *const alone[] = {"\xE2\x80\xA2",
+                                        "\xC2\xB7",
+                                        "\xE2\x80\xA3",
+                                        "\xE2\x97\xA6",
+                                        "\xE2\x96\xAA",
+                                        "\xE2\x96\xA0",
+                                        "\xE2\x97\x8F",
+                                        "\xE2\x97\x8B",
+                                        "\xE2\x86\x92",
+                                        "\xE2\x9E\xA4",
+                                        "\xE2\x9E\xA2",
+                                        "\xE2\x9C\x93",
+                                        "\xE2\x9C\x94",
+                                        "\xE2\x9C\x85",
+                                        "\xE2\x9D\x8C",
+                                        "\xE3\x83\xBB",
+                                        "\xE2\x80\xBB",
+                                        "\xE2\x96\xB8",
+                                        "\xE2\x96\xBA",
+                                        "\xE2\xAD\x90",
+                                        "\xF0\x9F\x94\xB9",
+                                        "\xF0\x9F\x91\x89",
+                                        NULL};
     size_t n = skip_text(s, spaced);
     if (!n && (n = skip_text(s, alone)) != 0) {
         static const char *const selector[] = {"\xEF\xB8\x8F", NULL};
@@ -195,7 +216,8 @@ static size_t bullet_bytes(aoe_text s) {
 }
 
 static size_t opening_bytes(aoe_text s, const char **closing) {
-    static const char *const pairs[][2] = {{"(", ")"}, {"[", "]"}, {"\xEF\xBC\x88", "\xEF\xBC\x89"}, {"\xE3\x80\x90", "\xE3\x80\x91"}, {"#", ""}};
+    static const char *const pairs[][2] = {
+        {"(", ")"}, {"[", "]"}, {"\xEF\xBC\x88", "\xEF\xBC\x89"}, {"\xE3\x80\x90", "\xE3\x80\x91"}, {"#", ""}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (aoei_chat_starts(s, pairs[i][0])) {
             *closing = pairs[i][1];

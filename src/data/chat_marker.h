@@ -29,7 +29,8 @@ typedef struct aoei_marker {
 /* line: without white space in front. AOEI_MARKER_NONE when it begins with none of them. */
 aoei_marker aoei_marker_read(aoe_text line);
 
-/* A number in digits of any script, circled, or in Chinese numerals at the start of s: its bytes, 0: none. At most three digits. */
+/* A number in digits of any script, circled, or in Chinese numerals at the start of s: its bytes, 0: none. At most three
+ * digits. */
 size_t aoei_marker_numeral(aoe_text s, size_t *number);
 
 #endif

@@ -21,7 +21,8 @@ int aoei_chat_check_writable(aoe_text text, const char *output, const char *file
         return rc;
     for (size_t i = 0; i < text.len; i++)
         if (strchr("\t\n\r", text.data[i]) && text.data[i])
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: the text has a TAB or a line end, which .tsv cannot hold; write .jsonl or .csv", file,
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the text has a TAB or a line end, which .tsv cannot hold; write .jsonl or .csv", file,
                              line);
     return 0;
 }

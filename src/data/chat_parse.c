@@ -83,7 +83,7 @@ static aoei_marker_kind choose_kind(const lines *l) {
     static const struct {
         aoei_marker_kind kind;
         size_t least; /* fewer may be a sentence that happens to begin so */
-    } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1}, {AOEI_MARKER_ROMAN, 2},
+    } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1},  {AOEI_MARKER_ROMAN, 2},
                  {AOEI_MARKER_LETTER, 2}, {AOEI_MARKER_BULLET, 1}, {AOEI_MARKER_BARE, 2}};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (count_list(l, order[i].kind) >= order[i].least)
@@ -206,7 +206,8 @@ static size_t sentence_bytes(aoe_text s) {
 static int add_line(aoei_chat_list *list, const lines *l, aoe_text s) {
     size_t n = 0;
     const char *close_at = s.len > 1 ? memchr(s.data + 1, s.data[0], s.len - 1) : NULL;
-    if (s.data[0] == '"' && close_at && close_at + 1 < s.data + s.len && memchr(close_at + 1, '"', (size_t)(s.data + s.len - close_at - 1)))
+    if (s.data[0] == '"' && close_at && close_at + 1 < s.data + s.len &&
+        memchr(close_at + 1, '"', (size_t)(s.data + s.len - close_at - 1)))
         return aoei_chat_read_json(list, s); /* "A", "B" and "C" */
     for (aoe_text rest = s; rest.len; n++)
         rest = aoei_chat_trim(aoei_chat_skip(rest, sentence_bytes(rest)));

@@ -41,11 +41,11 @@ static const char *const declines[] = {"i'm sorry",
                                        "it would not be appropriate",
                                        "this request",
                                        "the input",
-                                       "\xE6\x8A\xB1\xE6\xAD\x89",                         /* 抱歉 */
-                                       "\xE5\xBE\x88\xE6\x8A\xB1\xE6\xAD\x89",             /* 很抱歉 */
-                                       "\xE5\xAF\xB9\xE4\xB8\x8D\xE8\xB5\xB7",             /* 对不起 */
-                                       "\xE6\x88\x91\xE6\x97\xA0\xE6\xB3\x95",             /* 我无法 */
-                                       "\xE4\xBD\x9C\xE4\xB8\xBA",                         /* 作为 */
+                                       "\xE6\x8A\xB1\xE6\xAD\x89",             /* 抱歉 */
+                                       "\xE5\xBE\x88\xE6\x8A\xB1\xE6\xAD\x89", /* 很抱歉 */
+                                       "\xE5\xAF\xB9\xE4\xB8\x8D\xE8\xB5\xB7", /* 对不起 */
+                                       "\xE6\x88\x91\xE6\x97\xA0\xE6\xB3\x95", /* 我无法 */
+                                       "\xE4\xBD\x9C\xE4\xB8\xBA",             /* 作为 */
                                        "lo siento",
                                        "je suis d\xC3\xA9sol",
                                        "d\xC3\xA9sol\xC3\xA9",
@@ -54,11 +54,11 @@ static const char *const declines[] = {"i'm sorry",
                                        "desculpe",
                                        "sinto muito",
                                        "mi dispiace",
-                                       "\xD0\x98\xD0\xB7\xD0\xB2\xD0\xB8\xD0\xBD\xD0\xB8", /* Извини */
-                                       "\xD0\x9A \xD1\x81\xD0\xBE\xD0\xB6\xD0\xB0\xD0\xBB", /* К сожал */
-                                       "\xE7\x94\xB3\xE3\x81\x97\xE8\xA8\xB3",             /* 申し訳 */
+                                       "\xD0\x98\xD0\xB7\xD0\xB2\xD0\xB8\xD0\xBD\xD0\xB8",             /* Извини */
+                                       "\xD0\x9A \xD1\x81\xD0\xBE\xD0\xB6\xD0\xB0\xD0\xBB",            /* К сожал */
+                                       "\xE7\x94\xB3\xE3\x81\x97\xE8\xA8\xB3",                         /* 申し訳 */
                                        "\xE3\x81\x99\xE3\x81\xBF\xE3\x81\xBE\xE3\x81\x9B\xE3\x82\x93", /* すみません */
-                                       "\xEC\xA3\x84\xEC\x86\xA1",                         /* 죄송 */
+                                       "\xEC\xA3\x84\xEC\x86\xA1",                                     /* 죄송 */
                                        NULL};
 
 static const char *const denials[] = {"cannot",
@@ -93,9 +93,9 @@ static const char *const denials[] = {"cannot",
                                       "nicht",
                                       "n\xC3\xA3o posso",
                                       "non posso",
-                                      "\xD0\xBD\xD0\xB5 \xD0\xBC\xD0\xBE\xD0\xB3\xD1\x83", /* не могу */
+                                      "\xD0\xBD\xD0\xB5 \xD0\xBC\xD0\xBE\xD0\xB3\xD1\x83",            /* не могу */
                                       "\xE3\x81\xA7\xE3\x81\x8D\xE3\x81\xBE\xE3\x81\x9B\xE3\x82\x93", /* できません */
-                                      "\xEC\x88\x98 \xEC\x97\x86", /* 수 없 */
+                                      "\xEC\x88\x98 \xEC\x97\x86",                                    /* 수 없 */
                                       NULL};
 
 int aoei_chat_is_refusal(aoe_text s) {
@@ -108,14 +108,40 @@ int aoei_chat_is_refusal(aoe_text s) {
 }
 
 int aoei_chat_is_announcement(aoe_text line) {
-    static const char *const openings[] = {"sure", "certainly", "of course", "here are", "here is", "here's", "okay", "ok,", "below are",
-                                           "absolutely", "the following", "great", "these are", "my job", "i will", "i'll", "i have generated",
-                                           "\xE4\xBB\xA5\xE4\xB8\x8B" /* 以下 */, "\xE5\xBD\x93\xE7\x84\xB6" /* 当然 */,
-                                           "\xE5\xA5\xBD\xE7\x9A\x84" /* 好的 */, "voici", "aqu\xC3\xAD", "hier sind", NULL};
-    static const char *const subjects[] = {"sentence", "synonym", "antonym", "opposite", "version", "paraphras", "variation", "example",
-                                           "same meaning", "\xE5\x8F\xA5" /* 句 */, "phrases", "frases", "s\xC3\xA4tze", NULL};
-    static const char *const whole[] = {"sure!", "sure.", "sure", "sure thing!", "certainly!", "certainly.", "of course!", "of course.",
-                                        "absolutely!", "okay!", "okay.", "great!", NULL};
+    static const char *const openings[] = {"sure",
+                                           "certainly",
+                                           "of course",
+                                           "here are",
+                                           "here is",
+                                           "here's",
+                                           "okay",
+                                           "ok,",
+                                           "below are",
+                                           "absolutely",
+                                           "the following",
+                                           "great",
+                                           "these are",
+                                           "my job",
+                                           "i will",
+                                           "i'll",
+                                           "i have generated",
+                                           "\xE4\xBB\xA5\xE4\xB8\x8B" /* 以下 */,
+                                           "\xE5\xBD\x93\xE7\x84\xB6" /* 当然 */,
+                                           "\xE5\xA5\xBD\xE7\x9A\x84" /* 好的 */,
+                                           "voici",
+                                           "aqu\xC3\xAD",
+                                           "hier sind",
+                                           NULL};
+    static const char *const subjects[] = {"sentence",     "synonym",
+                                           "antonym",      "opposite",
+                                           "version",      "paraphras",
+                                           "variation",    "example",
+                                           "same meaning", "\xE5\x8F\xA5" /* 句 */,
+                                           "phrases",      "frases",
+                                           "s\xC3\xA4tze", NULL};
+    static const char *const whole[] = {"sure!",      "sure.",      "sure",       "sure thing!", "certainly!",
+                                        "certainly.", "of course!", "of course.", "absolutely!", "okay!",
+                                        "okay.",      "great!",     NULL};
     line = aoei_chat_trim(line);
     for (size_t i = 0; whole[i]; i++)
         if (aoei_chat_starts(line, whole[i]) && aoei_chat_ends(line, whole[i]) && aoei_chat_trim(line).len <= 12)
@@ -155,8 +181,9 @@ int aoei_chat_is_remark(aoe_text line) {
                                            "\xE4\xBB\xA5\xE4\xB8\x8A", /* 以上 */
                                            "\xE5\xA6\x82\xE6\x9E\x9C", /* 如果 */
                                            NULL};
-    static const char *const subjects[] = {"sentence", "help", "need", "meaning", "question", "assist", "more", "anything", "synonym",
-                                           "antonym", "opposite", "original", "input", "generate", "\xE5\x8F\xA5", "\xE5\xB8\xAE", NULL};
+    static const char *const subjects[] = {"sentence", "help",     "need",         "meaning",      "question", "assist",
+                                           "more",     "anything", "synonym",      "antonym",      "opposite", "original",
+                                           "input",    "generate", "\xE5\x8F\xA5", "\xE5\xB8\xAE", NULL};
     line = aoei_chat_trim(line);
     if (line.len && (line.data[0] == '(' || line.data[0] == '*' || line.data[0] == '['))
         line = aoei_chat_skip(line, 1);

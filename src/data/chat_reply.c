@@ -131,7 +131,8 @@ static int append_piece(const char *data, size_t len, void *out) {
 
 /* Takes the reference. jansson passes over some failures of what it writes to; a buffer remembers them. */
 static int append_json(aoei_buffer *out, json_t *root) {
-    const int bad = !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
+    const int bad =
+        !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
     json_decref(root);
     return bad || out->failed ? AOE_ENOMEM : 0;
 }
@@ -139,9 +140,9 @@ static int append_json(aoei_buffer *out, json_t *root) {
 int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out) {
     aoei_json_init();
     return append_json(out, json_pack("{s:o,s:b,s:b,s:I,s:I}", "content",
-                                      json_stringn(r->content.data ? r->content.data : "", r->content.len), "refused", r->refused,
-                                      "cut", r->cut, "prompt_tokens", (json_int_t)r->prompt_tokens, "completion_tokens",
-                                      (json_int_t)r->completion_tokens));
+                                      json_stringn(r->content.data ? r->content.data : "", r->content.len), "refused",
+                                      r->refused, "cut", r->cut, "prompt_tokens", (json_int_t)r->prompt_tokens,
+                                      "completion_tokens", (json_int_t)r->completion_tokens));
 }
 
 int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
@@ -191,8 +192,8 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
     int bad = !messages;
     if (s->system && *s->system)
         bad |= json_array_append_new(messages, json_pack("{s:s,s:s}", "role", "system", "content", s->system)) != 0;
-    bad |= json_array_append_new(messages, json_pack("{s:s,s:o}", "role", "user", "content",
-                                                     json_stringn(prompt.data, prompt.len))) != 0;
+    bad |= json_array_append_new(messages,
+                                 json_pack("{s:s,s:o}", "role", "user", "content", json_stringn(prompt.data, prompt.len))) != 0;
     json_t *body = json_pack("{s:s,s:o}", "model", s->model, "messages", messages);
     if (!isnan(s->temperature))
         bad |= json_object_set_new(body, "temperature", json_real(s->temperature)) != 0;

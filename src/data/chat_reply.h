@@ -18,8 +18,8 @@ typedef struct aoei_chat_reply {
     int64_t completion_tokens; /* of the answer */
 } aoei_chat_reply;
 
-/* Reads the body of a 200 into r (zero it before the first call), replacing what was in it. Errors: AOE_EFORMAT (not such an answer,
- * or one that breaks off), AOE_ENOMEM. */
+/* Reads the body of a 200 into r (zero it before the first call), replacing what was in it. Errors: AOE_EFORMAT (not such an
+ * answer, or one that breaks off), AOE_ENOMEM. */
 int aoei_chat_reply_read(aoei_chat_reply *r, aoe_text body, aoe_error *err);
 void aoei_chat_reply_free(aoei_chat_reply *r); /* accepts a zeroed one */
 
@@ -29,14 +29,14 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err);
 
 typedef struct aoei_chat_settings {
     const char *model;
-    const char *system;        /* system message; NULL or "": none */
-    double temperature;        /* NaN: not sent */
-    size_t max_tokens;         /* 0: not sent */
-    const char *more;          /* JSON object merged into the body: a null takes a key out; NULL: nothing */
+    const char *system; /* system message; NULL or "": none */
+    double temperature; /* NaN: not sent */
+    size_t max_tokens;  /* 0: not sent */
+    const char *more;   /* JSON object merged into the body: a null takes a key out; NULL: nothing */
 } aoei_chat_settings;
 
-/* The body of a request, appended to out: the same bytes for the same settings and prompt. Errors: AOE_EARG (`more` is no JSON object),
- * AOE_ENOMEM. */
+/* The body of a request, appended to out: the same bytes for the same settings and prompt. Errors: AOE_EARG (`more` is no JSON
+ * object), AOE_ENOMEM. */
 int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text prompt, aoe_error *err);
 
 /* The words of an error answer ({"error": {"message", "code", "type"}}), each empty when there is none; cut to fit. */

@@ -87,8 +87,9 @@ static int ends_with_any(aoe_text s, const char *const *list) {
 
 /* Numbers that are no scores whatever else is said: those of sentences, of a scale. */
 static int is_other(aoe_text before) {
-    static const char *const counted[] = {"sentence", "sentences", "text", "pair", "step", "s", "example", "between", "from", "scale of",
-                                          "scale", "than", "over", "above", "below", "under", "-", "to", "and", "or", "#", NULL};
+    static const char *const counted[] = {"sentence", "sentences", "text",  "pair", "step", "s",     "example", "between",
+                                          "from",     "scale of",  "scale", "than", "over", "above", "below",   "under",
+                                          "-",        "to",        "and",   "or",   "#",    NULL};
     return ends_with_any(bare_before(before), counted);
 }
 
@@ -103,8 +104,21 @@ static aoe_text clause(aoe_text before) {
 }
 
 static rank rank_of(aoe_text before) {
-    static const char *const named[] = {"score", "rating", "similarity", "rate ", "rated", "give ", "assign", "answer", "label", "\xE5\x88\x86\xE6\x95\xB0",
-                                        "\xE5\xBE\x97\xE5\x88\x86", "\xE7\x9B\xB8\xE4\xBC\xBC\xE5\xBA\xA6", "output", "result", NULL};
+    static const char *const named[] = {"score",
+                                        "rating",
+                                        "similarity",
+                                        "rate ",
+                                        "rated",
+                                        "give ",
+                                        "assign",
+                                        "answer",
+                                        "label",
+                                        "\xE5\x88\x86\xE6\x95\xB0",
+                                        "\xE5\xBE\x97\xE5\x88\x86",
+                                        "\xE7\x9B\xB8\xE4\xBC\xBC\xE5\xBA\xA6",
+                                        "output",
+                                        "result",
+                                        NULL};
     static const char *const final[] = {"final", "overall", "therefore", "thus", NULL};
     const aoe_text words = clause(before);
     if (!aoei_chat_contains_any(words, named))
@@ -112,7 +126,8 @@ static rank rank_of(aoe_text before) {
     return aoei_chat_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
 }
 
-/* What follows a number: 1: "out of MOST" or "/MOST", 0: nothing of the kind, -1: another scale, a range, a unit. *bytes: of it. */
+/* What follows a number: 1: "out of MOST" or "/MOST", 0: nothing of the kind, -1: another scale, a range, a unit. *bytes: of
+ * it. */
 static int scale_behind(aoe_text s, unsigned most, size_t *bytes) {
     static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
     static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "and ", "~", NULL};
@@ -151,8 +166,9 @@ static size_t read_word(aoe_text s, double *value) {
         if (!aoei_chat_starts(s, words[i]) || (s.len > n && is_letter(s.data[n])))
             continue;
         const aoe_text rest = aoei_chat_skip(s, n);
-        const size_t half = aoei_chat_starts(rest, " and a half") ? strlen(" and a half")
-                            : aoei_chat_starts(rest, " point five") ? strlen(" point five") : 0;
+        const size_t half = aoei_chat_starts(rest, " and a half")   ? strlen(" and a half")
+                            : aoei_chat_starts(rest, " point five") ? strlen(" point five")
+                                                                    : 0;
         *value = (double)i + (half ? 0.5 : 0);
         return n + half;
     }

@@ -73,7 +73,8 @@ int aoei_chat_has_word(aoe_text s) {
         if (!bytes)
             return 0;
         const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
-        if ((c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO))
+        if ((c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO) ||
+            (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO))
             return 1;
         s = aoei_chat_skip(s, bytes);
     }
@@ -81,10 +82,21 @@ int aoei_chat_has_word(aoe_text s) {
 }
 
 int aoei_chat_ends_sentence(aoe_text s) {
-    static const char *const closing[] = {"\"", "'", ")", "]", "*", "_", "\xE2\x80\x9D", "\xE2\x80\x99", "\xC2\xBB", "\xE3\x80\x8D",
-                                          "\xE3\x80\x8F", "\xEF\xBC\x89", NULL};
-    static const char *const stop[] = {".", "!", "?", "\xE2\x80\xA6", "\xE3\x80\x82", "\xEF\xBC\x81", "\xEF\xBC\x9F", "\xEF\xBC\x8E",
-                                       "\xE0\xA5\xA4", "\xDB\x94", "\xD8\x9F", NULL};
+    static const char *const closing[] = {
+        "\"",           "'", ")", "]", "*", "_", "\xE2\x80\x9D", "\xE2\x80\x99", "\xC2\xBB", "\xE3\x80\x8D", "\xE3\x80\x8F",
+        "\xEF\xBC\x89", NULL};
+    static const char *const stop[] = {".",
+                                       "!",
+                                       "?",
+                                       "\xE2\x80\xA6",
+                                       "\xE3\x80\x82",
+                                       "\xEF\xBC\x81",
+                                       "\xEF\xBC\x9F",
+                                       "\xEF\xBC\x8E",
+                                       "\xE0\xA5\xA4",
+                                       "\xDB\x94",
+                                       "\xD8\x9F",
+                                       NULL};
     s = aoei_chat_trim(s);
     for (size_t i = 0; closing[i];)
         if (aoei_chat_ends(s, closing[i])) {
@@ -124,8 +136,8 @@ static const char *plain_of(uint32_t cp) {
 static size_t line_tag(aoe_text s, const char **with) {
     static const struct {
         const char *tag, *with;
-    } tags[] = {{"<li>", "\n- "},  {"</li>", "\n"}, {"<br>", "\n"},  {"<br/>", "\n"}, {"<br />", "\n"}, {"<p>", "\n"},
-                {"</p>", "\n"},    {"<ul>", "\n"},  {"</ul>", "\n"}, {"<ol>", "\n"},  {"</ol>", "\n"}};
+    } tags[] = {{"<li>", "\n- "}, {"</li>", "\n"}, {"<br>", "\n"},  {"<br/>", "\n"}, {"<br />", "\n"}, {"<p>", "\n"},
+                {"</p>", "\n"},   {"<ul>", "\n"},  {"</ul>", "\n"}, {"<ol>", "\n"},  {"</ol>", "\n"}};
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
         if (aoei_chat_starts(s, tags[i].tag)) {
             *with = tags[i].with;
@@ -136,7 +148,8 @@ static size_t line_tag(aoe_text s, const char **with) {
 
 /* Bytes of what a model thought before it answered, when s begins with it. */
 static size_t thought(aoe_text s) {
-    static const char *const names[][2] = {{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
+    static const char *const names[][2] = {
+        {"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (aoei_chat_starts(s, names[i][0])) {
             const char *end = find(s, names[i][1]);

@@ -25,9 +25,9 @@ int aoei_chat_has_word(aoe_text s);
 /* Does it end like a sentence: a full stop or its like, closing quotes and brackets behind it allowed? */
 int aoei_chat_ends_sentence(aoe_text s);
 
-/* Appends the reply to out with LF as line end, plain spaces and straight apostrophes, no zero-width or control characters, list
- * items of HTML as lines with a bullet, other line tags as line ends, and what stands between <think> and </think> left out
- * (all that follows when it never ends). 0, or AOE_ENOMEM. */
+/* Appends the reply to out with LF as line end, plain spaces and straight apostrophes, no zero-width or control characters,
+ * list items of HTML as lines with a bullet, other line tags as line ends, and what stands between <think> and </think> left
+ * out (all that follows when it never ends). 0, or AOE_ENOMEM. */
 int aoei_chat_plain(aoei_buffer *out, aoe_text reply);
 /* What stands inside the first fenced block (``` or ~~~) that holds anything, up to the end when it is never closed; the whole
  * text when there is none. *open (may be NULL): it is never closed. */

@@ -35,17 +35,16 @@ requests first
 annotate -q -o pairs.tsv --json
 annotate -q -o other.tsv -j 16 --cache other.sqlite >/dev/null
 cmp pairs.tsv other.tsv
-"$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 --cache pairs.tsv.sqlite --form triples 2>counts | head -n 2
-cat counts
+"$AOE" data annotate texts.txt -m $models --api "$api" -n 3 --negatives 3 --cache pairs.tsv.sqlite --form triples >triples.jsonl
+head -n 2 triples.jsonl
+annotate -q --cache pairs.tsv.sqlite | head -n 1
 requests first
 
-# a model that knows no sentence, on these pairs alone
+# a model with random weights, trained on these pairs alone; the endpoint knows no language, so that the figures show the way, not a gain
 tiny_model start
 spearman() { "$AOE" eval sts -q -m "$1" "$SRC/examples/test.tsv" --json | sed 's/.*"spearman":\([-0-9.]*\).*/\1/'; }
-"$AOE" train -q -m start -d pairs.tsv -o tuned --epochs 8 --lr 1e-3 --pooling last-avg >/dev/null
-echo "$(spearman start) $(spearman tuned)" |
-    awk '{ printf "spearman before %s, after %s\n", $1, $2 > "/dev/stderr"; print ($2 > $1 + 0.02 ? "better" : "no better") }' 2>figures
-cat figures >&2
+"$AOE" train -q -m start -d pairs.tsv -o tuned --epochs 4 --lr 3e-4 >/dev/null
+echo "spearman before $(spearman start), after $(spearman tuned)" >&2
 
 # scores
 head -n 6 "$SRC/examples/test.tsv" >gold.tsv
@@ -63,6 +62,24 @@ is_absent bad.tsv
 "$AOE" data annotate texts.txt -m numbered --api "$api" -o some.tsv -n 2 --negatives 0 --max-total-tokens 2000 --max-tokens 100 -j 8
 annotate -q -o troubled.tsv --cache other.sqlite >/dev/null
 kill $server
+usage() { # a usage error: exit code 2, one line
+    code=0
+    "$AOE" data "$@" || code=$?
+    [ $code = 2 ] || echo "exit code $code instead of 2: $*"
+}
+usage annotate texts.txt --api "$api" -o bad.tsv
+env -u OPENAI_BASE_URL "$AOE" data annotate texts.txt -m a -o bad.tsv || echo $?
+usage annotate texts.txt -m a --api "$api"
+usage annotate texts.txt -m a --api "$api" --cache c.sqlite --json
+usage annotate texts.txt -m a --api "$api" -o bad.txt
+usage annotate texts.txt -m a --api "$api" -o bad.tsv --format xml
+usage annotate texts.txt -m a --api "$api" -o bad.tsv --price 3
+usage annotate texts.txt -m a price=x --api "$api" -o bad.tsv
+usage annotate texts.txt -m a key-env=AOE_NO_SUCH_KEY --api "$api" -o bad.tsv
+usage annotate texts.txt -m a colour=red --api "$api" -o bad.tsv
+usage annotate texts.txt -m a --api "$api" -o bad.tsv -n 0 --negatives 0
+usage score gold.tsv -m a --api "$api" -o bad.tsv --label ''
+fails "$AOE" data annotate texts.txt -m a --api "$api" -o bad.tsv --max-cost 1
 
 # through every trouble once: a limit, an error, no JSON, a body and a stream cut off
 head -n 2 texts.txt >two.txt

@@ -19,7 +19,7 @@ grep -q '^  data ' help
 "$AOE" data --help >two
 cmp one two
 grep '^  mine ' one
-for tool in convert split dedup stats check mine; do
+for tool in convert split dedup stats check mine annotate score; do
     "$AOE" data $tool --help >one
     "$AOE" data $tool -h >two
     cmp one two

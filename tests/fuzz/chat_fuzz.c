@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes what reads chat models: bodies of answers, whole and streamed, lists and scores in what they wrote, answers kept. Whatever
- * comes in, sentences are valid UTF-8 of one line, no longer than the reply and no more than asked for, scores are within their range,
- * and a kept answer is read back as it was.
+ * Fuzzes what reads chat models: bodies of answers, whole and streamed, lists and scores in what they wrote, answers kept.
+ * Whatever comes in, sentences are valid UTF-8 of one line, no longer than the reply and no more than asked for, scores are
+ * within their range, and a kept answer is read back as it was.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,8 @@ static void read_body(aoe_text body) {
     if (rc == 0 && aoei_utf8_valid(r.content.data ? r.content.data : "", r.content.len) == r.content.len) {
         require(aoei_chat_reply_store(&r, &kept) == 0);
         require(aoei_chat_reply_load(&again, (aoe_text){kept.data, kept.len}, &err) == 0);
-        require(again.content.len == r.content.len && (!r.content.len || !memcmp(again.content.data, r.content.data, r.content.len)));
+        require(again.content.len == r.content.len &&
+                (!r.content.len || !memcmp(again.content.data, r.content.data, r.content.len)));
         require(again.refused == r.refused && again.cut == r.cut && again.prompt_tokens == r.prompt_tokens);
         read_list((aoe_text){r.content.data ? r.content.data : "", r.content.len}, 5, r.cut);
     }
@@ -77,14 +78,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 #ifndef AOE_LIBFUZZER
 int main(void) {
     static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("\x04Sure! Here are two:\n\n1. A plane departs.\n2. \"An aircraft takes off.\"\n\nI hope these sentences help!"),
+        AOEI_FUZZ_SEED(
+            "\x04Sure! Here are two:\n\n1. A plane departs.\n2. \"An aircraft takes off.\"\n\nI hope these sentences help!"),
         AOEI_FUZZ_SEED("\x04- **A** b (more formal)\n* c\n\xE2\x80\xA2 d\n\n| # | S |\n|---|---|\n| 1 | e f |"),
         AOEI_FUZZ_SEED("\x0C```json\n{\"output\": [\"a \\u00e9\\ud83d\\ude00\", 'b\\'s', \"c"),
-        AOEI_FUZZ_SEED("\x02<think>1. x</think>a) Foo.\nb) Bar.\nii. Baz\n(1) \xE2\x91\xA0 \xE4\xB8\x80\xE3\x80\x81 \xD9\xA1. z"),
+        AOEI_FUZZ_SEED(
+            "\x02<think>1. x</think>a) Foo.\nb) Bar.\nii. Baz\n(1) \xE2\x91\xA0 \xE4\xB8\x80\xE3\x80\x81 \xD9\xA1. z"),
         AOEI_FUZZ_SEED("\x01I'm sorry, but I can't. <ul><li>a</li></ul>"),
         AOEI_FUZZ_SEED("\x01On a scale of 0 to 5, sentence 1: **Score:** 3.5/5 or four and a half, 4,2 out of 5 = 80%"),
-        AOEI_FUZZ_SEED("\x01{\"choices\":[{\"message\":{\"content\":\"1. a\\n2. b\",\"refusal\":null},\"finish_reason\":\"length\"}],"
-                       "\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7}}"),
+        AOEI_FUZZ_SEED(
+            "\x01{\"choices\":[{\"message\":{\"content\":\"1. a\\n2. b\",\"refusal\":null},\"finish_reason\":\"length\"}],"
+            "\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7}}"),
         AOEI_FUZZ_SEED("\x01: hi\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"1. a\"}}]}\n\n"
                        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"),
         AOEI_FUZZ_SEED("\x01{\"error\":{\"message\":\"no\",\"code\":\"content_filter\"}}"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A chat endpoint for the cases of tests/cli: chat URL_FILE [LOG_FILE [KEY|- [TROUBLE [DELAY]]]]. TROUBLE: the sum of the CHAT_* of
- * tests/support/chat_model.h that happen to each request before it is answered.
+ * A chat endpoint for the cases of tests/cli: chat URL_FILE [LOG_FILE [KEY|- [TROUBLE [DELAY]]]]. TROUBLE: the sum of the
+ * CHAT_* of tests/support/chat_model.h that happen to each request before it is answered.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -38,9 +38,10 @@ static int between(const char *s, const char *begin, const char *end, line out) 
 
 /* Replaces the first of some words by others that mean the same. */
 static void swap_word(const char *text, unsigned start, line out) {
-    static const char *const words[][2] = {{" is ", " is currently "}, {" the ", " that "},   {" a ", " one "},      {" are ", " are now "},
-                                           {" was ", " had been "},    {" not ", " never "},  {" in ", " within "},  {" to ", " in order to "},
-                                           {" has ", " possesses "},   {" very ", " really "}, {" and ", " as well as "}};
+    static const char *const words[][2] = {{" is ", " is currently "}, {" the ", " that "},       {" a ", " one "},
+                                           {" are ", " are now "},     {" was ", " had been "},   {" not ", " never "},
+                                           {" in ", " within "},       {" to ", " in order to "}, {" has ", " possesses "},
+                                           {" very ", " really "},     {" and ", " as well as "}};
     enum { WORDS = sizeof words / sizeof *words };
     for (unsigned i = 0; i < WORDS; i++) {
         const char *const *w = words[(start + i) % WORDS], *at = strstr(text, w[0]);
@@ -60,8 +61,9 @@ static void lower_first(const char *text, line out) {
 
 /* Other words in the place of the long ones: a sentence that says something else. */
 static void say_other(const char *text, size_t start, line out) {
-    static const char *const words[] = {"winter",  "empty",   "refuses", "harbour", "silver", "never",  "beneath", "stones", "forgets", "closed",
-                                        "distant", "quarrel", "ashes",   "sinking", "bitter", "nobody", "lantern", "asleep", "ruined",  "farewell"};
+    static const char *const words[] = {"winter", "empty",   "refuses", "harbour", "silver",  "never",   "beneath",
+                                        "stones", "forgets", "closed",  "distant", "quarrel", "ashes",   "sinking",
+                                        "bitter", "nobody",  "lantern", "asleep",  "ruined",  "farewell"};
     enum { WORDS = sizeof words / sizeof *words };
     size_t at = 0, n = 0;
     while (*text && at < MOST_TEXT - 16) {
@@ -79,7 +81,8 @@ static void say_other(const char *text, size_t start, line out) {
 
 /* The i-th sentence of a model. */
 static void write_sentence(const char *model, const char *text, int opposite, size_t i, line out) {
-    static const char *const same[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ", "Once more: "};
+    static const char *const same[] = {"In other words, ", "To put it differently, ", "That is to say, ", "As it happens, ",
+                                       "Once more: "};
     const unsigned own = hash(model, strlen(model));
     line low;
     if (opposite) {
@@ -97,7 +100,8 @@ static json_t *json_of(const char *s) {
     return v ? v : json_string("not UTF-8");
 }
 
-/* The list in the shape the model's name asks for; the last but one sentence is the input itself, the last one repeats the first. */
+/* The list in the shape the model's name asks for; the last but one sentence is the input itself, the last one repeats the
+ * first. */
 static void write_list(const char *model, const char *text, int opposite, size_t size, char *out, size_t room) {
     size_t at = 0;
     json_t *array = json_array();
@@ -147,7 +151,8 @@ static void write_content(const char *model, const char *prompt, const char *key
         snprintf(out, room, "The sentence is fine as it is. No other is needed, I think. Really.");
     } else if (!strncmp(model, "echo", 4)) {
         snprintf(out, room, "1. The key is %s indeed.\n2. It was %s.", key ? key : "none", key ? key : "none");
-    } else if (between(prompt, "Sentence 1: ", "\nSentence 2: ", text) && between(prompt, "\nSentence 2: ", "\nScore:", other)) {
+    } else if (between(prompt, "Sentence 1: ", "\nSentence 2: ", text) &&
+               between(prompt, "\nSentence 2: ", "\nScore:", other)) {
         const double all = (double)count_words(text, NULL);
         const double score = all > 0 ? 5 * (double)count_words(text, other) / all : 0;
         snprintf(out, room, strncmp(model, "bullets", 7) ? "%.1f" : "I would rate this %.1f out of 5.", score);
@@ -175,17 +180,19 @@ static void answer_stream(test_answer *a, const char *content, int cut) {
         i += step;
     }
     if (!cut)
-        test_answer_printf(a, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
-                              "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":40}}\n\ndata: [DONE]\n\n");
+        test_answer_printf(
+            a, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+               "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":40}}\n\ndata: [DONE]\n\n");
 }
 
 static void answer_whole(test_answer *a, const char *model, const char *content) {
     const int filtered = !strncmp(model, "filtered", 8), declines = !strncmp(model, "declines", 8);
     const char *reason = filtered ? "content_filter" : !strncmp(model, "cut", 3) ? "length" : "stop";
-    json_t *root = json_pack("{s:s,s:[{s:i,s:{s:s,s:o,s:o},s:s}],s:{s:i,s:i,s:i}}", "object", "chat.completion", "choices", "index", 0,
-                             "message", "role", "assistant", "content", filtered || declines ? json_null() : json_of(content), "refusal",
-                             declines ? json_string("I can't help with that.") : json_null(), "finish_reason", reason, "usage",
-                             "prompt_tokens", 50, "completion_tokens", 40, "total_tokens", 90);
+    json_t *root =
+        json_pack("{s:s,s:[{s:i,s:{s:s,s:o,s:o},s:s}],s:{s:i,s:i,s:i}}", "object", "chat.completion", "choices", "index", 0,
+                  "message", "role", "assistant", "content", filtered || declines ? json_null() : json_of(content), "refusal",
+                  declines ? json_string("I can't help with that.") : json_null(), "finish_reason", reason, "usage",
+                  "prompt_tokens", 50, "completion_tokens", 40, "total_tokens", 90);
     char *text = json_dumps(root, JSON_COMPACT);
     test_answer_header(a, "Content-Type: application/json");
     test_answer_write(a, text, strlen(text));

@@ -78,11 +78,13 @@ static int set_up(void **state) {
     snprintf(b->api, sizeof b->api, "%s/v1", test_server_url(b->server));
     chat_model_route(b->server, &b->behaviour);
     b->dir = test_dir_create();
-    b->texts = test_write_text(b->dir, "texts.txt",
-                               "A plane is taking off.\nThe old man plays a flute.\nA plane  is taking off.\nPrices are very high in \"Rome\".\n");
-    b->pairs = test_write_text(b->dir, "pairs.tsv",
-                               "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\tx\n8\tIt rains.\tThe cat sleeps.\ty\n"
-                               "9\tA man eats bread.\tA man eats rice.\tz\n");
+    b->texts = test_write_text(
+        b->dir, "texts.txt",
+        "A plane is taking off.\nThe old man plays a flute.\nA plane  is taking off.\nPrices are very high in \"Rome\".\n");
+    b->pairs = test_write_text(
+        b->dir, "pairs.tsv",
+        "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\tx\n8\tIt rains.\tThe cat sleeps.\ty\n"
+        "9\tA man eats bread.\tA man eats rice.\tz\n");
     b->cache = test_path(b->dir, "answers.sqlite");
     b->file = b->texts;
     b->out = malloc(ROOM);
@@ -453,8 +455,10 @@ static void scores(void **state) {
     bench *b = *state;
     if (score(b))
         fail_msg("%s", b->err.message);
-    assert_string_equal(b->out, "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\t3.8\n8\tIt rains.\tThe cat sleeps.\t0\n"
-                                "9\tA man eats bread.\tA man eats rice.\t3.8\n");
+    assert_string_equal(
+        b->out,
+        "id\tsentence1\tsentence2\tlabel\n7\tA man eats bread.\tA man eats rice.\t3.8\n8\tIt rains.\tThe cat sleeps.\t0\n"
+        "9\tA man eats bread.\tA man eats rice.\t3.8\n");
     assert_int_equal(b->sr.rows, 3);
     assert_int_equal(b->sr.scored, 3);
     assert_int_equal(b->behaviour.answers, 2);
@@ -464,8 +468,10 @@ static void scores(void **state) {
     b->s.name = "out.csv";
     b->s.table.columns = "text1=sentence2,text2=sentence1";
     assert_int_equal(score(b), 0);
-    assert_string_equal(b->out, "id,sentence1,sentence2,label,gold,score:bullets,score:refuses\n7,A man eats bread.,A man eats rice.,x,3.8,3.8,\n"
-                                "8,It rains.,The cat sleeps.,y,0,0,\n9,A man eats bread.,A man eats rice.,z,3.8,3.8,\n");
+    assert_string_equal(
+        b->out,
+        "id,sentence1,sentence2,label,gold,score:bullets,score:refuses\n7,A man eats bread.,A man eats rice.,x,3.8,3.8,\n"
+        "8,It rains.,The cat sleeps.,y,0,0,\n9,A man eats bread.,A man eats rice.,z,3.8,3.8,\n");
     assert_int_equal(b->sr.chat.refused, 3);
     b->s.table.columns = "text1=nothing";
     assert_int_equal(score(b), AOE_EFORMAT);
@@ -478,15 +484,18 @@ static void scores(void **state) {
 static void scores_of_json_rows(void **state) {
     bench *b = *state;
     free(b->pairs);
-    b->pairs = test_write_text(b->dir, "pairs.jsonl", "{\"text1\": \"A man eats.\", \"text2\": \"A man eats.\", \"n\": 3, \"l\": [1, \"x\"], \"b\": true}\n"
-                                                      "{\"text1\": \"\", \"text2\": \"b\", \"n\": 3, \"l\": [], \"b\": null}\n");
+    b->pairs =
+        test_write_text(b->dir, "pairs.jsonl",
+                        "{\"text1\": \"A man eats.\", \"text2\": \"A man eats.\", \"n\": 3, \"l\": [1, \"x\"], \"b\": true}\n"
+                        "{\"text1\": \"\", \"text2\": \"b\", \"n\": 3, \"l\": [], \"b\": null}\n");
     b->s.file = b->pairs;
     b->s.name = "out.jsonl";
     assert_int_equal(score(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "pairs.jsonl:2: column 'text1': the text is empty"));
     b->s.table.skip_bad_rows = 1;
     assert_int_equal(score(b), 0);
-    assert_string_equal(b->out, "{\"text1\":\"A man eats.\",\"text2\":\"A man eats.\",\"n\":3,\"l\":[1,\"x\"],\"b\":true,\"label\":5}\n");
+    assert_string_equal(
+        b->out, "{\"text1\":\"A man eats.\",\"text2\":\"A man eats.\",\"n\":3,\"l\":[1,\"x\"],\"b\":true,\"label\":5}\n");
     assert_int_equal(b->sr.skipped, 1);
     assert_true(b->sr.mean == 5);
 }
@@ -526,10 +535,22 @@ static void no_memory(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(pairs_of_one_model),   TEST(labels_and_templates), TEST(ensemble),  TEST(answers_without_sentences),
-        TEST(any_concurrency_through_troubles), TEST(paid_once), TEST(stopped_and_resumed), TEST(bounds), TEST(dry_run),
-        TEST(what_cannot_succeed),  TEST(one_call_fails), TEST(bad_inputs), TEST(no_key_anywhere), TEST(scores),
-        TEST(scores_of_json_rows),  TEST(no_memory),
+        TEST(pairs_of_one_model),
+        TEST(labels_and_templates),
+        TEST(ensemble),
+        TEST(answers_without_sentences),
+        TEST(any_concurrency_through_troubles),
+        TEST(paid_once),
+        TEST(stopped_and_resumed),
+        TEST(bounds),
+        TEST(dry_run),
+        TEST(what_cannot_succeed),
+        TEST(one_call_fails),
+        TEST(bad_inputs),
+        TEST(no_key_anywhere),
+        TEST(scores),
+        TEST(scores_of_json_rows),
+        TEST(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,9 @@ static const example found[] = {
     {"Five.", 5},
     {"I would rate it four out of 5", 4},
     {"Score: three and a half", 3.5},
-    {"\xE5\x88\x86\xE6\x95\xB0\xEF\xBC\x9A" "4", 4},
+    {"\xE5\x88\x86\xE6\x95\xB0\xEF\xBC\x9A"
+     "4",
+     4},
     {"4 4", 4},
     {"Rating: 5/5 - the sentences mean the same", 5},
 };

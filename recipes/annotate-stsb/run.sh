@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh [--dry-run]: table 5 of the AnglE paper: three chat models write synonymous and opposite sentences for every sentence1 of
+# STS-B's training set, a BERT is trained on each one's pairs and on all of them, and scored on the test set. README.md says more.
+#     AOE_DATA=DIR AOE_MODELS=DIR CHATGPT_MODEL=NAME CHATGPT_API=URL ... recipes/annotate-stsb/run.sh
+# With --dry-run nothing is asked: prompts, calls and what they may cost.
+set -eu
+cd "$(dirname "$0")/../.."
+AOE_WORK=${AOE_WORK:-build/annotate-stsb}
+# shellcheck source=recipes/steps.sh
+. recipes/steps.sh
+
+ANNOTATORS=${ANNOTATORS:-chatgpt llama chatglm}
+SIZE=${SIZE:-5}         # sentences of each kind for a text; the paper does not say how many
+LIMIT=${LIMIT:-1000000} # texts at most
+OPTIONS=${OPTIONS:-}    # of aoe train, behind those of recipes/paper/table5-*.args
+: "${AOE_MODELS:?the folder that bert-base-uncased is in}"
+export AOE_MODELS
+mkdir -p "$AOE_WORK" "$AOE_DATA/llm"
+
+setting() { # setting ANNOTATOR NAME: the value of $CHATGPT_MODEL, $LLAMA_API ...
+    eval "printf '%s' \"\${$(printf '%s' "$1" | tr 'a-z-' 'A-Z_')_$2-}\""
+}
+
+# ask ANNOTATOR FILE OPTION...: its pairs; all annotators share a cache, so that what was answered is never asked again
+ask() {
+    name=$1 file=$2
+    shift 2
+    model=$(setting "$name" MODEL) api=$(setting "$name" API)
+    key=$(setting "$name" KEY_ENV) price=$(setting "$name" PRICE)
+    if [ -z "$model" ] || [ -z "$api" ]; then
+        echo "run.sh: $name needs a model and an endpoint: $(printf '%s' "$name" | tr 'a-z-' 'A-Z_')_MODEL and _API" >&2
+        exit 2
+    fi
+    "$aoe" data annotate "$AOE_WORK/texts.tsv" --columns text=sentence1 --positives "$SIZE" --negatives "$SIZE" \
+        -m "$model" "source=$name" "api=$api" ${key:+"key-env=$key"} ${price:+"price=$price"} \
+        --cache "$AOE_WORK/answers.sqlite" -o "$file" "$@"
+}
+
+head -n $((LIMIT + 1)) "$AOE_DATA/stsb/train.tsv" >"$AOE_WORK/texts.tsv"
+if [ "${1-}" = --dry-run ]; then
+    for name in $ANNOTATORS; do
+        ask "$name" "$AOE_WORK/$name.tsv" --dry-run
+    done
+    exit 0
+fi
+for name in $ANNOTATORS; do
+    step "$AOE_DATA/llm/$name.tsv" ask "$name" "$AOE_DATA/llm/$name.tsv" >&2
+done
+echo "| model | Spearman x 100 |"
+echo "| --- | --- |"
+for name in $ANNOTATORS ensemble; do
+    # shellcheck disable=SC2086
+    step "$AOE_WORK/table5-angle-$name/config.json" "$aoe" train "@recipes/paper/table5-angle-$name.args" --resume $OPTIONS >&2
+    score=$("$aoe" eval sts -q -m "$AOE_WORK/table5-angle-$name" "$AOE_DATA/stsb/test.tsv" | sed -n 's/^test\.tsv  *[0-9]*  *\([^ ]*\).*/\1/p')
+    echo "| AnglE-BERT + $name | $score |"
+done
