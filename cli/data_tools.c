@@ -27,7 +27,12 @@ int cli_parse_form(void *target, const char *text, aoe_error *err) {
 
 int cli_sink_write(void *user, size_t part, const char *data, size_t len) {
     const cli_sink *s = user;
-    return fwrite(data, 1, len, s->file[part].file) != len;
+    FILE *file = s->file[part].file;
+    if (fwrite(data, 1, len, file) == len)
+        return 0;
+    if (file == stdout)
+        cli_flush_stdout(); /* it keeps why, before other calls change errno */
+    return 1;
 }
 
 int cli_sink_fail(cli_sink *s, int code, const aoe_error *err) {

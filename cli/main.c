@@ -13,7 +13,7 @@ static const cli_command commands[] = {
     {"init", "make a new model with random weights and a vocabulary of its own", cli_init},
     {"pretrain", "train a model to predict masked words of plain text", cli_pretrain},
     {"train", "fine-tune a model on scored pairs of texts", cli_train},
-    {"data", "make and look after data: convert, split, check, hard negatives", cli_data},
+    {"data", "make training data, and look after it: collect, annotate, split, check", cli_data},
     {"grid", "train over combinations of options and seeds, and find the best", cli_grid},
     {"compare", "train several ways with several seeds, and judge the differences", cli_compare},
     {"eval", "judge a model: STS, classes of pairs, retrieval, triples", cli_eval},
