@@ -132,7 +132,8 @@ static int read_number(aoei_store *s, const char *sql, int64_t *value) {
     return code;
 }
 
-/* Whose file this is: 0 with *fresh 1 when it is empty, 0 when it is a store; else an error. Changes nothing. */
+/* Whose file this is: 0 with *fresh 1 when it is empty, 0 when it is a store; else an error. Changes nothing. Within a
+ * transaction, so that what is read belongs together while another process creates the tables. */
 static int identify(aoei_store *s, int *fresh, aoe_error *err) {
     int64_t id = 0, version = 0, objects = 0;
     int code = read_number(s, "PRAGMA application_id", &id);
@@ -182,9 +183,13 @@ static int open_file(aoei_store *s, aoe_error *err) {
     if (code != SQLITE_OK)
         return failed(s, code, err);
     (void)sqlite3_extended_result_codes(s->db, 1);
+    if ((code = run_sql(s, "BEGIN")) != SQLITE_OK)
+        return failed(s, code, err);
     int rc = identify(s, &fresh, err);
     if (rc)
-        return rc;
+        return rc; /* closing ends the transaction, in which nothing was written */
+    if ((code = run_sql(s, "COMMIT")) != SQLITE_OK)
+        return failed(s, code, err);
     /* NORMAL: a killed process loses nothing, a power cut at most the last answers */
     code = run_sql(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     if (code != SQLITE_OK)
