@@ -60,7 +60,7 @@ THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
 ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert unit/peft unit/model_config fault/train_fault fault/pretrain_fault))
 # SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU
 NUMBERS := $(filter numbers,$(SCOPE))
-WORDS_ALONE := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/peft unit/model_publish))
+WORDS_ALONE := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/net_% unit/http_% unit/issues_% unit/github_% unit/chat_% unit/annotate unit/peft unit/model_publish))
 # command-line cases: those that compute, or those in which threads meet signals and files; "" for all
 CASES_OF := $(if $(NUMBERS),architectures convert mine pipeline pretrain ran teacher verify,$(if $(THREADLESS),interrupt kill_resume mine pipeline pretrain teacher))
 TEST_KINDS := $(filter-out $(THREADLESS) $(if $(NUMBERS),fault),unit kernels grad golden fault)
