@@ -12,9 +12,11 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "net/secret.h"
 
 #define ACCEPT  "Accept: application/vnd.github+json"
 #define VERSION "X-GitHub-Api-Version: 2022-11-28"
+enum { SHOWN = 200 }; /* bytes of a server's message */
 
 const aoei_fetch_clock *aoei_github_clock;
 
@@ -142,27 +144,35 @@ void aoei_github_way_free(aoei_github_way *w) {
     w->mark = NULL;
 }
 
-/* The "message" that GitHub sends with an error, for one of ours; "" without. */
-static void message_of(const aoei_http_response *r, char message[200]) {
-    json_t *json = NULL;
-    message[0] = 0;
-    if (aoei_http_json(&json, r, NULL) == AOE_OK) {
-        const char *text = json_string_value(json_object_get(json, "message"));
-        if (text) {
-            (void)snprintf(message, 200, " (%s)", text);
-            (void)aoei_one_line(message, strlen(message));
-        }
+/* Text of a server for a message of ours: one line of it, without the token, which a server may send back. */
+static void show(const aoei_github *g, const char *text, char out[SHOWN]) {
+    char *copy = aoei_strdup(text ? text : "");
+    out[0] = 0;
+    if (copy) {
+        aoei_blot_out(copy, strlen(copy), g->o->token); /* before it is cut */
+        (void)snprintf(out, SHOWN, "%s", copy);
+        (void)aoei_one_line(out, strlen(out));
     }
+    aoei_free(copy);
+}
+
+/* The "message" that GitHub sends with an error, in brackets; "" without. */
+static void message_of(const aoei_github *g, const aoei_http_response *r, char message[SHOWN + 4]) {
+    json_t *json = NULL;
+    char text[SHOWN] = "";
+    if (aoei_http_json(&json, r, NULL) == AOE_OK)
+        show(g, json_string_value(json_object_get(json, "message")), text);
+    (void)snprintf(message, SHOWN + 4, *text ? " (%s)" : "", text);
     json_decref(json);
 }
 
 static int refuse(const aoei_github *g, const aoei_http_response *r, const char *url, aoe_error *err) {
-    char place[AOEI_HTTP_PLACE_MAX], message[200];
+    char place[AOEI_HTTP_PLACE_MAX], message[SHOWN + 4];
     if (r->status == 401)
         return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_http_place(url, place),
                          g->o->token ? "the token was refused; give one that is valid, or none"
                                      : "the API answers nobody without a token; give one");
-    message_of(r, message);
+    message_of(g, r, message);
     return aoei_fail(err, AOE_EIO, "%s: the API answers %d%s; check the repository's name and the address of the API",
                      aoei_http_place(url, place), r->status, message);
 }
@@ -255,7 +265,8 @@ static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_e
     if (code)
         return code;
     const json_t *first = json_array_get(json_object_get(root, "errors"), 0);
-    const char *message = json_string_value(json_object_get(first, "message"));
+    char message[SHOWN];
+    show(g, json_string_value(json_object_get(first, "message")), message);
     if (has_error(root, "NOT_FOUND"))
         a->status = 404;
     else
@@ -263,8 +274,8 @@ static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_e
     *refused = a->status != 404 && !a->json;
     if (*refused)
         code =
-            aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%.200s); leave GraphQL out, or check the address of the API",
-                      g->graphql, message ? message : "there are no data");
+            aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%s); leave GraphQL out, or check the address of the API",
+                      g->graphql, *message ? message : "there are no data");
     json_decref(root);
     return code;
 }

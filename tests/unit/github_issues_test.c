@@ -17,6 +17,8 @@
 #include "data/github.h"
 
 #define TOKEN "ghp_tokenthatnobodymaysee0123456789"
+#define TOKEN_PART "ghp_tok"
+#define FIFTY "we looked at everything and there is nothing to do; "
 
 static test_server *server;
 static test_github github;
@@ -362,7 +364,8 @@ static void check_refused(canned c, int expected, const char *part) {
     const int code = collect(&r);
     if (code != expected || !strstr(code ? r.err.message : r.missing.data ? r.missing.data : "", part))
         fail_msg("%d '%s' instead of %d '%s'", code, code ? r.err.message : "", expected, part);
-    assert_null(strstr(r.err.message, TOKEN));
+    assert_null(strstr(r.err.message, TOKEN_PART));
+    assert_true(!r.missing.len || !strstr(r.missing.data, TOKEN_PART));
     end(&r);
     test_server_stop(other);
     unlink(cache);
@@ -373,6 +376,8 @@ static void test_refusals(void **state) {
     (void)state;
     check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token was refused");
     check_refused((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_EIO, "422 (No more pages)");
+    check_refused((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_EIO, "422 (no ####");
+    check_refused((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " look at this:           " TOKEN "\"}"}, AOE_EIO, "422 (we");
     check_refused((canned){500, NULL, ""}, AOE_EIO, "no answer after 6 tries");
     check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "no list");
     check_refused((canned){200, NULL, "[[["}, AOE_EIO, "cannot be used");
@@ -407,7 +412,7 @@ static void answer_refusing(void *user, const test_request *q, test_answer *a) {
     const int *knows = user;
     (void)q;
     test_answer_printf(a, *knows ? "{\"data\":{\"repository\":{\"nameWithOwner\":\"a/b\",\"issues\":{\"nodes\":[]}}}}"
-                                 : "{\"errors\":[{\"message\":\"Field has no argument\"}]}");
+                                 : "{\"errors\":[{\"message\":\"Field has no argument " TOKEN "\"}]}");
 }
 
 static void test_refused_query(void **state) {
@@ -425,7 +430,8 @@ static void test_refused_query(void **state) {
     r.o.token = TOKEN;
     r.o.graphql = 1;
     assert_int_equal(collect(&r), AOE_EFORMAT);
-    assert_non_null(strstr(r.err.message, "refused (Field has no argument)"));
+    assert_non_null(strstr(r.err.message, "refused (Field has no argument ####"));
+    assert_null(strstr(r.err.message, TOKEN_PART));
     assert_int_equal(test_server_count(other, NULL), 1);
     knows = 1;
     must_collect(&r);
