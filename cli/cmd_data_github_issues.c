@@ -342,7 +342,8 @@ static int find_token(options *o) {
     if (o->token_env) {
         o->g.token = getenv(o->token_env);
         if (!o->g.token || !*o->g.token)
-            return cli_fail("the environment has no %s; set it to the token, or leave --token-env out", o->token_env);
+            return cli_fail("the environment has no %s; set it to the token, or leave --token-env out",
+                            cli_env_name_shown(o->token_env));
         return 0;
     }
     for (size_t i = 0; i < sizeof usual / sizeof *usual && !o->g.token; i++) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "net/secret.h"
+#include "net/url.h"
 
 #define ACCEPT  "Accept: application/vnd.github+json"
 #define VERSION "X-GitHub-Api-Version: 2022-11-28"
@@ -51,12 +52,18 @@ static void heard(void *user, const aoei_fetch_progress *p) {
 /* "https://api.github.com" has links to github.com and GraphQL at /graphql; "https://HOST/api/v3" to HOST, at /api/graphql. */
 static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     size_t len = strlen(api);
+    aoei_url checked;
+    const int code = aoei_url_read(&checked, api, err);
+    aoei_url_free(&checked);
+    if (code)
+        return code;
+    const char *host = strstr(api, "://");
+    if (!host || strpbrk(api, " ?#@")) /* not repeated: it may hold what nobody should see */
+        return aoei_fail(err, AOE_EARG,
+                         "the address of the API has more to it than host and path; give https://HOST, or of GitHub Enterprise "
+                         "https://HOST/api/v3");
     while (len > 0 && api[len - 1] == '/')
         len--;
-    const char *host = strstr(api, "://");
-    if (!host || host == api || strpbrk(api, " ?#@"))
-        return aoei_fail(err, AOE_EARG,
-                         "'%s' is no address of an API; give https://HOST, or of GitHub Enterprise https://HOST/api/v3", api);
     host += 3;
     const size_t host_len = strcspn(host, "/");
     g->origin = (size_t)(host - api) + host_len;
@@ -273,9 +280,8 @@ static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_e
         a->json = json_incref(json_object_get(root, "data"));
     *refused = a->status != 404 && !a->json;
     if (*refused)
-        code =
-            aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%s); leave GraphQL out, or check the address of the API",
-                      g->graphql, *message ? message : "there are no data");
+        code = aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%s); leave GraphQL out, or check the address of the API",
+                         g->graphql, *message ? message : "there are no data");
     json_decref(root);
     return code;
 }

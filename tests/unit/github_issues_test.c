@@ -16,9 +16,9 @@
 #include "base/buffer.h"
 #include "data/github.h"
 
-#define TOKEN "ghp_tokenthatnobodymaysee0123456789"
+#define TOKEN      "ghp_tokenthatnobodymaysee0123456789"
 #define TOKEN_PART "ghp_tok"
-#define FIFTY "we looked at everything and there is nothing to do; "
+#define FIFTY      "we looked at everything and there is nothing to do; "
 
 static test_server *server;
 static test_github github;
@@ -376,8 +376,10 @@ static void test_refusals(void **state) {
     (void)state;
     check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token was refused");
     check_refused((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_EIO, "422 (No more pages)");
-    check_refused((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_EIO, "422 (no ####");
-    check_refused((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " look at this:           " TOKEN "\"}"}, AOE_EIO, "422 (we");
+    check_refused((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_EIO,
+                  "422 (no ####");
+    check_refused((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " look at this:           " TOKEN "\"}"}, AOE_EIO,
+                  "422 (we");
     check_refused((canned){500, NULL, ""}, AOE_EIO, "no answer after 6 tries");
     check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "no list");
     check_refused((canned){200, NULL, "[[["}, AOE_EIO, "cannot be used");
@@ -494,6 +496,14 @@ static void test_arguments(void **state) {
     r.o.negatives = 1;
     r.o.api = "http://api.example.org";
     assert_int_equal(collect(&r), AOE_EARG); /* not encrypted, and not this machine */
+    static const char *const telling[] = {"https://user:PASSWORD@example.org", "https://PASSWORD@example.org/api/v3",
+                                          "https://example.org/?t=PASSWORD",   "https://example.org/#PASSWORD",
+                                          "ftp://user:PASSWORD@example.org",   "user:PASSWORD@example.org"};
+    for (size_t i = 0; i < sizeof telling / sizeof *telling; i++) {
+        r.o.api = telling[i];
+        assert_int_equal(collect(&r), AOE_EARG);
+        assert_null(strstr(r.err.message, "PASSWORD"));
+    }
     r.o.api = "nonsense";
     assert_int_equal(collect(&r), AOE_EARG);
     assert_int_equal(test_server_count(server, NULL), 0);
