@@ -2,7 +2,7 @@
  * From issues and their links to pairs: clusters of duplicates, a split that none of
  * them crosses, and negatives for each positive. Deterministic by the seed.
  * Invariants: an issue is in one split; a negative is of the query's repository and
- * split and of another cluster, and not marked as a duplicate of nobody knows what.
+ * split and of another cluster, in which no issue is marked as a duplicate of nobody knows what.
  */
 #ifndef AOEI_DATA_ISSUES_PAIRS_H
 #define AOEI_DATA_ISSUES_PAIRS_H
