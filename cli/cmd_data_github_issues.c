@@ -250,6 +250,7 @@ static void print_json(const job *j, const aoe_github_result *r) {
         {"largest", r->largest},
         {"equal", r->equal},
         {"gone", r->gone},
+        {"unread", r->unread},
         {"transferred", r->transferred},
         {"easier", r->easier},
         {"without", r->without},
@@ -310,6 +311,9 @@ static void report_counts(const aoe_github_result *r) {
     if (r->without)
         cli_warn("%zu duplicate%s fewer negatives than asked for: there are no more issues in the repository and split",
                  r->without, r->without == 1 ? " has" : "s have");
+    if (r->unread)
+        cli_warn("%zu list%s of comments, or issues pointed to, could not be read to the end: what they say makes no pairs",
+                 r->unread, cli_plural(r->unread));
     if (r->absent)
         cli_warn("answers that the cache lacks, and the result too: %llu; run without --offline to fetch them",
                  (unsigned long long)r->absent);

@@ -144,20 +144,33 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
     return code;
 }
 
-const char *aoei_collect_why(const aoei_github_answer *a, int has_token, char room[AOEI_WHY]) {
-    switch (a->status) {
+void aoei_collect_cut(aoei_collection *c, size_t first) {
+    for (size_t i = first; i < c->n_mentions; i++) {
+        aoei_mention *m = &c->mention[i];
+        if (m->kind == AOEI_MENTION_STATED || m->kind == AOEI_MENTION_GUESS || (m->kind == AOEI_MENTION_MARKED && m->number))
+            m->kind = AOEI_MENTION_HINT;
+    }
+}
+
+const char *aoei_collect_why(int status, const char *message, int has_token, char room[AOEI_WHY]) {
+    switch (status) {
     case 0:
         return "not in the cache";
+    case AOEI_GITHUB_FAILED:
+        (void)snprintf(room, AOEI_WHY, "%s", message);
+        return room;
     case 403:
-        (void)snprintf(room, AOEI_WHY, "access is forbidden (403)");
+        (void)snprintf(room, AOEI_WHY, "access is forbidden (403%s%s)", *message ? ": " : "", message);
         return room;
     case 404:
         return has_token ? "there is none of this name, or the token may not read it (404)"
                          : "there is none of this name, or it is private and needs a token (404)";
     case 410:
         return "it has no issues, or they are turned off (410)";
+    case 451:
+        return "it is not available (451)";
     default:
-        (void)snprintf(room, AOEI_WHY, "it is not available (%d)", a->status);
+        (void)snprintf(room, AOEI_WHY, "the API answers %d%s%s", status, *message ? ": " : "", message);
         return room;
     }
 }

@@ -18,8 +18,9 @@ typedef enum aoei_mention_kind {
     AOEI_MENTION_STATED,
     AOEI_MENTION_GUESS,
     AOEI_MENTION_DENIED,
-    AOEI_MENTION_MARKED,  /* by GitHub itself; with a target where it is known */
-    AOEI_MENTION_UNMARKED /* takes back what was said before: of the target, or without one all of it */
+    AOEI_MENTION_MARKED,   /* by GitHub itself; with a target where it is known */
+    AOEI_MENTION_UNMARKED, /* takes back what was said before: of the target, or without one all of it */
+    AOEI_MENTION_HINT      /* stated or guessed where not all could be read: a weak link, never more */
 } aoei_mention_kind;
 
 typedef struct aoei_mention {
@@ -33,6 +34,7 @@ typedef struct aoei_mention {
 typedef struct aoei_repository {
     uint32_t canonical; /* its number under the name it has now */
     unsigned char read; /* 1: its issues were */
+    unsigned char cut;  /* 1: not all of them could be: what is said of them makes weak links */
 } aoei_repository;
 
 typedef struct aoei_collection {
@@ -66,17 +68,21 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *issue, uint32_
 int aoei_collect_comment(aoei_collection *c, uint32_t issue, aoe_text body, aoe_error *err);
 int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, aoe_error *err);
 
+/* What was said from the first-th mention on was not all that there is: it makes weak links from now on. */
+void aoei_collect_cut(aoei_collection *c, size_t first);
+
 /* Reads a repository. *why is set when that cannot be done: one line, in room[AOEI_WHY]; NULL otherwise. */
-enum { AOEI_WHY = 200 };
+enum { AOEI_WHY = 260 };
 int aoei_collect_rest(aoei_collection *c, const char *name, char room[AOEI_WHY], const char **why, aoe_error *err);
 int aoei_collect_graphql(aoei_collection *c, const char *name, char room[AOEI_WHY], const char **why, aoe_error *err);
 
-/* Turns what was said into links; asks the API for issues pointed to that are not in the set. */
+/* Turns what was said into links; asks the API for issues pointed to that are not in the set. What those say makes weak links.
+ */
 int aoei_collect_resolve(aoei_collection *c, aoe_error *err);
 /* Writes the pairs with their texts, a split after the other. */
 int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error *err);
 
-/* The reason for people why a repository cannot be read. */
-const char *aoei_collect_why(const aoei_github_answer *a, int has_token, char room[AOEI_WHY]);
+/* The reason for people why a repository cannot be read: from an answer's status and why. */
+const char *aoei_collect_why(int status, const char *message, int has_token, char room[AOEI_WHY]);
 
 #endif
