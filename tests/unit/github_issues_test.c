@@ -546,6 +546,23 @@ static void test_talk_cut(void **state) {
         }
 }
 
+/* A body that holds the token is kept, without it. */
+static void test_token_in_a_body(void **state) {
+    static const char *const repos[] = {"a/b"};
+    static const fixed_page pages[] = {
+        {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"},
+        {LIST("a/b"), 200, NULL,
+         "[" OPEN("1", "one") "," CLOSED("2", "two", "Duplicate of #1. Token " TOKEN "!") "," OPEN("3", "three") "]"},
+        {0}};
+    run r = {0};
+    (void)state;
+    assert_int_equal(collect_pages(&r, pages, repos, 1), AOE_OK);
+    assert_int_equal(r.result.positives[0], 1);
+    assert_non_null(strstr(r.out[0].data, "Token ###################################!"));
+    assert_null(strstr(r.out[0].data, TOKEN));
+    end(&r);
+}
+
 /* An issue pointed to in another repository says that it is a duplicate itself, over two steps, of one that is no negative
  * then.
  */
@@ -778,7 +795,7 @@ int main(void) {
         cmocka_unit_test(test_refusals),  cmocka_unit_test(test_circles),         cmocka_unit_test(test_refused_query),
         cmocka_unit_test(test_arguments), cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_one_refuses),     cmocka_unit_test(test_one_forbidden),
-        cmocka_unit_test(test_talk_cut),  cmocka_unit_test(test_followed),
+        cmocka_unit_test(test_talk_cut),  cmocka_unit_test(test_followed),        cmocka_unit_test(test_token_in_a_body),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
