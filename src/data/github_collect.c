@@ -20,6 +20,8 @@ void aoei_collection_free(aoei_collection *c) {
     aoei_free(c->repository);
     aoei_issue_refs_free(&c->refs);
     aoei_buffer_free(&c->text);
+    aoei_buffer_free(&c->form);
+    aoei_free(c->scratch.point);
     aoei_issues_free(&c->issues);
     aoei_github_close(&c->api);
     *c = (aoei_collection){0};
@@ -104,17 +106,23 @@ int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, 
     return add_mention(c, &m, err);
 }
 
-/* The hash of the text as it would be written, but for what a template takes out; whether there is any. */
+int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *hash, int *empty, aoe_error *err) {
+    if (aoei_same_form(&c->form, (aoe_text){text->data ? text->data : "", text->len}, AOE_SAME_CASE, &c->scratch))
+        return aoei_fail_nomem(err, text->len);
+    *hash = aoei_hash(AOEI_HASH_START, c->form.data, c->form.len);
+    *empty = c->form.len == 0;
+    return AOE_OK;
+}
+
+/* Of the text as it would be written, but for what a template takes out. */
 static int look_at_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
     aoei_buffer_clear(&c->text);
     const unsigned clean = c->api.o->clean & ~(unsigned)AOE_ISSUE_CLEAN_TEMPLATES;
-    const int code = aoei_issue_text(&c->text, json->title, json->body, clean, NULL, err);
-    if (code)
-        return code;
-    const uint64_t hash = aoei_hash(AOEI_HASH_START, c->text.data, c->text.len);
-    issue->text_hash = hash;
-    issue->empty = c->text.len == 0;
-    return AOE_OK;
+    int empty = 0, code = aoei_issue_text(&c->text, json->title, json->body, clean, NULL, err);
+    if (!code)
+        code = aoei_collect_hash(c, &c->text, &issue->text_hash, &empty, err);
+    issue->empty = (unsigned char)empty;
+    return code;
 }
 
 int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t repo, uint32_t page, uint32_t *index,

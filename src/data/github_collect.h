@@ -7,6 +7,7 @@
 #define AOEI_DATA_GITHUB_COLLECT_H
 
 #include "base/buffer.h"
+#include "data/distinct.h"
 #include "data/github.h"
 #include "data/github_json.h"
 #include "data/issues.h"
@@ -47,7 +48,8 @@ typedef struct aoei_collection {
     char **page; /* owned [n_pages], each owned: keys of the cache */
     size_t n_pages, page_capacity;
     aoei_issue_refs refs; /* scratch, as the next */
-    aoei_buffer text;
+    aoei_buffer text, form;
+    aoei_same_scratch scratch;
     aoe_github_result *result; /* borrowed */
 } aoei_collection;
 
@@ -64,6 +66,8 @@ int aoei_collect_page(aoei_collection *c, const aoei_github_answer *a, uint32_t 
  * AOEI_NO_ISSUE then. */
 int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *issue, uint32_t repo, uint32_t page, uint32_t *index,
                        aoe_error *err);
+/* The hash of a text, the same for texts that differ in white space and case alone; *empty: 1: there is nothing else in it. */
+int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *hash, int *empty, aoe_error *err);
 /* What a comment, or an element of a timeline, says of an issue. */
 int aoei_collect_comment(aoei_collection *c, uint32_t issue, aoe_text body, aoe_error *err);
 int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, aoe_error *err);

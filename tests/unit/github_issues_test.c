@@ -436,6 +436,10 @@ static int collect_pages(run *r, const fixed_page *pages, const char *const *rep
     r->o.token = TOKEN;
     r->o.name[0] = "train.jsonl";
     r->o.name[1] = r->o.name[2] = NULL;
+    if (o.share[1] > 0) {
+        memcpy(r->o.share, o.share, sizeof o.share);
+        r->o.name[1] = "dev.jsonl";
+    }
     const int code = collect(r);
     if (code)
         printf("%s\n", r->err.message);
@@ -544,6 +548,43 @@ static void test_talk_cut(void **state) {
             assert_int_equal(r.result.positives[0], whole + comments);
             end(&r);
         }
+}
+
+/* Texts that differ in white space and case alone are one cluster; of those that cleaning makes equal no two splits get one. */
+static void test_equal_texts(void **state) {
+    static const char *const repos[] = {"a/b"};
+    enum { TWINS = 30 };
+    (void)state;
+    for (int clean = 0; clean < 2; clean++) {
+        aoei_buffer list = {0};
+        for (int i = 1; i <= TWINS; i++)
+            aoei_buffer_printf(&list,
+                               "%s" CLOSED("%d", "%s %d", "a line %d") "," CLOSED("%d", "Twin %d", "a%sline %d%s") "," CLOSED(
+                                   "%d", "dup %d", "Duplicate of #%d") "," CLOSED("%d", "more %d", "Duplicate of #%d"),
+                               i > 1 ? "," : "[", i, clean ? "Twin" : "TWIN", i, i, 1000 + i, i, clean ? " " : "\\n ", i,
+                               clean ? "\\nof a template" : "", 2000 + i, i, i, 3000 + i, i, 1000 + i);
+        aoei_buffer_printf(&list, "]");
+        const fixed_page pages[] = {
+            {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"}, {LIST("a/b"), 200, NULL, list.data}, {0}};
+        run r = {.o = {.share = {1, 1}, .clean = clean ? AOE_ISSUE_CLEAN_TEMPLATES : 0}};
+        assert_int_equal(collect_pages(&r, pages, repos, 1), AOE_OK);
+        assert_int_equal(r.result.clusters, clean ? 2 * TWINS : TWINS);
+        if (!clean)
+            assert_int_equal(r.result.positives[0] + r.result.positives[1], 2 * TWINS);
+        else
+            assert_in_range(r.result.positives[0] + r.result.positives[1], TWINS, 2 * TWINS - 1); /* some are left out */
+        assert_int_equal(count(r.out[0].data, "\"label\":0"), r.result.negatives[0]);
+        assert_int_equal(count(r.out[1].data, "\"label\":1"), r.result.positives[1]);
+        for (int i = 1; i <= TWINS && clean; i++) {
+            char text[64];
+            snprintf(text, sizeof text, "\"Twin %d\\na line %d\"", i, i);
+            assert_true(!count(r.out[0].data, text) || !count(r.out[1].data, text));
+            assert_int_not_equal(count(r.out[0].data, text) + count(r.out[1].data, text), 0);
+        }
+        assert_null(strstr(r.out[0].data, "template"));
+        end(&r);
+        aoei_buffer_free(&list);
+    }
 }
 
 /* A body that holds the token is kept, without it. */
@@ -790,12 +831,13 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_set), cmocka_unit_test(test_storm),           cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_stopped),         cmocka_unit_test(test_token_stays),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_circles),         cmocka_unit_test(test_refused_query),
-        cmocka_unit_test(test_arguments), cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_one_refuses),     cmocka_unit_test(test_one_forbidden),
-        cmocka_unit_test(test_talk_cut),  cmocka_unit_test(test_followed),        cmocka_unit_test(test_token_in_a_body),
+        cmocka_unit_test(test_known_set),   cmocka_unit_test(test_storm),           cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_refresh),     cmocka_unit_test(test_stopped),         cmocka_unit_test(test_token_stays),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_circles),         cmocka_unit_test(test_refused_query),
+        cmocka_unit_test(test_arguments),   cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_one_refuses),     cmocka_unit_test(test_one_forbidden),
+        cmocka_unit_test(test_talk_cut),    cmocka_unit_test(test_followed),        cmocka_unit_test(test_token_in_a_body),
+        cmocka_unit_test(test_equal_texts),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
