@@ -302,7 +302,7 @@ static void report_counts(const aoe_github_result *r) {
     if (r->unknown)
         cli_note("%zu of %zu issues marked as duplicates do not say of what: left out", r->unknown, r->marked);
     if (r->gone || r->transferred)
-        cli_note("of the issues pointed to %zu are gone and %zu have moved", r->gone, r->transferred);
+        cli_note("of the issues pointed to %zu are gone or pull requests, and %zu have moved", r->gone, r->transferred);
     if (r->equal)
         cli_note("%zu duplicate%s the very text of what %s to: left out", r->equal, r->equal == 1 ? " has" : "s have",
                  r->equal == 1 ? "it points" : "they point");

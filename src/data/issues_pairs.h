@@ -28,7 +28,7 @@ typedef struct aoei_issue_pairs {
     size_t equal;     /* links between issues of one text, or without text: no pairs */
     size_t easier;    /* negatives drawn at random because there was no hard one */
     size_t without;   /* pairs with fewer negatives than asked for */
-    size_t unknown;   /* marked issues that no link leads from: in no pair, not even as negatives */
+    size_t unknown;   /* marked issues that no link leads from: no queries, and nothing of their clusters is a negative */
 } aoei_issue_pairs;
 
 typedef struct aoei_issue_pair_options {
