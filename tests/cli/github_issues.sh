@@ -46,7 +46,7 @@ fails collect -q --offline acme/nothing --train rest.tsv
 echo "requests offline: $(($(requests) - before))"
 # asked again: what has not changed comes without a body
 collect --refresh --train train2.tsv --validation dev2.csv --test test2.jsonl.gz --ids 2>refreshed
-sed -n '/requests/p' refreshed
+sed -n '/requests,/p' refreshed
 # GraphQL finds what REST does not say
 export GH_TOKEN=ghp_averysecretthing12345
 collect --graphql --json | sed 's/"requests.*//'
