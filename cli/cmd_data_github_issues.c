@@ -250,6 +250,7 @@ static void print_json(const job *j, const aoe_github_result *r) {
         {"largest", r->largest},
         {"equal", r->equal},
         {"gone", r->gone},
+        {"unread", r->unread},
         {"transferred", r->transferred},
         {"easier", r->easier},
         {"without", r->without},
@@ -301,7 +302,7 @@ static void report_counts(const aoe_github_result *r) {
     if (r->unknown)
         cli_note("%zu of %zu issues marked as duplicates do not say of what: left out", r->unknown, r->marked);
     if (r->gone || r->transferred)
-        cli_note("of the issues pointed to %zu are gone and %zu have moved", r->gone, r->transferred);
+        cli_note("of the issues pointed to %zu are gone or pull requests, and %zu have moved", r->gone, r->transferred);
     if (r->equal)
         cli_note("%zu duplicate%s the very text of what %s to: left out", r->equal, r->equal == 1 ? " has" : "s have",
                  r->equal == 1 ? "it points" : "they point");
@@ -310,6 +311,9 @@ static void report_counts(const aoe_github_result *r) {
     if (r->without)
         cli_warn("%zu duplicate%s fewer negatives than asked for: there are no more issues in the repository and split",
                  r->without, r->without == 1 ? " has" : "s have");
+    if (r->unread)
+        cli_warn("%zu list%s of comments, or issues pointed to, could not be read to the end: what they say makes no pairs",
+                 r->unread, cli_plural(r->unread));
     if (r->absent)
         cli_warn("answers that the cache lacks, and the result too: %llu; run without --offline to fetch them",
                  (unsigned long long)r->absent);
@@ -342,7 +346,8 @@ static int find_token(options *o) {
     if (o->token_env) {
         o->g.token = getenv(o->token_env);
         if (!o->g.token || !*o->g.token)
-            return cli_fail("the environment has no %s; set it to the token, or leave --token-env out", o->token_env);
+            return cli_fail("the environment has no %s; set it to the token, or leave --token-env out",
+                            cli_env_name_shown(o->token_env));
         return 0;
     }
     for (size_t i = 0; i < sizeof usual / sizeof *usual && !o->g.token; i++) {

@@ -392,3 +392,8 @@ const char *cli_dtype_name(aoe_dtype d) {
 const char *cli_plural(size_t n) {
     return n == 1 ? "" : "s";
 }
+
+const char *cli_env_name_shown(const char *name) {
+    const size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return n && !name[n] ? name : "such variable";
+}

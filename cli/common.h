@@ -110,5 +110,8 @@ void cli_session_close(cli_session *s); /* accepts a zeroed or half-open one */
 
 const char *cli_dtype_name(aoe_dtype d);
 const char *cli_plural(size_t n); /* "" for 1, else "s" */
+/* The name of an environment variable for a message; "such variable" where it has other characters than A-Z, 0-9 and '_': a
+ * secret given in the place of its name is not repeated. */
+const char *cli_env_name_shown(const char *name);
 
 #endif

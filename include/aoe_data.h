@@ -327,7 +327,9 @@ typedef struct aoe_github_result {
     size_t missing;                                                    /* that could not be */
     size_t issues;                                                     /* read */
     size_t pull_requests;                                              /* left out */
-    size_t gone;        /* issues pointed to that are deleted, or that nobody may read */
+    size_t gone;        /* issues pointed to that are deleted, pull requests, or that nobody may read */
+    size_t unread;      /* lists of comments and events that were not given to their end, and issues pointed to that the
+                           server failed to give: what is said there makes no pairs */
     size_t transferred; /* issues pointed to that are somewhere else now */
     size_t marked;      /* issues closed as duplicates, or labelled or marked as such */
     size_t unknown;     /* of them: nothing says of what */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Requests to GitHub through fetch.h and the store. Statuses that say something about
- * one repository or issue (403, 404, 410, 451) are answers; any other but 200 is an
- * error. GraphQL says with 200 what REST says by status: judge_query tells them apart.
+ * Requests to GitHub through fetch.h and the store. What a status says, but for a refused
+ * token, concerns one repository or issue, and is an answer, as is a server that fails
+ * there. GraphQL says with 200 what REST says by status: judge_query tells them apart.
  */
 #include "data/github.h"
 
@@ -12,6 +12,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "net/secret.h"
+#include "net/url.h"
 
 #define ACCEPT  "Accept: application/vnd.github+json"
 #define VERSION "X-GitHub-Api-Version: 2022-11-28"
@@ -49,12 +51,18 @@ static void heard(void *user, const aoei_fetch_progress *p) {
 /* "https://api.github.com" has links to github.com and GraphQL at /graphql; "https://HOST/api/v3" to HOST, at /api/graphql. */
 static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     size_t len = strlen(api);
+    aoei_url checked;
+    const int code = aoei_url_read(&checked, api, err);
+    aoei_url_free(&checked);
+    if (code)
+        return code;
+    const char *host = strstr(api, "://");
+    if (!host || strpbrk(api, " ?#@")) /* not repeated: it may hold what nobody should see */
+        return aoei_fail(err, AOE_EARG,
+                         "the address of the API has more to it than host and path; give https://HOST, or of GitHub Enterprise "
+                         "https://HOST/api/v3");
     while (len > 0 && api[len - 1] == '/')
         len--;
-    const char *host = strstr(api, "://");
-    if (!host || host == api || strpbrk(api, " ?#@"))
-        return aoei_fail(err, AOE_EARG,
-                         "'%s' is no address of an API; give https://HOST, or of GitHub Enterprise https://HOST/api/v3", api);
     host += 3;
     const size_t host_len = strcspn(host, "/");
     g->origin = (size_t)(host - api) + host_len;
@@ -119,6 +127,7 @@ static void clear(aoei_github_answer *a) {
     a->json = NULL;
     a->next = a->key = NULL;
     a->status = 0;
+    a->why[0] = 0;
 }
 
 void aoei_github_answer_free(aoei_github_answer *a) {
@@ -142,48 +151,79 @@ void aoei_github_way_free(aoei_github_way *w) {
     w->mark = NULL;
 }
 
-/* The "message" that GitHub sends with an error, for one of ours; "" without. */
-static void message_of(const aoei_http_response *r, char message[200]) {
+/* Text of a server for a message of ours: one line of it, without the token, which a server may send back. */
+static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SHOWN]) {
+    char *copy = aoei_strdup(text ? text : "");
+    out[0] = 0;
+    if (copy) {
+        aoei_blot_out(copy, strlen(copy), g->o->token); /* before it is cut */
+        (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
+        (void)aoei_one_line(out, strlen(out));
+    }
+    aoei_free(copy);
+}
+
+/* The "message" that GitHub sends with an error; "" without. */
+static void message_of(const aoei_github *g, const aoei_http_response *r, char message[AOEI_GITHUB_SHOWN]) {
     json_t *json = NULL;
     message[0] = 0;
-    if (aoei_http_json(&json, r, NULL) == AOE_OK) {
-        const char *text = json_string_value(json_object_get(json, "message"));
-        if (text) {
-            (void)snprintf(message, 200, " (%s)", text);
-            (void)aoei_one_line(message, strlen(message));
-        }
-    }
+    if (aoei_http_json(&json, r, NULL) == AOE_OK)
+        show(g, json_string_value(json_object_get(json, "message")), message);
     json_decref(json);
 }
 
-static int refuse(const aoei_github *g, const aoei_http_response *r, const char *url, aoe_error *err) {
-    char place[AOEI_HTTP_PLACE_MAX], message[200];
-    if (r->status == 401)
+/* A status other than 200: an answer about one repository or issue, but for a refused token. */
+static int read_status(const aoei_github *g, aoei_github_answer *a, const char *url, aoe_error *err) {
+    char place[AOEI_HTTP_PLACE_MAX];
+    if (a->status == 401)
         return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_http_place(url, place),
                          g->o->token ? "the token was refused; give one that is valid, or none"
                                      : "the API answers nobody without a token; give one");
-    message_of(r, message);
-    return aoei_fail(err, AOE_EIO, "%s: the API answers %d%s; check the repository's name and the address of the API",
-                     aoei_http_place(url, place), r->status, message);
+    message_of(g, &a->response, a->why);
+    return AOE_OK;
 }
 
-/* One request through the cache. *kept: 1: nothing was transferred. r->status 0: offline, and not there. */
+/* Whether an answer can be used at all, and what the last one was. */
+typedef struct judging {
+    aoei_judge_fn judge;
+    int broken; /* 1: it could not */
+} judging;
+
+static aoei_verdict judge_and_note(void *user, const aoei_http_response *r) {
+    judging *j = user;
+    const aoei_verdict verdict = j->judge(NULL, r);
+    j->broken = verdict == AOEI_VERDICT_BROKEN;
+    return verdict;
+}
+
+/* 1: the server was reached and failed, which it may do for one address alone. */
+static int is_failure(const aoei_http_response *r, const judging *j) {
+    return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
+}
+
+/* One request through the cache. *kept: 1: nothing was transferred. Sets a->status. */
 static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q, aoei_judge_fn judge, double age,
-               aoei_http_response *r, int *kept, aoe_error *err) {
-    if (!g->o->offline)
-        return aoei_fetch_cached(fetch, g->http, g->store, aoe_text_of(key), age, q, judge, NULL, r, kept, err);
+               aoei_github_answer *a, int *kept, aoe_error *err) {
+    judging j = {.judge = judge};
+    aoe_error why;
     int64_t time;
-    const int found = aoei_store_get(g->store, aoe_text_of(key), r, &time, err);
-    *kept = 1;
-    if (found < 0)
-        return found;
-    if (!found) {
-        r->status = 0;
-        g->absent++;
-    } else {
-        g->progress.stored++;
+    if (g->o->offline) {
+        const int found = aoei_store_get(g->store, aoe_text_of(key), &a->response, &time, err);
+        *kept = 1;
+        a->status = found > 0 ? a->response.status : 0;
+        g->absent += found == 0;
+        g->progress.stored += found > 0;
+        return found < 0 ? found : AOE_OK;
     }
-    return AOE_OK;
+    const int code =
+        aoei_fetch_cached(fetch, g->http, g->store, aoe_text_of(key), age, q, judge_and_note, &j, &a->response, kept, &why);
+    a->status = a->response.status;
+    if (code == AOE_EIO && is_failure(&a->response, &j)) {
+        a->status = AOEI_GITHUB_FAILED;
+        show(g, why.message, a->why);
+        return AOE_OK;
+    }
+    return code ? aoei_fail(err, code, "%s", why.message) : AOE_OK;
 }
 
 int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answer *a, aoe_error *err) {
@@ -194,16 +234,13 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answ
     const aoei_http_request q = {.url = url, .headers = headers, .n_headers = 2, .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept;
-    int code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, age, &a->response, &kept, err);
-    if (!code && again && kept && !g->o->offline && !g->o->refresh && a->response.status != 200)
-        code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, AOEI_AGE_NONE, &a->response, &kept, err);
-    if (code)
+    int code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, age, a, &kept, err);
+    if (!code && again && kept && !g->o->offline && !g->o->refresh && a->status != 200)
+        code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, AOEI_AGE_NONE, a, &kept, err);
+    if (code || a->status == 0 || a->status == AOEI_GITHUB_FAILED)
         return code;
-    a->status = a->response.status;
-    if (a->status == 0 || a->status == 403 || a->status == 404 || a->status == 410 || a->status == 451)
-        return AOE_OK;
     if (a->status != 200)
-        return refuse(g, &a->response, url, err);
+        return read_status(g, a, url, err);
     code = aoei_http_json(&a->json, &a->response, err);
     if (!code)
         code = aoei_headers_link(&a->response.headers, "next", a->response.url, &a->next);
@@ -236,7 +273,7 @@ static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
     aoei_verdict verdict = code == AOE_EFORMAT ? AOEI_VERDICT_BROKEN : AOEI_VERDICT_BY_STATUS;
     if (has_error(root, "RATE_LIMITED"))
         verdict = AOEI_VERDICT_LIMITED;
-    else if (errors && !refused && !has_error(root, "NOT_FOUND"))
+    else if (errors && !refused && !has_error(root, "NOT_FOUND") && !has_error(root, "FORBIDDEN"))
         verdict = AOEI_VERDICT_BROKEN;
     json_decref(root);
     return verdict;
@@ -246,25 +283,28 @@ static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
 static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_error *err) {
     json_t *root;
     *refused = 0;
-    a->status = a->response.status;
-    if (a->status == 0)
+    json_decref(a->json);
+    a->json = NULL;
+    if (a->status == 0 || a->status == AOEI_GITHUB_FAILED)
         return AOE_OK;
     if (a->status != 200)
-        return refuse(g, &a->response, g->graphql, err);
+        return read_status(g, a, g->graphql, err);
     int code = aoei_http_json(&root, &a->response, err);
     if (code)
         return code;
     const json_t *first = json_array_get(json_object_get(root, "errors"), 0);
-    const char *message = json_string_value(json_object_get(first, "message"));
+    json_t *data = json_object_get(root, "data");
+    show(g, json_string_value(json_object_get(first, "message")), a->why);
     if (has_error(root, "NOT_FOUND"))
         a->status = 404;
+    else if (has_error(root, "FORBIDDEN") && !json_is_object(json_object_get(data, "repository")))
+        a->status = 403; /* a part of a repository may be: what is there counts */
     else
-        a->json = json_incref(json_object_get(root, "data"));
-    *refused = a->status != 404 && !a->json;
+        a->json = json_incref(data);
+    *refused = a->status == 200 && !a->json;
     if (*refused)
-        code =
-            aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%.200s); leave GraphQL out, or check the address of the API",
-                      g->graphql, message ? message : "there are no data");
+        code = aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%s); leave GraphQL out, or check the address of the API",
+                         g->graphql, *a->why ? a->why : "there are no data");
     json_decref(root);
     return code;
 }
@@ -293,11 +333,11 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
                                  .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept = 0, refused = 0;
-    int code = ask(g, g->graphql_fetch, a->key, &q, judge_query, age, &a->response, &kept, err);
+    int code = ask(g, g->graphql_fetch, a->key, &q, judge_query, age, a, &kept, err);
     if (!code)
         code = read_query(g, a, &refused, err);
-    if (kept && !g->o->offline && !g->o->refresh && (refused || (!code && again && a->status == 404))) {
-        code = ask(g, g->graphql_fetch, a->key, &q, judge_query, AOEI_AGE_NONE, &a->response, &kept, err);
+    if (kept && !g->o->offline && !g->o->refresh && (refused || (!code && (a->status == 403 || (again && a->status == 404))))) {
+        code = ask(g, g->graphql_fetch, a->key, &q, judge_query, AOEI_AGE_NONE, a, &kept, err);
         if (!code)
             code = read_query(g, a, &refused, err);
     }
@@ -311,8 +351,11 @@ int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *
     *json = NULL;
     int code = aoei_store_get(g->store, aoe_text_of(key), &r, &time, err);
     if (code == 0)
-        code = aoei_fail(err, AOE_EFORMAT, "%s: an answer that was there is gone; let one run at a time use it, and run again",
-                         g->o->cache);
+        code =
+            aoei_fail(err, AOE_EFORMAT,
+                      "%s: an answer that was there is gone, or holds the token in a header and was not kept; let one run at "
+                      "a time use the file, and run again",
+                      g->o->cache);
     else if (code > 0)
         code = aoei_http_json(json, &r, err);
     aoei_http_response_free(&r);

@@ -35,9 +35,14 @@ extern const aoei_fetch_clock *aoei_github_clock;
 int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err);
 void aoei_github_close(aoei_github *g); /* accepts a zeroed or half-open one */
 
+#define AOEI_GITHUB_FAILED (-1)   /* after all tries no answer that can be used, though the server can be reached */
+enum { AOEI_GITHUB_SHOWN = 200 }; /* bytes of a server's message */
+
 /* An answer. Zero it before the first use; a later call replaces what is in it. */
 typedef struct aoei_github_answer {
-    int status;                  /* 200, 403 (no limit: forbidden), 404, 410 or 451; 0: offline, and the cache lacks it */
+    int status;                  /* 200, 403 (no limit: forbidden), 404, 410, 451, 422 ...; 0: offline, and the cache lacks
+                                    it; AOEI_GITHUB_FAILED */
+    char why[AOEI_GITHUB_SHOWN]; /* of a status other than 200: what the server said, "" for nothing; without the token */
     json_t *json;                /* owned: the body of a 200 (of GraphQL its "data"); NULL otherwise */
     char *next;                  /* owned: the page that follows; NULL: there is none */
     char *key;                   /* owned: under which the cache has it, for aoei_github_load */
@@ -58,10 +63,10 @@ int aoei_github_step(aoei_github_way *w, const char *page, aoe_error *err);
 void aoei_github_way_free(aoei_github_way *w); /* accepts a zeroed one */
 
 /* GET of an address at the API's origin. again: 1: a kept answer other than 200 is asked for again (what was missing may be
- * there now). Errors: AOE_EIO (network, refused token, a status that makes no sense here), AOE_EFORMAT (not the JSON that was
+ * there now). Errors: AOE_EIO (network, limits, refused token), AOE_EFORMAT (not the JSON that was
  * expected, a next page elsewhere), AOE_ECANCELLED, AOE_ENOMEM. */
 int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answer *a, aoe_error *err);
-/* A GraphQL query; variables is borrowed. What the API says is not found has status 404. */
+/* A GraphQL query; variables is borrowed. What the API says is not found has status 404, what is forbidden 403. */
 int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_answer *a, aoe_error *err);
 /* The JSON that the cache has under a key; json_decref it. Errors: AOE_EFORMAT (not there any more). */
 int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *err);

@@ -20,6 +20,8 @@ void aoei_collection_free(aoei_collection *c) {
     aoei_free(c->repository);
     aoei_issue_refs_free(&c->refs);
     aoei_buffer_free(&c->text);
+    aoei_buffer_free(&c->form);
+    aoei_free(c->scratch.point);
     aoei_issues_free(&c->issues);
     aoei_github_close(&c->api);
     *c = (aoei_collection){0};
@@ -66,9 +68,11 @@ static int add_mention(aoei_collection *c, const aoei_mention *m, aoe_error *err
 }
 
 int aoei_collect_comment(aoei_collection *c, uint32_t issue, aoe_text body, aoe_error *err) {
+    const aoei_issue *i = &c->issues.issue[issue];
+    c->refs.own = (aoei_issue_ref){.repo = aoe_text_of(c->issues.repo[i->repo]), .number = i->number};
     int code = aoei_issue_refs_find(&c->refs, body, c->api.host, err);
-    for (size_t i = 0; i < c->refs.n && !code; i++) {
-        const aoei_issue_ref *r = &c->refs.ref[i];
+    for (size_t k = 0; k < c->refs.n && !code; k++) {
+        const aoei_issue_ref *r = &c->refs.ref[k];
         aoei_mention m = {.issue = issue,
                           .repo = c->issues.issue[issue].repo,
                           .number = r->number,
@@ -102,17 +106,23 @@ int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, 
     return add_mention(c, &m, err);
 }
 
-/* The hash of the text as it would be written, but for what a template takes out; whether there is any. */
+int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *hash, int *empty, aoe_error *err) {
+    if (aoei_same_form(&c->form, (aoe_text){text->data ? text->data : "", text->len}, AOE_SAME_CASE, &c->scratch))
+        return aoei_fail_nomem(err, text->len);
+    *hash = aoei_hash(AOEI_HASH_START, c->form.data, c->form.len);
+    *empty = c->form.len == 0;
+    return AOE_OK;
+}
+
+/* Of the text as it would be written, but for what a template takes out. */
 static int look_at_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
     aoei_buffer_clear(&c->text);
     const unsigned clean = c->api.o->clean & ~(unsigned)AOE_ISSUE_CLEAN_TEMPLATES;
-    const int code = aoei_issue_text(&c->text, json->title, json->body, clean, NULL, err);
-    if (code)
-        return code;
-    const uint64_t hash = aoei_hash(AOEI_HASH_START, c->text.data, c->text.len);
-    issue->text_hash = hash;
-    issue->empty = c->text.len == 0;
-    return AOE_OK;
+    int empty = 0, code = aoei_issue_text(&c->text, json->title, json->body, clean, NULL, err);
+    if (!code)
+        code = aoei_collect_hash(c, &c->text, &issue->text_hash, &empty, err);
+    issue->empty = (unsigned char)empty;
+    return code;
 }
 
 int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t repo, uint32_t page, uint32_t *index,
@@ -142,20 +152,33 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
     return code;
 }
 
-const char *aoei_collect_why(const aoei_github_answer *a, int has_token, char room[AOEI_WHY]) {
-    switch (a->status) {
+void aoei_collect_cut(aoei_collection *c, size_t first) {
+    for (size_t i = first; i < c->n_mentions; i++) {
+        aoei_mention *m = &c->mention[i];
+        if (m->kind == AOEI_MENTION_STATED || m->kind == AOEI_MENTION_GUESS || (m->kind == AOEI_MENTION_MARKED && m->number))
+            m->kind = AOEI_MENTION_HINT;
+    }
+}
+
+const char *aoei_collect_why(int status, const char *message, int has_token, char room[AOEI_WHY]) {
+    switch (status) {
     case 0:
         return "not in the cache";
+    case AOEI_GITHUB_FAILED:
+        (void)snprintf(room, AOEI_WHY, "%s", message);
+        return room;
     case 403:
-        (void)snprintf(room, AOEI_WHY, "access is forbidden (403)");
+        (void)snprintf(room, AOEI_WHY, "access is forbidden (403%s%s)", *message ? ": " : "", message);
         return room;
     case 404:
         return has_token ? "there is none of this name, or the token may not read it (404)"
                          : "there is none of this name, or it is private and needs a token (404)";
     case 410:
         return "it has no issues, or they are turned off (410)";
+    case 451:
+        return "it is not available (451)";
     default:
-        (void)snprintf(room, AOEI_WHY, "it is not available (%d)", a->status);
+        (void)snprintf(room, AOEI_WHY, "the API answers %d%s%s", status, *message ? ": " : "", message);
         return room;
     }
 }

@@ -70,6 +70,7 @@ static int read_items(aoei_collection *c, uint32_t issue, const json_t *connecti
 
 /* An issue's items, the rest of which may take more queries. */
 static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection, aoe_error *err) {
+    const size_t first = c->n_mentions;
     int code = read_items(c, issue, connection, err);
     const char *cursor = next_cursor(connection);
     aoei_github_answer a = {0};
@@ -86,6 +87,10 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
             break;
         }
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
+        if (!code && a.status != 200) {
+            c->result->unread += a.status != 0; /* offline, what the cache lacks is counted there */
+            aoei_collect_cut(c, first);
+        }
         if (code || a.status != 200)
             break;
         const json_t *items = json_object_get(json_object_get(json_object_get(a.json, "repository"), "issue"), "timelineItems");
@@ -158,13 +163,14 @@ int aoei_collect_graphql(aoei_collection *c, const char *given, char room[AOEI_W
         if (code)
             break;
         if (!json_is_object(repository)) {
-            const aoei_github_answer none = {.status = a.status == 200 ? 404 : a.status};
             if (a.status || first)
-                *why = aoei_collect_why(&none, 1, room);
+                *why = aoei_collect_why(a.status == 200 ? 404 : a.status, a.why, 1, room);
+            if (*why && r.name)
+                c->repository[r.repo].cut = 1;
             break;
         }
         if (json_is_false(json_object_get(repository, "hasIssuesEnabled"))) {
-            *why = aoei_collect_why(&(aoei_github_answer){.status = 410}, 1, room);
+            *why = aoei_collect_why(410, "", 1, room);
             break;
         }
         code = take_name(c, &r, given, repository, err);

@@ -105,9 +105,9 @@ static void sum_up(const aoei_collection *c, const aoei_issue_pairs *p) {
     r->clusters = p->clusters;
     r->clustered = p->clustered;
     r->largest = p->largest;
-    r->equal = p->equal;
+    r->equal += p->equal;
     r->easier = p->easier;
-    r->without = p->without;
+    r->without += p->without;
     r->requests = rest.requests + graphql.requests;
     r->stored = c->api.o->offline ? c->api.progress.stored : rest.stored + graphql.stored;
     r->unchanged = rest.unchanged + graphql.unchanged;

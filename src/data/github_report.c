@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Pairs with their texts as tables: the bodies of the issues chosen are read from the
  * cache again, a page at a time, cleaned, and written. Lines of templates are those
- * that many of the chosen issues of a repository have.
+ * that many of the chosen issues of a repository have; so what texts become without
+ * them is known late, and what has become equal by it is left out here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@ typedef struct chosen {
     uint32_t issue;
     char *body; /* owned [len] */
     size_t len;
+    uint64_t hash; /* with templates taken out: of the text that is written */
+    uint32_t split;
+    int lost; /* 1: likewise: its text is in an earlier split too */
 } chosen;
 
 enum { COLUMNS = 6 }; /* of a row at most */
@@ -151,6 +155,57 @@ static int put_text(reporter *r, uint32_t issue, int part, aoe_error *err) {
     return code;
 }
 
+static int by_text(const void *pa, const void *pb, void *user) {
+    const reporter *r = user;
+    const chosen *a = &r->chosen[*(const uint32_t *)pa], *b = &r->chosen[*(const uint32_t *)pb];
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    return (a->split > b->split) - (a->split < b->split);
+}
+
+/* Without the lines of templates texts of two splits may be one: it stays in the first. */
+static int find_lost(reporter *r, aoe_error *err) {
+    int empty, code = AOE_OK;
+    if (!r->counts)
+        return AOE_OK;
+    uint32_t *order = aoei_malloc_array(r->n, sizeof *order);
+    if (!order)
+        return aoei_fail_nomem(err, r->n * sizeof *order);
+    for (size_t i = 0; i < r->p->n; i++) {
+        const aoei_issue_pair *p = &r->p->pair[i];
+        r->chosen[r->place[p->query]].split = r->chosen[r->place[p->positive]].split = p->split;
+        for (size_t k = 0; k < p->n_negatives; k++)
+            r->chosen[r->place[r->p->negative[p->first_negative + k]]].split = p->split;
+    }
+    for (size_t i = 0; i < r->n && !code; i++) {
+        order[i] = (uint32_t)i;
+        code = put_text(r, r->chosen[i].issue, 0, err);
+        if (!code)
+            code = aoei_collect_hash(r->c, &r->text[0], &r->chosen[i].hash, &empty, err);
+    }
+    if (!code)
+        qsort_r(order, r->n, sizeof *order, by_text, r);
+    for (size_t i = 1, first = 0; i < r->n && !code; i++) {
+        const chosen *one = &r->chosen[order[first]];
+        if (r->chosen[order[i]].hash != one->hash)
+            first = i;
+        else
+            r->chosen[order[i]].lost = r->chosen[order[i]].split != one->split;
+    }
+    aoei_free(order);
+    return code;
+}
+
+/* 1: the texts can stand in one row: neither is lost, and they are two. */
+static int is_row(const reporter *r, uint32_t a, uint32_t b) {
+    const chosen *x = &r->chosen[r->place[a]], *y = &r->chosen[r->place[b]];
+    return !r->counts || (!x->lost && !y->lost && x->hash != y->hash);
+}
+
+static int is_negative(const reporter *r, const aoei_issue_pair *p, uint32_t issue) {
+    return is_row(r, p->query, issue) && is_row(r, p->positive, issue);
+}
+
 static aoei_cell cell_of(const aoei_buffer *b) {
     return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
 }
@@ -177,7 +232,10 @@ static int write_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
     if (!code && !triples)
         code = write_row(r, positive, 2, "1", err);
     for (size_t i = 0; i < p->n_negatives && !code; i++) {
-        code = put_text(r, r->p->negative[p->first_negative + i], 2, err);
+        const uint32_t issue = r->p->negative[p->first_negative + i];
+        if (!is_negative(r, p, issue))
+            continue;
+        code = put_text(r, issue, 2, err);
         if (!code)
             code = triples ? write_row(r, triple, 3, NULL, err) : write_row(r, negative, 2, "0", err);
     }
@@ -205,6 +263,13 @@ static int open_split(reporter *r, aoe_error *err) {
     return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, pass_on, r, err);
 }
 
+static size_t count_negatives(const reporter *r, const aoei_issue_pair *p) {
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_negatives; i++)
+        n += is_negative(r, p, r->p->negative[p->first_negative + i]) != 0;
+    return n;
+}
+
 /* The table of a split, or where it has no name only the counts. */
 static int write_split(reporter *r, size_t split, aoe_error *err) {
     const aoe_github_options *o = r->c->api.o;
@@ -216,8 +281,14 @@ static int write_split(reporter *r, size_t split, aoe_error *err) {
         const aoei_issue_pair *p = &r->p->pair[i];
         if (p->split != split)
             continue;
+        if (!is_row(r, p->query, p->positive)) {
+            result->equal++;
+            continue;
+        }
+        const size_t negatives = count_negatives(r, p);
         result->positives[split]++;
-        result->negatives[split] += p->n_negatives;
+        result->negatives[split] += negatives;
+        result->without += negatives < p->n_negatives && p->n_negatives == o->negatives; /* others are counted already */
         code = written ? write_pair(r, p, err) : AOE_OK;
     }
     if (!code && written)
@@ -234,6 +305,8 @@ int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error
         code = read_bodies(&r, err);
     if (!code && c->api.o->write)
         code = count_lines(&r, err);
+    if (!code)
+        code = find_lost(&r, err);
     for (size_t split = 0; split < AOE_ISSUES_SPLITS && !code; split++)
         code = write_split(&r, split, err);
     for (size_t i = 0; r.chosen && i < r.n; i++)

@@ -3,7 +3,8 @@
  * what was said of the same target, GitHub's "unmarked" all that was said before. Of a
  * closed issue what was stated counts; a guess counts when nothing was stated, the
  * issue is marked as a duplicate, and there is one target alone. All else makes weak
- * links: no pairs, but no negatives either.
+ * links: no pairs, but no negatives either. So does what an issue says that was fetched
+ * because another points to it: nobody asked for its repository, or for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "data/github_collect.h"
+
+enum { ROUNDS = 5 }; /* an issue pointed to may point to others, and those again */
 
 /* A mention with its place in time. */
 typedef struct said {
@@ -60,8 +63,8 @@ static size_t settle(said *s, size_t n, int *marked) {
             k++;
         if (k == kept)
             s[kept++] = one;
-        else if (one.m.kind == AOEI_MENTION_STATED)
-            s[k].m.kind = AOEI_MENTION_STATED;
+        else if (one.m.kind < s[k].m.kind) /* the stronger one */
+            s[k].m.kind = one.m.kind;
     }
     return kept;
 }
@@ -82,8 +85,12 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     if (!code)
         code = aoei_github_get(&c->api, url.data, 0, &a, err);
     const int there = !code && a.status == 200 && aoei_issue_json_read(&json, a.json) == 0;
-    if (!code && !there)
-        c->result->gone += a.status != 0;
+    const int failed = a.status == AOEI_GITHUB_FAILED || (a.status > 0 && a.status != 200 && a.status != 403 &&
+                                                          a.status != 404 && a.status != 410 && a.status != 451);
+    if (!code && a.status != 0 && (!there || json.pull_request)) {
+        c->result->gone += failed == 0;
+        c->result->unread += failed != 0;
+    }
     if (there && !json.pull_request) {
         if (json.repo.len)
             code = aoei_collect_repo(c, json.repo, &repo, err);
@@ -103,32 +110,33 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     return code;
 }
 
-/* Links of one issue: s[n] is what holds of it. */
-static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, aoe_error *err) {
+/* Links of one issue: s[n] is what holds of it. weak: 1: no other links. */
+static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;
     int code = AOE_OK;
     marked |= c->issues.issue[from].marked;
+    weak |= c->repository[c->issues.issue[from].repo].cut;
     for (size_t i = 0; i < n && !code; i++) {
         const int is_stated = s[i].m.kind == AOEI_MENTION_STATED;
-        const int strong = closed && (is_stated || (marked && n == 1));
+        const int is_likely = s[i].m.kind == AOEI_MENTION_GUESS && marked && n == 1, holds = closed && (is_stated || is_likely);
         uint32_t target = aoei_issues_find(&c->issues, s[i].m.repo, s[i].m.number);
-        if (strong)
+        if (holds)
             code = find_target(c, &s[i].m, &target, err);
         if (!code && target != AOEI_NO_ISSUE && target != from)
-            code = aoei_issues_link_add(&c->issues, from, target, !strong, err);
+            code = aoei_issues_link_add(&c->issues, from, target, weak || !holds, err);
     }
     return code;
 }
 
-int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
-    const size_t n = c->n_mentions;
+/* What was said from the first-th mention on. */
+static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
+    const size_t n = c->n_mentions - begin;
     said *s = aoei_malloc_array(n, sizeof *s);
     int code = s ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s);
     for (size_t i = 0; i < n && !code; i++) {
-        s[i] = (said){c->mention[i], i};
-        code =
-            aoei_collect_repo(c, aoe_text_of(c->issues.repo[c->mention[i].repo]), &s[i].m.repo, err); /* as it is called now */
+        s[i] = (said){c->mention[begin + i], i};
+        code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo, err); /* as it is called now */
     }
     if (!code)
         qsort(s, n, sizeof *s, by_issue);
@@ -140,8 +148,17 @@ int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
         const uint32_t issue = s[first].m.issue;
         c->issues.issue[issue].marked |= (unsigned char)marked;
         if (kept)
-            code = link_issue(c, s + first, kept, marked, err);
+            code = link_issue(c, s + first, kept, marked, weak, err);
     }
     aoei_free(s);
+    return code;
+}
+
+int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
+    int code = AOE_OK;
+    for (size_t round = 0, first = 0, end; round < ROUNDS && first < c->n_mentions && !code; round++, first = end) {
+        end = c->n_mentions; /* what is said by issues fetched now comes behind */
+        code = resolve(c, first, round > 0, err);
+    }
     return code;
 }

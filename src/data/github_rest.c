@@ -15,9 +15,14 @@
 /* A walk over the pages of a list. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);
 
-/* Calls fn for each page from url (taken over, freed) on, while *more stays 1. *status: of the answer that ended it: 200, or
- * that of the page that cannot be read. */
-static int walk(aoei_collection *c, char *url, page_fn fn, void *user, int *status, aoe_error *err) {
+/* Of the answer that ended a walk: status 200, or that of the page that cannot be read. */
+typedef struct ending {
+    int status;
+    char why[AOEI_GITHUB_SHOWN];
+} ending;
+
+/* Calls fn for each page from url (taken over, freed) on, while *more stays 1. */
+static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_github_way way = {0};
     int code = url ? AOE_OK : aoei_fail_nomem(err, 0), more = 1;
@@ -31,7 +36,8 @@ static int walk(aoei_collection *c, char *url, page_fn fn, void *user, int *stat
         url = NULL;
         if (code)
             break;
-        *status = a.status;
+        e->status = a.status;
+        memcpy(e->why, a.why, sizeof e->why);
         if (a.status != 200)
             break;
         code = fn(c, &a, user, &more, err);
@@ -133,19 +139,32 @@ static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *
     return code;
 }
 
-/* Timelines of the marked ones, which say too what was taken back; comments of the others where they are asked for. A
- * timeline that cannot be read says nothing. */
+/* What was said in a walk from the first-th mention on; of a list that ended early little can be believed. */
+static void note_ending(aoei_collection *c, const ending *e, size_t first) {
+    if (e->status != 200)
+        aoei_collect_cut(c, first);
+    c->result->unread += e->status != 200 && e->status != 0; /* offline, what the cache lacks is counted there */
+}
+
+/* Timelines of the marked ones, which say too what was taken back; comments of the others where they are asked for. */
 static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
-    int code = AOE_OK, status;
+    ending e = {0};
+    int code = AOE_OK;
     for (size_t i = 0; i < l->n_marked && !code; i++) {
+        const size_t first = c->n_mentions;
         char rest[64];
         (void)snprintf(rest, sizeof rest, "/issues/%llu/timeline?per_page=100",
                        (unsigned long long)c->issues.issue[l->marked[i]].number);
-        code = walk(c, address(c, name, rest), read_timeline, &l->marked[i], &status, err);
+        code = walk(c, address(c, name, rest), read_timeline, &l->marked[i], &e, err);
+        if (!code)
+            note_ending(c, &e, first);
     }
-    if (!code && c->api.o->all_comments)
-        code = walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &status,
-                    err);
+    if (!code && c->api.o->all_comments) {
+        const size_t first = c->n_mentions;
+        code = walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &e, err);
+        if (!code)
+            note_ending(c, &e, first);
+    }
     return code;
 }
 
@@ -159,7 +178,7 @@ static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char *
     int code = url ? aoei_github_get(&c->api, url, 1, &a, err) : aoei_fail_nomem(err, 0);
     aoei_free(url);
     if (!code && a.status != 200) {
-        *why = aoei_collect_why(&a, c->api.o->token != NULL, room);
+        *why = aoei_collect_why(a.status, a.why, c->api.o->token != NULL, room);
     } else if (!code) {
         const aoe_text full = aoei_json_text_of(json_object_get(a.json, "full_name"));
         if (!full.len || aoei_repository_name(full.data, full.len) != full.len)
@@ -180,16 +199,15 @@ static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char *
 int aoei_collect_rest(aoei_collection *c, const char *given, char room[AOEI_WHY], const char **why, aoe_error *err) {
     listing l = {0};
     char *name;
-    int status = 0;
+    ending e = {0};
     *why = NULL;
     int code = look_up(c, given, &l.repo, &name, room, why, err);
     if (!code && !*why && !c->repository[l.repo].read) {
         c->repository[l.repo].read = 1;
-        code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &status,
-                    err);
-        if (!code && status != 200 && (status || !l.read)) { /* offline, what the cache has is taken */
-            const aoei_github_answer a = {.status = status};
-            *why = aoei_collect_why(&a, c->api.o->token != NULL, room);
+        code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &e, err);
+        if (!code && e.status != 200 && (e.status || !l.read)) { /* offline, what the cache has is taken */
+            c->repository[l.repo].cut = 1;
+            *why = aoei_collect_why(e.status, e.why, c->api.o->token != NULL, room);
         } else if (!code) {
             code = read_talk(c, &l, name, err);
         }

@@ -14,7 +14,8 @@
 
 typedef struct aoei_issue {
     uint64_t number;
-    uint64_t text_hash;   /* of the text that would be written: issues with equal ones count as one */
+    uint64_t
+        text_hash; /* of the text that would be written, white space and case evened out: issues with equal ones count as one */
     aoe_text title;       /* in the memory of the set */
     size_t first_label;   /* [n_labels] in aoei_issues.label */
     uint32_t n_labels;    /* without those that say duplicate */

@@ -22,7 +22,8 @@ typedef struct maker {
     size_t *cluster;  /* owned [s->n] number of an issue's cluster */
     size_t *split_of; /* owned [n_clusters] */
     size_t n_clusters;
-    unsigned char *linked; /* owned [s->n] 1: a link leads from it or to it that is no guess */
+    unsigned char *linked; /* owned [s->n] 1: a link leads from it that is no guess */
+    unsigned char *open;   /* owned [n_clusters] 1: some issue of it is marked, and nobody knows as a duplicate of what */
 } maker;
 
 /* An issue in an order of its own: by text, or by group. */
@@ -75,11 +76,17 @@ static int make_clusters(maker *m, aoe_error *err) {
         const aoei_issue_link *l = &s->link[i];
         aoei_clusters_join(&m->clusters, l->from, l->to);
         if (!l->weak)
-            m->linked[l->from] = m->linked[l->to] = 1;
+            m->linked[l->from] = 1;
     }
     m->n_clusters = aoei_clusters_number(&m->clusters, m->cluster);
-    for (size_t i = 0; i < s->n; i++)
-        m->p->unknown += s->issue[i].marked && !m->linked[i];
+    m->open = aoei_calloc(m->n_clusters, 1);
+    if (!m->open)
+        return aoei_fail_nomem(err, m->n_clusters);
+    for (size_t i = 0; i < s->n; i++) {
+        const int unknown = s->issue[i].marked && !m->linked[i];
+        m->p->unknown += (size_t)unknown;
+        m->open[m->cluster[i]] |= (unsigned char)unknown;
+    }
     return AOE_OK;
 }
 
@@ -171,11 +178,11 @@ static uint64_t group_of(const maker *m, uint32_t issue) {
     return (uint64_t)m->s->issue[issue].repo * m->o->n_splits + m->split_of[m->cluster[issue]];
 }
 
-/* Issues that may be negatives, by group; returns how many. */
+/* Issues that may be negatives, by group; returns how many. What an open cluster is a duplicate of may be the query. */
 static size_t list_candidates(const maker *m, entry *order) {
     size_t n = 0;
     for (size_t i = 0; i < m->s->n; i++)
-        if (!m->s->issue[i].empty && (!m->s->issue[i].marked || m->linked[i]))
+        if (!m->s->issue[i].empty && !m->open[m->cluster[i]])
             order[n++] = (entry){group_of(m, (uint32_t)i), (uint32_t)i};
     qsort(order, n, sizeof *order, by_key);
     return n;
@@ -295,6 +302,7 @@ int aoei_issue_pairs_make(aoei_issue_pairs *p, const aoei_issues *s, const aoei_
     aoei_free(m.cluster);
     aoei_free(m.split_of);
     aoei_free(m.linked);
+    aoei_free(m.open);
     return code;
 }
 

@@ -2,7 +2,7 @@
  * From issues and their links to pairs: clusters of duplicates, a split that none of
  * them crosses, and negatives for each positive. Deterministic by the seed.
  * Invariants: an issue is in one split; a negative is of the query's repository and
- * split and of another cluster, and not marked as a duplicate of nobody knows what.
+ * split and of another cluster, in which no issue is marked as a duplicate of nobody knows what.
  */
 #ifndef AOEI_DATA_ISSUES_PAIRS_H
 #define AOEI_DATA_ISSUES_PAIRS_H
@@ -28,7 +28,7 @@ typedef struct aoei_issue_pairs {
     size_t equal;     /* links between issues of one text, or without text: no pairs */
     size_t easier;    /* negatives drawn at random because there was no hard one */
     size_t without;   /* pairs with fewer negatives than asked for */
-    size_t unknown;   /* marked issues that no link leads from: in no pair, not even as negatives */
+    size_t unknown;   /* marked issues that no link leads from: no queries, and nothing of their clusters is a negative */
 } aoei_issue_pairs;
 
 typedef struct aoei_issue_pair_options {

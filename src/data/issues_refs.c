@@ -28,8 +28,11 @@ static const char *const fillers[] = {"of",       "to",    "with",   "by",      
                                       "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
                                       "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
 static const char *const pointers[] = {"see", "refer", "tracked", "reported"}; /* go on behind the end of a sentence */
-static const char *const breaks[] = {"but", "because", "since", "and", "so", "as"};
-static const char *const denials[] = {"not", "never", "isnt", "cannot", "cant", "arent", "wasnt", "dont", "doesnt", "without"};
+static const char *const breaks[] = {"but", "because", "since", "and", "so"};
+static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
+                                      "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
+static const char *const selves[] = {"this", "it", "its", "it's", "closing", "marking", "resolving"}; /* the text's own issue */
+static const char *const abilities[] = {"can", "to"}; /* before "duplicate" that is a verb: reproduce */
 static const char *const guesses[] = {"possible", "possibly", "potential", "potentially", "probable", "probably", "maybe",
                                       "may",      "might",    "could",     "perhaps",     "likely",   "if",       "whether",
                                       "would",    "suspect",  "wonder",    "wondering",   "unless"};
@@ -224,9 +227,10 @@ static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
     return 0;
 }
 
-/* Over what joins two references: ", " and "and", "&", a new item of a list. 0: the list ends here. */
-static int skip_separator(cursor *c) {
+/* Over what joins two references: ", " and "and", "&", a new item of a list. 0: the list ends here. *choice: 1: "or". */
+static int skip_separator(cursor *c, int *choice) {
     int joined = 0;
+    *choice = 0;
     for (;;) {
         const size_t start = c->at;
         const int lines = c->at < c->len && c->s[c->at] == '\n';
@@ -239,9 +243,12 @@ static int skip_separator(cursor *c) {
         } else if (mark && (strchr(",&+", mark) || ((mark == '-' || mark == '*') && lines))) {
             joined = 1;
             c->at++;
-        } else if (n == 3 && strncasecmp(c->s + c->at, "and", 3) == 0) {
+        } else if (n == 3 && (strncasecmp(c->s + c->at, "and", 3) == 0 || strncasecmp(c->s + c->at, "nor", 3) == 0)) {
             joined = 1;
             c->at += 3;
+        } else if (n == 2 && strncasecmp(c->s + c->at, "or", 2) == 0) {
+            joined = *choice = 1;
+            c->at += 2;
         } else {
             return joined;
         }
@@ -275,28 +282,79 @@ static size_t word_before(const char *s, size_t *at) {
     return end - start;
 }
 
-/* What the words before s[at] make of the phrase. */
-static aoei_ref_kind judge(const char *s, size_t at) {
+/* A reference that ends before s[at], but for blanks and marks; moves *at to its start. 0: there is none. */
+static int reference_before(const cursor *c, size_t *at, aoei_issue_ref *ref) {
+    const size_t low = *at > LINK ? *at - LINK : 0;
+    size_t end = *at;
+    while (end > low && strchr(" \t*_\"(:>", c->s[end - 1]) && c->s[end - 1])
+        end--;
+    size_t start = end;
+    if (end > low && c->s[end - 1] == ')') /* of [text](address) */
+        while (start > low && c->s[start] != '[' && c->s[start] != '\n')
+            start--;
+    else
+        while (start > low && (unsigned char)c->s[start - 1] > ' ' && !strchr("([<\"*,;", c->s[start - 1]))
+            start--;
+    while (start < end && c->s[start] == '_')
+        start++;
+    cursor k = {.s = c->s, .len = end, .at = start, .host = c->host};
+    if (start == end || !read_reference(&k, ref) || k.at != end)
+        return 0;
+    *at = start;
+    return 1;
+}
+
+static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text home) {
+    const aoe_text x = a->repo.len ? a->repo : home, y = b->repo.len ? b->repo : home;
+    return a->number == b->number && x.len == y.len && (!x.len || strncasecmp(x.data, y.data, x.len) == 0);
+}
+
+/* What the words before s[at] make of the phrase; the issue's own number may be among them. */
+static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own) {
+    int longer = 0; /* the word behind this one is "longer" */
     for (int i = 0; i < WORDS_BEFORE; i++) {
-        const size_t n = word_before(s, &at);
-        const char *word = s + at;
-        if (n == 0 || (i > 0 && IS_ONE_OF(breaks, word, n) && !(n == 2 && strncasecmp(word, "as", 2) == 0)))
+        aoei_issue_ref ref;
+        size_t before = at;
+        if (reference_before(c, &before, &ref) && is_same(&ref, own, own->repo))
+            at = before;
+        const size_t n = word_before(c->s, &at);
+        const char *word = c->s + at;
+        if (n == 0 || (i > 0 && IS_ONE_OF(breaks, word, n)))
             break;
         if (IS_ONE_OF(denials, word, n) || (n > 3 && strncasecmp(word + n - 3, "n't", 3) == 0) ||
-            (n == 2 && i == 0 && strncasecmp(word, "no", 2) == 0) || (n == 4 && i == 0 && strncasecmp(word, "non-", 4) == 0))
+            (n == 2 && (i == 0 || longer) && strncasecmp(word, "no", 2) == 0) ||
+            (n == 4 && i == 0 && strncasecmp(word, "non-", 4) == 0))
             return AOEI_REF_DENIED;
         if (IS_ONE_OF(guesses, word, n))
             return AOEI_REF_GUESS;
+        longer = n == 6 && strncasecmp(word, "longer", n) == 0;
     }
     return AOEI_REF_STATED;
 }
 
-/* 1: "to duplicate", as in steps and instructions; "seems to duplicate" is not. */
+/* 1: the clause before s[at] speaks of another issue than the text's own: "#12 was closed as a duplicate of #13". */
+static int is_of_another(const cursor *c, size_t at, const aoei_issue_ref *own, const aoei_issue_ref *target) {
+    for (int i = 0; i < WORDS_BEFORE; i++) {
+        aoei_issue_ref ref;
+        if (reference_before(c, &at, &ref))
+            return !is_same(&ref, own, own->repo) && !is_same(&ref, target, own->repo);
+        const size_t n = word_before(c->s, &at);
+        const char *word = c->s + at;
+        if (n == 0 || IS_ONE_OF(breaks, word, n) || IS_ONE_OF(selves, word, n) || *word == '-')
+            return 0;
+        if (n == 5 && strncasecmp(word, "which", n) == 0) /* ", which is" goes on with the clause */
+            while (at > 0 && strchr(" \t,", c->s[at - 1]) && c->s[at - 1])
+                at--;
+    }
+    return 0;
+}
+
+/* 1: "to duplicate", as in steps and instructions, and "can duplicate"; "seems to duplicate" is not. */
 static int is_instruction(const char *s, size_t at, size_t n) {
     if (n != strlen("duplicate"))
         return 0;
-    const size_t to = word_before(s, &at);
-    if (to != 2 || strncasecmp(s + at, "to", 2) != 0)
+    const size_t before = word_before(s, &at);
+    if (!IS_ONE_OF(abilities, s + at, before))
         return 0;
     const size_t verb = word_before(s, &at);
     return !IS_ONE_OF(seeming, s + at, verb);
@@ -326,7 +384,7 @@ static int add(aoei_issue_refs *r, const aoei_issue_ref *ref, aoe_error *err) {
 /* Reads the phrase whose trigger ends at c->at; leaves the cursor behind it. */
 static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error *err) {
     aoei_issue_ref ref;
-    int found, code = AOE_OK;
+    int found, choice = 0, code = AOE_OK;
     const size_t first = r->n, start = c->at;
     if (!reach_reference(c, &ref, &found)) {
         c->at = start;
@@ -336,12 +394,18 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
         if (found > 0)
             code = add(r, &ref, err);
         const size_t end = c->at;
-        if (code || r->n - first == TARGETS || !skip_separator(c) || !(found = read_reference(c, &ref))) {
+        int is_or;
+        if (code || r->n - first == TARGETS || !skip_separator(c, &is_or) || !(found = read_reference(c, &ref))) {
             c->at = end;
             break;
         }
+        choice |= is_or;
     }
-    const aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : judge(c->s, trigger);
+    if (r->n > first && is_of_another(c, trigger, &r->own, &r->ref[first]))
+        r->n = first;
+    aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : judge(c, trigger, &r->own);
+    if (choice && kind == AOEI_REF_STATED) /* of one of them */
+        kind = AOEI_REF_GUESS;
     for (size_t i = first; i < r->n; i++)
         r->ref[i].kind = kind;
     return code;

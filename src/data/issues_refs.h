@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * What a text of an issue says about duplicates: "closing as duplicate of #12",
  * "dup of owner/name#3", links to issues. Denials and guesses are told apart from
- * statements; code, quotes and HTML comments say nothing. English only, by rules:
- * docs/github-issues.md lists them. Nothing here knows whether an issue exists.
+ * statements, and what is said of another issue is passed over; code, quotes and HTML comments say nothing. English only, by
+ * rules: docs/github-issues.md lists them. Nothing here knows whether an issue exists.
  */
 #ifndef AOEI_DATA_ISSUES_REFS_H
 #define AOEI_DATA_ISSUES_REFS_H
@@ -26,13 +26,14 @@ typedef struct aoei_issue_ref {
 } aoei_issue_ref;
 
 typedef struct aoei_issue_refs {
+    aoei_issue_ref own;  /* set before a call: the issue that the text is of, its repository named; number 0: not known */
     aoei_issue_ref *ref; /* owned [n], in the order of the text */
     size_t n, capacity;
     aoei_buffer text; /* copy of the text last read, its code and quotes masked */
 } aoei_issue_refs;
 
-/* Replaces the contents of r (zero it before the first call) by what the text says. host: of links to issues, "github.com".
- * Links to pull requests and discussions are passed over. Errors: AOE_ENOMEM. */
+/* Replaces the references in r (zero it before the first call) by what the text says of its own issue. host: of links to
+ * issues, "github.com". Links to pull requests and discussions are passed over. Errors: AOE_ENOMEM. */
 int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *host, aoe_error *err);
 void aoei_issue_refs_free(aoei_issue_refs *r); /* accepts a zeroed one */
 

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "net/secret.h"
 
 #define SLICE          0.1   /* seconds slept between two looks at `stop` */
 #define SHORTEST       0.001 /* seconds slept at least */
@@ -343,8 +344,7 @@ static int holds(const char *data, size_t len, const char *token) {
 static int is_keepable(const aoei_http_response *r, const char *token) {
     if ((r->status < 200 || r->status > 299) && r->status != 404 && r->status != 410 && r->status != 451)
         return 0;
-    return !holds(r->body.data, r->body.len, token) && !holds(r->url, strlen(r->url), token) &&
-           !holds(r->headers.text.data, r->headers.text.len, token);
+    return !holds(r->url, strlen(r->url), token) && !holds(r->headers.text.data, r->headers.text.len, token);
 }
 
 /* Adds "name: value" to lines when value is one that can be sent back. */
@@ -425,6 +425,8 @@ int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, 
         const aoei_http_response kept = *r; /* in exchange, so that nothing is copied */
         *r = fresh;
         fresh = kept;
+        if (rc == 0)
+            (void)aoei_blot_out(r->body.data, r->body.len, q->token);
         if (rc == 0 && is_keepable(r, q->token))
             rc = aoei_store_put(s, key, r, f->clock.unix_time(f->clock.user), err);
     }

@@ -94,7 +94,8 @@ int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoe
 
 /* As aoei_fetch_send, through the store. What is kept under the key is given when it is young enough; else the server
  * is asked with If-None-Match, and 304 means what is kept (the response then has the kept status). Kept: answers 2xx,
- * 404, 410 and 451 that the judge did not refuse and in which the token does not occur. Any method: a POST is kept under
+ * 404, 410 and 451 that the judge did not refuse and whose URL and headers do not hold the token; in a body it is
+ * blotted out, in what is handed over too. Any method: a POST is kept under
  * its key like a GET. *from_store (may be NULL) is 1 when no body was transferred. Errors also: those of store.h. */
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
                       aoei_judge_fn judge, void *judge_user, aoei_http_response *r, int *from_store, aoe_error *err);

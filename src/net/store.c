@@ -7,7 +7,10 @@
 #include "net/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 #include <zstd.h>
@@ -175,8 +178,17 @@ static int create(aoei_store *s, aoe_error *err) {
     return rc ? rc : code == SQLITE_OK ? 0 : failed(s, code, err);
 }
 
+/* A file that is not there is made for its owner alone, whatever the umask: it may hold what only a token may read. SQLite
+ * gives its -wal and -shm the same permissions. Where this fails, opening it says why. */
+static void make_private(const char *path) {
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 static int open_file(aoei_store *s, aoe_error *err) {
     int fresh = 0;
+    make_private(s->path);
     int code = sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_busy_timeout(s->db, BUSY_SECONDS * 1000);

@@ -20,8 +20,9 @@
 
 typedef struct aoei_store aoei_store; /* shared by threads */
 
-/* Creates the file where there is none, not its directory. Errors: AOE_ENOENT, AOE_EIO, AOE_ENOSPC, AOE_EFORMAT (damaged,
- * or no store), AOE_EUNSUPPORTED (newer schema), AOE_ENOMEM; the calls below have the same. */
+/* Creates the file where there is none, readable by its owner alone, not its directory. Errors: AOE_ENOENT, AOE_EIO,
+ * AOE_ENOSPC, AOE_EFORMAT (damaged, or no store), AOE_EUNSUPPORTED (newer schema), AOE_ENOMEM; the calls below have the same.
+ */
 int aoei_store_open(aoei_store **s, const char *path, aoe_error *err);
 void aoei_store_close(aoei_store *s); /* NULL accepted */
 

@@ -46,7 +46,7 @@ fails collect -q --offline acme/nothing --train rest.tsv
 echo "requests offline: $(($(requests) - before))"
 # asked again: what has not changed comes without a body
 collect --refresh --train train2.tsv --validation dev2.csv --test test2.jsonl.gz --ids 2>refreshed
-sed -n '/requests/p' refreshed
+sed -n '/requests,/p' refreshed
 # GraphQL finds what REST does not say
 export GH_TOKEN=ghp_averysecretthing12345
 collect --graphql --json | sed 's/"requests.*//'
@@ -60,6 +60,7 @@ unset GH_TOKEN
 # the token is nowhere
 MY_TOKEN=ghp_averysecretthing12345 "$AOE" data github-issues --token-env MY_TOKEN --api "$url" acme/secret --refresh
 fails "$AOE" data github-issues --token-env NO_TOKEN --api "$url" acme/secret --train s.tsv
+fails "$AOE" data github-issues --token-env ghp_averysecretthing12345 --api "$url" acme/secret --train s.tsv
 grep -rc ghp_averysecretthing12345 . | grep -v ':0$' && exit 1
 kill $server
 wait $server
@@ -111,5 +112,7 @@ fails "$AOE" data github-issues acme --train x.tsv
 fails "$AOE" data github-issues a/b --train x.txt
 fails "$AOE" data github-issues a/b --train missing/x.tsv
 fails "$AOE" data github-issues a/b --api http://api.example.org --train x.tsv
+fails "$AOE" data github-issues a/b --api https://user:pw@api.example.org --train x.tsv
+fails "$AOE" data github-issues a/b --api 'https://api.example.org/?key=pw' --train x.tsv
 fails "$AOE" data github-issues a/b --cache train.tsv --train x.tsv
 is_absent x.tsv

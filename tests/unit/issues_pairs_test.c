@@ -199,6 +199,29 @@ static void test_what_is_a_pair(void **state) {
     aoei_issues_free(&s);
 }
 
+/* An issue that others are duplicates of, itself marked as one of nobody knows what: perhaps of the query's original. */
+static void test_marked_target(void **state) {
+    aoei_issues s = {0};
+    aoei_issue_pairs p;
+    (void)state;
+    const uint32_t repo = repo_of(&s, "a/b"), original = add(&s, repo, 1, "one", NULL);
+    const uint32_t marked = add(&s, repo, 2, "two", "duplicate"), third = add(&s, repo, 3, "three", NULL);
+    const uint32_t fourth = add(&s, repo, 4, "four", NULL), known = add(&s, repo, 5, "five", "duplicate");
+    link_issues(&s, third, marked, 0);
+    link_issues(&s, fourth, original, 0);
+    link_issues(&s, known, add(&s, repo, 6, "six", NULL), 0);
+    const aoei_issue_pair_options o = {.share = shares, .n_splits = 1, .negatives = 5, .seed = 1};
+    assert_int_equal(aoei_issue_pairs_make(&p, &s, &o, NULL), AOE_OK);
+    assert_int_equal(p.n, 3);
+    assert_int_equal(p.unknown, 1);
+    for (size_t i = 0; i < p.n_negatives; i++)
+        assert_true(p.negative[i] != marked && p.negative[i] != third);
+    for (size_t i = 0; i < p.n; i++)
+        assert_int_equal(p.pair[i].n_negatives, p.pair[i].query == third ? 4 : 2);
+    aoei_issue_pairs_free(&p);
+    aoei_issues_free(&s);
+}
+
 static void test_set(void **state) {
     aoei_issues s = {0};
     (void)state;
@@ -263,8 +286,13 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_sets), cmocka_unit_test(test_hard_negatives), cmocka_unit_test(test_what_is_a_pair),
-        cmocka_unit_test(test_set),         cmocka_unit_test(test_nothing),        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_random_sets),
+        cmocka_unit_test(test_hard_negatives),
+        cmocka_unit_test(test_what_is_a_pair),
+        cmocka_unit_test(test_marked_target),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,37 @@ static const struct {
     {"I can't duplicate #9", "!#9"},
     {"Not a duplicate of #9. Duplicate of #10.", "!#9 #10"},
     {"This is neither fixed nor not reproducible and a duplicate of #9", "#9"},
+    {"This is no longer a duplicate of #13", "!#13"},
+    {"Neither a duplicate of #12 nor #13.", "!#12 !#13"},
+    {"This is hardly a duplicate of #12", "!#12"},
+    {"unlikely a duplicate of #12", "!#12"},
+    {"barely a dup of #12", "!#12"},
+    {"Not a duplicate of #12 or #13", "!#12 !#13"},
+    {"Duplicate of #12 or #13", "?#12 ?#13"},
+    /* of other issues than the text's own, which is owner/own#11 */
+    {"Different from #12 (#12 was closed as a duplicate of #13).", ""},
+    {"Closing #14 as duplicate of #12", ""},
+    {"Closing #11 as duplicate of #12", "#12"},
+    {"I don't think #11 is a duplicate of #12", "!#12"},
+    {"Closing owner/own#11 as duplicate of #12", "#12"},
+    {"Closing other/own#11 as duplicate of #12", ""},
+    {"#12, which is a duplicate of #13", ""},
+    {"Duplicate of #12 (which is a duplicate of #13)", "#12"},
+    {"https://github.com/a/b/issues/12 is a duplicate of #13", ""},
+    {"https://github.com/Owner/Own/issues/11#issuecomment-5 is a duplicate of #13", "#13"},
+    {"[the other one](https://github.com/a/b/issues/12) was closed as a duplicate of #13", ""},
+    {"the fix in https://github.com/a/b/pull/12 is a dupe of #13", ""},
+    {"GH-12 is not a duplicate of #13", ""},
+    {"Is #12 a duplicate of #13?", ""},
+    {"As said in #12 this is a duplicate of #13", "#13"},
+    {"See #12, this is a duplicate of #13", "#13"},
+    {"Fixed by #12 and a duplicate of #13", "#13"},
+    {"See #12 - duplicate of #13", "#13"},
+    {"#12\nDuplicate of #13", "#13"},
+    {"Same as #13 (duplicate of #13)", "#13"},
     /* nothing */
+    {"I can duplicate this: #12", ""},
+    {"I was able to duplicate #12", ""},
     {"duplicate entries in #9", ""},
     {"deduplicate #9", ""},
     {"de-duplicate #9", ""},
@@ -126,7 +156,7 @@ static void describe(aoei_buffer *out, const aoei_issue_refs *r) {
 }
 
 static void test_table(void **state) {
-    aoei_issue_refs r = {0};
+    aoei_issue_refs r = {.own = {.repo = aoe_text_of("owner/own"), .number = 11}};
     aoei_buffer found = {0};
     size_t wrong = 0;
     (void)state;
@@ -191,8 +221,20 @@ static void test_names(void **state) {
 
 /* Texts made to be slow take time in proportion to their length. */
 static void test_long_texts(void **state) {
-    static const char *const parts[] = {"`",    "<!--",           "duplicate of ", "[",  "\n", "> ",
-                                        "``` ", "duplicate of [", "#1, ",          "a/", "- ", "`` ` "};
+    static const char *const parts[] = {"`",
+                                        "<!--",
+                                        "duplicate of ",
+                                        "[",
+                                        "\n",
+                                        "> ",
+                                        "``` ",
+                                        "duplicate of [",
+                                        "#1 duplicate of ",
+                                        "[x](y) duplicate of #1 ",
+                                        "#1, ",
+                                        "a/",
+                                        "- ",
+                                        "`` ` "};
     enum { BYTES = 1 << 20 };
     aoei_issue_refs r = {0};
     (void)state;

@@ -558,10 +558,10 @@ static void test_no_secret_is_stored(void **state) {
     test_server_route(server, "GET", "/echo", echo_token, NULL);
     assert_int_equal(cached("/list?x=1", AOEI_AGE_ANY, &kept), 0);
     assert_int_equal(test_server_count_header(server, "Bearer " TOKEN), 1);
-    for (int again = 0; again < 2; again++) { /* a server that says it is handed over, not kept */
+    for (int again = 0; again < 2; again++) { /* of a server that says it, what is handed over is what is kept */
         assert_int_equal(cached("/echo", AOEI_AGE_ANY, &kept), 0);
-        assert_non_null(strstr(answer.body.data, TOKEN));
-        assert_int_equal(kept, 0);
+        assert_string_equal(answer.body.data, "[\"Bearer #######################\"]");
+        assert_int_equal(kept, again);
     }
     assert_int_equal(cached("/list?key=" TOKEN, AOEI_AGE_ANY, &kept), AOE_EARG);
     assert_message("the key of an answer to be stored holds the token");
@@ -573,7 +573,6 @@ static void test_no_secret_is_stored(void **state) {
         char *file = test_read(path, &size);
         assert_non_null(file);
         assert_null(memmem(file, size, TOKEN, strlen(TOKEN)));
-        assert_null(memmem(file, size, "Bearer", 6));
         free(file);
     }
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,29 @@ static int64_t ask(const char *path, const char *sql) {
 }
 
 /* ------------------------------------------------------------------- answers */
+
+/* Whatever the umask, what is made is its owner's alone; a file that is there keeps its permissions. */
+static void test_private(void **state) {
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    (void)state;
+    char *path = test_path(test_dir, "private.store");
+    struct stat st;
+    for (mode_t mode = S_IRUSR | S_IWUSR; mode <= 0660; mode += 0060) {
+        const mode_t mask = umask(0);
+        aoei_store *s = open_store(path);
+        assert_int_equal(put(s, "key", "body", 4), 0);
+        (void)umask(mask);
+        for (int i = 0; i < 3; i++) {
+            char name[512];
+            snprintf(name, sizeof name, "%s%s", path, endings[i]);
+            assert_int_equal(stat(name, &st), 0);
+            assert_int_equal(st.st_mode & 0777, mode);
+        }
+        aoei_store_close(s);
+        assert_int_equal(chmod(path, 0660), 0);
+    }
+    free(path);
+}
 
 static void test_answers(void **state) {
     (void)state;
@@ -514,11 +538,17 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers), cmocka_unit_test(test_large_answers_are_packed),
-        cmocka_unit_test(test_results), cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_damage),  cmocka_unit_test(test_disk_full),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_kill),    cmocka_unit_test(test_waits_for_a_lock),
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_large_answers_are_packed),
+        cmocka_unit_test(test_results),
+        cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_waits_for_a_lock),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
