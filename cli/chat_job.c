@@ -167,6 +167,29 @@ static const char *environment(const char *name) {
     return value && *value ? value : NULL;
 }
 
+/* Is it a word of these characters alone? What is none may be a key in the wrong place, and is not shown. */
+static int is_word_of(const char *s, size_t n, const char *characters) {
+    return n > 0 && strspn(s, characters) >= n;
+}
+
+static int read_key(aoe_chat_model *m, const char *command, const char *name) {
+    m->key = environment(name);
+    if (m->key)
+        return CLI_GO;
+    if (!is_word_of(name, strlen(name), "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"))
+        return cli_usage(command,
+                         "%s: key-env= is no environment variable that is set; put the API key into one, and give its "
+                         "name",
+                         m->name);
+    return cli_usage(command, "%s: $%s is not set; put the API key there", m->name, name);
+}
+
+static int unknown_setting(const aoe_chat_model *m, const char *command, const char *text, size_t n) {
+    const int shown = n < 20 && is_word_of(text, n, "abcdefghijklmnopqrstuvwxyz-_");
+    return cli_usage(command, "%s: unknown setting%s%.*s%s; there are source=, api=, key-env= and price=", m->name,
+                     shown ? " '" : "", shown ? (int)n + 1 : 0, text, shown ? "'" : "");
+}
+
 static int read_setting(aoe_chat_model *m, const char *command, const char *text) {
     const size_t n = strcspn(text, "=");
     const char *value = text + n + 1;
@@ -183,10 +206,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
         m->api = value;
         break;
     case SETTING_KEY:
-        m->key = environment(value);
-        if (!m->key)
-            return cli_usage(command, "%s: $%s is not set; put the API key there", m->name, value);
-        break;
+        return read_key(m, command, value);
     case SETTING_PRICE: {
         cli_price p;
         aoe_error err;
@@ -197,7 +217,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
         break;
     }
     default:
-        return cli_usage(command, "%s: unknown setting '%s'; there are source=, api=, key-env= and price=", m->name, text);
+        return unknown_setting(m, command, text, n);
     }
     return CLI_GO;
 }

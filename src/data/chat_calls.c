@@ -345,7 +345,7 @@ static aoei_verdict judge(void *user, const aoei_http_response *r) {
     const aoe_text body = {r->body.data, r->body.len};
     if (r->status == 429) {
         aoei_chat_refusal e;
-        aoei_chat_error(&e, body);
+        aoei_chat_error(&e, body, NULL);
         return strstr(e.code, "insufficient_quota") || strstr(e.code, "billing") ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BY_STATUS;
     }
     if (r->status != 200)
@@ -354,21 +354,13 @@ static aoei_verdict judge(void *user, const aoei_http_response *r) {
     return rc == 0 ? AOEI_VERDICT_BY_STATUS : rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : AOEI_VERDICT_BROKEN;
 }
 
-/* Replaces the secret, which an endpoint may send back, in what is kept and shown. */
-static void blot_out(char *s, size_t len, const char *secret) {
-    const size_t n = secret ? strlen(secret) : 0;
-    for (char *at = s; n && at && (at = memmem(at, len - (size_t)(at - s), secret, n)) != NULL; at += n)
-        memset(at, '#', n);
-}
-
 /* What an answer other than 200 means for the call: AOE_OK: it is declined, and that is its answer; AOE_EFORMAT: this call
  * fails; else no call can succeed. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
     char place[AOEI_HTTP_PLACE_MAX];
     aoei_chat_refusal e;
-    aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len});
-    blot_out(e.message, strlen(e.message), m->key);
+    aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len}, m->key);
     (void)aoei_http_place(c->endpoint[x->model].url, place);
     if (r->status == 401 || r->status == 403) /* what it says often has a part of the key in it */
         return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment",
@@ -424,7 +416,7 @@ static int ask(aoei_chat_calls *c, size_t number, size_t worker, int *fatal, aoe
         *fatal = rc != 0 && rc != AOE_EFORMAT;
     }
     if (!rc) {
-        blot_out(x->reply.content.data, x->reply.content.len, m->key);
+        aoei_chat_blot(x->reply.content.data, x->reply.content.len, m->key);
         rc = keep(c, x, key, err);
         *fatal = rc != 0;
     }

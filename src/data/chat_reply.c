@@ -213,7 +213,24 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
 
 /* ---- the rest */
 
-void aoei_chat_error(aoei_chat_refusal *e, aoe_text body) {
+void aoei_chat_blot(char *s, size_t len, const char *secret) {
+    const size_t n = secret ? strlen(secret) : 0;
+    for (char *at = s; n && at && (at = memmem(at, len - (size_t)(at - s), secret, n)) != NULL; at += n)
+        memset(at, '#', n);
+}
+
+/* Blotted before it is cut: of a secret across the cut nothing is left to be found by. */
+static void copy_blotted(char *out, size_t size, const char *s, const char *secret) {
+    aoei_buffer b = {0};
+    if (s && !aoei_buffer_append(&b, s, strlen(s))) {
+        aoei_chat_blot(b.data, b.len, secret);
+        snprintf(out, size, "%.*s", (int)(b.len < size ? b.len : size), b.data ? b.data : "");
+        aoei_one_line(out, strlen(out));
+    }
+    aoei_buffer_free(&b);
+}
+
+void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret) {
     json_t *root = NULL;
     *e = (aoei_chat_refusal){"", ""};
     if (aoei_json_parse(&root, body.data, body.len, NAME, NULL))
@@ -223,9 +240,8 @@ void aoei_chat_error(aoei_chat_refusal *e, aoe_text body) {
     const char *code = json_string_value(json_object_get(o, "code")), *type = json_string_value(json_object_get(o, "type"));
     if (!message)
         message = json_string_value(json_object_get(root, "message"));
-    snprintf(e->message, sizeof e->message, "%s", message ? message : "");
-    aoei_one_line(e->message, strlen(e->message));
-    snprintf(e->code, sizeof e->code, "%s", code ? code : type ? type : "");
+    copy_blotted(e->message, sizeof e->message, message, secret);
+    copy_blotted(e->code, sizeof e->code, code ? code : type, secret);
     json_decref(root);
 }
 

@@ -39,12 +39,16 @@ typedef struct aoei_chat_settings {
  * object), AOE_ENOMEM. */
 int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text prompt, aoe_error *err);
 
-/* The words of an error answer ({"error": {"message", "code", "type"}}), each empty when there is none; cut to fit. */
+/* Replaces the secret (NULL: none), which an endpoint may send back, in what is kept and shown. */
+void aoei_chat_blot(char *s, size_t len, const char *secret);
+
+/* The words of an error answer ({"error": {"message", "code", "type"}}), each empty when there is none; without the secret (may
+ * be NULL), and cut to fit. */
 typedef struct aoei_chat_refusal {
     char message[256];
     char code[64];
 } aoei_chat_refusal;
-void aoei_chat_error(aoei_chat_refusal *e, aoe_text body);
+void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret);
 
 /* About how many tokens a text is: an ASCII letter is a quarter of one, any other character one. */
 size_t aoei_chat_tokens(aoe_text s);

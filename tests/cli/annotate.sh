@@ -76,6 +76,9 @@ usage annotate texts.txt -m a --api "$api" -o bad.tsv --format xml
 usage annotate texts.txt -m a --api "$api" -o bad.tsv --price 3
 usage annotate texts.txt -m a price=x --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key-env=AOE_NO_SUCH_KEY --api "$api" -o bad.tsv
+usage annotate texts.txt -m a key-env="$key" --api "$api" -o bad.tsv
+usage annotate texts.txt -m a key="$key" --api "$api" -o bad.tsv
+usage annotate texts.txt -m a "$key=" --api "$api" -o bad.tsv
 usage annotate texts.txt -m a colour=red --api "$api" -o bad.tsv
 usage annotate texts.txt -m a --api "$api" -o bad.tsv -n 0 --negatives 0
 usage score gold.tsv -m a --api "$api" -o bad.tsv --label ''

@@ -439,6 +439,12 @@ static void no_key_anywhere(void **state) {
         free(bytes);
         free(path);
     }
+    set_models(b, 1, "tells"); /* the key is where the endpoint's message is cut */
+    b->model[0].key = KEY;
+    assert_int_equal(annotate(b), AOE_EIO);
+    assert_non_null(strstr(b->err.message, "000####"));
+    assert_null(strstr(b->err.message, "sk-"));
+    set_models(b, 2, "echo", "numbered");
     b->model[0].key = b->model[1].key = KEY "x";
     b->a.positives = 3;
     assert_int_equal(annotate(b), AOE_EIO);
