@@ -17,6 +17,7 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
     cli_price *p = target;
     char *end = NULL;
     p->in = strtod(text, &end);
+    p->given = 1;
     const int one = end != text && *end == ',';
     p->out = one ? strtod(end + 1, &end) : 0;
     if (one && !*end && isfinite(p->in) && isfinite(p->out) && p->in >= 0 && p->out >= 0)
@@ -214,6 +215,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
             return cli_usage(command, "%s: price=%s", m->name, err.message);
         m->price_in = p.in;
         m->price_out = p.out;
+        m->costs_nothing = !p.in && !p.out;
         break;
     }
     default:
@@ -231,7 +233,10 @@ static int read_models(cli_chat *c, const char *command) {
         if (n && strchr(text, '='))
             code = read_setting(&c->model[n - 1], command, text);
         else
-            c->model[n++] = (aoe_chat_model){.name = text, .price_in = c->price.in, .price_out = c->price.out};
+            c->model[n++] = (aoe_chat_model){.name = text,
+                                             .price_in = c->price.in,
+                                             .price_out = c->price.out,
+                                             .costs_nothing = c->price.given && !c->price.in && !c->price.out};
     }
     if (code == CLI_GO && !n)
         code = cli_usage(command, "it needs a model to ask: --model NAME");

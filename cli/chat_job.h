@@ -12,6 +12,7 @@
 
 typedef struct cli_price {
     double in, out; /* for a million tokens */
+    int given;      /* 0: they are not known */
 } cli_price;
 
 typedef struct cli_chat {

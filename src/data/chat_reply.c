@@ -211,6 +211,28 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
     return append_json(out, body) ? aoei_fail_nomem(err, prompt.len) : 0;
 }
 
+static void take_larger(double *x, const json_t *body, const char *key) {
+    const json_t *v = json_object_get(body, key);
+    if (json_is_number(v) && json_number_value(v) > *x)
+        *x = json_number_value(v);
+}
+
+int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err) {
+    aoei_buffer text = {0};
+    json_t *body = NULL;
+    *l = (aoei_chat_limits){.tokens = 0, .answers = 1};
+    int rc = aoei_chat_request(&text, s, aoe_text_of(""), err);
+    if (!rc)
+        rc = aoei_json_parse(&body, text.data, text.len, "the request", err);
+    take_larger(&l->tokens, body, "max_tokens");
+    take_larger(&l->tokens, body, "max_completion_tokens");
+    take_larger(&l->answers, body, "n");
+    take_larger(&l->answers, body, "best_of");
+    json_decref(body);
+    aoei_buffer_free(&text);
+    return rc;
+}
+
 /* ---- the rest */
 
 void aoei_chat_blot(char *s, size_t len, const char *secret) {

@@ -42,6 +42,13 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
 /* Replaces the secret (NULL: none), which an endpoint may send back, in what is kept and shown. */
 void aoei_chat_blot(char *s, size_t len, const char *secret);
 
+/* What a request made with these settings says of the size of its answers. */
+typedef struct aoei_chat_limits {
+    double tokens;  /* of an answer, at most: max_tokens or max_completion_tokens, the larger; 0: neither is sent */
+    double answers; /* to one request: n or best_of; 1 unless sent */
+} aoei_chat_limits;
+int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err); /* errors: as above */
+
 /* The words of an error answer ({"error": {"message", "code", "type"}}), each empty when there is none; without the secret (may
  * be NULL), and cut to fit. */
 typedef struct aoei_chat_refusal {

@@ -60,6 +60,7 @@ fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o missing/bad.tsv
 fails "$AOE" data annotate missing.txt -m numbered --api "$api" -o bad.tsv
 is_absent bad.tsv
 "$AOE" data annotate texts.txt -m numbered --api "$api" -o some.tsv -n 2 --negatives 0 --max-total-tokens 2000 --max-tokens 100 -j 8
+"$AOE" data annotate texts.txt -m numbered price=0,0 --api "$api" -o some.tsv -n 2 --negatives 0 --max-cost 1 -q | tail -n 1
 annotate -q -o troubled.tsv --cache other.sqlite >/dev/null
 kill $server
 usage() { # a usage error: exit code 2, one line

@@ -325,6 +325,78 @@ static void bounds(void **state) {
     free(want);
 }
 
+/* Answers that are none cost what they may have cost, and are asked for again only while there is room. */
+static void unusable_answers_are_spent(void **state) {
+    bench *b = *state;
+    double spent = 0;
+    b->behaviour.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
+    b->a.chat.max_tokens = 200;
+    b->a.chat.max_total_tokens = 1700; /* about 270 for a broken answer, twice, and 90: two calls, a third is begun */
+    for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
+        forget(b);
+        b->a.chat.concurrency = concurrency;
+        annotate_ok(b);
+        assert_int_equal(b->r.chat.asked, 2);
+        assert_int_equal(b->r.chat.left, 4);
+        assert_int_equal(b->r.chat.failed, 0);
+        assert_int_equal(b->behaviour.requests, 7);
+        const double tokens = b->r.chat.prompt_tokens + b->r.chat.completion_tokens;
+        assert_true(tokens > 1400 && tokens <= 1700);
+        assert_true(concurrency == 1 || tokens == spent);
+        spent = tokens;
+    }
+    forget(b);
+    b->behaviour.trouble = CHAT_MALFORMED;
+    b->a.chat.max_total_tokens = 0;
+    b->a.chat.attempts = 1;
+    b->a.chat.skip_failed = 1;
+    b->a.chat.concurrency = 1;
+    b->model[0].price_in = 0;
+    b->model[0].price_out = 1000;
+    b->a.chat.max_cost = 0.5; /* 0.2 for an answer: three are too many */
+    annotate_ok(b);
+    assert_int_equal(b->behaviour.requests, 2);
+    assert_int_equal(b->r.chat.failed, 2);
+    assert_int_equal(b->r.chat.left, 4);
+    assert_true(fabs(b->r.chat.cost - 0.4) < 1e-9);
+}
+
+/* The limit of an answer is the request's, wherever it comes from. */
+static void bounds_need_limits(void **state) {
+    bench *b = *state;
+    b->a.chat.max_cost = 1;
+    b->a.chat.request = "{\"max_tokens\": null}";
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "needs one on an answer"));
+    b->a.chat.request = "{\"n\": 2}";
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "one answer to a request"));
+    b->a.chat.request = "{\"max_tokens\": null, \"max_completion_tokens\": 4000, \"n\": 1}";
+    b->model[0].price_out = 1000;
+    b->a.chat.max_cost = 3.9; /* 4 for an answer */
+    annotate_ok(b);
+    assert_int_equal(b->behaviour.requests, 0);
+    assert_int_equal(b->r.chat.left, 6);
+    assert_true(b->r.chat.left_most > 6 * 4);
+    b->a.chat.max_cost = 4.1; /* 0.04 in the end */
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.asked, 3);
+}
+
+/* Prices of 0 are prices where they are said to be. */
+static void free_models(void **state) {
+    bench *b = *state;
+    set_models(b, 2, "numbered", "stream");
+    b->a.chat.max_cost = 1;
+    b->model[1].price_in = b->model[1].price_out = 0;
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "stream: a bound on the cost needs the prices"));
+    b->model[1].costs_nothing = 1;
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.asked, 12);
+    assert_true(fabs(b->r.chat.cost - (300 + 2 * 240) / 1e6) < 1e-12);
+}
+
 static int count_prompts(void *user, const aoe_chat_model *m, aoe_text prompt) {
     bench *b = user;
     assert_string_equal(m->name, "numbered");
@@ -549,6 +621,9 @@ int main(void) {
         TEST(paid_once),
         TEST(stopped_and_resumed),
         TEST(bounds),
+        TEST(unusable_answers_are_spent),
+        TEST(bounds_need_limits),
+        TEST(free_models),
         TEST(dry_run),
         TEST(what_cannot_succeed),
         TEST(one_call_fails),
