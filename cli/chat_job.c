@@ -330,10 +330,20 @@ int cli_chat_prepare(cli_chat *c, const char *command, int json) {
     return CLI_GO;
 }
 
-int cli_chat_begin(cli_chat *c) {
-    const int code = c->o.dry_run ? 0 : cli_file_open(&c->file, c->output);
-    if (!code)
-        cli_file_abort(&c->file);
+/* Can the output be written, and nothing that is needed is lost by it? */
+static int try_output(cli_chat *c, const cli_args *args) {
+    if (cli_refuse_input(c->output, args->operand, args->n))
+        return 1;
+    if (!c->to_stdout && cli_is_same_file(c->output, c->o.cache))
+        return cli_fail("%s is the cache, whose answers would be lost; choose another name for -o", c->output);
+    if (cli_file_open(&c->file, c->output))
+        return 1;
+    cli_file_abort(&c->file);
+    return 0;
+}
+
+int cli_chat_begin(cli_chat *c, const cli_args *args) {
+    const int code = c->o.dry_run ? 0 : try_output(c, args);
     cli_watch_interrupts();
     return code;
 }
