@@ -559,6 +559,33 @@ static void scores(void **state) {
     assert_int_equal(score(b), AOE_EARG);
 }
 
+/* No text is replaced, and no name comes twice; nothing is asked then. */
+static void score_columns(void **state) {
+    bench *b = *state;
+    static const struct {
+        const char *label, *message;
+        const char *first; /* source of the first model */
+    } bad[] = {{"sentence2", "--label sentence2: the column has texts", "a"},
+               {"score:a", "two columns score:a", "a"},
+               {"label", "two columns score:bullets", "bullets"},
+               {"label", "two columns score:old", "old"}};
+    free(b->pairs);
+    b->pairs = test_write_text(b->dir, "pairs.tsv", "sentence1\tsentence2\tscore:old\nIt rains.\tThe cat sleeps.\t1\n");
+    b->s.each = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        set_models(b, 2, "numbered", "bullets");
+        b->model[0].source = bad[i].first;
+        b->s.label = bad[i].label;
+        assert_int_equal(score(b), AOE_EARG);
+        assert_non_null(strstr(b->err.message, bad[i].message));
+        assert_int_equal(b->behaviour.requests, 0);
+    }
+    b->s.each = 0;
+    b->s.label = "score:old";
+    assert_int_equal(score(b), 0);
+    assert_string_equal(b->out, "sentence1\tsentence2\tscore:old\nIt rains.\tThe cat sleeps.\t0\n");
+}
+
 static void scores_of_json_rows(void **state) {
     bench *b = *state;
     free(b->pairs);
@@ -630,6 +657,7 @@ int main(void) {
         TEST(bad_inputs),
         TEST(no_key_anywhere),
         TEST(scores),
+        TEST(score_columns),
         TEST(scores_of_json_rows),
         TEST(no_memory),
     };
