@@ -73,7 +73,7 @@ static int split_lines(lines *l, aoe_text text, int cut) {
             return AOE_ENOMEM;
         l->line[l->n++] = (line){trimmed, (size_t)(trimmed.data - one.data), aoei_marker_read(trimmed)};
     }
-    return split_talk(l);
+    return l->line ? split_talk(l) : 0;
 }
 
 /* The reply ended inside this text: it is the last, has no end, and room ran out. */
@@ -325,8 +325,11 @@ static int read_lines(aoei_chat_list *list, aoei_chat_outcome *outcome, aoe_text
     lines l;
     size_t first = 0;
     int rc = split_lines(&l, text, cut);
-    if (!rc)
-        rc = add_table(list, &l);
+    if (rc || !l.line) {
+        aoei_free(l.line);
+        return rc;
+    }
+    rc = add_table(list, &l);
     if (!rc && !list->n) {
         const aoei_marker_kind kind = choose_kind(&l);
         rc = kind == AOEI_MARKER_NONE ? 0 : add_marked(list, &l, kind, &first);
