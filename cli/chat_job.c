@@ -17,6 +17,7 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
     cli_price *p = target;
     char *end = NULL;
     p->in = strtod(text, &end);
+    p->given = 1;
     const int one = end != text && *end == ',';
     p->out = one ? strtod(end + 1, &end) : 0;
     if (one && !*end && isfinite(p->in) && isfinite(p->out) && p->in >= 0 && p->out >= 0)
@@ -167,6 +168,24 @@ static const char *environment(const char *name) {
     return value && *value ? value : NULL;
 }
 
+static int read_key(aoe_chat_model *m, const char *command, const char *name) {
+    m->key = environment(name);
+    if (m->key)
+        return CLI_GO;
+    if (cli_env_name_shown(name) != name)
+        return cli_usage(command,
+                         "%s: key-env= is no environment variable that is set; put the API key into one, and give its "
+                         "name",
+                         m->name);
+    return cli_usage(command, "%s: $%s is not set; put the API key there", m->name, name);
+}
+
+static int unknown_setting(const aoe_chat_model *m, const char *command, const char *text, size_t n) {
+    const int shown = n > 0 && n < 20 && strspn(text, "abcdefghijklmnopqrstuvwxyz-_") >= n; /* else it may be a key */
+    return cli_usage(command, "%s: unknown setting%s%.*s%s; there are source=, api=, key-env= and price=", m->name,
+                     shown ? " '" : "", shown ? (int)n + 1 : 0, text, shown ? "'" : "");
+}
+
 static int read_setting(aoe_chat_model *m, const char *command, const char *text) {
     const size_t n = strcspn(text, "=");
     const char *value = text + n + 1;
@@ -183,10 +202,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
         m->api = value;
         break;
     case SETTING_KEY:
-        m->key = environment(value);
-        if (!m->key)
-            return cli_usage(command, "%s: $%s is not set; put the API key there", m->name, value);
-        break;
+        return read_key(m, command, value);
     case SETTING_PRICE: {
         cli_price p;
         aoe_error err;
@@ -194,10 +210,11 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
             return cli_usage(command, "%s: price=%s", m->name, err.message);
         m->price_in = p.in;
         m->price_out = p.out;
+        m->costs_nothing = !p.in && !p.out;
         break;
     }
     default:
-        return cli_usage(command, "%s: unknown setting '%s'; there are source=, api=, key-env= and price=", m->name, text);
+        return unknown_setting(m, command, text, n);
     }
     return CLI_GO;
 }
@@ -211,7 +228,10 @@ static int read_models(cli_chat *c, const char *command) {
         if (n && strchr(text, '='))
             code = read_setting(&c->model[n - 1], command, text);
         else
-            c->model[n++] = (aoe_chat_model){.name = text, .price_in = c->price.in, .price_out = c->price.out};
+            c->model[n++] = (aoe_chat_model){.name = text,
+                                             .price_in = c->price.in,
+                                             .price_out = c->price.out,
+                                             .costs_nothing = c->price.given && !c->price.in && !c->price.out};
     }
     if (code == CLI_GO && !n)
         code = cli_usage(command, "it needs a model to ask: --model NAME");
@@ -305,10 +325,20 @@ int cli_chat_prepare(cli_chat *c, const char *command, int json) {
     return CLI_GO;
 }
 
-int cli_chat_begin(cli_chat *c) {
-    const int code = c->o.dry_run ? 0 : cli_file_open(&c->file, c->output);
-    if (!code)
-        cli_file_abort(&c->file);
+/* Can the output be written, and nothing that is needed is lost by it? */
+static int try_output(cli_chat *c, const cli_args *args) {
+    if (cli_refuse_input(c->output, args->operand, args->n))
+        return 1;
+    if (!c->to_stdout && cli_is_same_file(c->output, c->o.cache))
+        return cli_fail("%s is the cache, whose answers would be lost; choose another name for -o", c->output);
+    if (cli_file_open(&c->file, c->output))
+        return 1;
+    cli_file_abort(&c->file);
+    return 0;
+}
+
+int cli_chat_begin(cli_chat *c, const cli_args *args) {
+    const int code = c->o.dry_run ? 0 : try_output(c, args);
     cli_watch_interrupts();
     return code;
 }

@@ -12,6 +12,7 @@
 
 typedef struct cli_price {
     double in, out; /* for a million tokens */
+    int given;      /* 0: they are not known */
 } cli_price;
 
 typedef struct cli_chat {
@@ -42,7 +43,8 @@ extern const cli_option cli_chat_calls_table[CLI_CHAT_CALLS_COUNT];
 void cli_chat_defaults(cli_chat *c);
 /* Checks and completes the options: CLI_GO, or the exit code of a usage error. json: as of cli_general. */
 int cli_chat_prepare(cli_chat *c, const char *command, int json);
-int cli_chat_begin(cli_chat *c); /* can the output be written? 0, or 1 after reporting the error */
+/* Can the output be written, and nothing that is needed is lost by it? 0, or 1 after reporting the error. */
+int cli_chat_begin(cli_chat *c, const cli_args *args);
 /* An aoe_write_fn; user: the cli_chat. */
 int cli_chat_write(void *user, size_t part, const char *data, size_t len);
 /* What a failure of the library means: reports it and returns the exit code. */

@@ -117,7 +117,7 @@ static int run(options *o, const cli_args *args) {
     o->a.name = o->chat.name;
     o->a.write = cli_chat_write;
     o->a.user = &o->chat;
-    if (cli_chat_begin(&o->chat))
+    if (cli_chat_begin(&o->chat, args))
         return 1;
     const int code = aoe_annotate(&o->a, &r, &err);
     if (code)

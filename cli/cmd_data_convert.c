@@ -154,7 +154,7 @@ static int run(const options *o, const char *path) {
     c.seed = o->general.seed;
     c.write = cli_sink_write;
     c.user = &sink;
-    if (cli_file_open(&out, o->output))
+    if (cli_refuse_input(o->output, &path, 1) || cli_file_open(&out, o->output))
         return 1;
     const int rc = aoe_data_convert(path, &c, &result, &err);
     int code = rc ? cli_sink_fail(&sink, rc, &err) : cli_file_commit(&out);

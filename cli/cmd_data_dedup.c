@@ -118,7 +118,7 @@ static int run(job *j) {
     d.write = write_part;
     d.report = name_conflict;
     d.user = j;
-    if (cli_file_open(&j->out, j->o->output))
+    if (cli_refuse_input(j->o->output, &j->input, 1) || cli_file_open(&j->out, j->o->output))
         return 1;
     const int rc = aoe_data_dedup(j->input, &d, &result, &err);
     const int code = rc ? cli_sink_fail(&j->sink, rc, &err) : cli_file_commit(&j->out);

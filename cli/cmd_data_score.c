@@ -69,7 +69,7 @@ static int run(options *o, const cli_args *args) {
     o->s.name = o->chat.name;
     o->s.write = cli_chat_write;
     o->s.user = &o->chat;
-    if (cli_chat_begin(&o->chat))
+    if (cli_chat_begin(&o->chat, args))
         return 1;
     const int code = aoe_score(&o->s, &r, &err);
     if (code)

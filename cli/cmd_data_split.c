@@ -182,12 +182,6 @@ static void print_json(const job *j) {
                              "near_pairs", (json_int_t)j->result.near_pairs));
 }
 
-/* 1: the paths are one file that is there. */
-static int is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int open_outputs(job *j) {
     const options *o = j->o;
     const char *end = strcmp(j->input, "-") ? cli_table_end(j->input) : ".txt";
@@ -199,7 +193,7 @@ static int open_outputs(job *j) {
         const size_t size = strlen(o->output) + strlen(o->parts.name[p]) + strlen(end) + 2;
         j->path[p] = cli_realloc(NULL, size);
         snprintf(j->path[p], size, "%s/%s%s", o->output, o->parts.name[p], end);
-        if (is_same_file(j->path[p], j->input))
+        if (cli_is_same_file(j->path[p], j->input))
             return cli_fail("%s is the file to be split; choose another directory with -o", j->path[p]);
         if (cli_file_open(&j->file[p], j->path[p]))
             return 1;

@@ -20,6 +20,7 @@ typedef struct aoe_chat_model {
     const char *api;    /* "https://host/v1"; requests go to API/chat/completions. http:// for loopback addresses alone */
     const char *key;    /* API key, sent to the origin of `api` and never printed, logged or stored; NULL: none */
     double price_in, price_out; /* money for a million tokens of prompts and of answers; 0: not known */
+    int costs_nothing;          /* 1: prices of 0 are known to be 0 */
 } aoe_chat_model;
 
 typedef enum aoe_chat_state {
@@ -57,7 +58,7 @@ typedef struct aoe_chat_options {
     const char *system;  /* system message; NULL: none */
     const char *request; /* JSON object merged into every request; a null takes a key out; NULL: nothing */
     double max_cost;     /* money and tokens that this run may spend at most: a call that might exceed it (by the estimate of */
-    double max_total_tokens;       /* its prompt and max_tokens) is not begun, nor any behind it. 0: no bound */
+    double max_total_tokens;       /* its prompt and max_tokens) is not begun or tried again, nor any behind it. 0: no bound */
     int skip_failed;               /* 1: texts whose calls fail are left out and counted; else it is an error in the end */
     int dry_run;                   /* 1: nothing is sent; the result says what would be */
     uint64_t seed;                 /* 42: of the waits between tries */
@@ -74,7 +75,8 @@ typedef struct aoe_chat_result {
     size_t left;                                   /* not begun: dry_run, or the bound on what may be spent */
     size_t refused;                                /* of the answers: the model or the endpoint's filter declined */
     size_t unreadable;                             /* of the answers: there is no list, or no score, in them */
-    double prompt_tokens, completion_tokens, cost; /* of `asked`: as the endpoints count, else estimated */
+    double prompt_tokens, completion_tokens, cost; /* of `asked`: as the endpoints count, else estimated; of
+                                                      answers that could not be used: the most they may be */
     double left_prompt_tokens, left_completion_tokens, left_cost; /* estimate for `left` */
     double left_most; /* what `left` can cost at most, were every answer max_tokens long; NaN: max_tokens is 0 */
 } aoe_chat_result;

@@ -22,18 +22,20 @@ setting() { # setting ANNOTATOR NAME: the value of $CHATGPT_MODEL, $LLAMA_API ..
     eval "printf '%s' \"\${$(printf '%s' "$1" | tr 'a-z-' 'A-Z_')_$2-}\""
 }
 
-# ask ANNOTATOR FILE OPTION...: its pairs; all annotators share a cache, so that what was answered is never asked again
+# ask "ANNOTATOR..." FILE OPTION...: their pairs; all runs share a cache, so that what was answered is never asked again
 ask() {
-    name=$1 file=$2
+    names=$1 file=$2
     shift 2
-    model=$(setting "$name" MODEL) api=$(setting "$name" API)
-    key=$(setting "$name" KEY_ENV) price=$(setting "$name" PRICE)
-    if [ -z "$model" ] || [ -z "$api" ]; then
-        echo "run.sh: $name needs a model and an endpoint: $(printf '%s' "$name" | tr 'a-z-' 'A-Z_')_MODEL and _API" >&2
-        exit 2
-    fi
+    for name in $names; do
+        model=$(setting "$name" MODEL) api=$(setting "$name" API)
+        key=$(setting "$name" KEY_ENV) price=$(setting "$name" PRICE)
+        if [ -z "$model" ] || [ -z "$api" ]; then
+            echo "run.sh: $name needs a model and an endpoint: $(printf '%s' "$name" | tr 'a-z-' 'A-Z_')_MODEL and _API" >&2
+            exit 2
+        fi
+        set -- "$@" -m "$model" "source=$name" "api=$api" ${key:+"key-env=$key"} ${price:+"price=$price"}
+    done
     "$aoe" data annotate "$AOE_WORK/texts.tsv" --columns text=sentence1 --positives "$SIZE" --negatives "$SIZE" \
-        -m "$model" "source=$name" "api=$api" ${key:+"key-env=$key"} ${price:+"price=$price"} \
         --cache "$AOE_WORK/answers.sqlite" -o "$file" "$@"
 }
 
@@ -47,6 +49,8 @@ fi
 for name in $ANNOTATORS; do
     step "$AOE_DATA/llm/$name.tsv" ask "$name" "$AOE_DATA/llm/$name.tsv" >&2
 done
+# the same answers once more, all of them beside each other: what two annotators wrote is left out
+step "$AOE_DATA/llm/ensemble.tsv" ask "$ANNOTATORS" "$AOE_DATA/llm/ensemble.tsv" >&2
 echo "| model | Spearman x 100 |"
 echo "| --- | --- |"
 for name in $ANNOTATORS ensemble; do

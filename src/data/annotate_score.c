@@ -11,10 +11,13 @@
 #include "data/chat_options.h"
 #include "data/chat_prompt.h"
 #include "data/chat_score.h"
+#include "data/chat_text.h"
 #include "data/columns.h"
 #include "data/examples.h"
 #include "data/labels.h"
 #include "data/table_write.h"
+
+#define SCORE_PREFIX "score:" /* of a model's column, in front of its source */
 
 enum { HIGHEST = 5, EXPECTED_TOKENS = 4, TEXTS = 2 };
 
@@ -50,6 +53,11 @@ void aoe_score_options_defaults(aoe_score_options *o) {
 
 static const char *prompt_of(const aoe_score_options *o) {
     return o->prompt ? o->prompt : aoei_prompt_score;
+}
+
+static const char *source_of(const job *j, size_t model) {
+    const aoe_chat_model *m = &j->o->chat.models[model];
+    return m->source ? m->source : m->name;
 }
 
 /* ---- columns */
@@ -90,6 +98,32 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
     return 0;
 }
 
+/* A column that would be there twice, or take the place of a text, is refused before anything is asked. */
+static int check_names(job *j, aoe_error *err) {
+    const size_t models = j->o->each ? j->o->chat.n_models : 0;
+    if (j->label == j->text[0] || j->label == j->text[1])
+        return aoei_fail(err, AOE_EARG, "--label %s: the column has texts, which would be replaced; name another one",
+                         j->o->label);
+    for (size_t m = 0; m < models; m++) {
+        const char *source = source_of(j, m);
+        int twice = strncmp(j->o->label, SCORE_PREFIX, strlen(SCORE_PREFIX)) == 0 &&
+                    strcmp(j->o->label + strlen(SCORE_PREFIX), source) == 0;
+        for (size_t k = 0; k < m; k++)
+            twice |= strcmp(source, source_of(j, k)) == 0;
+        for (size_t i = 0; i < j->columns; i++) {
+            const aoe_text name = aoei_table_column(j->table, i);
+            twice |= name.len > strlen(SCORE_PREFIX) && memcmp(name.data, SCORE_PREFIX, strlen(SCORE_PREFIX)) == 0 &&
+                     is_named(aoei_chat_skip(name, strlen(SCORE_PREFIX)), source, strlen(source));
+        }
+        if (twice)
+            return aoei_fail(err, AOE_EARG,
+                             "--each: there would be two columns " SCORE_PREFIX "%s; give the model another source=, or the "
+                             "column another name",
+                             source);
+    }
+    return 0;
+}
+
 static int select_columns(job *j, aoe_error *err) {
     static const char *const known[TEXTS][8] = {
         {"text1", "sentence1", "question1", "premise", "question", "context", "query", NULL},
@@ -114,7 +148,7 @@ static int select_columns(job *j, aoe_error *err) {
     rc = aoei_table_select(j->table, all, j->columns, err);
     aoei_free(all);
     j->label = find_column(j->table, j->o->label, strlen(j->o->label));
-    return rc;
+    return rc ? rc : check_names(j, err);
 }
 
 /* ---- a pass over the table */
@@ -187,8 +221,7 @@ static int open_writer(job *j, aoe_error *err) {
     const size_t models = j->o->chat.n_models, most = j->columns + 1 + models;
     size_t n = j->columns, bytes = 1;
     for (size_t m = 0; m < models; m++) {
-        const aoe_chat_model *model = &j->o->chat.models[m];
-        bytes += strlen("score:") + strlen(model->source ? model->source : model->name) + 1;
+        bytes += strlen(SCORE_PREFIX) + strlen(source_of(j, m)) + 1;
     }
     j->name = aoei_calloc(most, sizeof *j->name);
     j->cell = aoei_calloc(most, sizeof *j->cell);
@@ -202,8 +235,7 @@ static int open_writer(job *j, aoe_error *err) {
         j->name[n++] = aoe_text_of(j->o->label);
     char *at = j->own_names;
     for (size_t m = 0; m < models && j->o->each; m++) {
-        const aoe_chat_model *model = &j->o->chat.models[m];
-        const size_t len = (size_t)sprintf(at, "score:%s", model->source ? model->source : model->name);
+        const size_t len = (size_t)sprintf(at, SCORE_PREFIX "%s", source_of(j, m));
         j->name[n++] = (aoe_text){at, len};
         at += len + 1;
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Calls of a job: see chat_calls.h. Calls that the cache does not answer are handed to threads in their order. With a bound on
- * what may be spent a call waits for its turn, and begins when what is spent and what is under way at its most leave room: so
- * which calls are made depends on the answers, not on their timing.
+ * what may be spent a call waits for its turn, and begins when what is spent and what is under way leave room for the most it
+ * may take; what is under way counts with all tries it has left. An answer that is none is booked at its most, and the call is
+ * tried again when those before it have ended and there is room. So which calls are made, and how often, depends on the
+ * answers, not on their timing: a later call has only begun if all tries of the earlier ones fit.
  */
 #include "data/chat_calls.h"
 
@@ -21,7 +23,7 @@
 
 #define KIND "chat" /* of the results in the store */
 
-enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20 };
+enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20, ATTEMPTS = 6 };
 
 typedef enum call_state { CALL_OPEN, CALL_KEPT, CALL_ASKED, CALL_FAILED } call_state;
 
@@ -29,7 +31,9 @@ typedef struct call {
     size_t model;
     size_t prompt_tokens, expected; /* estimates */
     size_t body;                    /* where the request's body begins in its key */
+    size_t unusable;                /* answers that were none, each booked at the most it may have cost */
     call_state state;
+    int ended;
     aoei_chat_reply reply; /* owned; of KEPT and ASKED */
 } call;
 
@@ -40,6 +44,8 @@ typedef struct endpoint {
 
 struct aoei_chat_calls {
     const aoe_chat_options *o;
+    size_t attempts;    /* of a call */
+    double limit;       /* tokens of an answer at most; 0: none is known */
     aoei_store *store;  /* owned; NULL: dry run without one */
     aoei_distinct keys; /* of the calls: URL, line end, body */
     call *call;         /* [keys.n] owned */
@@ -51,8 +57,10 @@ struct aoei_chat_calls {
     aoei_mutex lock; /* guards everything below, and o->progress */
     size_t done, failures_in_a_row, failed;
     size_t turn;                                   /* first of `open` that has not begun, where spending is bounded */
+    size_t front;                                  /* first of `open` that has not ended */
+    size_t under_way;                              /* calls */
     double prompt_tokens, completion_tokens, cost; /* spent */
-    double pending_tokens, pending_cost;           /* at most, of what is under way */
+    double pending_tokens, pending_cost;           /* at most, of all tries that what is under way has left */
     int stopped;                                   /* the caller asked for the end */
     int spent;                                     /* the next call might exceed the bound */
     int failed_for_good;                           /* no further call is to be tried */
@@ -75,8 +83,36 @@ static int check_api(const char *api, const char *name, aoe_error *err) {
     return 0;
 }
 
-static int check_options(const aoe_chat_options *o, aoe_error *err) {
-    double priced = 1;
+static aoei_chat_settings settings_of(const aoe_chat_options *o, size_t model) {
+    return (aoei_chat_settings){.model = o->models[model].name,
+                                .system = o->system,
+                                .temperature = o->temperature,
+                                .max_tokens = o->max_tokens,
+                                .more = o->request};
+}
+
+static int is_bounded(const aoe_chat_options *o) {
+    return o->max_cost > 0 || o->max_total_tokens > 0;
+}
+
+/* The limit is that of the request as it is sent, whatever --request makes of it. */
+static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err) {
+    const aoei_chat_settings s = settings_of(o, 0);
+    aoei_chat_limits l;
+    const int rc = aoei_chat_read_limits(&l, &s, err);
+    *limit = l.tokens;
+    if (rc || !is_bounded(o))
+        return rc;
+    if (l.tokens <= 0)
+        return aoei_fail(err, AOE_EARG, "a bound on what is spent needs one on an answer; give --max-tokens");
+    if (l.answers > 1)
+        return aoei_fail(err, AOE_EARG,
+                         "a bound on what is spent needs one answer to a request, of which one alone is read; leave n and "
+                         "best_of out of --request");
+    return 0;
+}
+
+static int check_options(const aoe_chat_options *o, double *limit, aoe_error *err) {
     if (!o->n_models)
         return aoei_fail(err, AOE_EARG, "no model to ask; give --model NAME");
     if (!o->cache && !o->dry_run)
@@ -91,13 +127,13 @@ static int check_options(const aoe_chat_options *o, aoe_error *err) {
         for (size_t k = 0; k < i; k++)
             if (!strcmp(o->models[k].name, m->name) && !strcmp(o->models[k].api, m->api))
                 return aoei_fail(err, AOE_EARG, "%s: the model is given twice; leave one", m->name);
-        priced *= m->price_in + m->price_out;
+        if (o->max_cost > 0 && m->price_in + m->price_out <= 0 && !m->costs_nothing)
+            return aoei_fail(err, AOE_EARG,
+                             "%s: a bound on the cost needs the prices of every model; give --price IN,OUT (0,0: it costs "
+                             "nothing)",
+                             m->name);
     }
-    if (o->max_cost > 0 && priced <= 0)
-        return aoei_fail(err, AOE_EARG, "a bound on the cost needs prices of every model; give --price IN,OUT");
-    if ((o->max_cost > 0 || o->max_total_tokens > 0) && !o->max_tokens)
-        return aoei_fail(err, AOE_EARG, "a bound on what is spent needs one on an answer; give --max-tokens");
-    return 0;
+    return check_limits(o, limit, err);
 }
 
 /* ---- what the caller is told */
@@ -163,7 +199,7 @@ static char *endpoint_url(const char *api) {
 }
 
 static int open_endpoint(aoei_chat_calls *c, endpoint *e, const aoe_chat_model *m, aoe_error *err) {
-    const aoei_fetch_options f = {.attempts = c->o->attempts,
+    const aoei_fetch_options f = {.attempts = c->attempts,
                                   .first_delay = c->o->retry_delay,
                                   .min_interval = c->o->per_minute > 0 ? 60 / c->o->per_minute : 0,
                                   .seed = c->o->seed,
@@ -178,7 +214,8 @@ static int open_endpoint(aoei_chat_calls *c, endpoint *e, const aoe_chat_model *
 
 int aoei_chat_calls_create(aoei_chat_calls **out, const aoe_chat_options *o, aoe_error *err) {
     *out = NULL;
-    int rc = check_options(o, err);
+    double limit = 0;
+    int rc = check_options(o, &limit, err);
     if (rc)
         return rc;
     aoei_chat_calls *c = aoei_calloc(1, sizeof *c);
@@ -186,6 +223,8 @@ int aoei_chat_calls_create(aoei_chat_calls **out, const aoe_chat_options *o, aoe
         return aoei_fail_nomem(err, sizeof *c);
     aoei_mutex_init(&c->lock);
     c->o = o;
+    c->limit = limit;
+    c->attempts = o->attempts ? o->attempts : ATTEMPTS;
     c->endpoint = aoei_calloc(o->n_models, sizeof *c->endpoint);
     c->http = aoei_calloc(o->concurrency, sizeof *c->http);
     if (!c->endpoint || !c->http)
@@ -224,11 +263,7 @@ void aoei_chat_calls_destroy(aoei_chat_calls *c) {
 
 /* The key is the whole request without its key: URL and body. */
 static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body, aoe_error *err) {
-    const aoei_chat_settings s = {.model = c->o->models[model].name,
-                                  .system = c->o->system,
-                                  .temperature = c->o->temperature,
-                                  .max_tokens = c->o->max_tokens,
-                                  .more = c->o->request};
+    const aoei_chat_settings s = settings_of(c->o, model);
     const char *url = c->endpoint[model].url, *secret = c->o->models[model].key;
     if (aoei_buffer_append(key, url, strlen(url)) || aoei_buffer_putc(key, '\n'))
         return aoei_fail_nomem(err, prompt.len);
@@ -261,7 +296,7 @@ int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_
         c->call[before] = (call){.model = model,
                                  .prompt_tokens = aoei_chat_tokens(prompt) +
                                                   aoei_chat_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
-                                 .expected = c->o->max_tokens && expected > c->o->max_tokens ? c->o->max_tokens : expected,
+                                 .expected = c->limit > 0 && (double)expected > c->limit ? (size_t)c->limit : expected,
                                  .body = body,
                                  .reply = {.prompt_tokens = -1}};
         rc = aoei_distinct_add(&c->keys, (aoe_text){key.data, key.len}, 0, number, err);
@@ -280,39 +315,67 @@ static double cost_of(const aoei_chat_calls *c, const call *x, double prompt, do
 }
 
 static double most_tokens(const aoei_chat_calls *c, const call *x) {
-    return (double)x->prompt_tokens + (double)c->o->max_tokens;
+    return (double)x->prompt_tokens + c->limit;
 }
 
 static double most_cost(const aoei_chat_calls *c, const call *x) {
-    return cost_of(c, x, (double)x->prompt_tokens, (double)c->o->max_tokens);
+    return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
-static int is_bounded(const aoei_chat_calls *c) {
-    return c->o->max_cost > 0 || c->o->max_total_tokens > 0;
-}
-
-static int fits(const aoei_chat_calls *c, const call *x) {
-    const double tokens = c->prompt_tokens + c->completion_tokens + c->pending_tokens + most_tokens(c, x);
-    const double cost = c->cost + c->pending_cost + most_cost(c, x);
+/* Is there room for one try of the call beside what is spent and so much under way? */
+static int fits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
+    const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + most_tokens(c, x);
+    const double cost = c->cost + pending_cost + most_cost(c, x);
     return (c->o->max_total_tokens <= 0 || tokens <= c->o->max_total_tokens) && (c->o->max_cost <= 0 || cost <= c->o->max_cost);
 }
 
-/* Waits for the turn of the i-th open call. 1: it may begin; 0: not any more. */
-static int begin(aoei_chat_calls *c, size_t i) {
-    const struct timespec moment = {0, 2000000};
+static void set_aside(aoei_chat_calls *c, const call *x, double tries) {
+    c->pending_tokens += tries * most_tokens(c, x);
+    c->pending_cost += tries * most_cost(c, x);
+}
+
+static double tries_left(const aoei_chat_calls *c, const call *x) {
+    return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
+}
+
+/* May it begin, now that it is its turn? -1: when others have ended. */
+static int may_begin(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
+    if (is_over(c))
+        return 0;
+    if (!is_bounded(c->o))
+        return 1;
+    if (c->turn != i)
+        return -1;
+    const int go = fits(c, x, c->pending_tokens, c->pending_cost) ? 1 : c->under_way ? -1 : 0;
+    c->spent |= go == 0;
+    return go;
+}
+
+/* May it be tried again? Calls behind it have only begun if there is room for that. */
+static int may_retry(aoei_chat_calls *c, size_t i) {
+    const call *x = &c->call[c->open[i]];
+    if (!is_bounded(c->o) || is_over(c) || tries_left(c, x) <= 0)
+        return 1;
+    if (c->front != i)
+        return -1;
+    const int go = fits(c, x, 0, 0);
+    c->spent |= go == 0;
+    return go;
+}
+
+/* Waits until the rule says yes (1) or no (0) to the i-th open call. */
+static int await(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
+    const struct timespec moment = {0, 2000000};
     for (;;) {
         aoei_mutex_lock(&c->lock);
         tell(c, AOE_CHAT_POLL, "", 0);
-        int go = is_over(c) ? 0 : !is_bounded(c) ? 1 : -1;
-        if (go < 0 && c->turn == i) {
-            go = fits(c, x) ? 1 : c->pending_tokens > 0 ? -1 : 0;
-            c->spent |= go == 0;
-        }
-        if (go == 1) {
+        const int go = rule(c, i);
+        if (go == 1 && rule == may_begin) {
+            const call *x = &c->call[c->open[i]];
             c->turn++;
-            c->pending_tokens += most_tokens(c, x);
-            c->pending_cost += most_cost(c, x);
+            c->under_way++;
+            set_aside(c, x, tries_left(c, x));
         }
         aoei_mutex_unlock(&c->lock);
         if (go >= 0)
@@ -321,38 +384,68 @@ static int begin(aoei_chat_calls *c, size_t i) {
     }
 }
 
-/* Books an answer, or the end of a call without one; the lock is held. */
-static void book(aoei_chat_calls *c, const call *x, int answered) {
-    c->pending_tokens -= most_tokens(c, x);
-    c->pending_cost -= most_cost(c, x);
-    c->done++;
-    if (!answered)
-        return;
-    const double in = x->reply.prompt_tokens >= 0 ? (double)x->reply.prompt_tokens : (double)x->prompt_tokens;
-    const double out = x->reply.completion_tokens >= 0
-                           ? (double)x->reply.completion_tokens
-                           : (double)aoei_chat_tokens((aoe_text){x->reply.content.data, x->reply.content.len});
+static void spend(aoei_chat_calls *c, const call *x, double in, double out) {
     c->prompt_tokens += in;
     c->completion_tokens += out;
     c->cost += cost_of(c, x, in, out);
+}
+
+/* Books an answer that was none: the endpoint may have made all of one, and wants it paid. */
+static void book_unusable(aoei_chat_calls *c, call *x) {
+    aoei_mutex_lock(&c->lock);
+    spend(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
+    set_aside(c, x, tries_left(c, x) > 0 ? -1 : 0);
+    x->unusable++;
+    aoei_mutex_unlock(&c->lock);
+}
+
+/* Books an answer, or the end of a call without one; the lock is held. */
+static void book(aoei_chat_calls *c, call *x, int answered) {
+    set_aside(c, x, -tries_left(c, x));
+    if (!--c->under_way)
+        c->pending_tokens = c->pending_cost = 0; /* nothing is left of rounding */
+    c->done++;
+    x->ended = 1;
+    while (c->front < c->n_open && c->call[c->open[c->front]].ended)
+        c->front++;
+    if (!answered)
+        return;
+    const aoe_text content = {x->reply.content.data, x->reply.content.len};
+    spend(c, x, x->reply.prompt_tokens >= 0 ? (double)x->reply.prompt_tokens : (double)x->prompt_tokens,
+          x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens : (double)aoei_chat_tokens(content));
     c->failures_in_a_row = 0;
 }
 
 /* ---- one call */
 
+typedef struct task {
+    aoei_chat_calls *c;
+    size_t place; /* in c->open */
+    int dropped;  /* there is no room for another try */
+} task;
+
+static aoei_verdict try_again(task *t, call *x) {
+    book_unusable(t->c, x);
+    t->dropped = !await(t->c, t->place, may_retry);
+    return t->dropped ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BROKEN;
+}
+
 /* An account without money is no limit that passes, and an answer that is none is asked for again. */
 static aoei_verdict judge(void *user, const aoei_http_response *r) {
-    call *x = user;
+    task *t = user;
+    call *x = &t->c->call[t->c->open[t->place]];
     const aoe_text body = {r->body.data, r->body.len};
     if (r->status == 429) {
         aoei_chat_refusal e;
-        aoei_chat_error(&e, body);
+        aoei_chat_error(&e, body, NULL);
         return strstr(e.code, "insufficient_quota") || strstr(e.code, "billing") ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BY_STATUS;
     }
     if (r->status != 200)
         return AOEI_VERDICT_BY_STATUS;
     const int rc = aoei_chat_reply_read(&x->reply, body, NULL);
-    return rc == 0 ? AOEI_VERDICT_BY_STATUS : rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : AOEI_VERDICT_BROKEN;
+    if (rc)
+        return rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : try_again(t, x);
+    return AOEI_VERDICT_BY_STATUS;
 }
 
 /* What an answer other than 200 means for the call: AOE_OK: it is declined, and that is its answer; AOE_EFORMAT: this call
@@ -361,8 +454,7 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
     const aoe_chat_model *m = &c->o->models[x->model];
     char place[AOEI_HTTP_PLACE_MAX];
     aoei_chat_refusal e;
-    aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len});
-    aoei_blot_out(e.message, strlen(e.message), m->key); /* which an endpoint may send back */
+    aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len}, m->key);
     (void)aoei_http_place(c->endpoint[x->model].url, place);
     if (r->status == 401 || r->status == 403) /* what it says often has a part of the key in it */
         return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment",
@@ -392,11 +484,12 @@ static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err)
 }
 
 /* *fatal: no other call needs to be tried. */
-static int ask(aoei_chat_calls *c, size_t number, size_t worker, int *fatal, aoe_error *err) {
+static int ask(aoei_chat_calls *c, size_t place, size_t worker, int *fatal, aoe_error *err) {
     static const char *const headers[] = {"Content-Type: application/json", "Accept: application/json, text/event-stream"};
-    call *x = &c->call[number];
+    call *x = &c->call[c->open[place]];
     const aoe_chat_model *m = &c->o->models[x->model];
-    const aoe_text key = c->keys.text[number];
+    const aoe_text key = c->keys.text[c->open[place]];
+    task t = {.c = c, .place = place};
     const aoei_http_options h = {
         .stall_timeout = c->o->timeout, .timeout = c->o->timeout, .max_body = MAX_ANSWER, .stop = never_stop, .stop_user = c};
     const aoei_http_request q = {.method = "POST",
@@ -410,9 +503,11 @@ static int ask(aoei_chat_calls *c, size_t number, size_t worker, int *fatal, aoe
     int rc = c->http[worker] ? 0 : aoei_http_create(&c->http[worker], &h, err);
     *fatal = rc != 0;
     if (!rc) {
-        rc = aoei_fetch_send(c->endpoint[x->model].fetch, c->http[worker], &q, judge, x, &r, err);
+        rc = aoei_fetch_send(c->endpoint[x->model].fetch, c->http[worker], &q, judge, &t, &r, err);
         *fatal = rc == AOE_EARG || rc == AOE_ENOMEM;
     }
+    if (!rc && t.dropped)
+        rc = AOE_ECANCELLED;
     if (!rc && r.status != 200) {
         rc = read_status(c, x, &r, err);
         *fatal = rc != 0 && rc != AOE_EFORMAT;
@@ -432,9 +527,9 @@ static void run_call(void *arg, size_t i, size_t worker) {
     call *x = &c->call[c->open[i]];
     aoe_error err = {.code = 0};
     int fatal = 0;
-    if (!begin(c, i))
+    if (!await(c, i, may_begin))
         return;
-    const int rc = ask(c, c->open[i], worker, &fatal, &err);
+    const int rc = ask(c, i, worker, &fatal, &err);
     aoei_mutex_lock(&c->lock);
     book(c, x, rc == 0);
     x->state = rc ? CALL_FAILED : CALL_ASKED;
@@ -530,7 +625,7 @@ void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r) {
                            .prompt_tokens = c->prompt_tokens,
                            .completion_tokens = c->completion_tokens,
                            .cost = c->cost,
-                           .left_most = c->o->max_tokens ? 0 : NAN};
+                           .left_most = c->limit > 0 ? 0 : NAN};
     for (size_t i = 0; i < c->keys.n; i++) {
         const call *x = &c->call[i];
         r->kept += x->state == CALL_KEPT;

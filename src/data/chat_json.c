@@ -163,6 +163,25 @@ static int scan(aoei_chat_list *l, aoe_text json, key_class wanted, size_t *coun
     return rc;
 }
 
+int aoei_chat_count_strings(size_t *n, aoe_text s) {
+    static const char *const between[] = {",", ";", "and ", "or ", "&", "\xEF\xBC\x8C", "\xE3\x80\x81"};
+    aoei_buffer string = {0};
+    const char *close;
+    size_t bytes = 1;
+    for (*n = 0; s.len && bytes;) {
+        bytes = spaces(s);
+        for (size_t i = 0; i < sizeof between / sizeof *between && !bytes && *n; i++)
+            bytes = aoei_chat_starts(s, between[i]) ? strlen(between[i]) : 0;
+        if (!bytes && open_quote(s, &close) && (bytes = read_string(&string, s)) != 0)
+            ++*n;
+        s = aoei_chat_skip(s, bytes);
+    }
+    *n = s.len ? 0 : *n;
+    const int rc = string.failed ? AOE_ENOMEM : 0;
+    aoei_buffer_free(&string);
+    return rc;
+}
+
 int aoei_chat_read_json(aoei_chat_list *l, aoe_text json) {
     size_t answers = 0;
     const int rc = scan(l, json, KEY_ANSWER, &answers);

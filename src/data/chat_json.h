@@ -14,5 +14,8 @@ const char *aoei_chat_find_json(aoe_text plain);
  * when there are any, those under "input", "type", "explanation" never are. A string that does not end is left out. 0, or
  * AOE_ENOMEM. */
 int aoei_chat_read_json(aoei_chat_list *l, aoe_text json);
+/* *n: how many strings in quotes the text is made of, with commas or "and" between them and nothing else; 0: it is not. 0, or
+ * AOE_ENOMEM. */
+int aoei_chat_count_strings(size_t *n, aoe_text s);
 
 #endif

@@ -89,6 +89,21 @@ int aoei_chat_is_echo(aoe_text line) {
     return label_bytes(line, &label) && aoei_chat_starts_any(label, echoes);
 }
 
+aoe_text aoei_chat_take_label(aoe_text s) {
+    aoe_text label;
+    const size_t n = label_bytes(s, &label);
+    return n && aoei_chat_contains_any(label, announces) ? aoei_chat_trim(aoei_chat_skip(s, n)) : s;
+}
+
+/* "Sentence 1" and nothing else. */
+static int is_heading(aoe_text s) {
+    size_t n = s.len;
+    while (n && s.data[n - 1] >= '0' && s.data[n - 1] <= '9')
+        n--;
+    return n && n < s.len && n <= MAX_LABEL && strchr(" #", s.data[n - 1]) && !memchr(s.data, '.', n) &&
+           aoei_chat_starts_any(s, announces);
+}
+
 size_t aoei_chat_quotes(aoe_text s, size_t *at_end) {
     static const char *const pairs[][2] = {{"\"", "\""},
                                            {"``", "''"},
@@ -162,10 +177,22 @@ static aoe_text take_comment(aoe_text s) {
     return s;
 }
 
-static aoe_text take_label(aoe_text s) {
-    aoe_text label;
-    const size_t n = label_bytes(s, &label);
-    return n && aoei_chat_contains_any(label, announces) ? aoei_chat_trim(aoei_chat_skip(s, n)) : s;
+/* A comment behind a dash: "It rains. - same meaning". Behind no sentence's end it has to speak of sentences. */
+static aoe_text take_dash(aoe_text s) {
+    static const char *const dashes[] = {" - ", " \xE2\x80\x93 ", " \xE2\x80\x94 "};
+    static const char *const subjects[] = {
+        "same meaning", "synonym",   "antonym",      "opposite meaning", "more formal",  "less formal", "more informal",
+        "rephras",      "paraphras", "the original", "passive voice",    "active voice", "word order",  NULL};
+    for (size_t i = s.len; i-- > 1;)
+        for (size_t d = 0; d < sizeof dashes / sizeof *dashes; d++) {
+            const aoe_text here = aoei_chat_skip(s, i);
+            if (!aoei_chat_starts(here, dashes[d]))
+                continue;
+            const aoe_text before = {s.data, i}, comment = aoei_chat_skip(here, strlen(dashes[d]));
+            const int small = comment.len && comment.data[0] >= 'a' && comment.data[0] <= 'z';
+            return (small && aoei_chat_ends_sentence(before)) || aoei_chat_contains_any(comment, subjects) ? before : s;
+        }
+    return s;
 }
 
 /* <sentence> ... </sentence> around it. */
@@ -182,7 +209,7 @@ static aoe_text clean(aoe_text s) {
     s = aoei_chat_trim(s);
     for (size_t before = s.len + 1; s.len && s.len < before;) {
         before = s.len;
-        s = take_tags(take_quotes(take_tail(take_comment(take_label(s)))));
+        s = take_tags(take_quotes(take_tail(take_dash(take_comment(aoei_chat_take_label(s))))));
     }
     return s;
 }
@@ -217,7 +244,7 @@ int aoei_chat_list_add(aoei_chat_list *l, aoe_text raw) {
     if (l->n >= l->most || raw.len > MAX_SENTENCE || aoei_chat_is_echo(aoei_chat_trim(raw)))
         return 0;
     const aoe_text s = clean(raw);
-    if (!aoei_chat_has_word(s) || is_placeholder(s))
+    if (!aoei_chat_has_word(s) || is_placeholder(s) || is_heading(s))
         return 0;
     if (append_clean(&l->text, s) || aoei_grow((void **)&l->end, &l->capacity, l->n, sizeof *l->end))
         return AOE_ENOMEM;

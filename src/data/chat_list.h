@@ -28,6 +28,8 @@ void aoei_chat_list_free(aoei_chat_list *l);                     /* accepts a ze
 /* Is the line a label alone or with text behind it, that announces no sentence of the answer ("Input sentence: ...", "Note:
  * ...")? */
 int aoei_chat_is_echo(aoe_text line);
+/* Without a label in front that announces a sentence ("Output:", "Synonym 1:"). */
+aoe_text aoei_chat_take_label(aoe_text s);
 /* Bytes of a pair of quotes that s begins with and its end closes: what is taken off both ends; 0: none. */
 size_t aoei_chat_quotes(aoe_text s, size_t *at_end);
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "data/chat_text.h"
+#include "net/secret.h"
 
 #define NAME "the answer"
 
@@ -211,9 +212,42 @@ int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text pr
     return append_json(out, body) ? aoei_fail_nomem(err, prompt.len) : 0;
 }
 
+static void take_larger(double *x, const json_t *body, const char *key) {
+    const json_t *v = json_object_get(body, key);
+    if (json_is_number(v) && json_number_value(v) > *x)
+        *x = json_number_value(v);
+}
+
+int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err) {
+    aoei_buffer text = {0};
+    json_t *body = NULL;
+    *l = (aoei_chat_limits){.tokens = 0, .answers = 1};
+    int rc = aoei_chat_request(&text, s, aoe_text_of(""), err);
+    if (!rc)
+        rc = aoei_json_parse(&body, text.data, text.len, "the request", err);
+    take_larger(&l->tokens, body, "max_tokens");
+    take_larger(&l->tokens, body, "max_completion_tokens");
+    take_larger(&l->answers, body, "n");
+    take_larger(&l->answers, body, "best_of");
+    json_decref(body);
+    aoei_buffer_free(&text);
+    return rc;
+}
+
 /* ---- the rest */
 
-void aoei_chat_error(aoei_chat_refusal *e, aoe_text body) {
+/* Blotted before it is cut: of a secret across the cut nothing is left to be found by. */
+static void copy_blotted(char *out, size_t size, const char *s, const char *secret) {
+    aoei_buffer b = {0};
+    if (s && !aoei_buffer_append(&b, s, strlen(s))) {
+        aoei_blot_out(b.data, b.len, secret);
+        snprintf(out, size, "%.*s", (int)(b.len < size ? b.len : size), b.data ? b.data : "");
+        aoei_one_line(out, strlen(out));
+    }
+    aoei_buffer_free(&b);
+}
+
+void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret) {
     json_t *root = NULL;
     *e = (aoei_chat_refusal){"", ""};
     if (aoei_json_parse(&root, body.data, body.len, NAME, NULL))
@@ -223,9 +257,8 @@ void aoei_chat_error(aoei_chat_refusal *e, aoe_text body) {
     const char *code = json_string_value(json_object_get(o, "code")), *type = json_string_value(json_object_get(o, "type"));
     if (!message)
         message = json_string_value(json_object_get(root, "message"));
-    snprintf(e->message, sizeof e->message, "%s", message ? message : "");
-    aoei_one_line(e->message, strlen(e->message));
-    snprintf(e->code, sizeof e->code, "%s", code ? code : type ? type : "");
+    copy_blotted(e->message, sizeof e->message, message, secret);
+    copy_blotted(e->code, sizeof e->code, code ? code : type, secret);
     json_decref(root);
 }
 

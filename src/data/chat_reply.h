@@ -39,12 +39,20 @@ typedef struct aoei_chat_settings {
  * object), AOE_ENOMEM. */
 int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text prompt, aoe_error *err);
 
-/* The words of an error answer ({"error": {"message", "code", "type"}}), each empty when there is none; cut to fit. */
+/* What a request made with these settings says of the size of its answers. */
+typedef struct aoei_chat_limits {
+    double tokens;  /* of an answer, at most: max_tokens or max_completion_tokens, the larger; 0: neither is sent */
+    double answers; /* to one request: n or best_of; 1 unless sent */
+} aoei_chat_limits;
+int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err); /* errors: as above */
+
+/* The words of an error answer ({"error": {"message", "code", "type"}}), each empty when there is none; without the secret (may
+ * be NULL), and cut to fit. */
 typedef struct aoei_chat_refusal {
     char message[256];
     char code[64];
 } aoei_chat_refusal;
-void aoei_chat_error(aoei_chat_refusal *e, aoe_text body);
+void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret);
 
 /* About how many tokens a text is: an ASCII letter is a quarter of one, any other character one. */
 size_t aoei_chat_tokens(aoe_text s);

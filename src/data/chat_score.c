@@ -126,38 +126,6 @@ static rank rank_of(aoe_text before) {
     return aoei_chat_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
 }
 
-/* What follows a number: 1: "out of MOST" or "/MOST", 0: nothing of the kind, -1: another scale, a range, a unit. *bytes: of
- * it. */
-static int scale_behind(aoe_text s, unsigned most, size_t *bytes) {
-    static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
-    static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "and ", "~", NULL};
-    aoe_text rest = s;
-    *bytes = 0;
-    while (rest.len && strchr(" *_\"", rest.data[0]))
-        rest = aoei_chat_skip(rest, 1);
-    for (size_t i = 0; of[i]; i++) {
-        double value;
-        size_t at = strlen(of[i]);
-        if (!aoei_chat_starts(rest, of[i]))
-            continue;
-        while (at < rest.len && rest.data[at] == ' ')
-            at++;
-        const size_t n = read_decimal(aoei_chat_skip(rest, at), &value);
-        *bytes = n ? (size_t)(rest.data - s.data) + at + n : 0;
-        if (n && fabs(value - most) < 1e-9)
-            return 1;
-        return n && i < 2 ? -1 : 0;
-    }
-    for (size_t i = 0; ranges[i]; i++)
-        if (aoei_chat_starts(rest, ranges[i])) {
-            size_t at = strlen(ranges[i]);
-            while (at < rest.len && rest.data[at] == ' ')
-                at++;
-            return at < rest.len && is_digit(rest.data[at]) ? -1 : 0;
-        }
-    return aoei_chat_starts(rest, "%") || aoei_chat_starts(rest, "percent") ? -1 : 0;
-}
-
 /* A number word at s that stands alone: its bytes. */
 static size_t read_word(aoe_text s, double *value) {
     static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
@@ -175,12 +143,87 @@ static size_t read_word(aoe_text s, double *value) {
     return 0;
 }
 
+/* What follows a number: 1: "out of MOST" or "/MOST", 0: nothing of the kind, -1: another scale, a range, a unit. *bytes: of
+ * it. */
+static int scale_behind(aoe_text s, unsigned most, size_t *bytes) {
+    static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
+    static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
+    aoe_text rest = s;
+    *bytes = 0;
+    while (rest.len && strchr(" *_\"", rest.data[0]))
+        rest = aoei_chat_skip(rest, 1);
+    for (size_t i = 0; of[i]; i++) {
+        double value;
+        size_t at = strlen(of[i]);
+        if (!aoei_chat_starts(rest, of[i]))
+            continue;
+        while (at < rest.len && rest.data[at] == ' ')
+            at++;
+        size_t n = read_decimal(aoei_chat_skip(rest, at), &value);
+        if (!n && i < 2)
+            n = read_word(aoei_chat_skip(rest, at), &value);
+        *bytes = n ? (size_t)(rest.data - s.data) + at + n : 0;
+        if (n && fabs(value - most) < 1e-9)
+            return 1;
+        return n && i < 2 ? -1 : 0;
+    }
+    for (size_t i = 0; ranges[i]; i++)
+        if (aoei_chat_starts(rest, ranges[i])) {
+            size_t at = strlen(ranges[i]);
+            while (at < rest.len && rest.data[at] == ' ')
+                at++;
+            return at < rest.len && is_digit(rest.data[at]) ? -1 : 0;
+        }
+    return aoei_chat_starts(rest, "%") || aoei_chat_starts(rest, "percent") ? -1 : 0;
+}
+
 /* Bytes of the run of digits or letters that s begins with ("1999", "someone"); 1 for anything else. */
 static size_t run_bytes(aoe_text s) {
     size_t n = 0;
     while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
         n++;
     return n ? n : 1;
+}
+
+/* Is it said of the number that it is not the score? Looks at the words in front of it that belong to it. */
+static int is_denied(aoe_text before) {
+    static const char *const denials[] = {" not ", "n't ", "n\xE2\x80\x99t ", " never ", " cannot ", " neither ", NULL};
+    static const char *const turns[] = {" so ",    " but ",  " and ",       " because ", " since ",
+                                        " hence ", " thus ", " therefore ", NULL};
+    const char *end = before.data + before.len, *data = clause(before).data;
+    const aoe_text words = {data, (size_t)(end - data)}; /* with what clause takes off: a space, or the colon in front of it */
+    size_t begin = 0;
+    for (size_t i = 0; i < words.len; i++)
+        if (strchr(",:(=", words.data[i]) || aoei_chat_starts_any(aoei_chat_skip(words, i), turns))
+            begin = i;
+    return aoei_chat_contains_any(aoei_chat_skip(words, begin), denials);
+}
+
+/* Does the reply begin with this number, and does what follows only explain it: "4 (one has 3 dogs)"? */
+static int is_leading(aoe_text before, aoe_text behind) {
+    static const char *const doubts[] = {"or ", "maybe", "perhaps", "possibly", NULL};
+    size_t n = 0;
+    if (bare_before(before).len)
+        return 0;
+    while (n < behind.len && strchr(" *_\"'`", behind.data[n]))
+        n++;
+    const aoe_text rest = aoei_chat_skip(behind, n);
+    if (rest.len && !strchr("(,;:-\n", rest.data[0]) && !aoei_chat_starts(rest, "\xE2\x80\x93") &&
+        !aoei_chat_starts(rest, "\xE2\x80\x94"))
+        return 0;
+    for (n = 0; n < rest.len && !is_digit(rest.data[n]); n++)
+        if (is_letter(rest.data[n]) && !(rest.data[n] & '\x80'))
+            return !aoei_chat_starts_any(aoei_chat_skip(rest, n), doubts);
+    return 0;
+}
+
+/* May a number word be a score? Not where it counts something ("these two sentences"). */
+static int is_place_of_word(aoe_text before, aoe_text behind, rank r) {
+    static const char *const pointing[] = {"the", "these", "those", "both", NULL};
+    if (!aoei_chat_has_word(before) && !aoei_chat_has_word(behind))
+        return 1;
+    return r != RANK_PLAIN && !ends_with_any(bare_before(before), pointing) &&
+           !(behind.len > 1 && behind.data[0] == ' ' && is_letter(behind.data[1])) && !(behind.len && behind.data[0] == '-');
 }
 
 /* Takes the number at `i` of the text into account, if there is one; how many bytes to go on by. */
@@ -193,15 +236,18 @@ static size_t look_at(search *s, aoe_text text, size_t i) {
         n = read_word(here, &value);
     if (!n)
         return run_bytes(here);
-    const int scale = scale_behind(aoei_chat_skip(here, n), s->most, &behind);
+    const aoe_text after = aoei_chat_skip(here, n);
+    const int scale = scale_behind(after, s->most, &behind);
     rank r = rank_of(before);
     if (scale > 0)
         r = r < RANK_NAMED ? RANK_NAMED : r;
-    else if (is_other(before) || (word && r == RANK_PLAIN && text.len > n + 1)) /* "one of the sentences" */
+    else if (is_other(before) || (word && !is_place_of_word(before, after, r)))
         return n;
+    else if (r < RANK_NAMED && is_leading(before, after))
+        r = RANK_NAMED;
     const int negative = i > 0 && text.data[i - 1] == '-' && (i == 1 || !is_letter(text.data[i - 2]));
     /* a number that is no score in spite of its place makes what was found doubtful */
-    if (scale < 0 || negative || value > s->most)
+    if (scale < 0 || negative || value > s->most || is_denied(before))
         value = -1;
     offer(s, r, value);
     return n + behind;

@@ -158,7 +158,30 @@ static size_t thought(aoe_text s) {
     return 0;
 }
 
+/* Bytes of a token that templates of chats are made of, when s begins with one: "</s>", "<|im_end|>". *ends: a turn ends here.
+ */
+static size_t template_token(aoe_text s, int *ends) {
+    static const struct {
+        const char *token;
+        int ends;
+    } tokens[] = {{"</s>", 1},          {"<s>", 0},    {"<end_of_turn>", 1}, {"<start_of_turn>", 1}, {"<eos>", 1}, {"<bos>", 0},
+                  {"<\xEF\xBD\x9C", 1}, {"[INST]", 1}, {"[/INST]", 1},       {"<<SYS>>", 1},         {"<eod>", 1}};
+    enum { MOST = 40 };
+    *ends = 1;
+    if (aoei_chat_starts(s, "<|")) {
+        const char *end = memmem(s.data, s.len < MOST ? s.len : MOST, "|>", 2);
+        return end ? (size_t)(end - s.data) + 2 : 0;
+    }
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+        if (aoei_chat_starts(s, tokens[i].token)) {
+            *ends = tokens[i].ends;
+            return strlen(tokens[i].token);
+        }
+    return 0;
+}
+
 int aoei_chat_plain(aoei_buffer *out, aoe_text s) {
+    int begun = 0, ends;                    /* there is something in it */
     const char *late = find(s, "</think>"); /* some servers send the end alone */
     const char *early = find(s, "<think>");
     if (late && (!early || early > late))
@@ -174,10 +197,15 @@ int aoei_chat_plain(aoei_buffer *out, aoe_text s) {
             with = "\n";
         } else if (s.data[0] == '<' && (bytes = line_tag(s, &with)) != 0) {
             /* replaced */
+        } else if ((s.data[0] == '<' || s.data[0] == '[') && (bytes = template_token(s, &ends)) != 0) {
+            if (ends && begun)
+                break;
+            with = "";
         } else {
             bytes = aoei_utf8_decode(s.data, s.len, &cp);
             with = bytes ? plain_of(cp) : "";
             bytes = bytes ? bytes : 1;
+            begun |= cp > ' ';
         }
         if (with)
             (void)aoei_buffer_append(out, with, strlen(with));

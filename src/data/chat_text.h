@@ -27,7 +27,7 @@ int aoei_chat_ends_sentence(aoe_text s);
 
 /* Appends the reply to out with LF as line end, plain spaces and straight apostrophes, no zero-width or control characters,
  * list items of HTML as lines with a bullet, other line tags as line ends, and what stands between <think> and </think> left
- * out (all that follows when it never ends). 0, or AOE_ENOMEM. */
+ * out (all that follows when it never ends), as is what stands behind a turn's end ("</s>", "<|im_end|>"). 0, or AOE_ENOMEM. */
 int aoei_chat_plain(aoei_buffer *out, aoe_text reply);
 /* What stands inside the first fenced block (``` or ~~~) that holds anything, up to the end when it is never closed; the whole
  * text when there is none. *open (may be NULL): it is never closed. */

@@ -4,12 +4,14 @@
  * Rows are numbered over all files; NONE: there is no such row.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "data/examples.h"
 #include "data/records.h"
+#include "data/table.h"
 
 #define NONE SIZE_MAX
 
@@ -107,16 +109,41 @@ static void note_bad_row(void *user, size_t line, const char *message) {
     f->bad[f->n_bad++] = (bad_row){line, {copy, why.len}};
 }
 
+/* Is the error that of a first row which cannot be read, so that there are no columns? *line: its place. */
+static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line) {
+    const size_t len = strlen(path);
+    char *end = NULL;
+    if (err->code != AOE_EFORMAT || strncmp(err->message, path, len) != 0 || err->message[len] != ':' ||
+        !strstr(err->message, AOEI_ROW_REMEDY))
+        return 0;
+    *line = strtoul(err->message + len + 1, &end, 10);
+    return *line > 0 && *end == ':';
+}
+
+/* Reads a file; one whose first row is bad has that row alone. */
+static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
+    const aoei_records_options read = {.columns = c->o->table.columns, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
+    aoe_error why = {.code = 0};
+    size_t line;
+    int rc = aoei_records_read(&f->records, &c->names, path, &read, &why);
+    if (rc && !f->records.name && is_bad_first_row(&why, path, &line)) {
+        f->records.name = aoei_strdup(path);
+        rc = f->records.name ? 0 : AOE_ENOMEM;
+        if (!rc)
+            note_bad_row(f, line, why.message);
+    }
+    if (rc == AOE_ENOMEM || (!rc && f->no_memory))
+        return aoei_fail_nomem(err, (f->n_bad + 1) * sizeof *f->bad);
+    return rc ? aoei_fail(err, rc, "%s", why.message) : 0;
+}
+
 static int read_files(check *c, const char *const *paths, aoe_error *err) {
     size_t rows = 0;
     int rc = 0;
     for (size_t i = 0; i < c->n && !rc; i++) {
         checked_file *f = &c->file[i];
-        const aoei_records_options read = {.columns = c->o->table.columns, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
         f->start = rows;
-        rc = aoei_records_read(&f->records, &c->names, paths[i], &read, err);
-        if (!rc && f->no_memory)
-            rc = aoei_fail_nomem(err, f->n_bad * sizeof *f->bad);
+        rc = read_file(c, f, paths[i], err);
         if (!rc && !f->records.n && !f->n_bad)
             rc = aoei_records_fail_empty(&f->records, err);
         rows += f->records.n;

@@ -59,7 +59,16 @@ fails "$AOE" data annotate texts.txt -m numbered --api http://example.com/v1 -o 
 fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o missing/bad.tsv
 fails "$AOE" data annotate missing.txt -m numbered --api "$api" -o bad.tsv
 is_absent bad.tsv
+# the output takes the place of neither an input nor the cache
+cp pairs.tsv.sqlite kept.sqlite
+fails "$AOE" data annotate pairs.tsv -m numbered --api "$api" -o ./pairs.tsv
+fails "$AOE" data score scored.tsv -m numbered --api "$api" -o scored.tsv
+fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o "$PWD/bad.tsv" --cache bad.tsv 2>&1 | sed "s#$PWD#HERE#"
+is_absent bad.tsv
+fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o pairs.tsv.sqlite --cache pairs.tsv.sqlite -f tsv
+cmp pairs.tsv.sqlite kept.sqlite
 "$AOE" data annotate texts.txt -m numbered --api "$api" -o some.tsv -n 2 --negatives 0 --max-total-tokens 2000 --max-tokens 100 -j 8
+"$AOE" data annotate texts.txt -m numbered price=0,0 --api "$api" -o some.tsv -n 2 --negatives 0 --max-cost 1 -q | tail -n 1
 annotate -q -o troubled.tsv --cache other.sqlite >/dev/null
 kill $server
 usage() { # a usage error: exit code 2, one line
@@ -76,6 +85,9 @@ usage annotate texts.txt -m a --api "$api" -o bad.tsv --format xml
 usage annotate texts.txt -m a --api "$api" -o bad.tsv --price 3
 usage annotate texts.txt -m a price=x --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key-env=AOE_NO_SUCH_KEY --api "$api" -o bad.tsv
+usage annotate texts.txt -m a key-env="$key" --api "$api" -o bad.tsv
+usage annotate texts.txt -m a key="$key" --api "$api" -o bad.tsv
+usage annotate texts.txt -m a "$key=" --api "$api" -o bad.tsv
 usage annotate texts.txt -m a colour=red --api "$api" -o bad.tsv
 usage annotate texts.txt -m a --api "$api" -o bad.tsv -n 0 --negatives 0
 usage score gold.tsv -m a --api "$api" -o bad.tsv --label ''

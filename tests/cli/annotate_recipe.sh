@@ -26,5 +26,6 @@ grep -c '^== ' errors
 head -n 1 data/llm/chatglm.tsv
 cut -f 3,4 data/llm/*.tsv | sort | uniq -c | sed 's/^ *//'
 grep -c ' 200$' log
+test "$(tail -n +2 data/llm/ensemble.tsv | cut -f 1,2 | sort | uniq -d | wc -l)" = 0 || echo "a pair comes twice"
 run 2>errors | wc -l
 grep '^== ' errors || echo "nothing repeated"

@@ -11,6 +11,10 @@ fails "$AOE" data check train.tsv test.jsonl.gz --max 0 -f markdown
 "$AOE" data check train.tsv --ignore invalid,label,conflict,empty,duplicate
 fails "$AOE" data check good.tsv train.tsv --same exact --ordered --ignore invalid,label,conflict,empty --max 1
 fails "$AOE" data check good.tsv good.tsv --max 1
+# a first row that cannot be read
+printf '{"text1":"a"\n{"text1":"a","text2":"b","label":1}\n' >first.jsonl
+fails "$AOE" data check first.jsonl
+fails "$AOE" data check good.tsv first.jsonl --json
 fails "$AOE" data check missing.tsv
 printf 'text1\ttext2\tlabel\na\t\377\t1\n' >utf8.tsv
 fails "$AOE" data check utf8.tsv

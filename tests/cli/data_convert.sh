@@ -30,6 +30,8 @@ cp d.tsv kept.tsv
 printf '{"a":"x\\ty"}\n' >tab.jsonl
 fails "$AOE" data convert tab.jsonl -o kept.tsv
 fails "$AOE" data convert missing.tsv -o kept.tsv
+fails "$AOE" data convert in.tsv -o ./in.tsv
+cmp in.tsv d.tsv
 fails "$AOE" data convert nli.jsonl --to triples -o kept.tsv
 fails "$AOE" data convert in.tsv --keep sentence3 -o kept.tsv
 fails "$AOE" data convert in.tsv -o missing/out.tsv

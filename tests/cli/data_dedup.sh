@@ -11,13 +11,16 @@ gzip -dc out.tsv.gz
 printf 'a\n\na\n\nb' >list.txt
 "$AOE" data dedup list.txt -q
 "$AOE" data dedup - -q <list.txt | cmp - list.txt || echo fewer
-"$AOE" data dedup in.tsv -o in.tsv -q # in its own place
 "$AOE" data dedup in.tsv -o out.tsv
 # failures leave what was there
 cp out.tsv kept.tsv
 printf 'text1\ttext2\tlabel\na\tb\t1\na\tb\t0\n' >twins.tsv
 fails "$AOE" data dedup twins.tsv --conflicts drop -o kept.tsv
 fails "$AOE" data dedup missing.tsv -o kept.tsv
+ln out.tsv twin.tsv
+fails "$AOE" data dedup out.tsv -o out.tsv
+fails "$AOE" data dedup out.tsv -o ./twin.tsv
+cmp out.tsv kept.tsv
 printf 'text1\ttext2\na\n' >bad.tsv
 fails "$AOE" data dedup bad.tsv -o kept.tsv
 fails "$AOE" data dedup bad.tsv --skip-bad-rows -o kept.tsv

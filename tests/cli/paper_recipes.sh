@@ -16,7 +16,7 @@ tiny_model models/bert-base-uncased --positions 128
     --tokenizer models/bert-base-uncased -o models/ran-base
 small_table data/stsb/train.tsv 24
 cp data/stsb/train.tsv data/stsb/dev.tsv
-for annotator in chatgpt llama chatglm; do cp data/stsb/train.tsv data/llm/$annotator.tsv; done
+for annotator in chatgpt llama chatglm ensemble; do cp data/stsb/train.tsv data/llm/$annotator.tsv; done
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "sentence1", "sentence2"; next }
     { print ($1 > 3 ? "entailment" : $1 > 2 ? "neutral" : "contradiction"), $2, $3 }' data/stsb/train.tsv >data/nli/train.tsv
 awk -F '\t' 'NR == 1 { print "sent0,sent1,hard_neg"; next } { print "\"" $2 "\",\"" $3 "\",\"not " $2 "\"" }' data/stsb/train.tsv |

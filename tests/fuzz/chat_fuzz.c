@@ -55,7 +55,7 @@ static void read_body(aoe_text body) {
         read_list((aoe_text){r.content.data ? r.content.data : "", r.content.len}, 5, r.cut);
     }
     aoei_chat_refusal e;
-    aoei_chat_error(&e, body);
+    aoei_chat_error(&e, body, "sk-key");
     aoei_buffer_free(&kept);
     aoei_chat_reply_free(&r);
     aoei_chat_reply_free(&again);

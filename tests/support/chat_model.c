@@ -255,7 +255,11 @@ static int refuse(const chat_model *m, const test_request *q, const char *model,
         fail(a, 404, "The model does not exist", "model_not_found");
     else if (!strncmp(model, "quota", 5))
         fail(a, 429, "You exceeded your current quota", "insufficient_quota");
-    else if (!strncmp(model, "long", 4) && strstr(prompt, "too long"))
+    else if (!strncmp(model, "tells", 5)) {
+        char message[512];
+        snprintf(message, sizeof message, "%0243d%s", 0, m->key ? m->key : "");
+        fail(a, 400, message, "bad");
+    } else if (!strncmp(model, "long", 4) && strstr(prompt, "too long"))
         fail(a, 400, "This model's maximum context length is 10 tokens", "context_length_exceeded");
     else if (m->fail_after && m->requests >= m->fail_after)
         fail(a, 500, "The server had an error", "server_error");

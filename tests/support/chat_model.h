@@ -31,8 +31,8 @@ enum {
 
 /* Adds POST /v1/chat/completions. Names of models decide the shape: "numbered...", "bullets...", "json...", "stream..."
  * (server-sent events), "refuses...", "silent..." (no list), "filtered..." (finish_reason), "declines..." (refusal field),
- * "cut..." (finish_reason length), "echo..." (the key in the answer), "unknown..." (404), "quota..." (429 for good), "long..."
- * (400 for a text with "too long" in it). */
+ * "cut..." (finish_reason length), "echo..." (the key in the answer), "unknown..." (404), "quota..." (429 for good), "tells..."
+ * (400 with the key across the place where messages are cut), "long..." (400 for a text with "too long" in it). */
 void chat_model_route(test_server *s, chat_model *m);
 
 #endif

@@ -325,6 +325,78 @@ static void bounds(void **state) {
     free(want);
 }
 
+/* Answers that are none cost what they may have cost, and are asked for again only while there is room. */
+static void unusable_answers_are_spent(void **state) {
+    bench *b = *state;
+    double spent = 0;
+    b->behaviour.trouble = CHAT_MALFORMED | CHAT_STREAM_CUT;
+    b->a.chat.max_tokens = 200;
+    b->a.chat.max_total_tokens = 1700; /* about 270 for a broken answer, twice, and 90: two calls, a third is begun */
+    for (size_t concurrency = 1; concurrency <= 8; concurrency *= 2) {
+        forget(b);
+        b->a.chat.concurrency = concurrency;
+        annotate_ok(b);
+        assert_int_equal(b->r.chat.asked, 2);
+        assert_int_equal(b->r.chat.left, 4);
+        assert_int_equal(b->r.chat.failed, 0);
+        assert_int_equal(b->behaviour.requests, 7);
+        const double tokens = b->r.chat.prompt_tokens + b->r.chat.completion_tokens;
+        assert_true(tokens > 1400 && tokens <= 1700);
+        assert_true(concurrency == 1 || tokens == spent);
+        spent = tokens;
+    }
+    forget(b);
+    b->behaviour.trouble = CHAT_MALFORMED;
+    b->a.chat.max_total_tokens = 0;
+    b->a.chat.attempts = 1;
+    b->a.chat.skip_failed = 1;
+    b->a.chat.concurrency = 1;
+    b->model[0].price_in = 0;
+    b->model[0].price_out = 1000;
+    b->a.chat.max_cost = 0.5; /* 0.2 for an answer: three are too many */
+    annotate_ok(b);
+    assert_int_equal(b->behaviour.requests, 2);
+    assert_int_equal(b->r.chat.failed, 2);
+    assert_int_equal(b->r.chat.left, 4);
+    assert_true(fabs(b->r.chat.cost - 0.4) < 1e-9);
+}
+
+/* The limit of an answer is the request's, wherever it comes from. */
+static void bounds_need_limits(void **state) {
+    bench *b = *state;
+    b->a.chat.max_cost = 1;
+    b->a.chat.request = "{\"max_tokens\": null}";
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "needs one on an answer"));
+    b->a.chat.request = "{\"n\": 2}";
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "one answer to a request"));
+    b->a.chat.request = "{\"max_tokens\": null, \"max_completion_tokens\": 4000, \"n\": 1}";
+    b->model[0].price_out = 1000;
+    b->a.chat.max_cost = 3.9; /* 4 for an answer */
+    annotate_ok(b);
+    assert_int_equal(b->behaviour.requests, 0);
+    assert_int_equal(b->r.chat.left, 6);
+    assert_true(b->r.chat.left_most > 6 * 4);
+    b->a.chat.max_cost = 4.1; /* 0.04 in the end */
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.asked, 3);
+}
+
+/* Prices of 0 are prices where they are said to be. */
+static void free_models(void **state) {
+    bench *b = *state;
+    set_models(b, 2, "numbered", "stream");
+    b->a.chat.max_cost = 1;
+    b->model[1].price_in = b->model[1].price_out = 0;
+    assert_int_equal(annotate(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "stream: a bound on the cost needs the prices"));
+    b->model[1].costs_nothing = 1;
+    annotate_ok(b);
+    assert_int_equal(b->r.chat.asked, 12);
+    assert_true(fabs(b->r.chat.cost - (300 + 2 * 240) / 1e6) < 1e-12);
+}
+
 static int count_prompts(void *user, const aoe_chat_model *m, aoe_text prompt) {
     bench *b = user;
     assert_string_equal(m->name, "numbered");
@@ -388,6 +460,7 @@ static void one_call_fails(void **state) {
     bench *b = *state;
     free(b->texts);
     b->texts = test_write_text(b->dir, "texts.txt", "This text is too long.\nA plane is taking off.\n");
+    b->file = b->texts;
     set_models(b, 1, "long");
     assert_int_equal(annotate(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "2 of 4 calls failed"));
@@ -404,6 +477,7 @@ static void bad_inputs(void **state) {
     bench *b = *state;
     free(b->texts);
     b->texts = test_write_text(b->dir, "texts.txt", "a\tb\n");
+    b->file = b->texts;
     assert_int_equal(annotate(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "texts.txt:1: the text has a TAB"));
     assert_int_equal(b->behaviour.requests, 0);
@@ -439,6 +513,12 @@ static void no_key_anywhere(void **state) {
         free(bytes);
         free(path);
     }
+    set_models(b, 1, "tells"); /* the key is where the endpoint's message is cut */
+    b->model[0].key = KEY;
+    assert_int_equal(annotate(b), AOE_EIO);
+    assert_non_null(strstr(b->err.message, "000####"));
+    assert_null(strstr(b->err.message, "sk-"));
+    set_models(b, 2, "echo", "numbered");
     b->model[0].key = b->model[1].key = KEY "x";
     b->a.positives = 3;
     assert_int_equal(annotate(b), AOE_EIO);
@@ -479,6 +559,33 @@ static void scores(void **state) {
     b->s.table.columns = NULL;
     b->s.prompt = "{text1}";
     assert_int_equal(score(b), AOE_EARG);
+}
+
+/* No text is replaced, and no name comes twice; nothing is asked then. */
+static void score_columns(void **state) {
+    bench *b = *state;
+    static const struct {
+        const char *label, *message;
+        const char *first; /* source of the first model */
+    } bad[] = {{"sentence2", "--label sentence2: the column has texts", "a"},
+               {"score:a", "two columns score:a", "a"},
+               {"label", "two columns score:bullets", "bullets"},
+               {"label", "two columns score:old", "old"}};
+    free(b->pairs);
+    b->pairs = test_write_text(b->dir, "pairs.tsv", "sentence1\tsentence2\tscore:old\nIt rains.\tThe cat sleeps.\t1\n");
+    b->s.each = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        set_models(b, 2, "numbered", "bullets");
+        b->model[0].source = bad[i].first;
+        b->s.label = bad[i].label;
+        assert_int_equal(score(b), AOE_EARG);
+        assert_non_null(strstr(b->err.message, bad[i].message));
+        assert_int_equal(b->behaviour.requests, 0);
+    }
+    b->s.each = 0;
+    b->s.label = "score:old";
+    assert_int_equal(score(b), 0);
+    assert_string_equal(b->out, "sentence1\tsentence2\tscore:old\nIt rains.\tThe cat sleeps.\t0\n");
 }
 
 static void scores_of_json_rows(void **state) {
@@ -543,12 +650,16 @@ int main(void) {
         TEST(paid_once),
         TEST(stopped_and_resumed),
         TEST(bounds),
+        TEST(unusable_answers_are_spent),
+        TEST(bounds_need_limits),
+        TEST(free_models),
         TEST(dry_run),
         TEST(what_cannot_succeed),
         TEST(one_call_fails),
         TEST(bad_inputs),
         TEST(no_key_anywhere),
         TEST(scores),
+        TEST(score_columns),
         TEST(scores_of_json_rows),
         TEST(no_memory),
     };

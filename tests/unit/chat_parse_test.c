@@ -173,6 +173,49 @@ static const example talk[] = {
     {"dots", "...", "NOTHING", 0, 0},
 };
 
+static const example further[] = {
+    {"a second list",
+     "Synonymous sentences:\n1. A plane departs.\n2. An aircraft takes off.\n\nAntonym sentences:\n1. A plane lands.\n2. It "
+     "stays.",
+     AB, 0, 0},
+    {"a second list, one item", "Synonyms:\n1. A plane departs.\n\nAntonyms:\n1. A plane lands.", "A plane departs.", 0, 0},
+    {"a second list, bold", "**Synonyms**\n1. A plane departs.\n2. An aircraft takes off.\n**Antonyms**\n1. A plane lands.", AB,
+     0, 0},
+    {"a second list, bullets", "Synonyms:\n- A plane departs.\n- An aircraft takes off.\n\n### Antonyms\n- A plane lands.", AB,
+     0, 0},
+    {"a second list, labels", "Synonyms:\nSentence 1: A plane departs.\nAntonyms:\nSentence 1: A plane lands.",
+     "A plane departs.", 0, 0},
+    {"one list, headings within", "Formal:\n1. A plane departs.\nInformal:\n2. An aircraft takes off.", AB, 0, 0},
+    {"a further turn",
+     "1. A plane departs.\n2. An aircraft takes off.\n\nInput: A dog runs.\nSynonyms: 1. A dog races.\n2. A hound runs.", AB, 0,
+     0},
+    {"a further turn, plain lines",
+     "A plane departs.\nAn aircraft takes off.\nInput sentence: A dog runs.\nOutput: A dog races.", AB, 0, 0},
+    {"a further turn in the line",
+     "1. A plane departs.\n2. An aircraft takes off. Input: A dog runs. Synonyms: 1. A dog races.", AB, 0, 0},
+    {"a further user", "1. A plane departs.\n2. An aircraft takes off.\nUser: Thanks.\n3. You are welcome.", AB, 0, 0},
+    {"the prompt first", "Sure:\nInput: A plane is taking off.\nOutput:\n1. A plane departs.\n2. An aircraft takes off.", AB, 0,
+     0},
+    {"end of sequence", "1. A plane departs.\n2. An aircraft takes off.</s>", AB, 0, 0},
+    {"end of turn", "1. A plane departs.\n2. An aircraft takes off.<|im_end|>\n<|im_start|>user\n3. More!", AB, 0, 0},
+    {"end of message", "A plane departs.\nAn aircraft takes off.<|eot_id|>", AB, 0, 0},
+    {"begin of turn", "<s> <|im_start|>assistant\n1. A plane departs.\n2. An aircraft takes off.<end_of_turn>", AB, 0, 0},
+    {"quotes of two kinds", "'A plane departs.', 'An aircraft takes off.', \"It's up.\"", AB "|It's up.", 0, 0},
+    {"quotes behind talk",
+     "Here are three synonymous sentences: \"A plane departs.\", \"An aircraft takes off.\", and \"The jet leaves.\"",
+     AB "|The jet leaves.", 0, 0},
+    {"quotes behind a label", "Output: \"A plane departs.\", \"An aircraft takes off.\".", AB, 0, 0},
+    {"no list of quotes", "She said: \"Yes\", \"no\" and left.", "She said: \"Yes\", \"no\" and left.", 0, 0},
+    {"talk in front of 1", "Yes! 1. A plane departs.\n2. An aircraft takes off.", AB, 0, 0},
+    {"talk in front, on one line", "Sure, here you go: 1. A plane departs. 2. An aircraft takes off.", AB, 0, 0},
+    {"headings with a number", "Sentence 1\nA plane departs.\n\nSentence 2\nAn aircraft takes off.", AB, 0, 0},
+    {"bold headings with a number", "**Sentence 1**\nA plane departs.\n**Sentence 2**\nAn aircraft takes off.", AB, 0, 0},
+    {"a number at the end stays", "1. He is on page 1\n2. We took Route 66", "He is on page 1|We took Route 66", 0, 0},
+    {"remarks behind a dash", "1. A plane departs - same meaning\n2. An aircraft takes off. - uses another noun",
+     "A plane departs|An aircraft takes off.", 0, 0},
+    {"a dash of its own", "1. It left - at noon.\n2. He came. - So what?", "It left - at noon.|He came. - So what?", 0, 0},
+};
+
 static const example refusals[] = {
     {"sorry", "I'm sorry, but I can't help with that.", "REFUSED", 0, 0},
     {"curly", "I\xE2\x80\x99m sorry, but I can\xE2\x80\x99t assist with that request.", "REFUSED", 0, 0},
@@ -180,7 +223,12 @@ static const example refusals[] = {
     {"several lines", "I apologize, but I cannot fulfil this request.\n\nIt would be harmful.", "REFUSED", 0, 0},
     {"with alternatives", "I'm sorry, I can't do that. Instead, I could:\n1. Rewrite it politely.\n2. Explain it.", "REFUSED",
      0, 0},
-    {"as an item", "1. I'm sorry, but I cannot produce that.", "REFUSED", 0, 0},
+    {"behind a label", "Output: I'm sorry, but I cannot produce that.", "REFUSED", 0, 0},
+    {"not one: an item", "1. I'm sorry, I can't come to the party.", "I'm sorry, I can't come to the party.", 0, 0},
+    {"not one: a bullet", "- I'm afraid I won't come.", "I'm afraid I won't come.", 0, 0},
+    {"not one: in quotes", "\"I'm sorry, I can't come to the party.\"", "I'm sorry, I can't come to the party.", 0, 0},
+    {"not one: quotes behind a label", "Output: \"I'm sorry, I can't come.\"", "I'm sorry, I can't come.", 0, 0},
+    {"not one: JSON", "[\"I'm sorry, I can't come.\"]", "I'm sorry, I can't come.", 0, 0},
     {"Chinese", "\xE6\x8A\xB1\xE6\xAD\x89\xEF\xBC\x8C\xE6\x88\x91\xE6\x97\xA0\xE6\xB3\x95\xE5\xB8\xAE\xE5\x8A\xA9\xE3\x80\x82",
      "REFUSED", 0, 0},
     {"Spanish", "Lo siento, no puedo ayudar con eso.", "REFUSED", 0, 0},
@@ -256,6 +304,7 @@ TABLE_TEST(bulleted)
 TABLE_TEST(quoted)
 TABLE_TEST(json)
 TABLE_TEST(talk)
+TABLE_TEST(further)
 TABLE_TEST(refusals)
 TABLE_TEST(languages)
 
@@ -299,9 +348,10 @@ static void long_replies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbered),  cmocka_unit_test(test_bulleted), cmocka_unit_test(test_quoted),
-        cmocka_unit_test(test_json),      cmocka_unit_test(test_talk),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_languages), cmocka_unit_test(no_memory),     cmocka_unit_test(long_replies),
+        cmocka_unit_test(test_numbered), cmocka_unit_test(test_bulleted),  cmocka_unit_test(test_quoted),
+        cmocka_unit_test(test_json),     cmocka_unit_test(test_talk),      cmocka_unit_test(test_further),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_languages), cmocka_unit_test(no_memory),
+        cmocka_unit_test(long_replies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
