@@ -116,6 +116,18 @@ static int tear_down(void **state) {
     return 0;
 }
 
+static void set_texts(bench *b, const char *texts) {
+    free(b->texts);
+    b->texts = test_write_text(b->dir, "texts.txt", texts);
+    b->file = b->texts;
+}
+
+static void set_pairs(bench *b, const char *name, const char *pairs) {
+    free(b->pairs);
+    b->pairs = test_write_text(b->dir, name, pairs);
+    b->s.file = b->pairs;
+}
+
 static int annotate(bench *b) {
     b->len = 0;
     b->out[0] = 0;
@@ -458,9 +470,7 @@ static void what_cannot_succeed(void **state) {
 
 static void one_call_fails(void **state) {
     bench *b = *state;
-    free(b->texts);
-    b->texts = test_write_text(b->dir, "texts.txt", "This text is too long.\nA plane is taking off.\n");
-    b->file = b->texts;
+    set_texts(b, "This text is too long.\nA plane is taking off.\n");
     set_models(b, 1, "long");
     assert_int_equal(annotate(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "2 of 4 calls failed"));
@@ -475,9 +485,7 @@ static void one_call_fails(void **state) {
 
 static void bad_inputs(void **state) {
     bench *b = *state;
-    free(b->texts);
-    b->texts = test_write_text(b->dir, "texts.txt", "a\tb\n");
-    b->file = b->texts;
+    set_texts(b, "a\tb\n");
     assert_int_equal(annotate(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "texts.txt:1: the text has a TAB"));
     assert_int_equal(b->behaviour.requests, 0);
@@ -571,8 +579,7 @@ static void score_columns(void **state) {
                {"score:a", "two columns score:a", "a"},
                {"label", "two columns score:bullets", "bullets"},
                {"label", "two columns score:old", "old"}};
-    free(b->pairs);
-    b->pairs = test_write_text(b->dir, "pairs.tsv", "sentence1\tsentence2\tscore:old\nIt rains.\tThe cat sleeps.\t1\n");
+    set_pairs(b, "pairs.tsv", "sentence1\tsentence2\tscore:old\nIt rains.\tThe cat sleeps.\t1\n");
     b->s.each = 1;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         set_models(b, 2, "numbered", "bullets");
@@ -590,12 +597,9 @@ static void score_columns(void **state) {
 
 static void scores_of_json_rows(void **state) {
     bench *b = *state;
-    free(b->pairs);
-    b->pairs =
-        test_write_text(b->dir, "pairs.jsonl",
-                        "{\"text1\": \"A man eats.\", \"text2\": \"A man eats.\", \"n\": 3, \"l\": [1, \"x\"], \"b\": true}\n"
-                        "{\"text1\": \"\", \"text2\": \"b\", \"n\": 3, \"l\": [], \"b\": null}\n");
-    b->s.file = b->pairs;
+    set_pairs(b, "pairs.jsonl",
+              "{\"text1\": \"A man eats.\", \"text2\": \"A man eats.\", \"n\": 3, \"l\": [1, \"x\"], \"b\": true}\n"
+              "{\"text1\": \"\", \"text2\": \"b\", \"n\": 3, \"l\": [], \"b\": null}\n");
     b->s.name = "out.jsonl";
     assert_int_equal(score(b), AOE_EFORMAT);
     assert_non_null(strstr(b->err.message, "pairs.jsonl:2: column 'text1': the text is empty"));
