@@ -57,7 +57,7 @@ CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
 # kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them; what
 # encoder, verify and golden/bert run on threads, embedder, pair_step and train do too, and faster
 THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
-ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert unit/peft unit/model_config fault/train_fault fault/pretrain_fault))
+ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert unit/peft unit/model_config unit/bench unit/issues_% unit/chat_% fault/train_fault fault/pretrain_fault fault/model_fault fault/ran_fault fault/embed_fault))
 # SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU
 NUMBERS := $(filter numbers,$(SCOPE))
 WORDS_ALONE := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/net_% unit/http_% unit/issues_% unit/github_% unit/chat_% unit/annotate unit/peft unit/model_publish))
