@@ -210,7 +210,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
             return cli_usage(command, "%s: price=%s", m->name, err.message);
         m->price_in = p.in;
         m->price_out = p.out;
-        m->costs_nothing = !p.in && !p.out;
+        m->costs_nothing = p.in == 0 && p.out == 0;
         break;
     }
     default:
@@ -231,7 +231,7 @@ static int read_models(cli_chat *c, const char *command) {
             c->model[n++] = (aoe_chat_model){.name = text,
                                              .price_in = c->price.in,
                                              .price_out = c->price.out,
-                                             .costs_nothing = c->price.given && !c->price.in && !c->price.out};
+                                             .costs_nothing = c->price.given && c->price.in == 0 && c->price.out == 0};
     }
     if (code == CLI_GO && !n)
         code = cli_usage(command, "it needs a model to ask: --model NAME");
