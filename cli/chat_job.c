@@ -301,6 +301,7 @@ static int show_prompt(void *user, const aoe_chat_model *model, aoe_text prompt)
 int cli_chat_prepare(cli_chat *c, const char *command, int json) {
     int code = read_models(c, command);
     c->to_stdout = cli_is_stdout(c->output);
+    c->json = json;
     if (code == CLI_GO)
         code = name_output(c, command);
     if (code != CLI_GO)
@@ -388,7 +389,8 @@ void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r) {
         cli_note("%zu answer%s could not be read", r->unreadable, cli_plural(r->unreadable));
 }
 
-void cli_chat_print(const cli_chat *c, const aoe_chat_result *r) {
+/* On calls and what they cost. */
+static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
     char text[512];
     int n = snprintf(text, sizeof text, "%zu call%s: ", r->calls, cli_plural(r->calls));
     if (c->o.dry_run) {
@@ -409,7 +411,8 @@ void cli_chat_print(const cli_chat *c, const aoe_chat_result *r) {
     cli_summary(c->to_stdout && !c->o.dry_run, "%s", text);
 }
 
-int cli_chat_add_json(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
+/* The same as keys of o; 0, or -1. */
+static int add_calls(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
     json_t *more = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked",
                              (json_int_t)r->asked, "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left",
                              (json_int_t)r->left, "refused", (json_int_t)r->refused, "unreadable", (json_int_t)r->unreadable,
@@ -424,6 +427,22 @@ int cli_chat_add_json(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
         json_decref(more);
     }
     return bad ? -1 : 0;
+}
+
+int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line) {
+    const int code = c->o.dry_run ? 0 : cli_file_commit(&c->file);
+    if (!code && !c->json) {
+        if (!c->o.dry_run)
+            cli_summary(c->to_stdout, "%s", rows);
+        print_calls(c, r);
+    }
+    if (code || !c->json || (line && add_calls(c, line, r))) {
+        json_decref(line);
+        line = NULL;
+    }
+    if (!code && c->json)
+        cli_print_json(line);
+    return code;
 }
 
 void cli_chat_close(cli_chat *c) {

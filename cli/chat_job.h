@@ -26,7 +26,7 @@ typedef struct cli_chat {
     aoe_chat_model *model; /* [o.n_models] owned */
     char *cache;           /* owned: "OUTPUT.sqlite" where none was named */
     char *name;            /* owned: of the output, with the format as extension */
-    int to_stdout;
+    int to_stdout, json;
     cli_file file; /* opened with the first row: until then a signal has nothing to clean up */
     cli_progress progress;
     size_t prompts, most_prompts; /* shown of a dry run, and how many there are to be */
@@ -51,9 +51,10 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len);
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err);
 void cli_chat_end_progress(cli_chat *c);
 void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r); /* of what was left out */
-/* A line on calls and what they cost; to stdout or, when rows go there, stderr. */
-void cli_chat_print(const cli_chat *c, const aoe_chat_result *r);
-int cli_chat_add_json(const cli_chat *c, json_t *o, const aoe_chat_result *r); /* the same as keys of o; 0, or -1 */
+/* The end of a run: the output takes its name; then rows, the sentence on what is in it, and a line on calls and what they
+ * cost, or with --json these as keys of line, which belongs to this call. On stdout, or, when rows go there, stderr. Returns
+ * the exit code. */
+int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line);
 void cli_chat_close(cli_chat *c);
 
 #endif

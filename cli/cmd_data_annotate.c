@@ -81,35 +81,30 @@ static const cli_option data_table[] = {
      .help = "count bad rows instead of stopping at the first"},
 };
 
-static void print_json(const options *o, const aoe_annotate_result *r) {
+static json_t *as_json(const options *o, const aoe_annotate_result *r) {
     const char *output = o->chat.output;
-    json_t *line = json_pack("{s:o,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "output",
-                             output ? cli_json_text(output, strlen(output)) : json_null(), "dry_run", o->chat.o.dry_run,
-                             "texts", (json_int_t)r->texts, "repeated_inputs", (json_int_t)r->repeated_inputs, "without",
-                             (json_int_t)r->without, "rows", (json_int_t)r->rows, "positives", (json_int_t)r->positives,
-                             "negatives", (json_int_t)r->negatives, "copies", (json_int_t)r->copies, "repeated",
-                             (json_int_t)r->repeated, "conflicts", (json_int_t)r->conflicts, "skipped", (json_int_t)r->skipped);
-    if (line && cli_chat_add_json(&o->chat, line, &r->chat)) {
-        json_decref(line);
-        line = NULL;
-    }
-    cli_print_json(line);
+    return json_pack("{s:o,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "output",
+                     output ? cli_json_text(output, strlen(output)) : json_null(), "dry_run", o->chat.o.dry_run, "texts",
+                     (json_int_t)r->texts, "repeated_inputs", (json_int_t)r->repeated_inputs, "without", (json_int_t)r->without,
+                     "rows", (json_int_t)r->rows, "positives", (json_int_t)r->positives, "negatives", (json_int_t)r->negatives,
+                     "copies", (json_int_t)r->copies, "repeated", (json_int_t)r->repeated, "conflicts",
+                     (json_int_t)r->conflicts, "skipped", (json_int_t)r->skipped);
 }
 
-static void print_rows(const options *o, const aoe_annotate_result *r) {
-    char text[512];
-    int n = snprintf(text, sizeof text, "%zu %s from %zu of %zu texts: %zu synonymous and %zu opposite sentences", r->rows,
-                     o->a.form == AOE_FORM_TRIPLES ? "triples" : "pairs", r->texts - r->without, r->texts, r->positives,
-                     r->negatives);
+/* out: [len] */
+static void describe(char *out, size_t len, const options *o, const aoe_annotate_result *r) {
+    const int n = snprintf(out, len, "%zu %s from %zu of %zu texts: %zu synonymous and %zu opposite sentences", r->rows,
+                           o->a.form == AOE_FORM_TRIPLES ? "triples" : "pairs", r->texts - r->without, r->texts, r->positives,
+                           r->negatives);
     if (r->copies + r->repeated + r->conflicts)
-        snprintf(text + n, sizeof text - (size_t)n, "; left out: %zu that copy%s the input, %zu repeated, %zu given as both",
-                 r->copies, r->copies == 1 ? "ies" : "", r->repeated, r->conflicts);
-    cli_summary(o->chat.to_stdout, "%s", text);
+        snprintf(out + n, len - (size_t)n, "; left out: %zu that cop%s the input, %zu repeated, %zu given as both", r->copies,
+                 r->copies == 1 ? "ies" : "y", r->repeated, r->conflicts);
 }
 
 static int run(options *o, const cli_args *args) {
     aoe_annotate_result r = {.texts = 0};
     aoe_error err;
+    char rows[512];
     o->a.chat = o->chat.o;
     o->a.chat.seed = o->general.seed;
     o->a.files = args->operand;
@@ -132,21 +127,8 @@ static int run(options *o, const cli_args *args) {
             "no row could be made of %zu texts: of %zu answers %zu refuse and %zu cannot be read; look at them with another "
             "prompt or model",
             r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
-    const int to_stdout = o->chat.to_stdout && !o->chat.o.dry_run;
-    if (to_stdout) {
-        print_rows(o, &r);
-        cli_chat_print(&o->chat, &r.chat);
-    }
-    if (!o->chat.o.dry_run && cli_file_commit(&o->chat.file))
-        return 1;
-    if (o->general.json) {
-        print_json(o, &r);
-    } else if (!to_stdout) {
-        if (!o->chat.o.dry_run)
-            print_rows(o, &r);
-        cli_chat_print(&o->chat, &r.chat);
-    }
-    return 0;
+    describe(rows, sizeof rows, o, &r);
+    return cli_chat_finish(&o->chat, &r.chat, rows, as_json(o, &r));
 }
 
 int cli_data_annotate(int argc, char **argv) {

@@ -43,26 +43,17 @@ static const cli_option data_table[] = {
      .help = "count bad rows instead of stopping at the first"},
 };
 
-static void print_json(const options *o, const aoe_score_result *r) {
+static json_t *as_json(const options *o, const aoe_score_result *r) {
     const char *output = o->chat.output;
-    json_t *line =
-        json_pack("{s:o,s:b,s:I,s:I,s:I,s:o}", "output", output ? cli_json_text(output, strlen(output)) : json_null(),
-                  "dry_run", o->chat.o.dry_run, "rows", (json_int_t)r->rows, "scored", (json_int_t)r->scored, "skipped",
-                  (json_int_t)r->skipped, "mean", cli_json_real(r->mean));
-    if (line && cli_chat_add_json(&o->chat, line, &r->chat)) {
-        json_decref(line);
-        line = NULL;
-    }
-    cli_print_json(line);
-}
-
-static void print_rows(const options *o, const aoe_score_result *r) {
-    cli_summary(o->chat.to_stdout, "%zu of %zu pairs scored, mean %.2f", r->scored, r->rows, r->mean);
+    return json_pack("{s:o,s:b,s:I,s:I,s:I,s:o}", "output", output ? cli_json_text(output, strlen(output)) : json_null(),
+                     "dry_run", o->chat.o.dry_run, "rows", (json_int_t)r->rows, "scored", (json_int_t)r->scored, "skipped",
+                     (json_int_t)r->skipped, "mean", cli_json_real(r->mean));
 }
 
 static int run(options *o, const cli_args *args) {
     aoe_score_result r = {.rows = 0};
     aoe_error err;
+    char rows[128];
     o->s.chat = o->chat.o;
     o->s.chat.seed = o->general.seed;
     o->s.file = args->operand[0];
@@ -81,21 +72,8 @@ static int run(options *o, const cli_args *args) {
         return cli_fail(
             "none of %zu pairs has a score: of %zu answers %zu refuse and %zu have none; give another prompt or model", r.rows,
             r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
-    const int to_stdout = o->chat.to_stdout && !o->chat.o.dry_run;
-    if (to_stdout) {
-        print_rows(o, &r);
-        cli_chat_print(&o->chat, &r.chat);
-    }
-    if (!o->chat.o.dry_run && cli_file_commit(&o->chat.file))
-        return 1;
-    if (o->general.json) {
-        print_json(o, &r);
-    } else if (!to_stdout) {
-        if (!o->chat.o.dry_run)
-            print_rows(o, &r);
-        cli_chat_print(&o->chat, &r.chat);
-    }
-    return 0;
+    snprintf(rows, sizeof rows, "%zu of %zu pairs scored, mean %.2f", r.scored, r.rows, r.mean);
+    return cli_chat_finish(&o->chat, &r.chat, rows, as_json(o, &r));
 }
 
 int cli_data_score(int argc, char **argv) {

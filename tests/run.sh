@@ -187,6 +187,10 @@ for case in "$SRC"/tests/cli/*.sh; do
     esac
 done >>"$WORK/items"
 
+if [ ! -s "$WORK/items" ]; then
+    echo "run.sh: nothing to run: no program was given, and no case in $SRC/tests/cli has the name '${CASES-}'" >&2
+    exit 2
+fi
 tr '\n' '\0' <"$WORK/items" | xargs -0 -n 1 -P 2 sh "$SRC/tests/run.sh" --one
 # An item whose run ended without a result (killed) counts as failed.
 cat "$WORK"/*.result 2>/dev/null | awk -v items="$(wc -l <"$WORK/items")" '
