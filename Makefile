@@ -37,7 +37,8 @@ VERSION := $(shell sed -n 's/^#define AOE_VERSION "\(.*\)"/\1/p' include/aoe.h)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $@)
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla $(if $(WERROR),-Werror)
-OPT := -O2 -g
+# the sanitizers' builds are compiled for one run: -O1 -g1 takes half the time
+OPT := $(if $(SAN),-O1 -g1,-O2 -g)
 # One baseline binary for every CPU of the architecture: no -march=native. Contraction is off so that
 # the same source gives the same bits everywhere; fused multiply-adds are written out in the kernels.
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
@@ -58,13 +59,15 @@ CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
 # encoder, verify and golden/bert run on threads, embedder, pair_step and train do too, and faster
 THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
 ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert unit/peft unit/model_config unit/bench unit/issues_% unit/chat_% fault/train_fault fault/pretrain_fault fault/model_fault fault/ran_fault fault/embed_fault))
-# SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU
+# SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU; without what goes through all tiers by itself
 NUMBERS := $(filter numbers,$(SCOPE))
-WORDS_ALONE := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/net_% unit/http_% unit/issues_% unit/github_% unit/chat_% unit/annotate unit/peft unit/model_publish))
-# command-line cases: those that compute, or those in which threads meet signals and files; "" for all
-CASES_OF := $(if $(NUMBERS),architectures convert mine pipeline pretrain ran teacher verify,$(if $(THREADLESS),interrupt kill_resume mine pipeline pretrain teacher))
-TEST_KINDS := $(filter-out $(THREADLESS) $(if $(NUMBERS),fault),unit kernels grad golden fault)
-TEST_SRC := $(filter-out $(ONE_THREAD) $(WORDS_ALONE),$(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c))))
+NOT_NUMBERS := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/net_% unit/http_% unit/issues_% unit/github_% unit/chat_% unit/annotate unit/peft unit/model_publish unit/adamw unit/dropout unit/embedder unit/encoder unit/tensor grad/encoder_grad grad/mlm_grad grad/ran_grad))
+# command-line cases: those that compute, or those in which threads meet signals and files, or for the address sanitizer all but
+# those that do what others do, at length; "" for all
+CASES_ALL := $(sort $(patsubst tests/cli/%.sh,%,$(wildcard tests/cli/*.sh)))
+CASES_OF := $(if $(NUMBERS),architectures convert mine pipeline pretrain ran teacher verify,$(if $(THREADLESS),interrupt kill_resume mine pipeline pretrain teacher,$(if $(SAN),$(filter-out annotate_recipe default_model default_model_shared grid_jobs paper_recipes results_recipe,$(CASES_ALL)))))
+TEST_KINDS := $(filter-out $(THREADLESS) $(if $(NUMBERS),fault kernels),unit kernels grad golden fault)
+TEST_SRC := $(filter-out $(ONE_THREAD) $(NOT_NUMBERS),$(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c))))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS))$(NUMBERS),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)

@@ -15,6 +15,14 @@
 
 #include <cmocka.h>
 
+/* 1: built with a sanitizer, which looks for wrong accesses and makes everything slow: repetitions that only compare results can be
+ * left out. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define TEST_SANITIZED 1
+#else
+#define TEST_SANITIZED 0
+#endif
+
 /* A new directory under $TMPDIR or /tmp. test_dir_remove removes it with its contents and frees the name. */
 char *test_dir_create(void);
 void test_dir_remove(char *dir);

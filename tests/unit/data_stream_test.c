@@ -19,9 +19,12 @@ static int slurp(const char *path, size_t step, char **out, size_t *size, aoe_er
     int rc = aoei_stream_open(&s, path, err);
     if (rc)
         return rc;
-    for (;;) {
-        *out = realloc(*out, *size + step);
-        assert_non_null(*out);
+    for (size_t room = 0;;) {
+        if (room < *size + step) {
+            room = 2 * (*size + step);
+            *out = realloc(*out, room);
+            assert_non_null(*out);
+        }
         size_t got;
         rc = aoei_stream_read(s, *out + *size, step, &got, err);
         if (rc || !got)
