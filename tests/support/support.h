@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-/* 1: built with a sanitizer, which looks for wrong accesses and makes everything slow: repetitions that only compare results can be
- * left out. */
+/* 1: built with a sanitizer, which looks for wrong accesses and makes everything slow: repetitions that only compare results
+ * can be left out. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define TEST_SANITIZED 1
 #else
