@@ -56,9 +56,9 @@ SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
 # kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them; what
-# encoder, verify and golden/bert run on threads, embedder, pair_step and train do too, and faster
+# encoder, attention, verify and golden run on threads, embedder, pair_step and train do too, and faster
 THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
-ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert unit/peft unit/model_config unit/bench unit/issues_% unit/chat_% fault/train_fault fault/pretrain_fault fault/model_fault fault/ran_fault fault/embed_fault))
+ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert golden/causal grad/attention unit/peft unit/model_config unit/bench unit/issues_% unit/chat_% fault/train_fault fault/pretrain_fault fault/model_fault fault/ran_fault fault/embed_fault))
 # SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU; without what goes through all tiers by itself
 NUMBERS := $(filter numbers,$(SCOPE))
 NOT_NUMBERS := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/net_% unit/http_% unit/issues_% unit/github_% unit/chat_% unit/annotate unit/peft unit/model_publish unit/adamw unit/dropout unit/embedder unit/encoder unit/tensor grad/encoder_grad grad/mlm_grad grad/ran_grad))

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "objective/objective.h"
@@ -233,7 +234,7 @@ static void threads_change_no_bit(void **state) {
         create(&p, sizes[i][0], sizes[i][1], i);
         double loss = solve(&p, NULL), *grad = test_malloc(2 * p.B * p.D * sizeof *grad);
         memcpy(grad, p.grad, 2 * p.B * p.D * sizeof *grad);
-        for (size_t threads = 1; threads <= 3; threads++) {
+        for (size_t threads = TEST_SANITIZED ? 3 : 1; threads <= 3; threads++) {
             aoe_context *ctx;
             aoe_context_options o;
             aoe_context_options_defaults(&o);
