@@ -12,6 +12,10 @@
 
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-builtin-rules
+# one job a CPU (a -j of the command line goes before it), and one goal after the other where one of them clears away
+ifeq ($(filter clean,$(MAKECMDGOALS)),)
+MAKEFLAGS += --jobs=$(or $(shell nproc 2>/dev/null),1)
+endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
@@ -206,10 +210,10 @@ bench-peers: all $(PEER_BIN) ## installs PyTorch and oneDNN; prints the ratios t
 deps: ## installs the build dependencies (root, apt)
 	@tools/deps.sh $(DEPS_APT)
 
-deps-peers: # what aoe is measured against
+deps-peers: | deps # what aoe is measured against
 	@tools/deps.sh $(DEPS_PEERS)
 
-deps-lint: # the linters and sanitizer runtimes
+deps-lint: | deps # the linters and sanitizer runtimes
 	@tools/deps.sh $(DEPS_LINT)
 
 install: all ## installs program, library, header, default model, pkg-config file and man page under PREFIX
