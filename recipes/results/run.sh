@@ -48,7 +48,7 @@ lr() {
     mv "$AOE_WORK/lr-$name.part" "$AOE_WORK/lr-$name.txt"
 }
 weights() { # of the in-batch negatives and the angle, beside a cosine objective of weight 1
-    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.1,0.3,1 w-angle=0,0.1,0.3,1 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
+    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.1,0.3,1 w-angle=0,0.1,0.3,1,3,10 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
         >"$AOE_WORK/weights-$name.part"
     mv "$AOE_WORK/weights-$name.part" "$AOE_WORK/weights-$name.txt"
 }

@@ -16,6 +16,14 @@
 #include "base/json.h"
 #include "data/lines.h"
 
+/* A file that begins with as many bad rows is none of objects. */
+enum { MOST_BAD = 100 };
+
+typedef struct bad_row {
+    aoe_error err;
+    size_t line;
+} bad_row;
+
 struct aoei_table {
     aoei_lines *lines; /* owned */
     aoei_format format;
@@ -27,7 +35,10 @@ struct aoei_table {
     size_t n_select;
     aoei_field *field;  /* [n_select] */
     json_t *object;     /* owned; the row, JSON only */
-    int object_waits;   /* the object is the first row, read for its keys and not yet returned */
+    int object_waits;   /* the object is the first good row, read for its keys and not yet returned */
+    size_t object_line; /* its line, while it waits */
+    bad_row *bad;       /* [n_bad] before it, owned; next_bad: the first that is not yet returned */
+    size_t n_bad, next_bad, bad_capacity;
     size_t line;        /* of the row */
     aoe_text bytes;     /* of the row, borrowed from lines or csv */
     aoei_buffer header; /* its bytes */
@@ -128,11 +139,7 @@ static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
     return AOEI_BAD_ROW;
 }
 
-static int next_object(aoei_table *t, aoe_error *err) {
-    if (t->object_waits) {
-        t->object_waits = 0;
-        return 1;
-    }
+static int read_object(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc;
     do {
@@ -143,6 +150,21 @@ static int next_object(aoei_table *t, aoe_error *err) {
     t->line = line.number;
     t->bytes = (aoe_text){line.data, line.len + line.eol};
     return parse_object(t, &line, err);
+}
+
+static int next_object(aoei_table *t, aoe_error *err) {
+    if (!t->object_waits)
+        return read_object(t, err);
+    if (t->next_bad < t->n_bad) {
+        const bad_row *bad = &t->bad[t->next_bad++];
+        t->line = bad->line;
+        if (err)
+            *err = bad->err;
+        return AOEI_BAD_ROW;
+    }
+    t->object_waits = 0;
+    t->line = t->object_line;
+    return 1;
 }
 
 /* The selected keys of t->object into t->field. */
@@ -203,11 +225,36 @@ static int read_csv_header(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
+/* The first good object. Bad rows before it are kept: they are returned before it. */
+static int first_object(aoei_table *t, aoe_error *err) {
+    for (;;) {
+        bad_row bad;
+        int rc = read_object(t, &bad.err);
+        if (rc == 1)
+            return 1;
+        if (rc < 0 || (rc == 0 && !t->n_bad)) {
+            if (rc < 0 && err)
+                *err = bad.err;
+            return rc;
+        }
+        if (rc == 0 || t->n_bad == MOST_BAD) {
+            if (err)
+                *err = t->bad[0].err;
+            return AOEI_BAD_ROW;
+        }
+        bad.line = t->line;
+        if (aoei_grow((void **)&t->bad, &t->bad_capacity, t->n_bad, sizeof *t->bad))
+            return aoei_fail_nomem(err, sizeof *t->bad);
+        t->bad[t->n_bad++] = bad;
+    }
+}
+
 static int read_keys(aoei_table *t, aoe_error *err) {
-    int rc = next_object(t, err);
+    int rc = first_object(t, err);
     if (rc != 1)
         return rc;
     t->object_waits = 1;
+    t->object_line = t->line;
     const char *key;
     json_t *value;
     json_object_foreach(t->object, key, value) {
@@ -314,6 +361,7 @@ void aoei_table_close(aoei_table *t) {
     aoei_free(t->select);
     aoei_free(t->field);
     json_decref(t->object);
+    aoei_free(t->bad);
     aoei_free(t);
 }
 

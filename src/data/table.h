@@ -43,8 +43,8 @@ typedef struct aoei_table aoei_table;
 
 /* By the name's extension, case ignored, under .gz or .zst; "-" is .txt. AOE_EARG lists the known ones. */
 int aoei_format_of(aoei_format *format, const char *path, aoe_error *err);
-/* Opens a table and reads its header (of .jsonl: the keys of the first object). Errors: AOE_EFORMAT (empty file, bad
- * header), AOE_EARG (extension), those of aoei_lines_next. */
+/* Opens a table and reads its header (of .jsonl: the keys of the first good row; bad ones before it are returned as such).
+ * Errors: AOE_EFORMAT (empty file, bad header), AOE_EARG (extension), those of aoei_lines_next. */
 int aoei_table_open(aoei_table **t, const char *path, aoe_error *err);
 int aoei_table_from(aoei_table **t, aoei_stream *s, aoei_format format, aoe_error *err); /* takes s over, on failure too */
 void aoei_table_close(aoei_table *t);                                                    /* NULL accepted */

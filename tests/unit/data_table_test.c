@@ -195,6 +195,33 @@ static void expect_open_error(const char *name, const char *data, size_t size, i
     free(path);
 }
 
+/* The keys are those of the first good row; the bad ones before it come before it, and can be left out like any other. */
+static void test_jsonl_begins_badly(void **state) {
+    (void)state;
+    static const char text[] = "[\n\n{\"a\": \n{\"a\": \"x\", \"b\": 1}\n]\n{\"a\": \"y\", \"b\": 2}\n";
+    aoei_table *t = open_all("b.jsonl", text, sizeof text - 1);
+    expect_bad(t, "b.jsonl:1:1: ']' expected near end of file" ROW_REMEDY);
+    expect_bad(t, "b.jsonl:3:6: unexpected token near end of file" ROW_REMEDY);
+    expect_row(t, 4, "x|#1");
+    expect_bad(t, "b.jsonl:5:1: unexpected token near ']'" ROW_REMEDY);
+    expect_row(t, 6, "y|#2");
+    expect_end(t);
+    char many[2 * 150 + 10] = "";
+    for (size_t i = 0; i < 150; i++)
+        memcpy(many + 2 * i, "1\n", 2);
+    memcpy(many + 2 * 150, "{\"a\": 1}\n", 10);
+    t = open_all("many.jsonl", many + 2 * 50, sizeof many - 1 - 2 * 50);
+    for (int i = 1; i <= 100; i++) {
+        char want[100];
+        snprintf(want, sizeof want, "many.jsonl:%d: not a JSON object" ROW_REMEDY, i);
+        expect_bad(t, want);
+    }
+    expect_row(t, 101, "#1");
+    expect_end(t);
+    expect_open_error("more.jsonl", many + 2 * 49, sizeof many - 1 - 2 * 49, AOE_EFORMAT,
+                      "more.jsonl:1: not a JSON object" ROW_REMEDY);
+}
+
 static void test_open_errors(void **state) {
     (void)state;
     expect_open_error("e.tsv", "", 0, AOE_EFORMAT, "e.tsv: the file is empty; expected a header line that names the columns");
@@ -341,6 +368,7 @@ int main(void) {
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_csv_quotes_gone_wrong),
         cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_jsonl_begins_badly),
         cmocka_unit_test(test_txt),
         cmocka_unit_test(test_compressed_tables),
         cmocka_unit_test(test_open_errors),
