@@ -68,7 +68,8 @@ const cli_option cli_chat_model_table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(key_env),
-     .help = "environment variable with the API key for --api; none is sent when it is not set"},
+     .help = "environment variable with the API key for --api",
+     .fallback = "OPENAI_API_KEY; without it no key is sent"},
     {.name = "price",
      .kind = CLI_NAMED,
      .value = "IN,OUT",
@@ -155,7 +156,7 @@ const cli_option cli_chat_calls_table[] = {
 };
 
 void cli_chat_defaults(cli_chat *c) {
-    *c = (cli_chat){.key_env = "OPENAI_API_KEY"};
+    *c = (cli_chat){0};
 }
 
 /* ---- models */
@@ -235,13 +236,17 @@ static int read_models(cli_chat *c, const char *command) {
     }
     if (code == CLI_GO && !n)
         code = cli_usage(command, "it needs a model to ask: --model NAME");
+    const char *key = environment(c->key_env ? c->key_env : "OPENAI_API_KEY");
+    if (code == CLI_GO && c->key_env && !key)
+        code = cli_usage(command, "--key-env: the environment has no %s; set it to the API key, or leave the option out",
+                         cli_env_name_shown(c->key_env));
     const char *api = c->api ? c->api : environment("OPENAI_BASE_URL");
     for (size_t i = 0; i < n && code == CLI_GO; i++) {
         aoe_chat_model *m = &c->model[i];
         if (!m->api && !api)
             code = cli_usage(command, "it needs an endpoint: --api URL, or $OPENAI_BASE_URL");
         if (!m->api && !m->key)
-            m->key = environment(c->key_env);
+            m->key = key;
         m->api = m->api ? m->api : api;
     }
     c->o.models = c->model;
@@ -381,12 +386,19 @@ void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r) {
         cli_warn("%zu call%s failed and %s left out; the same command asks again", r->failed, cli_plural(r->failed),
                  r->failed == 1 ? "was" : "were");
     if (r->left && !c->o.dry_run)
-        cli_warn("what may be spent is spent: %zu of %zu calls were not made; the same command with a higher bound goes on",
-                 r->left, r->calls);
+        cli_warn("what a run may spend is spent: %zu of %zu calls were not made; the same command goes on with them", r->left,
+                 r->calls);
     if (r->refused)
         cli_note("%zu answer%s", r->refused, r->refused == 1 ? " is a refusal" : "s are refusals");
     if (r->unreadable)
         cli_note("%zu answer%s could not be read", r->unreadable, cli_plural(r->unreadable));
+}
+
+static size_t without_price(const cli_chat *c) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->o.n_models; i++)
+        n += c->model[i].price_in == 0 && c->model[i].price_out == 0 && !c->model[i].costs_nothing;
+    return n;
 }
 
 /* On calls and what they cost. */
@@ -406,7 +418,10 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
                       "%zu asked, %zu answered by the cache; %.0f tokens of prompts and %.0f of answers", r->asked, r->kept,
                       r->prompt_tokens, r->completion_tokens);
         if (r->cost > 0)
-            snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);
+            n += snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);
+        if (r->cost > 0 && without_price(c))
+            snprintf(text + n, sizeof text - (size_t)n, " (and that of %zu model%s, whose price was not given)",
+                     without_price(c), cli_plural(without_price(c)));
     }
     cli_summary(c->to_stdout && !c->o.dry_run, "%s", text);
 }

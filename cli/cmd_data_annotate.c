@@ -135,7 +135,9 @@ int cli_data_annotate(int argc, char **argv) {
     options o = {.general = {.quiet = 0}};
     cli_general_defaults(&o.general);
     cli_chat_defaults(&o.chat);
+    aoe_annotate_options d;
     aoe_annotate_options_defaults(&o.a);
+    aoe_annotate_options_defaults(&d);
     o.chat.o = o.a.chat;
     o.chat.most_prompts = 2;
     const cli_group groups[] = {
@@ -167,6 +169,9 @@ int cli_data_annotate(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.a.positives && !o.a.negatives)
         code = cli_usage("data annotate", "--positives 0 and --negatives 0 ask for nothing");
+    if (code == CLI_GO && o.a.form == AOE_FORM_TRIPLES &&
+        (o.a.positive_label != d.positive_label || o.a.negative_label != d.negative_label))
+        code = cli_usage("data annotate", "triples have no labels; leave --positive-label and --negative-label out");
     if (code == CLI_GO)
         code = cli_chat_prepare(&o.chat, "data annotate", o.general.json);
     if (code == CLI_GO) {

@@ -126,7 +126,7 @@ static const cli_option source_table[] = {
      .value = "NAME",
      AT(token_env),
      .help = "environment variable that holds the token",
-     .fallback = "GITHUB_TOKEN, then GH_TOKEN; none: without a token"},
+     .fallback = "GITHUB_TOKEN, then GH_TOKEN; without them no token is sent"},
 };
 
 static const cli_option output_table[] = {
@@ -384,9 +384,13 @@ static char *user_cache(void) {
 
 static int open_outputs(job *j) {
     int code = 0;
-    for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++)
-        if (j->o->g.name[i])
-            code = cli_file_open(&j->out[i], j->o->g.name[i]);
+    for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
+        const char *name = j->o->g.name[i];
+        if (name && cli_is_same_file(name, j->o->cache))
+            return cli_fail("%s is the cache, whose issues would be lost; choose another name for --%s", name, split_names[i]);
+        if (name)
+            code = cli_file_open(&j->out[i], name);
+    }
     return code;
 }
 
@@ -416,22 +420,28 @@ static int report_failure(job *j, const aoe_github_result *r, int code, const ao
     return 128 + cli_interrupted();
 }
 
-/* 1: there are files to write, and nothing to write into them. */
-static int is_empty(const options *o, const aoe_github_result *r) {
-    size_t named = 0, pairs = 0;
-    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
-        named += o->g.name[i] != NULL;
-        pairs += r->positives[i];
-    }
-    return named && !pairs;
+/* The first split that has a file and nothing to write into it; AOE_ISSUES_SPLITS: none. */
+static size_t find_empty(const options *o, const aoe_github_result *r) {
+    size_t i = 0;
+    while (i < AOE_ISSUES_SPLITS && (!o->g.name[i] || r->positives[i]))
+        i++;
+    return i;
 }
 
-static int report_nothing(const job *j, const aoe_github_result *r) {
+static int report_empty(const job *j, const aoe_github_result *r, size_t split) {
+    size_t pairs = 0;
     if (j->n_missing)
         cli_warn("not read: %s", j->missing);
-    return cli_fail("none of %zu issues is known to be a duplicate of another, and nothing was written; try --all-comments or "
-                    "--graphql, or other repositories",
-                    r->issues);
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        pairs += r->positives[i];
+    if (!pairs)
+        return cli_fail("none of %zu issues is known to be a duplicate of another, and nothing was written; try "
+                        "--all-comments or --graphql, or other repositories",
+                        r->issues);
+    return cli_fail(
+        "%s would be empty, and nothing was written: a cluster of duplicates stays together, and there are %zu; give "
+        "--%s another share with --shares, or leave it out",
+        j->o->g.name[split], r->clusters, split_names[split]);
 }
 
 static int run_job(job *j) {
@@ -456,8 +466,9 @@ static int run_job(job *j) {
     if (code)
         return report_failure(j, &result, code, &err);
     report_counts(&result);
-    if (is_empty(o, &result))
-        return report_nothing(j, &result);
+    const size_t empty = find_empty(o, &result);
+    if (empty < AOE_ISSUES_SPLITS)
+        return report_empty(j, &result, empty);
     if (commit_outputs(j))
         return 1;
     if (o->general.json)
@@ -475,7 +486,7 @@ static int check_options(const options *o) {
         if (o->g.name[i] && strcmp(o->g.name[i], "-") == 0)
             return cli_usage("data github-issues", "statistics go to stdout; name a file with --%s", split_names[i]);
         for (int k = 0; k < i; k++)
-            if (o->g.name[i] && o->g.name[k] && strcmp(o->g.name[i], o->g.name[k]) == 0)
+            if (o->g.name[i] && o->g.name[k] && cli_is_same_file(o->g.name[i], o->g.name[k]))
                 return cli_usage("data github-issues", "--%s and --%s are one file; name two", split_names[k], split_names[i]);
     }
     if (o->g.graphql && o->g.all_comments)

@@ -290,7 +290,8 @@ static int run_job(job *j, options *o, const cli_args *args) {
     o->m.report = write_triple;
     o->m.progress = show_progress;
     o->m.user = j;
-    if (cli_session_open(&j->session, &o->general, &o->model) || cli_file_open(&j->out, o->output))
+    if (cli_refuse_input(o->output, args->operand, args->n) || cli_refuse_input(o->output, o->corpus.item, o->corpus.n) ||
+        cli_session_open(&j->session, &o->general, &o->model) || cli_file_open(&j->out, o->output))
         return 1;
     const int code = aoe_mine(j->session.embedder, &o->m, &result, &err);
     cli_progress_end(&j->progress);
@@ -322,7 +323,7 @@ static int ends_with(const char *name, const char *end) {
 }
 
 static int check_options(options *o) {
-    const int to_stdout = !o->output || strcmp(o->output, "-") == 0;
+    const int to_stdout = cli_is_stdout(o->output);
     if (o->m.skip >= o->m.range)
         return cli_usage("data mine", "--skip %zu leaves none of the --range %zu; raise it", o->m.skip, o->m.range);
     if (o->m.min_score > o->m.max_score)
@@ -332,7 +333,10 @@ static int check_options(options *o) {
     if (!o->corpus.n && o->m.corpus_table.columns)
         return cli_usage("data mine", "--corpus-columns needs --corpus FILE");
     if (o->format == FORMAT_BY_NAME && !to_stdout && !ends_with(o->output, ".tsv") && !ends_with(o->output, ".jsonl"))
-        return cli_usage("data mine", "%s: name the output .tsv or .jsonl, or say which with --format", o->output);
+        return cli_usage(
+            "data mine",
+            "%s: name the output .tsv or .jsonl (aoe data convert makes other files of it), or say which with --format",
+            o->output);
     o->m.for_tsv = o->format == FORMAT_TSV || (o->format == FORMAT_BY_NAME && !to_stdout && ends_with(o->output, ".tsv"));
     return CLI_GO;
 }

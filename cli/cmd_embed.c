@@ -281,7 +281,8 @@ static void warn_of_tables(const cli_args *args) {
 
 static int run_job(job *j, const options *o, const cli_args *args) {
     aoe_model_info info;
-    if (cli_lines_open(&j->lines, args->operand, args->n) || cli_session_open(&j->session, &o->general, &o->model))
+    if (cli_refuse_input(o->output, args->operand, args->n) || cli_lines_open(&j->lines, args->operand, args->n) ||
+        cli_session_open(&j->session, &o->general, &o->model))
         return 1;
     aoe_model_get_info(j->session.model, &info);
     j->model_dims = info.dims;

@@ -37,7 +37,8 @@ static const cli_option table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, e.skip_refused),
      .set = 1,
-     .help = "leave out combinations that aoe train refuses, like all weights 0, in place of giving up"},
+     .help =
+         "leave out combinations that aoe train refuses, like all weights 0 (--w-cln, of triples, too), in place of giving up"},
 };
 
 /* ---- values */

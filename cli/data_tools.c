@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "words.h"
 
@@ -44,39 +43,6 @@ int cli_sink_fail(cli_sink *s, int code, const aoe_error *err) {
         if (cli_file_check(&s->file[i]))
             return 1; /* reported */
     return cli_fail("%s", err->message);
-}
-
-int cli_is_stdout(const char *path) {
-    return !path || strcmp(path, "-") == 0;
-}
-
-/* Of the folder that a path is in; -1: there is none. */
-static int stat_folder(const char *path, struct stat *st) {
-    const char *slash = strrchr(path, '/');
-    char *folder = cli_format("%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
-    const int rc = stat(folder, st);
-    free(folder);
-    return rc;
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-int cli_is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    const int no_a = stat(a, &x), no_b = stat(b, &y);
-    if (no_a && no_b && (strcmp(base_name(a), base_name(b)) != 0 || stat_folder(a, &x) || stat_folder(b, &y)))
-        return 0;
-    return !no_a == !no_b && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-int cli_refuse_input(const char *output, const char *const *inputs, size_t n) {
-    for (size_t i = 0; i < n && !cli_is_stdout(output); i++)
-        if (strcmp(inputs[i], "-") != 0 && cli_is_same_file(output, inputs[i]))
-            return cli_fail("%s is the input, which would be replaced; choose another name for -o", output);
-    return 0;
 }
 
 const char *cli_table_end(const char *path) {

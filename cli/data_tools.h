@@ -20,11 +20,6 @@ int cli_sink_write(void *user, size_t part, const char *data, size_t len); /* an
 /* Reports why the library failed, which may be that a file could not be written. Returns 1. */
 int cli_sink_fail(cli_sink *s, int code, const aoe_error *err);
 
-int cli_is_stdout(const char *path); /* NULL, or "-" */
-/* 1: both names are one file by device and inode; of files that are not there yet, one name in one folder. */
-int cli_is_same_file(const char *a, const char *b);
-/* 1 after reporting that the output would take the place of an input; 0: it does not. */
-int cli_refuse_input(const char *output, const char *const *inputs, size_t n);
 /* The end of a path that says format and compression (".tsv.gz"), case ignored; "" where there is none. Points into path. */
 const char *cli_table_end(const char *path);
 /* 1: both names say the same format, whatever the compression. */

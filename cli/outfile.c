@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "words.h"
+
 enum { MAX_PENDING = 64 };
 
 /* The files to remove when a signal ends the program. */
@@ -73,6 +75,39 @@ static void sync_parent(const char *path) {
     free(dir);
 }
 
+int cli_is_stdout(const char *path) {
+    return !path || strcmp(path, "-") == 0;
+}
+
+/* Of the folder that a path is in; -1: there is none. */
+static int stat_folder(const char *path, struct stat *st) {
+    const char *slash = strrchr(path, '/');
+    char *folder = cli_format("%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+    const int rc = stat(folder, st);
+    free(folder);
+    return rc;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int cli_is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    const int no_a = stat(a, &x), no_b = stat(b, &y);
+    if (no_a && no_b && (strcmp(base_name(a), base_name(b)) != 0 || stat_folder(a, &x) || stat_folder(b, &y)))
+        return 0;
+    return !no_a == !no_b && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int cli_refuse_input(const char *output, const char *const *inputs, size_t n) {
+    for (size_t i = 0; i < n && !cli_is_stdout(output); i++)
+        if (strcmp(inputs[i], "-") != 0 && cli_is_same_file(output, inputs[i]))
+            return cli_fail("%s is the input, which would be replaced; choose another name for -o", output);
+    return 0;
+}
+
 /* st: the file that will be replaced, or NULL; its permissions are kept. */
 static int open_beside(cli_file *f, const struct stat *st) {
     f->target = resolve(f->path);
@@ -104,7 +139,7 @@ static int open_beside(cli_file *f, const struct stat *st) {
 int cli_file_open(cli_file *f, const char *path) {
     struct stat st;
     memset(f, 0, sizeof *f);
-    if (!path || strcmp(path, "-") == 0) {
+    if (cli_is_stdout(path)) {
         f->file = stdout;
         return 0;
     }

@@ -82,7 +82,12 @@ typedef struct cli_file {
     char *temp;       /* owned; NULL when written in place (stdout, devices, pipes) */
 } cli_file;
 
-/* path NULL or "-": stdout. Returns 0, or 1 after reporting the error. */
+int cli_is_stdout(const char *path); /* NULL, or "-" */
+/* 1: both names are one file by device and inode; of files that are not there yet, one name in one folder. */
+int cli_is_same_file(const char *a, const char *b);
+/* 1 after reporting that the output would take the place of an input; 0: it does not. */
+int cli_refuse_input(const char *output, const char *const *inputs, size_t n);
+/* path as cli_is_stdout has it, or a file. Returns 0, or 1 after reporting the error. */
 int cli_file_open(cli_file *f, const char *path);
 int cli_file_check(cli_file *f);                 /* 0, or 1 after reporting that a write failed */
 int cli_file_commit(cli_file *f);                /* flush, fsync, rename; likewise */

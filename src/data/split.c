@@ -112,10 +112,10 @@ static int count(split *s, aoe_data_split_part *part, aoe_data_split_result *res
     for (size_t p = 0; p < s->o->parts; p++)
         if (!part[p].rows)
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: part %zu of %zu gets no row: rows that share a text stay together, and its %zu rows make %zu "
+                             "%s: part %zu of %zu gets no row: rows that share a text stay together, and its %zu row%s %zu "
                              "cluster%s, the largest of %zu (from line %zu on); give fewer parts, other shares, or more data",
-                             s->records.name, p + 1, s->o->parts, s->records.n, s->n_clusters, s->n_clusters == 1 ? "" : "s",
-                             result->largest, result->largest_line);
+                             s->records.name, p + 1, s->o->parts, s->records.n, s->records.n == 1 ? " makes" : "s make",
+                             s->n_clusters, s->n_clusters == 1 ? "" : "s", result->largest, result->largest_line);
     return 0;
 }
 

@@ -201,8 +201,8 @@ static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char
     return 0;
 }
 
-/* Names are keys of .jsonl, so none may come twice there; and none holds a NUL. */
-static int check_names(const aoei_table_writer *w, const char *path, aoe_error *err) {
+/* Names are keys of .jsonl, so none may come twice there; and none holds a NUL. None comes twice because of --rename. */
+static int check_names(const aoei_table_writer *w, const char *path, int renamed, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOEI_FORMAT_TXT && w->columns != 1)
         return aoei_fail(err, AOE_EARG, "%s: a .txt has one column, not %zu; choose it with --keep", path, w->columns);
@@ -213,6 +213,9 @@ static int check_names(const aoei_table_writer *w, const char *path, aoe_error *
             twice |= same(w->name[w->order[k]], name);
         if (twice && w->format == AOEI_FORMAT_JSONL)
             return aoei_fail(err, AOE_EFORMAT, "%s: two columns are named '%s', and keys of .jsonl differ; rename one", path,
+                             aoei_excerpt(excerpt, name));
+        if (twice && renamed)
+            return aoei_fail(err, AOE_EARG, "--rename: two columns would be named '%s'; give them different names",
                              aoei_excerpt(excerpt, name));
         if (w->format == AOEI_FORMAT_JSONL && memchr(name.data, 0, name.len))
             return aoei_fail(err, AOE_EFORMAT, "%s: a column's name has a NUL, which keys of .jsonl cannot hold; rename it",
@@ -259,7 +262,7 @@ int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_tex
     if (!rc)
         rc = rename_columns(w, name, rename, err);
     if (!rc)
-        rc = check_names(w, path, err);
+        rc = check_names(w, path, rename != NULL, err);
     if (!rc)
         rc = aoei_pack_open(&w->pack, aoei_codec_of(path), write, user, 0, err);
     return rc ? rc : write_header(w, path, err);

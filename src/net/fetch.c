@@ -266,7 +266,8 @@ static int hold(aoei_fetch *f, attempt *a, const aoei_http_response *r, const ao
 /* Waits before another try, or says that there is none. why: of the failure. */
 static int back_off(aoei_fetch *f, attempt *a, int64_t retry_after, const aoe_error *why, aoe_error *err) {
     if (++a->failures >= f->o.attempts)
-        return aoei_fail(err, why->code, "no answer after %zu tries: %s", a->failures, why->message);
+        return aoei_fail(err, why->code, "no answer after %zu %s: %s", a->failures, a->failures == 1 ? "try" : "tries",
+                         why->message);
     double seconds = backoff(f, a->failures);
     if (retry_after > 0 && seconds < (double)retry_after)
         seconds = (double)retry_after;
@@ -289,7 +290,9 @@ static int consider(aoei_fetch *f, attempt *a, const aoei_http_response *r, aoei
         return 1;
     aoe_error why;
     if (verdict == AOEI_VERDICT_BROKEN)
-        (void)aoei_fail(&why, AOE_EIO, "%s: an answer that cannot be used (status %d); try again later", a->place, r->status);
+        (void)aoei_fail(&why, AOE_EIO,
+                        "%s: an answer that cannot be used (status %d); see whether the address is right, or try again later",
+                        a->place, r->status);
     else
         (void)aoei_fail(&why, AOE_EIO, "%s: the server answers %d; try again later", a->place, r->status);
     return back_off(f, a, retry_after, &why, err);

@@ -50,6 +50,7 @@ echo "spearman before $(spearman start), after $(spearman tuned)" >&2
 head -n 6 "$SRC/examples/test.tsv" >gold.tsv
 "$AOE" data score gold.tsv -m numbered bullets --api "$api" -o scored.tsv --each
 cut -f 1,6- scored.tsv
+"$AOE" data score gold.tsv -m numbered price=100,100 bullets --api "$api" -o mixed.tsv | tail -n 1
 "$AOE" data score gold.tsv -m numbered --api "$api" -o scored.jsonl --label gold --dry-run --json | anywhere
 # what is wrong is said, and nothing is written
 OPENAI_API_KEY=sk-wrong fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o bad.tsv 2>&1 | anywhere
@@ -84,6 +85,9 @@ usage annotate texts.txt -m a --api "$api" -o bad.txt
 usage annotate texts.txt -m a --api "$api" -o bad.tsv --format xml
 usage annotate texts.txt -m a --api "$api" -o bad.tsv --price 3
 usage annotate texts.txt -m a price=x --api "$api" -o bad.tsv
+usage annotate texts.txt -m a --key-env AOE_NO_SUCH_KEY --api "$api" -o bad.tsv
+usage annotate texts.txt -m a --key-env "$key" --api "$api" -o bad.tsv
+usage annotate texts.txt -m a --form triples --negative-label 1 --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key-env=AOE_NO_SUCH_KEY --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key-env="$key" --api "$api" -o bad.tsv
 usage annotate texts.txt -m a key="$key" --api "$api" -o bad.tsv

@@ -34,6 +34,7 @@ fails "$AOE" data convert in.tsv -o ./in.tsv
 cmp in.tsv d.tsv
 fails "$AOE" data convert nli.jsonl --to triples -o kept.tsv
 fails "$AOE" data convert in.tsv --keep sentence3 -o kept.tsv
+fails "$AOE" data convert in.tsv --rename score=sentence1 -o kept.tsv
 fails "$AOE" data convert in.tsv -o missing/out.tsv
 head -c 30 b.jsonl.gz >torn.jsonl.gz
 fails "$AOE" data convert torn.jsonl.gz -o kept.tsv

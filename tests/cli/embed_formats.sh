@@ -56,4 +56,5 @@ fails "$AOE" embed -q -m model -o kept.tsv missing.txt
 fails "$AOE" embed -q -m model -o no/such/dir.tsv one.txt
 fails "$AOE" embed -q -m model -o . one.txt
 fails "$AOE" embed -q -m model --dims 33 one.txt
+fails "$AOE" embed -q -m model --format tsv -o ./kept.tsv one.txt kept.tsv
 cat kept.tsv

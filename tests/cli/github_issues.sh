@@ -57,6 +57,13 @@ echo "exit code $code"
 fails "$AOE" data github-issues --api "$url" acme/secret acme/quiet --train none.tsv
 is_absent none.tsv
 unset GH_TOKEN
+# an output is not the cache, and none is empty
+cp cache/aoe/github.sqlite before.sqlite
+fails collect -q --offline --train ./cache/aoe/github.sqlite
+cmp cache/aoe/github.sqlite before.sqlite
+fails collect -q --offline --shares 98,1,1 --train most.tsv --validation few.tsv --test fewest.tsv
+is_absent most.tsv
+is_absent few.tsv
 # the token is nowhere
 MY_TOKEN=ghp_averysecretthing12345 "$AOE" data github-issues --token-env MY_TOKEN --api "$url" acme/secret --refresh
 fails "$AOE" data github-issues --token-env NO_TOKEN --api "$url" acme/secret --train s.tsv

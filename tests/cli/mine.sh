@@ -37,6 +37,10 @@ fails "$AOE" data mine -m model pairs.tsv -o missing/out.tsv
 fails "$AOE" data mine -m model pairs.tsv -f tsv -o /dev/full
 fails "$AOE" data mine -q -m model pairs.tsv >/dev/full
 cmp two.tsv kept.tsv
+cp pairs.tsv before.tsv
+fails "$AOE" data mine -m model pairs.tsv -o ./pairs.tsv
+fails "$AOE" data mine -m model two.tsv --corpus pairs.tsv -o pairs.tsv
+cmp pairs.tsv before.tsv
 printf 'query\tpositive\ncat\tkitten\ndog\t\n' >bad.tsv
 fails "$AOE" data mine -m model bad.tsv
 "$AOE" data mine -m model bad.tsv pairs.tsv --skip-bad-rows | wc -l
