@@ -212,7 +212,7 @@ static void test_jsonl_begins_badly(void **state) {
     memcpy(many + 2 * 150, "{\"a\": 1}\n", 10);
     t = open_all("many.jsonl", many + 2 * 50, sizeof many - 1 - 2 * 50);
     for (int i = 1; i <= 100; i++) {
-        char want[100];
+        char want[160];
         snprintf(want, sizeof want, "many.jsonl:%d: not a JSON object" ROW_REMEDY, i);
         expect_bad(t, want);
     }
