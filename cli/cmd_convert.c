@@ -4,6 +4,7 @@
  */
 #include "common.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,6 +63,9 @@ static int is_file(const cli_args *args) {
 }
 
 static int check_options(const options *o, const cli_args *args) {
+    struct stat st;
+    if (o->storage < 0 && args->n && stat(args->operand[0], &st))
+        return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
     if (o->storage < 0 && !is_file(args))
         return cli_usage("convert", "it needs the type to store: --dtype f32, bf16 or int8");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)

@@ -132,8 +132,13 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     *truncated = r->truncated;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_binary_result *b = &r->rows[i].result;
-        if (!isfinite(b->spearman) && b->metrics.positives % b->pairs == 0)
-            cli_warn("%s: the correlation is undefined: all pairs are of one class", r->rows[i].name);
+        if (isfinite(b->spearman) || strcmp(r->rows[i].name, "mean") == 0)
+            continue;
+        if (b->metrics.positives == 0)
+            cli_warn("%s: correlation, F1 and AP are undefined: no pair is positive", r->rows[i].name);
+        else
+            cli_warn("%s: the correlation is undefined: %s", r->rows[i].name,
+                     b->metrics.positives == b->pairs ? "all pairs are positive" : "all cosines are equal");
     }
 }
 

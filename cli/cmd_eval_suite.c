@@ -4,6 +4,7 @@
  */
 #include "eval_common.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,15 @@ static void report_sets(const report *r) {
         cli_warn("not found, and left out of the average: %s", missing);
 }
 
+/* Why there are figures that are undefined: a subset's make those of its set so, and these the average. */
+static void report_undefined(const report *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_suite_result *s = &r->rows[i].result;
+        if (s->row != AOE_SUITE_AVERAGE && s->pairs && !isfinite(s->spearman[AOE_SETTING_ALL]))
+            cli_warn("%s: the correlation is undefined: all cosines or all gold scores are equal", r->rows[i].name);
+    }
+}
+
 static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
     report *r = found;
     const aoe_suite_options suite = {r->o.skip_bad_rows, cli_eval_progress, progress};
@@ -183,6 +193,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     const report *r = found;
     const aoe_suite_result *all = &r->rows[r->n - 1].result; /* the average */
     report_sets(r);
+    report_undefined(r);
     *empty = all->empty;
     *truncated = all->truncated;
 }

@@ -76,7 +76,8 @@ static json_t *json_value(const cli_option *o, const char *text) {
         return json_boolean(strcmp(text, "on") == 0);
     if (!is_number(o) || end == text || *end || !isfinite(number))
         return cli_json_text(text, strlen(text));
-    return o->kind == CLI_SIZE && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
+    const int is_whole = o->kind == CLI_SIZE && fabs(number) < 1e15 && fabs(number - rint(number)) <= 0;
+    return is_whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
 /* Values that are one, however written, would count as more seeds. CLI_GO, or 2 after reporting. */
@@ -94,8 +95,8 @@ static int check_distinct(const axis *a) {
     return code;
 }
 
-/* NAME=VALUES. CLI_GO, or the exit code after reporting. */
-static int read_axis(const cli_experiment *e, axis *a, const char *text) {
+/* NAME=VALUES, of an option that none of the axes from `first` on has. CLI_GO, or the exit code after reporting. */
+static int read_axis(const cli_experiment *e, const axis *first, axis *a, const char *text) {
     const size_t length = strcspn(text, "=");
     if (!text[length] || !text[length + 1])
         return cli_usage("grid", "--over %s: write OPTION=VALUE,VALUE...", text);
@@ -104,6 +105,10 @@ static int read_axis(const cli_experiment *e, axis *a, const char *text) {
     free(name);
     if (!a->option)
         return 2;
+    for (const axis *other = first; other < a; other++)
+        if (other->option == a->option)
+            return cli_usage("grid", "--over %s: that option stands there twice; give all its values in one list",
+                             a->option->name);
     char *list = cli_strdup(text + length + 1), *rest = list;
     const char *separator = strchr(list, ';') ? ";" : ",";
     int code = CLI_GO;
@@ -368,7 +373,7 @@ static int run_grid(options *o, const cli_args *args) {
         code = cli_experiment_seeds(e, &g.seed, &g.n_seeds);
     }
     for (size_t i = 0; code == CLI_GO && i < o->over.n; i++) {
-        code = read_axis(e, &g.axes[g.n_axes++], o->over.item[i]);
+        code = read_axis(e, g.axes, &g.axes[g.n_axes++], o->over.item[i]);
         if (code == CLI_GO)
             json_array_append_new(over, json_string(g.axes[i].option->name));
     }

@@ -233,8 +233,8 @@ static int fill_densities(job *j, column *c) {
     for (int row = 0; !failed && row < ROWS; row++) {
         const size_t n = choose(j, c, row, chosen);
         double width = n ? aoe_bandwidth(chosen, n) : 1;
-        if (!(width > 0))
-            width = (c->end - c->begin) / 100; /* of values that are all alike: a spike that is seen */
+        if (!(width > 0.5 * (c->end - c->begin) / (POINTS - 1)))
+            width = (c->end - c->begin) / 100; /* of values that are nearly alike: a spike that is seen */
         double *density = c->density + row * POINTS;
         failed = n && aoe_density(chosen, n, width, c->low, c->high, at, POINTS, density, &err);
         c->median[row] = aoe_quantile(chosen, n, 0.5);
@@ -353,6 +353,7 @@ static void write_script(job *j) {
         fprintf(gp, "\nset lmargin at screen %.4f\nset rmargin at screen %.4f\n", left + room * (double)k,
                 left + room * ((double)k + 0.88));
         fprintf(gp, "set xrange [%g:%g]\nset xlabel '%s'\n", c->begin, c->end, gold ? "gold rating" : "cosine");
+        fprintf(gp, "set xtics %g\n", gold ? (c->end - c->begin) / 5 : c->end - c->begin > 1.2 ? 0.5 : 0.2);
         fprintf(gp,
                 "set label 1 title%zu at graph 0.5, graph 1.1 center\nset label 2 note%zu at graph 0.5, graph 1.04 center\n",
                 k + 1, k + 1);

@@ -627,7 +627,7 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
     if (code == CLI_GO)
         code = read_dev(&o);
     if (code == CLI_GO && look) {
-        const cli_train_view view = {&syntax, &o.general, &o.model, &o.table, &o.t, o.dev};
+        const cli_train_view view = {&syntax, &o.general, &o.model, &o.table, &o.t, o.dev, &o.dev_table};
         code = look(user, &view);
     }
     if (code == CLI_GO)

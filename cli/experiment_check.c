@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Experiments before they run: the options of each trial as aoe train would read
- * them, the files they name, and the memory they are planned to take. Memory counts
+ * them, the files they name and those to score by, and the memory they are planned to take. Memory counts
  * the longest text of a training file of pairs; of other forms, whose texts are not
  * read here, texts of the maximum length, three for an example. A teacher's is left out.
  */
@@ -26,6 +26,7 @@ struct cli_plans {
     char *texts_key; /* owned; the tokenizer and files of the next two */
     size_t longest;  /* tokens */
     size_t arity;    /* texts of an example */
+    json_t *scored;  /* owned; keys are files to score by that were checked, and how they are read */
 };
 
 void cli_plans_free(struct cli_plans *p) {
@@ -35,6 +36,7 @@ void cli_plans_free(struct cli_plans *p) {
         free(p->entry[i].key);
     free(p->entry);
     free(p->texts_key);
+    json_decref(p->scored);
     free(p);
 }
 
@@ -247,6 +249,39 @@ static int note_files(const cli_experiment *e, const cli_trial *t, const cli_tra
     return code;
 }
 
+/* ---- what models are scored by */
+
+aoe_table_options cli_score_table(const cli_train_view *v, const char *path) {
+    return v->dev && strcmp(v->dev, path) == 0 ? *v->dev_table : *v->table;
+}
+
+/* That a file can be scored by, which is better known before the training. CLI_GO, or 1 after reporting. */
+static int check_scores(const cli_experiment *e, const cli_train_view *v, const char *path) {
+    const aoe_table_options table = cli_score_table(v, path);
+    aoe_error err;
+    char *key = cli_format("%s|%s|%s|%d", path, table.columns ? table.columns : "", table.label_map ? table.label_map : "",
+                           table.skip_bad_rows);
+    int code = CLI_GO;
+    if (!json_object_get(e->plans->scored, key)) {
+        json_object_set_new(e->plans->scored, key, json_true());
+        if (aoe_sts_check(&path, 1, &table, &err))
+            code = v->table->columns || v->table->label_map
+                       ? cli_fail("%s (--columns and --label-map are for every file; for training data alone they stand behind "
+                                  "it: -d FILE columns=... label-map=...)",
+                                  err.message)
+                       : cli_fail("%s", err.message);
+    }
+    free(key);
+    return code;
+}
+
+static int check_all_scores(const cli_experiment *e, const cli_train_view *v) {
+    int code = v->dev ? check_scores(e, v, v->dev) : CLI_GO;
+    for (size_t i = 0; code == CLI_GO && i < e->n_files; i++)
+        code = check_scores(e, v, e->file[i]);
+    return code;
+}
+
 /* ---- memory */
 
 static size_t count_tokens(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids) {
@@ -389,6 +424,8 @@ static int look_at_trial(void *user, const cli_train_view *v) {
     char *dir = cli_find_model(v->model->dir);
     int code = dir ? note_files(c->e, c->t, v, dir) : 1;
     if (code == CLI_GO)
+        code = check_all_scores(c->e, v);
+    if (code == CLI_GO)
         code = plan_memory(c->e->plans, v, dir, c->t->untrained, &c->t->memory);
     free(dir);
     return code;
@@ -464,7 +501,7 @@ int cli_experiment_check(cli_experiment *e) {
     if (has_twice(e))
         return 2;
     e->plans = cli_realloc(NULL, sizeof *e->plans);
-    *e->plans = (struct cli_plans){0};
+    *e->plans = (struct cli_plans){.scored = json_object()};
     int code = CLI_GO;
     size_t refused_seeds = 0;
     for (size_t i = 0; code == CLI_GO && i < e->n;) {

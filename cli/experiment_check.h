@@ -8,6 +8,8 @@
 
 void cli_experiment_drop(cli_experiment *e, size_t i); /* leaves a trial out */
 void cli_plans_free(struct cli_plans *p);              /* NULL accepted */
+/* How a file to score by is read: that of --dev with its own settings, others as the training options say. */
+aoe_table_options cli_score_table(const cli_train_view *v, const char *path);
 /* Written beside and renamed. 0, or 1 after reporting. */
 int cli_write_json(const char *path, const json_t *value);
 

@@ -115,7 +115,6 @@ static int score(void *user, const cli_train_view *v) {
     cli_general g = *v->general;
     cli_model_options m = *v->model;
     cli_session session = {0};
-    aoe_table_options table = *v->table;
     aoe_error err;
     char *model = cli_trial_path(s->e, s->t, "model");
     if (!s->t->untrained) { /* the rest is stored with it */
@@ -123,9 +122,9 @@ static int score(void *user, const cli_train_view *v) {
         m.o.dtype = v->model->o.dtype;
         m.dir = model;
     }
-    table.allow_empty = 1;
     int code = cli_session_open(&session, &g, &m);
     for (size_t i = 0; !code && i < s->e->n_files; i++) {
+        const aoe_table_options table = cli_score_table(v, s->e->file[i]);
         s->path = pairs_path(s->e, s->t, i);
         code = aoe_eval_sts(session.embedder, &s->e->file[i], 1, &table, write_pairs, s, &err) ? cli_fail("%s", err.message)
                                                                                                : s->failed;
@@ -319,8 +318,13 @@ static void note_end(const cli_experiment *e, const cli_trial *t, double seconds
     char time[32], scores[256] = "";
     size_t at = 0;
     cli_format_seconds(time, seconds);
-    for (size_t i = 0; i < (e->n_files ? e->n_files : 1) && at < sizeof scores; i++)
-        at += (size_t)snprintf(scores + at, sizeof scores - at, " %.2f", 100 * cli_trial_score(t, e, i));
+    for (size_t i = 0; i < (e->n_files ? e->n_files : 1) && at < sizeof scores; i++) {
+        const double score = cli_trial_score(t, e, i);
+        char text[32] = "undefined";
+        if (!isnan(score))
+            snprintf(text, sizeof text, "%.2f", 100 * score);
+        at += (size_t)snprintf(scores + at, sizeof scores - at, " %s", text);
+    }
     cli_note("%s:%s (%s)", t->label, scores, time);
 }
 

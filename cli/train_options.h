@@ -14,6 +14,7 @@ typedef struct cli_train_view { /* all borrowed for the call */
     const aoe_table_options *table;
     const aoe_train_options *train; /* of course: epochs to force; model, seed and events are in the other fields */
     const char *dev;                /* NULL: none */
+    const aoe_table_options *dev_table;
 } cli_train_view;
 
 /* CLI_GO: the options are to be checked together; else that is what cli_train_parse returns. */

@@ -305,7 +305,7 @@ typedef struct aoe_word_vectors_options {
 } aoe_word_vectors_options;
 
 typedef struct aoe_word_vectors_result {
-    size_t words, dims;
+    size_t words, dims; /* words of the file; the unknown one comes on top */
     size_t passed_over; /* lines: words with spaces in them, or a second time */
 } aoe_word_vectors_result;
 
@@ -519,6 +519,9 @@ AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_pat
 /* The same with progress. */
 AOE_API int aoe_eval_sts_with(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
                               aoe_sts_fn report, void *user, aoe_error *err);
+/* Reads and checks what aoe_eval_sts would, without a model (so not whether a text has tokens): 0 when models can be compared
+ * on each of the inputs; AOE_EFORMAT also where all gold scores of a table or folder are equal. o: NULL: defaults. */
+AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err);
 AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
 
 /* The settings in which SentEval scores a year of STS: all subsets as one, the mean of the subsets' coefficients, and that

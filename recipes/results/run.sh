@@ -48,7 +48,7 @@ lr() {
     mv "$AOE_WORK/lr-$name.part" "$AOE_WORK/lr-$name.txt"
 }
 weights() { # of the in-batch negatives and the angle, beside a cosine objective of weight 1
-    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.1,0.3,1 w-angle=0,0.1,0.3,1,3,10 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
+    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,3,10 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
         >"$AOE_WORK/weights-$name.part"
     mv "$AOE_WORK/weights-$name.part" "$AOE_WORK/weights-$name.txt"
 }
@@ -75,12 +75,14 @@ methods() {
 mrpc() {
     TRAIN=$AOE_DATA/mrpc/train.tsv EPOCHS=2
     compare mrpc runs-mrpc pairs --test "$AOE_DATA/mrpc/test.tsv" --arm angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression' \
-        'sbert-classification: --method sbert-classification' 'simcse-unsup: --method simcse-unsup'
+        'sbert-classification: --method sbert-classification' 'simcse-unsup: --method simcse-unsup' \
+        'contrastive: --method contrastive'
 }
 quora() {
     TRAIN=$AOE_DATA/qqp_part/train.tsv EPOCHS=1
     compare quora runs-quora pairs --test "$AOE_DATA/qqp_part/dev.tsv" --arm angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression' \
-        'sbert-classification: --method sbert-classification' 'simcse-unsup: --method simcse-unsup'
+        'sbert-classification: --method sbert-classification' 'simcse-unsup: --method simcse-unsup' \
+        'contrastive: --method contrastive'
 }
 nli() {
     [ -e "$AOE_WORK/triples.tsv" ] || "$recipe/prepare.sh"
@@ -89,7 +91,8 @@ nli() {
         "untrained: --data $pairs" "cosent: --method cosent --data $pairs --label-map entailment=1,neutral=0.5,contradiction=0" \
         "sbert-classification: --method sbert-classification --data $pairs" "sbert-regression: --method sbert-regression --data $pairs" \
         "simcse-unsup: --method simcse-unsup --data $pairs" "simcse-sup: --method simcse-sup --data $triples" \
-        "angle-triples: --data $triples" "angle-ibn-35: --w-cosine 0 --w-ibn 35 --data $pairs"
+        "contrastive: --method contrastive --data $triples" "angle-triples: --data $triples" \
+        "angle-ibn-35: --w-cosine 0 --w-ibn 35 --data $pairs"
 }
 untrained() { # without training: poolings, and whitening by the texts of NLI
     [ -e "$AOE_WORK/pairs_train.tsv" ] || "$recipe/prepare.sh"
@@ -107,12 +110,28 @@ untrained() { # without training: poolings, and whitening by the texts of NLI
     mv "$out.part" "$out.md"
     echo "$out.md" >&2
 }
-retrieval() { # of the models that nli kept
+retrieval() { # of the models that nli kept: mean and sd over seeds
     [ -e "$AOE_WORK/nli-$name.md" ] || nli
+    out=$AOE_WORK/retrieval-$name
     for model in "$START" "$AOE_WORK/runs-nli-$name"/runs/*/model; do
-        [ ! -e "$model/config.json" ] || echo "$model $("$aoe" eval retrieval -q --json -m "$model" "$AOE_DATA/flickr30k/test.tsv")"
-    done >"$AOE_WORK/retrieval-$name.txt"
+        [ -e "$model/config.json" ] || continue
+        arm=${model%/model} && arm=${arm##*/} && arm=${arm%_seed=*}
+        [ "$model" != "$START" ] || arm=untrained
+        "$aoe" eval retrieval -q --format csv -m "$model" --dtype bf16 "$AOE_DATA/flickr30k/test.tsv" >"$out.one.part"
+        sed "1d; s/^/$arm,/" "$out.one.part"
+    done >"$out.csv.part"
+    rm "$out.one.part"
+    mv "$out.csv.part" "$out.csv"
+    awk -F , "$means" "$out.csv" >"$out.md"
+    echo "$out.md" >&2
 }
+# shellcheck disable=SC2016
+means='
+    function cell(arm, i) { m = sum[arm, i] / n[arm]; v = square[arm, i] / n[arm] - m * m; return sprintf("%.2f", m) (n[arm] > 1 ? sprintf(" (%.2f)", sqrt(v > 0 ? v * n[arm] / (n[arm] - 1) : 0)) : "") }
+    BEGIN { print "| arm | seeds | strict | recall@1 | recall@5 | recall@10 | MRR@10 | nDCG@10 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" }
+    !($1 in n) { order[++arms] = $1 }
+    { n[$1]++; for (i = 5; i <= 10; i++) { sum[$1, i] += $i; square[$1, i] += $i * $i } }
+    END { for (a = 1; a <= arms; a++) { arm = order[a]; line = "| " arm " | " n[arm]; for (i = 5; i <= 10; i++) line = line " | " cell(arm, i); print line " |" } }'
 
 [ $# -gt 0 ] || set -- lr weights objectives pooling isp batch methods mrpc quora untrained nli retrieval
 for table; do

@@ -34,11 +34,12 @@ static int check_labels(const aoe_pairs *p, aoe_error *err) {
     return 0;
 }
 
-static int load(input *in, const aoei_text_encoder *e, const char *path, const aoe_binary_options *o, aoe_error *err) {
+static int load(input *in, const aoei_text_encoder *e, const char *const *paths, size_t n, size_t i,
+                const aoe_binary_options *o, aoe_error *err) {
     aoe_table_options table = o->table;
     table.allow_empty = 1;
-    in->name = aoei_input_name(path);
-    int rc = in->name ? aoe_pairs_load(&in->pairs, path, &table, err) : aoei_fail_nomem(err, 1);
+    in->name = aoei_input_name(paths, n, i);
+    int rc = in->name ? aoe_pairs_load(&in->pairs, paths[i], &table, err) : aoei_fail_nomem(err, 1);
     if (!rc && isnan(o->positive_from))
         rc = check_labels(in->pairs, err);
     if (!rc)
@@ -90,7 +91,7 @@ int aoei_binary_run(const aoei_text_encoder *e, const char *const *paths, size_t
     aoei_eval_progress p = {.fn = o->progress, .user = o->user};
     int rc = 0;
     for (size_t i = 0; !rc && i < n_paths; i++) {
-        rc = load(&in[i], e, paths[i], o, err);
+        rc = load(&in[i], e, paths, n_paths, i, o, err);
         p.total += in[i].pairs ? aoe_pairs_count(in[i].pairs) : 0;
     }
     for (size_t i = 0; !rc && i < n_paths; i++) {

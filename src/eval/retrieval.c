@@ -259,7 +259,7 @@ int aoei_retrieval_run(const aoei_text_encoder *queries, const aoei_text_encoder
         return aoei_fail_nomem(err, n_paths * sizeof *d);
     aoei_eval_progress p = {.fn = o->progress, .user = o->user};
     for (size_t i = 0; !rc && i < n_paths; i++) {
-        rc = aoei_retrieval_read(&d[i], paths[i], o, err);
+        rc = aoei_retrieval_read(&d[i], paths, n_paths, i, o, err);
         const side texts = texts_of(&d[i], docs), asked = queries_of(&d[i], queries);
         if (!rc)
             rc = check_tokens(&d[i], &texts, err);

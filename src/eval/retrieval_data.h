@@ -36,9 +36,11 @@ typedef struct aoei_retrieval_data {
     size_t skipped; /* bad rows, and judgements of what is not there */
 } aoei_retrieval_data;
 
-/* path: a table, or a folder with corpus.jsonl. *d is to be freed either way. Errors: AOE_EFORMAT with file and line (no group
- * of two, an id twice, a judgement of an unknown id without skip_bad_rows, no relevant text at all), those of reading. */
-int aoei_retrieval_read(aoei_retrieval_data *d, const char *path, const aoe_retrieval_options *o, aoe_error *err);
+/* The i-th of n paths: a table, or a folder with corpus.jsonl. *d is to be freed either way. Errors: AOE_EFORMAT with file and
+ * line (no group of two, an id twice, a judgement of an unknown id without skip_bad_rows, no relevant text at all), those of
+ * reading. */
+int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t n, size_t i, const aoe_retrieval_options *o,
+                        aoe_error *err);
 void aoei_retrieval_free(aoei_retrieval_data *d); /* accepts a zeroed one */
 
 /* Text i of what aoei_retrieval_read gave, and of query i. */

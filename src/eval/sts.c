@@ -6,6 +6,7 @@
  */
 #include "eval/sts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,16 +101,12 @@ static int add_folder(plan *l, const char *path, const char *name, const aoe_tab
     return rc;
 }
 
-static int add_path(plan *l, const char *given, const aoe_table_options *o, aoe_error *err) {
-    char *path = aoei_strdup(given);
-    if (!path)
-        return aoei_fail_nomem(err, strlen(given));
-    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
-        path[n - 1] = 0;
-    const char *slash = strrchr(path, '/');
-    const char *name = slash && slash[1] ? slash + 1 : path;
-    int rc = aoei_is_dir(path) ? add_folder(l, path, name, o, err) : add_table(l, path, name, o, err);
-    aoei_free(path);
+static int add_path(plan *l, const char *const *paths, size_t n, size_t i, const aoe_table_options *o, aoe_error *err) {
+    char *name = aoei_input_name(paths, n, i);
+    if (!name)
+        return aoei_fail_nomem(err, strlen(paths[i]));
+    const int rc = aoei_is_dir(paths[i]) ? add_folder(l, paths[i], name, o, err) : add_table(l, paths[i], name, o, err);
+    aoei_free(name);
     return rc;
 }
 
@@ -132,14 +129,19 @@ static int make_arrays(plan *l, aoe_error *err) {
     return AOE_ENOMEM;
 }
 
+static int read_inputs(plan *l, const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err) {
+    int rc = n_paths ? 0 : aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables or SentEval folders");
+    for (size_t i = 0; !rc && i < n_paths; i++)
+        rc = add_path(l, paths, n_paths, i, o, err);
+    if (!rc && n_paths > 1)
+        rc = add_total(l, AOE_STS_ALL, "all", 0, err);
+    return rc;
+}
+
 /* Reads and checks everything. */
 static int make_plan(plan *l, const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
                      aoe_error *err) {
-    int rc = n_paths ? 0 : aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables or SentEval folders");
-    for (size_t i = 0; !rc && i < n_paths; i++)
-        rc = add_path(l, paths[i], o, err);
-    if (!rc && n_paths > 1)
-        rc = add_total(l, AOE_STS_ALL, "all", 0, err);
+    int rc = read_inputs(l, paths, n_paths, o, err);
     for (size_t i = 0; !rc && i < l->n; i++)
         if (l->row[i].pairs)
             rc = aoei_pairs_check(e, l->row[i].pairs, err);
@@ -213,6 +215,33 @@ int aoei_sts_pairs(const aoei_text_encoder *e, const aoe_pairs *p, aoe_sts_resul
         rc = score(&l, &r, result, err);
     if (rc)
         *result = (aoe_sts_result){0};
+    plan_free(&l);
+    return rc;
+}
+
+/* 1: two of the pairs in the range of a row have different scores. */
+static int has_order(const plan *l, const row *r) {
+    double first = NAN;
+    for (size_t i = 0; i < l->n; i++) {
+        const aoe_pairs *p = l->row[i].begin >= r->begin && l->row[i].end <= r->end ? l->row[i].pairs : NULL;
+        for (size_t k = 0; p && k < aoe_pairs_count(p); k++) {
+            const double label = aoe_pairs_label(p, k);
+            first = isnan(first) ? label : first;
+            if (label < first || label > first)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err) {
+    plan l = {0};
+    int rc = read_inputs(&l, paths, n_paths, o, err);
+    for (size_t i = 0; !rc && i < l.n; i++)
+        if ((l.row[i].kind == AOE_STS_FILE || l.row[i].kind == AOE_STS_FOLDER) && !has_order(&l, &l.row[i]))
+            rc = aoei_fail(err, AOE_EFORMAT,
+                           "%s: all scores are equal, so models cannot be compared on it; give pairs with different scores",
+                           l.row[i].name);
     plan_free(&l);
     return rc;
 }

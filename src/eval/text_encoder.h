@@ -46,7 +46,8 @@ typedef struct aoei_eval_progress {
 /* done += n, and tells. AOE_ECANCELLED when the caller wants no more. p may be NULL. */
 int aoei_eval_advance(aoei_eval_progress *p, size_t n, aoe_error *err);
 
-/* What results call an input: the last part of its path. aoei_free; NULL: no memory. */
-char *aoei_input_name(const char *path);
+/* What results call the i-th of n inputs: the last part of its path, or where another has the same, the path.
+ * aoei_free; NULL: no memory. */
+char *aoei_input_name(const char *const *paths, size_t n, size_t i);
 
 #endif

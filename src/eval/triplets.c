@@ -32,14 +32,15 @@ static aoei_couples couples_of(const aoei_examples *x) {
     return (aoei_couples){2 * x->n, x->name, x, couple_text, couple_line, couple_role, 1};
 }
 
-static int load(input *in, const aoei_text_encoder *e, const char *path, const aoe_triplet_options *o, aoe_error *err) {
+static int load(input *in, const aoei_text_encoder *e, const char *const *paths, size_t n, size_t i,
+                const aoe_triplet_options *o, aoe_error *err) {
     aoe_table_options table = o->table;
     table.allow_empty = 1;
     aoei_table *t;
-    in->name = aoei_input_name(path);
+    in->name = aoei_input_name(paths, n, i);
     if (!in->name)
         return aoei_fail_nomem(err, 1);
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, paths[i], err);
     if (rc)
         return rc;
     rc = aoei_examples_read(&in->examples, t, AOEI_FORM_TRIPLE, 0, &table, err);
@@ -90,7 +91,7 @@ int aoei_triplets_run(const aoei_text_encoder *e, const char *const *paths, size
     aoei_eval_progress p = {.fn = o->progress, .user = o->user};
     int rc = 0;
     for (size_t i = 0; !rc && i < n_paths; i++) {
-        rc = load(&in[i], e, paths[i], o, err);
+        rc = load(&in[i], e, paths, n_paths, i, o, err);
         p.total += 2 * in[i].examples.n;
     }
     for (size_t i = 0; !rc && i < n_paths; i++) {

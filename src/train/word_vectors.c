@@ -43,6 +43,7 @@ typedef struct reader {
     aoei_vocab words; /* their numbers */
     float **chunk;    /* owned [chunks], each owned [ROWS, dims] */
     size_t chunks, capacity;
+    size_t added;  /* 1: the unknown word, which the file does not have */
     size_t passed; /* lines passed over: words with spaces, or twice */
     const char *name;
     locale_t locale;
@@ -167,6 +168,7 @@ static int add_unknown(reader *r, aoe_error *err) {
     if (!row)
         return aoei_fail_nomem(err, r->dims * sizeof *row);
     memset(row, 0, r->dims * sizeof *row);
+    r->added = 1;
     return aoei_vocab_add(&r->words, UNKNOWN, strlen(UNKNOWN), (int64_t)r->n++, err);
 }
 
@@ -336,7 +338,7 @@ int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const a
     if (!rc)
         rc = aoei_model_save_as(m, to, NULL, o->storage, err);
     if (!rc && result)
-        *result = (aoe_word_vectors_result){.words = r.n, .dims = r.dims, .passed_over = r.passed};
+        *result = (aoe_word_vectors_result){.words = r.n - r.added, .dims = r.dims, .passed_over = r.passed};
     aoe_model_close(m);
     reader_free(&r);
     if (rc && !existed)

@@ -75,6 +75,20 @@ usage --arm 'a:' 'b:' --test nowhere.tsv
 code=0
 "$AOE" compare -q -o new --arm 'a:' 'b:' -- -m start -d train.tsv || code=$?
 
+# a file to score by is read as its own settings say, and before anything is trained
+sed '1s/score\tsentence1\tsentence2/gold\tleft\tright/' dev.tsv >other.tsv
+columns=columns=text1=left,text2=right,label=gold
+own() {
+    "$AOE" compare -q -t 2 -o own --seeds 1 --arm untrained 'a:' "$@" | awk '{ print $1, $2, $3 }'
+}
+fails "$AOE" compare -q -o own --arm 'a:' 'b:' --test other.tsv -- -m start -d train.tsv
+fails "$AOE" compare -q -o own --arm 'a:' 'b:' --test dev.tsv -- -m start -d other.tsv --$columns
+is_absent own
+own --test test.tsv -- -m start -d other.tsv $columns --dev other.tsv $columns --max-steps 1
+compare --arm untrained 'all:' | awk '$1 == "dev.tsv" { print $4 }' >same
+"$AOE" compare -q -t 2 -o own2 --seeds 3 --replicates 200 --arm untrained 'all:' -- -m start -d train.tsv --dev other.tsv $columns \
+    --batch-size 8 --dtype f32 --lr 1e-3 | awk 'NR > 1 { print $4 }' | cmp - same
+
 # a folder is what its files hold, those in its own folders too
 cp -r start model
 "$AOE" compare -q -t 2 -o folder --seeds 1 --arm untrained 'a:' --test test.tsv -- -m model -d train.tsv --max-steps 1 >/dev/null

@@ -36,6 +36,7 @@ fails "$AOE" convert model --dtype bf16 -o model
 fails "$AOE" convert model --dtype bf16 -o int8
 cmp int8/model.safetensors json/model.safetensors
 fails "$AOE" convert missing --dtype bf16 -o new
+fails "$AOE" convert missing.txt.gz -o new
 mkdir mine
 echo my notes >mine/README.md
 fails "$AOE" convert model --dtype bf16 -o mine

@@ -28,11 +28,17 @@ eval_ pairs graded.tsv --positive-from 3 --format markdown
 printf 'text1\ttext2\tlabel\ncat\tkitten\t0\ncat\tdog\t0\n' >negative.tsv
 eval_ pairs negative.tsv
 eval_ pairs negative.tsv --json | short
+printf 'text1\ttext2\tlabel\ncat\tcat\t1\ndog\tdog\t0\n' >equal.tsv
+eval_ pairs equal.tsv
+mkdir other
+cp mrpc.tsv other
+eval_ pairs mrpc.tsv other/mrpc.tsv qnli.csv --format csv | cut -d, -f1
 
 # ---- triplets
 printf 'query\tpositive\tnegative\ncat\tkitten\ttiger\ndog\twolf\tpuppy\ncat\tdog\tdog\n' >triples.tsv
 eval_ triplets triples.tsv
 eval_ triplets triples.tsv triples.tsv --format csv
+eval_ triplets triples.tsv ./triples.tsv --format csv | cut -d, -f1
 eval_ triplets triples.tsv --json | short
 printf 'query\tpositive\tnegative\ncat\t\ttiger\n' >empty.tsv
 "$AOE" eval triplets -m model empty.tsv
@@ -77,4 +83,9 @@ eval_ suite data --json 2>/dev/null | short
 rm data/STS/STS13-en-test/STS.input.OnWN.txt
 fails "$AOE" eval suite -m model data
 fails "$AOE" eval suite -m model model
+fails "$AOE" eval suite -m model data nowhere
+printf 'pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n1\tcat\tcat\t5\tE\n2\tdog\tdog\t1.5\tN\n' \
+    >other/SICK_test_annotated.txt
+"$AOE" eval suite -q -m model other --setting all
+eval_ sts mrpc.tsv other/mrpc.tsv --format csv | cut -d, -f1
 "$AOE" eval sts -q -m model mrpc.tsv data/STS/../../qnli.csv --format csv

@@ -6,6 +6,8 @@ tiny_model start
 small_table train.tsv 16
 head -n 21 "$SRC/examples/test.tsv" >dev.tsv
 { cat train.tsv && printf 'one\ttwo\tmany\n'; } >bad.tsv
+sed '1s/sentence1\tsentence2/left\tright/' dev.tsv >other.tsv
+awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = 3 } { print }' dev.tsv >equal.tsv
 train="-m start -d train.tsv --dev dev.tsv --batch-size 8 --dtype f32"
 refused() { # refused OPTION...: exit code 1 or 2 and nothing written
     code=0
@@ -22,6 +24,8 @@ refused --over lr=
 refused --over lr=1e-4,0.0001
 refused --over lr=1e-4,fast
 refused --over lr=1e-4,5000
+refused --over lr=1e-4,1e-3 lr=1e-2
+refused --over epochs=1,1.5
 refused --over epochs=1.5
 refused --over lr=log:0:1:3
 refused --over lr=lin:0:1
@@ -36,6 +40,8 @@ refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1
 refused --over data=train.tsv,nowhere.tsv
 refused --over model=start,nowhere
 refused --over lr=1e-4 --score nowhere.tsv
+refused --over lr=1e-4 --score other.tsv
+refused --over lr=1e-4 --score equal.tsv
 refused --over lr=1e-4 --seeds 0
 refused --over lr=1e-4 --seeds 1,1
 refused --over lr=1e-4 --seeds 5..1

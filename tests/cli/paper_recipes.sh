@@ -21,19 +21,22 @@ awk -F '\t' -v OFS='\t' 'NR == 1 { print "label", "sentence1", "sentence2"; next
     { print ($1 > 3 ? "entailment" : $1 > 2 ? "neutral" : "contradiction"), $2, $3 }' data/stsb/train.tsv >data/nli/train.tsv
 awk -F '\t' 'NR == 1 { print "sent0,sent1,hard_neg"; next } { print "\"" $2 "\",\"" $3 "\",\"not " $2 "\"" }' data/stsb/train.tsv |
     sed 's/""\([^,]\)/"\1/g' >data/nli_for_simcse.csv
+mkdir -p data/senteval/SICK
+awk -F '\t' -v OFS='\t' 'NR == 1 { print "pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment"; next }
+    { print NR, $2, $3, $1, "E" }' data/stsb/train.tsv >data/senteval/SICK/SICK_test_annotated.txt
 awk -F '\t' 'NR > 1 { print $2 }' data/stsb/train.tsv >data/wiki1m_for_simcse.txt
 printf 'the 1 2\na 3 4\nof 5 6\n' | gzip >data/glove.840B.300d.txt.gz
 while IFS= read -r file; do
-    command=$(sed -n "1s,^# aoe \([a-z]*\) @recipes/paper/$file: ..*,\1,p" "$recipes/$file")
+    command=$(sed -n "1s,^# aoe \([a-z ]*\) @recipes/paper/$file: ..*,\1,p" "$recipes/$file")
     step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 -t 1"
     case $command in
     whiten) step="--dims 4" ;;
-    convert) step= ;;
+    convert | 'eval suite') step= ;;
     train) ;;
     *) echo "$file: no command in its first line" && exit 3 ;;
     esac
     # shellcheck disable=SC2086
-    "$AOE" "$command" "@$recipes/$file" $step --quiet >/dev/null
+    "$AOE" $command "@$recipes/$file" $step --quiet >/dev/null
 done <files
 ls work | wc -l
 "$AOE" info work/table2-angle-llama2-7b --base models/Llama-2-7b-hf | grep -E '^(prompt|pooling|max length)' | sed 's/  */ /g'

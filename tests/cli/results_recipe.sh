@@ -26,7 +26,7 @@ for table in objectives pooling isp batch methods mrpc quora nli; do
     echo "$table: $(grep -o '^| [^|]* | [^|]*' work/$table-bert-mini.md | sed '1,2d; s/.*| //' | sort -u | tr -s '\n ' ' ')"
 done
 grep -c '^| *test.tsv' work/untrained-bert-mini.md
-sed 's/.*models.//; s/ .*//; s,.*/runs/,,' work/retrieval-bert-mini.txt
+cut -d , -f 1,2,4 work/retrieval-bert-mini.csv; cut -d "|" -f 2,3 work/retrieval-bert-mini.md
 head -n 1 work/pairs_train.tsv
 grep -c . work/pairs_train.tsv work/triples.tsv
 find work -name record.json | sort | xargs cksum >before

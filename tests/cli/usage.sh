@@ -112,7 +112,7 @@ usage init --shape bert-tiny -o new
 usage init --shape bert-tiny --vocab-from text.txt
 usage init --shape bert-tiny --vocab-from text.txt --tokenizer old -o new
 usage init --hidden 30 --layers 1 --heads 4 --vocab-from text.txt -o new
-usage convert model -o new
+usage convert . -o new
 usage convert model --dtype bf16
 usage convert model --dtype f16 -o new
 usage convert model -m other --dtype f32 -o new

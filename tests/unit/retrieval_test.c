@@ -122,12 +122,13 @@ static void test_draws(void **state) {
     aoe_retrieval_options o;
     aoe_retrieval_options_defaults(&o);
     size_t differs = 0;
+    const char *const paths[] = {path};
     uint32_t drawn[3] = {0};
     for (uint64_t seed = 0; seed < 20; seed++) {
         aoei_retrieval_data d, again;
         o.seed = seed;
-        assert_int_equal(aoei_retrieval_read(&d, path, &o, NULL), 0);
-        assert_int_equal(aoei_retrieval_read(&again, path, &o, NULL), 0);
+        assert_int_equal(aoei_retrieval_read(&d, paths, 1, 0, &o, NULL), 0);
+        assert_int_equal(aoei_retrieval_read(&again, paths, 1, 0, &o, NULL), 0);
         assert_int_equal(d.n_queries, 3);
         for (size_t i = 0; i < 3; i++) {
             assert_int_equal(d.query[i].own, again.query[i].own);

@@ -220,6 +220,28 @@ static void test_run_of_tables_and_folders(void **state) {
     free(folder);
 }
 
+static void test_check_without_a_model(void **state) {
+    (void)state;
+    write_good_folder("STS98-en-test");
+    char *folder = test_path(test_dir, "STS98-en-test");
+    char *table = test_write_text(test_dir, "good.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n");
+    char *equal = test_write_text(test_dir, "equal.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t5\n");
+    char *other = test_write_text(test_dir, "other.tsv", "left\tright\tlabel\n0\t15\t5\n0\t80\t3\n");
+    const char *good[] = {table, folder}, *flat[] = {table, equal}, *foreign[] = {other};
+    const aoe_table_options columns = {.columns = "text1=left,text2=right"};
+    aoe_error err = {0};
+    assert_int_equal(aoe_sts_check(good, 2, NULL, &err), 0);
+    assert_int_equal(aoe_sts_check(flat, 2, NULL, &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "equal.tsv: all scores are equal"));
+    assert_int_equal(aoe_sts_check(foreign, 1, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(aoe_sts_check(foreign, 1, &columns, &err), 0);
+    assert_int_equal(aoe_sts_check(NULL, 0, NULL, &err), AOE_EARG);
+    free(folder);
+    free(table);
+    free(equal);
+    free(other);
+}
+
 static void test_nothing_is_reported_before_all_is_read(void **state) {
     (void)state;
     char *good = test_write_text(test_dir, "g.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n");
@@ -325,6 +347,7 @@ int main(void) {
         cmocka_unit_test(test_folders_gone_wrong),
         cmocka_unit_test(test_folder_skips_bad_rows),
         cmocka_unit_test(test_run_of_tables_and_folders),
+        cmocka_unit_test(test_check_without_a_model),
         cmocka_unit_test(test_nothing_is_reported_before_all_is_read),
         cmocka_unit_test(test_texts_without_tokens),
         cmocka_unit_test(test_failure_names_the_line),
