@@ -105,8 +105,8 @@ static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
         cli_print_json(json_pack("{s:o,s:I,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "words",
                                  (json_int_t)r.words, "dims", (json_int_t)r.dims, "passed_over", (json_int_t)r.passed_over));
     else
-        cli_note("%s: a static model of %zu words of %zu components; %zu lines with spaces in the word, or twice, passed over",
-                 o->output, r.words, r.dims, r.passed_over);
+        cli_note("%s: a static model of %zu words of %zu components; %zu line%s with spaces in the word, or twice, passed over",
+                 o->output, r.words, r.dims, r.passed_over, cli_plural(r.passed_over));
     return 0;
 }
 

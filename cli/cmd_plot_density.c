@@ -328,7 +328,7 @@ static void write_titles(const job *j) {
         if (isfinite(c->spearman))
             fprintf(gp, "\nnote%zu = 'Spearman %.2f'\n", k + 1, 100 * c->spearman);
         else
-            fprintf(gp, "\nnote%zu = '%zu pairs'\n", k + 1, j->n);
+            fprintf(gp, "\nnote%zu = '%zu pair%s'\n", k + 1, j->n, cli_plural(j->n));
     }
 }
 

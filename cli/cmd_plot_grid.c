@@ -80,7 +80,10 @@ static int read_results(job *j) {
     int failed = 0;
     FILE *f = fopen(j->path, "rb");
     if (!f)
-        return cli_fail("%s: cannot open: %s; name the directory of a grid search", j->path, strerror(errno));
+        return errno == ENOENT
+                   ? cli_fail("%s: cannot open: %s; name the directory of a grid search of which a run has finished", j->path,
+                              strerror(errno))
+                   : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
         if (line[got - 1] == '\n') /* else it is still being written */

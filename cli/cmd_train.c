@@ -263,7 +263,10 @@ static void print_start(run *r, const aoe_train_event *e) {
         snprintf(course, sizeof course, "%g minutes of steps", t->course.max_minutes);
     else
         snprintf(course, sizeof course, "%zu step%s", e->steps, cli_plural(e->steps));
-    cli_note("%zu examples an epoch, %s of up to %zu%s", e->pairs, course, t->batch_size * t->accumulate, threshold);
+    char files[48] = "";
+    if (t->n_data > 1)
+        snprintf(files, sizeof files, " from %zu files", t->n_data);
+    cli_note("%zu examples an epoch%s, %s of up to %zu%s", e->pairs, files, course, t->batch_size * t->accumulate, threshold);
     if (e->step)
         cli_note("going on after step %zu", e->step);
     cli_progress_begin(&r->progress, "training", "steps", e->step);

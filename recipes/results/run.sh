@@ -48,14 +48,14 @@ lr() {
     mv "$AOE_WORK/lr-$name.part" "$AOE_WORK/lr-$name.txt"
 }
 weights() { # of the in-batch negatives and the angle, beside a cosine objective of weight 1
-    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,3,10 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
+    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,3,10,30 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
         >"$AOE_WORK/weights-$name.part"
     mv "$AOE_WORK/weights-$name.part" "$AOE_WORK/weights-$name.txt"
 }
 objectives() {
     on_stsb objectives angle: untrained 'no-ibn: --w-ibn 0' 'no-angle: --w-angle 0' 'no-cosine: --w-cosine 0' \
         'cosine: --w-ibn 0 --w-angle 0' 'ibn: --w-cosine 0 --w-angle 0' 'angle-alone: --w-cosine 0 --w-ibn 0' \
-        'little-ibn: --w-ibn 0.1'
+        'little-ibn: --w-ibn 0.1' 'angle-10: --w-angle 10' 'no-ibn-angle-10: --w-ibn 0 --w-angle 10'
 }
 pooling() {
     on_stsb pooling 'cls: --pooling cls' 'cls-last-avg: --pooling cls-last-avg' \

@@ -5,13 +5,14 @@
  */
 #include "eval/suite.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "data/pairs.h"
 #include "eval/correlation.h"
 #include "eval/cosines.h"
@@ -87,9 +88,13 @@ static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_row
 static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad_rows, aoe_error *err) {
     size_t most = 0, found = 0;
     int rc = n_dirs ? 0 : aoei_fail(err, AOE_EARG, "nothing to evaluate; give a folder of SentEval's data");
-    for (size_t i = 0; !rc && i < n_dirs; i++)
-        if (!aoei_is_dir(dirs[i]))
-            rc = aoei_fail(err, AOE_ENOENT, "%s: no such directory; check the path", dirs[i]);
+    for (size_t i = 0; !rc && i < n_dirs; i++) {
+        DIR *d = opendir(dirs[i]);
+        if (!d)
+            rc = aoei_fail_errno(err, errno, "%s", dirs[i]);
+        else
+            closedir(d);
+    }
     for (size_t i = 0; !rc && i < AOEI_SUITE_SETS; i++) {
         set *s = &r->set[i];
         s->is = &aoei_suite_sets[i];
@@ -103,7 +108,7 @@ static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad
     if (!rc && !found)
         rc = aoei_fail(err, AOE_ENOENT,
                        "%s: none of the sets is here; a folder of SentEval's data has STS12-en-test to STS16-en-test, "
-                       "STSBenchmark and SICK",
+                       "STSBenchmark and SICK in it",
                        dirs[0]);
     if (rc)
         return rc;

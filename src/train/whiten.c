@@ -191,6 +191,8 @@ static int choose(work *w, aoe_whiten_result *r, aoe_error *err) {
     if (r->rank == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the vectors of all %zu texts are equal; give different ones", w->o->texts[0],
                          w->s.n);
+    if (r->dims > w->s.D)
+        return aoei_fail(err, AOE_EARG, "--dims %zu: vectors have %zu components; ask for so many at most", r->dims, w->s.D);
     if (r->dims > r->rank)
         return aoei_fail(
             err, AOE_EARG,

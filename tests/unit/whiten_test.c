@@ -306,7 +306,7 @@ static void refusals(void **state) {
     refuse(bert, &o, AOE_EARG, "whitening needs texts");
     o = defaults();
     o.dims = 17;
-    refuse(bert, &o, AOE_EARG, "--dims 17: the vectors of 90 texts vary in");
+    refuse(bert, &o, AOE_EARG, "--dims 17: vectors have 16 components; ask for so many at most");
     char *few = test_write_text(dir, "few.txt", "the cat\na dog\n"), *one = test_write_text(dir, "one.txt", "the cat\n"),
          *equal = test_write_text(dir, "equal.txt", "the cat\nthe cat\nthe cat\n"),
          *empty = test_write_text(dir, "empty.txt", "the cat\n\n");
