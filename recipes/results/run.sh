@@ -20,10 +20,10 @@ ENCODERS=${ENCODERS:-aoe-mini-en bert-mini}
 export START LR POOLING TRAIN EPOCHS STEPS
 sts=$AOE_DATA/sts12_14_15/senteval
 
-encoder() { # encoder NAME: its directory, learning rate ("lr" compares rates on dev) and pooling
+encoder() { # encoder NAME: its directory, learning rate ("lr" compares rates on dev), pooling and the weights that "weights" found
     case $1 in
-    aoe-mini-en) START=models/aoe-mini-en LR=4e-4 POOLING=last-avg ;;
-    bert-mini) START=${AOE_MODELS:?the folder that bert-mini is in}/bert-mini LR=4e-4 POOLING=cls ;;
+    aoe-mini-en) START=models/aoe-mini-en LR=4e-4 POOLING=last-avg TUNED='--w-ibn 1 --w-angle 30' ;;
+    bert-mini) START=${AOE_MODELS:?the folder that bert-mini is in}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1' ;;
     *) echo "run.sh: encoder $1 is unknown" >&2 && exit 2 ;;
     esac
 }
@@ -48,14 +48,14 @@ lr() {
     mv "$AOE_WORK/lr-$name.part" "$AOE_WORK/lr-$name.txt"
 }
 weights() { # of the in-batch negatives and the angle, beside a cosine objective of weight 1
-    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,3,10,30 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
+    "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,3,10,30,100,300 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
         >"$AOE_WORK/weights-$name.part"
     mv "$AOE_WORK/weights-$name.part" "$AOE_WORK/weights-$name.txt"
 }
 objectives() {
     on_stsb objectives angle: untrained 'no-ibn: --w-ibn 0' 'no-angle: --w-angle 0' 'no-cosine: --w-cosine 0' \
         'cosine: --w-ibn 0 --w-angle 0' 'ibn: --w-cosine 0 --w-angle 0' 'angle-alone: --w-cosine 0 --w-ibn 0' \
-        'little-ibn: --w-ibn 0.1' 'angle-10: --w-angle 10' 'no-ibn-angle-10: --w-ibn 0 --w-angle 10'
+        'little-ibn: --w-ibn 0.1' "tuned: $TUNED"
 }
 pooling() {
     on_stsb pooling 'cls: --pooling cls' 'cls-last-avg: --pooling cls-last-avg' \
