@@ -34,7 +34,7 @@ ls *.*
 "$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { drawn++ } END { print (drawn > 9 ? "drawn" : "not drawn"); print }'
 # cosines that are all but equal are a spike
 printf 'text1\ttext2\tlabel\ncat\tcat\t5\ncat\tcat\t5\ndog\tdog\t5\ncat\tdog\t0\n' >alike.tsv
-printf 'text1\ttext2\tlabel\ncat kitten kitten kitten\tkitten kitten kitten\t5\ncat kitten kitten\tkitten kitten\t5\ncat\tdog\t0\n' >near.tsv
+printf 'text1\ttext2\tlabel\ncat\tcat dog\t5\ncat\tcat dog cat cat cat dog dog dog puppy puppy kitten kitten\t5\ncat\tdog\t0\n' >near.tsv
 for name in alike near; do "$AOE" plot density -m model $name.tsv -o $name >/dev/null && check $name; done
 # a picture that is there is replaced, and kept when the new one fails
 cp curve.svg before.svg
