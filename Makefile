@@ -46,7 +46,7 @@ OPT := $(if $(SAN),-O1 -g1,-O2 -g)
 # One baseline binary for every CPU of the architecture: no -march=native. Contraction is off so that
 # the same source gives the same bits everywhere; fused multiply-adds are written out in the kernels.
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
-  -Iinclude -Isrc -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
+  -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
 LDFLAGS_ALL := -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 TIER_avx2 := -mavx2 -mfma -mf16c
 TIER_avx512 := -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
@@ -58,7 +58,7 @@ SRC_ALL := $(sort $(wildcard src/*/*.c))
 SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
-CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
+CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
 # kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them; what
 # encoder, attention, verify and golden run on threads, embedder, pair_step and train do too, and faster
 THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)

@@ -18,9 +18,9 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "data/issues.h"
-#include "data/issues_pairs.h"
-#include "data/issues_refs.h"
+#include "collect/issues.h"
+#include "collect/issues_pairs.h"
+#include "collect/issues_refs.h"
 
 enum { REPOS = 8, LABELS = 60, WORDS = 20000, DUPLICATE = 6 };
 

@@ -19,7 +19,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "objective/objective.h"
+#include "loss/objective.h"
 #include "support/series.h"
 
 enum { D = 768, MOST_RUNS = 25 };

@@ -23,9 +23,9 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/file.h"
-#include "data/lines.h"
+#include "table/lines.h"
 #include "support/series.h"
-#include "text/wordpiece_trainer.h"
+#include "tokenizer/wordpiece_trainer.h"
 
 enum { RUNS = 9, MOST_BYTES = 32000000, EXAMPLE_REPEATS = 100 };
 

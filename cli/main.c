@@ -2,7 +2,7 @@
  * aoe: the program. Finds the command, and makes sure that what it printed
  * arrived. Exit codes: 0 done, 1 failed (one line on stderr), 2 usage.
  */
-#include "common.h"
+#include "cli/common/common.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -32,22 +32,31 @@ report() { # report TITLE FUNCTION...: fails when they print lines, and shows th
     fi
 }
 
-# Layers of the library, from the bottom up: FOLDER: what it may include beside itself.
+# Layers of the library, from the bottom up. FOLDER: the folders that it may include in addition to itself.
 allowed='
 base:
 kernels: base
 nn: base kernels
-text: base
-model: base nn text
-objective: base nn model
+stats: base loss
+loss: base nn
+tokenizer: base
+encoder: base nn modeldir tokenizer loss
 net: base
-data: base net
-eval: base nn text model objective data
-train: base nn text model objective data
+table: base
+model: base nn tokenizer encoder modeldir create
+modeldir: base nn tokenizer encoder model create
+dataset: base table nn model
+create: base nn tokenizer encoder model modeldir table
+collect: base net table dataset
+annotate: base net table dataset
+eval: base nn model table stats loss
+train: base nn tokenizer encoder model modeldir loss table dataset eval
+bench: base nn encoder model modeldir loss train
+cli: base cli
 '
 
 check_directions() {
-    sources 'src/*.c' 'src/*.h' 'cli/*.c' 'cli/*.h' | xargs grep -nE '^ *# *include' /dev/null | awk -v allowed="$allowed" '
+    sources src cli | xargs grep -nE '^ *# *include' /dev/null | awk -v allowed="$allowed" '
         BEGIN {
             n = split(allowed, line, "\n")
             for (i = 1; i <= n; i++) {
@@ -63,17 +72,15 @@ check_directions() {
             match($0, /[<"][^>"]*[>"]/)
             name = substr($0, RSTART + 1, RLENGTH - 2)
             system_header = substr($0, RSTART, 1) == "<"
-            if (path[1] == "cli") {
-                if (!system_header && name ~ /\//) print place "cli includes <aoe.h> and its own headers only, not " name
-                next
-            }
-            if (!(path[2] in known)) { print place "src/" path[2] " has no place in the layers (tools/lint.sh)"; next }
-            if (name ~ /^pthread/ && path[2] != "base") print place "threads are made in base/pool.c only"
-            if (name ~ /intrin\.h$/ && path[2] != "kernels") print place "intrinsics are for kernels/"
+            folder = path[1] == "cli" ? "cli" : path[2]
+            if (!(folder in known)) { print place "src/" folder " is not in the list of layers (tools/lint.sh)"; next }
+            if (folder == "cli" && system_header) next
+            if (name ~ /^pthread/ && folder != "base") print place "threads are made in base/pool.c only"
+            if (name ~ /intrin\.h$/ && folder != "kernels") print place "intrinsics are for kernels/"
             if (system_header || name == "aoe.h") next
-            if (name !~ /\//) { if (path[2] != "kernels") print place "write the folder: \"" path[2] "/" name "\""; next }
+            if (name !~ /\//) { if (folder != "kernels") print place "write the folder: \"" folder "/" name "\""; next }
             split(name, to, "/")
-            if (!((path[2], to[1]) in may)) print place path[2] " may not include " name
+            if (!((folder, to[1]) in may)) print place folder " may not include " name
         }'
 }
 
@@ -129,7 +136,7 @@ tier_flags() { # tier_flags FILE: the instruction sets the Makefile gives it
 
 tidy_one() {
     # shellcheck disable=SC2046
-    "$(tool clang-tidy)" --quiet "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) \
+    "$(tool clang-tidy)" --quiet "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. $(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) \
         $(tier_flags "$1") 2>&1 | grep -E '(warning|error):' | sed "s|$PWD/||" || true
 }
 

@@ -33,13 +33,15 @@ init roberta --shape roberta-base --intermediate 128 --positions 130
 init llama --shape tinyllama-1.1b --kv-heads 2 --intermediate 128 --positions 128
 init ran --shape ran-mini --head-size 16 --window 8 --intermediate 128 --positions 128
 
-"$aoe" train -q -d examples/train.tsv -o "$work/bert-pairs-f32" --dtype f32 --pooling cls --epochs 2 --seed 1
-"$aoe" train -q -m "$work/roberta" -d "$work/triplets.tsv" -o "$work/roberta-triplets-bf16" --dtype bf16 --pooling last-avg --epochs 2
-"$aoe" pretrain -q -m "$work/bert" -d "$work/texts.txt" -o "$work/bert-masked-words-f32" --dtype f32 --epochs 2 --batch-size 16
-"$aoe" train -q -m "$work/ran" -d examples/train.tsv -o "$work/ran-pairs-f32" --dtype f32 --pooling cell-mean --epochs 1
-"$aoe" train -q -m "$work/llama" -d examples/train.tsv -o "$work/llama-lora-bf16" --dtype bf16 --pooling last-token --lora-r 4 --epochs 1
-"$aoe" train -q -m "$work/bert" -d examples/train.tsv --dev examples/test.tsv -o "$work/bert-regression-bf16" --method sbert-regression \
-    --dtype bf16 --pooling last-avg --epochs 2 --lr 1e-3
+{
+    "$aoe" train -q -d examples/train.tsv -o "$work/bert-pairs-f32" --dtype f32 --pooling cls --epochs 2 --seed 1
+    "$aoe" train -q -m "$work/roberta" -d "$work/triplets.tsv" -o "$work/roberta-triplets-bf16" --dtype bf16 --pooling last-avg --epochs 2
+    "$aoe" pretrain -q -m "$work/bert" -d "$work/texts.txt" -o "$work/bert-masked-words-f32" --dtype f32 --epochs 2 --batch-size 16
+    "$aoe" train -q -m "$work/ran" -d examples/train.tsv -o "$work/ran-pairs-f32" --dtype f32 --pooling cell-mean --epochs 1
+    "$aoe" train -q -m "$work/llama" -d examples/train.tsv -o "$work/llama-lora-bf16" --dtype bf16 --pooling last-token --lora-r 4 --epochs 1
+    "$aoe" train -q -m "$work/bert" -d examples/train.tsv --dev examples/test.tsv -o "$work/bert-regression-bf16" --method sbert-regression \
+            --dtype bf16 --pooling last-avg --epochs 2 --lr 1e-3
+} >/dev/null
 for name in bert-pairs-f32 roberta-triplets-bf16 bert-masked-words-f32 ran-pairs-f32 llama-lora-bf16 bert-regression-bf16; do
     hash "$name"
 done

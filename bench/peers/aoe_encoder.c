@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "eval/bench.h"
+#include "bench/bench.h"
 
 static const char *const modes[] = {"infer", "train", "pretrain"}; /* as aoe_bench_mode numbers them */
 static const char *const types[] = {"f32", "bf16"};

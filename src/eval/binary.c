@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/pairs.h"
-#include "eval/correlation.h"
+#include "table/pairs.h"
+#include "stats/correlation.h"
 #include "eval/cosines.h"
 
 typedef struct input {

@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/examples.h"
-#include "data/pairs.h"
+#include "table/examples.h"
+#include "table/pairs.h"
 
 enum { WINDOW = 4096 }; /* couples embedded at a time: bounds the memory of the vectors */
 

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "eval/ranking.h"
+#include "stats/ranking.h"
 #include "eval/retrieval_data.h"
 #include "nn/nn.h"
 

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "data/labels.h"
-#include "eval/text_encoder.h"
+#include "table/labels.h"
+#include "eval/text_vectors.h"
 
 /* Names of examples (their first role), sorted. */
 typedef struct named {

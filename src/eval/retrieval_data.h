@@ -7,7 +7,7 @@
 #define AOEI_EVAL_RETRIEVAL_DATA_H
 
 #include "aoe.h"
-#include "data/examples.h"
+#include "table/examples.h"
 #include "nn/nearest.h"
 
 typedef struct aoei_relevant {

@@ -11,10 +11,10 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/labels.h"
-#include "data/lines.h"
-#include "data/pairs.h"
-#include "data/table.h"
+#include "table/labels.h"
+#include "table/lines.h"
+#include "table/pairs.h"
+#include "table/table.h"
 
 static const char input_prefix[] = "STS.input.";
 static const char gold_prefix[] = "STS.gs.";

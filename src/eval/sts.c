@@ -14,8 +14,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/pairs.h"
-#include "eval/correlation.h"
+#include "table/pairs.h"
+#include "stats/correlation.h"
 #include "eval/cosines.h"
 #include "eval/senteval.h"
 

@@ -13,8 +13,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/pairs.h"
-#include "eval/correlation.h"
+#include "table/pairs.h"
+#include "stats/correlation.h"
 #include "eval/cosines.h"
 #include "eval/senteval.h"
 #include "eval/suite_sets.h"

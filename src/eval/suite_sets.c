@@ -10,8 +10,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/labels.h"
-#include "data/pairs.h"
+#include "table/labels.h"
+#include "table/pairs.h"
 
 const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
     {"STS12",

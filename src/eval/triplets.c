@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/examples.h"
+#include "table/examples.h"
 #include "eval/cosines.h"
 
 typedef struct input {

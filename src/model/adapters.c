@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "model/peft.h"
+#include "modeldir/peft.h"
 #include "nn/context.h"
 
 #define DEFAULT_ALPHA   32.0

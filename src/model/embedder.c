@@ -7,8 +7,8 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "model/encode.h"
-#include "model/encoder.h"
+#include "model/text_batch.h"
+#include "encoder/encoder.h"
 
 #include <math.h>
 #include <stdlib.h>

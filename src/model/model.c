@@ -18,15 +18,15 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "model/adapters.h"
-#include "model/dense.h"
-#include "model/init.h"
-#include "model/peft.h"
-#include "model/place.h"
-#include "model/settings.h"
-#include "model/storage.h"
-#include "model/weights_check.h"
+#include "modeldir/dense_module.h"
+#include "create/init.h"
+#include "modeldir/peft.h"
+#include "model/weight_placement.h"
+#include "modeldir/settings.h"
+#include "modeldir/storage.h"
+#include "modeldir/weights_check.h"
 #include "nn/context.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #define FLOATS_PER_LINE (AOEI_ALIGN / sizeof(float))
 

@@ -7,8 +7,8 @@
 #define AOEI_MODEL_MODEL_H
 
 #include "aoe.h"
-#include "model/config.h"
-#include "model/safetensors.h"
+#include "encoder/config.h"
+#include "modeldir/safetensors.h"
 #include "nn/tensor.h"
 
 /* What a model directory says about making vectors (aoe.json, else sentence-transformers files, else defaults). */

@@ -8,7 +8,7 @@
 #ifndef AOEI_TRAIN_BATCHES_H
 #define AOEI_TRAIN_BATCHES_H
 
-#include "train/dataset.h"
+#include "train/training_set.h"
 
 typedef struct aoei_source {
     aoei_dataset data;

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "model/safetensors.h"
+#include "modeldir/safetensors.h"
 #include "train/trainer.h"
 
 #include <math.h>

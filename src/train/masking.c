@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/texts.h"
-#include "model/dense.h"
+#include "table/texts.h"
+#include "modeldir/dense_module.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #ifndef AOEI_TRAIN_METHODS_H
 #define AOEI_TRAIN_METHODS_H
 
-#include "objective/pair_step.h"
+#include "train/pair_step.h"
 #include "train/batches.h"
 
 /* What the batches of one file minimise. */

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "objective/mlm_step.h"
+#include "train/mlm_step.h"
 #include "train/masking.h"
 #include "train/sequences.h"
 #include "train/trainer.h"

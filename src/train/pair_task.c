@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "objective/pair_step.h"
+#include "train/pair_step.h"
 #include "train/batches.h"
 #include "train/methods.h"
 #include "train/teacher.h"

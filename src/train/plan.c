@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "model/adapters.h"
-#include "model/place.h"
-#include "model/storage.h"
-#include "objective/pair_step.h"
+#include "model/weight_placement.h"
+#include "modeldir/storage.h"
+#include "train/pair_step.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "data/columns.h"
-#include "data/examples.h"
-#include "data/table.h"
-#include "text/tokenizer_parts.h"
+#include "table/columns.h"
+#include "table/examples.h"
+#include "table/table.h"
+#include "tokenizer/tokenizer_parts.h"
 
 #include <string.h>
 

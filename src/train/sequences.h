@@ -8,7 +8,7 @@
 #ifndef AOEI_TRAIN_SEQUENCES_H
 #define AOEI_TRAIN_SEQUENCES_H
 
-#include "model/encode.h"
+#include "model/text_batch.h"
 
 typedef struct aoei_sequences_options {
     const char *const *files; /* [n_files] .txt or tables, .gz and .zst too; borrowed */

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "model/adapters.h"
-#include "model/peft.h"
+#include "modeldir/peft.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef AOEI_TRAIN_TEACHER_H
 #define AOEI_TRAIN_TEACHER_H
 
-#include "data/examples.h"
+#include "table/examples.h"
 
 typedef struct aoei_teacher {
     aoe_model *model; /* owned; NULL once the vectors are there */

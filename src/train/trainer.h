@@ -12,9 +12,9 @@
 #include <jansson.h>
 
 #include "base/file.h"
-#include "model/encoder.h"
+#include "encoder/encoder.h"
 #include "model/model.h"
-#include "model/params.h"
+#include "encoder/params.h"
 
 /* What changes as the run goes on, and is saved. */
 typedef struct aoei_progress {

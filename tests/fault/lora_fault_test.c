@@ -14,7 +14,7 @@
 #include "../support/train_run.h"
 #include "base/alloc.h"
 #include "base/file.h"
-#include "model/peft.h"
+#include "modeldir/peft.h"
 
 static aoe_context *ctx;
 static char *base, *adapters, *to;

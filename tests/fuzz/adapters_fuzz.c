@@ -13,7 +13,7 @@
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
 #include "base/file.h"
-#include "model/peft.h"
+#include "modeldir/peft.h"
 
 static char *root, *base, *adapters;
 static aoe_context *ctx;

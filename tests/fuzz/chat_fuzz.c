@@ -9,9 +9,9 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "data/chat_parse.h"
-#include "data/chat_reply.h"
-#include "data/chat_score.h"
+#include "annotate/chat_parse.h"
+#include "annotate/chat_reply.h"
+#include "annotate/chat_score.h"
 
 static void require(int condition) {
     if (!condition)

@@ -9,7 +9,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/json.h"
-#include "model/config.h"
+#include "encoder/config.h"
 
 /* The sum of all weights, checked. */
 static void check_sizes(const aoei_encoder_config *c) {

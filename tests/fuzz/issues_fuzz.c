@@ -8,10 +8,10 @@
 
 #include "../support/support.h"
 #include "base/json.h"
-#include "data/github_json.h"
-#include "data/issues_clean.h"
-#include "data/issues_refs.h"
-#include "data/markdown.h"
+#include "collect/github_json.h"
+#include "collect/issues_clean.h"
+#include "collect/issues_refs.h"
+#include "collect/markdown.h"
 
 static void require(int condition) {
     if (!condition)

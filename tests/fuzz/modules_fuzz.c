@@ -13,8 +13,8 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/file.h"
-#include "model/dense.h"
-#include "model/settings.h"
+#include "modeldir/dense_module.h"
+#include "modeldir/settings.h"
 
 static const char *const files[] = {
     "modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json",

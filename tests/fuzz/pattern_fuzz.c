@@ -8,7 +8,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "text/pattern.h"
+#include "tokenizer/pattern.h"
 
 static void walk(const aoei_pattern *p, const char *s, size_t len) {
     aoei_pattern_search search = {.n_matches = 0};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "model/storage.h"
+#include "modeldir/storage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoei_safetensors *s;

@@ -9,7 +9,7 @@
 
 #include "../support/support.h"
 #include "base/utf8.h"
-#include "data/lines.h"
+#include "table/lines.h"
 #include "eval/suite_sets.h"
 
 static void require(int condition) {

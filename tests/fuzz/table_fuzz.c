@@ -10,10 +10,10 @@
 #include "../support/compress.h"
 #include "../support/support.h"
 #include "base/utf8.h"
-#include "data/columns.h"
-#include "data/examples.h"
-#include "data/pairs.h"
-#include "data/table.h"
+#include "table/columns.h"
+#include "table/examples.h"
+#include "table/pairs.h"
+#include "table/table.h"
 
 enum { MAX_COLUMNS = 1000 };
 

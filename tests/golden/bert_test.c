@@ -14,7 +14,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/json.h"
-#include "model/encode.h"
+#include "model/text_batch.h"
 #include "model/model.h"
 
 #define GOLDEN "tests/golden/data/bert"

@@ -12,9 +12,9 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "base/json.h"
-#include "model/encode.h"
+#include "model/text_batch.h"
 #include "model/model.h"
-#include "objective/pair_step.h"
+#include "train/pair_step.h"
 
 #define GOLDEN "tests/golden/data/qwen2"
 

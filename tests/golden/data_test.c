@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "data/columns.h"
-#include "data/table.h"
+#include "table/columns.h"
+#include "table/table.h"
 #include "eval/senteval.h"
 
 typedef struct table_case {

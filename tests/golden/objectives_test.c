@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
-#include "objective/objective.h"
+#include "loss/objective.h"
 #include "../support/support.h"
 
 #define TERMS 3

@@ -11,7 +11,7 @@
 #include "../support/support.h"
 
 #include "base/random.h"
-#include "model/storage.h"
+#include "modeldir/storage.h"
 
 enum { N = 75, I = 40, O = 70, R = 5 };
 #define SCALE 0.75

@@ -13,7 +13,7 @@
 #include "../support/tiny_model.h"
 
 #include "base/random.h"
-#include "objective/pair_step.h"
+#include "train/pair_step.h"
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 40, MOST = 1 << 16 };
 

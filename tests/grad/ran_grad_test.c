@@ -13,8 +13,8 @@
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "objective/mlm_step.h"
-#include "objective/pair_step.h"
+#include "train/mlm_step.h"
+#include "train/pair_step.h"
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 

@@ -11,7 +11,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "objective/pair_step.h"
+#include "train/pair_step.h"
 
 enum { V = 9, D = 6, PAIRS = 5, TEXTS = 2 * PAIRS, MOST_TOKENS = 3, MOST_DIMS = 8, CELLS = 400 };
 

@@ -6,8 +6,8 @@
 #ifndef AOE_TESTS_BERT_REFERENCE_H
 #define AOE_TESTS_BERT_REFERENCE_H
 
-#include "model/config.h"
-#include "model/encoder.h"
+#include "encoder/config.h"
+#include "encoder/encoder.h"
 
 typedef struct bert_reference {
     const aoei_encoder_config *config;

@@ -3,8 +3,8 @@
  */
 #include "causal_head.h"
 
-#include "model/encode.h"
-#include "model/encoder.h"
+#include "model/text_batch.h"
+#include "encoder/encoder.h"
 #include "support.h"
 
 typedef struct work {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/examples.h"
+#include "table/examples.h"
 #include "support.h"
 
 static double angle_of(aoe_text text) {

@@ -5,7 +5,7 @@
 #ifndef AOE_TESTS_CIRCLE_H
 #define AOE_TESTS_CIRCLE_H
 
-#include "eval/text_encoder.h"
+#include "eval/text_vectors.h"
 
 #define CIRCLE_RADIANS 0.017453292519943295
 

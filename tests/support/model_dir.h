@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #include "aoe.h"
-#include "model/config.h"
-#include "model/safetensors.h"
+#include "encoder/config.h"
+#include "modeldir/safetensors.h"
 
 enum { TEST_HIDDEN = 8, TEST_LAYERS = 2, TEST_HEADS = 2, TEST_WIDE = 12, TEST_VOCAB = 16, TEST_POSITIONS = 10, TEST_TYPES = 2 };
 

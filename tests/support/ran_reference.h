@@ -6,7 +6,7 @@
 #ifndef AOE_TESTS_RAN_REFERENCE_H
 #define AOE_TESTS_RAN_REFERENCE_H
 
-#include "model/ran.h"
+#include "encoder/ran.h"
 
 typedef struct ran_reference {
     const aoei_encoder_config *config;

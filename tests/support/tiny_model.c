@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
-#include "model/safetensors.h"
+#include "modeldir/safetensors.h"
 #include "support.h"
 
 static const char *const words[] = {"the",  "a",    "cat",   "dog",   "bird", "runs", "sleeps", "eats",

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/config.h"
-#include "model/params.h"
+#include "encoder/config.h"
+#include "encoder/params.h"
 
 typedef struct tiny_model {
     size_t hidden, layers, heads, intermediate, positions, types;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "support.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 static const char *or_else(const char *s, const char *fallback) {
     return s ? s : fallback;

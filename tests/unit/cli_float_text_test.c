@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "../../cli/float_text.h"
+#include "cli/common/float_text.h"
 #include "../support/support.h"
 #include "base/random.h"
 

@@ -12,7 +12,7 @@
 #include "aoe.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "eval/correlation.h"
+#include "stats/correlation.h"
 
 static void near(double got, double want) {
     assert_true(fabs(got - want) <= 1e-14);

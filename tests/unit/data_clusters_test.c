@@ -9,7 +9,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "data/clusters.h"
+#include "dataset/clusters.h"
 
 static void test_numbers(void **state) {
     (void)state;

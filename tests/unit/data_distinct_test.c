@@ -7,8 +7,8 @@
 
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "data/distinct.h"
-#include "data/labels.h"
+#include "dataset/distinct.h"
+#include "table/labels.h"
 
 static void test_numbers(void **state) {
     (void)state;

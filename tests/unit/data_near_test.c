@@ -8,7 +8,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "data/near.h"
+#include "dataset/near_duplicates.h"
 
 enum { TEXTS = 220, WORDS = 9, VOCABULARY = 24 };
 

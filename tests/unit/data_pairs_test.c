@@ -9,9 +9,9 @@
 
 #include "../support/compress.h"
 #include "../support/support.h"
-#include "data/labels.h"
-#include "data/examples.h"
-#include "data/pairs.h"
+#include "table/labels.h"
+#include "table/examples.h"
+#include "table/pairs.h"
 
 static aoe_pairs *load(const char *name, const char *text, const aoe_table_options *o) {
     aoe_error err = {0};

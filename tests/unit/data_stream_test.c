@@ -8,8 +8,8 @@
 
 #include "../support/compress.h"
 #include "../support/support.h"
-#include "data/lines.h"
-#include "data/stream.h"
+#include "table/lines.h"
+#include "table/stream.h"
 
 /* Reads path to its end in steps of `step` bytes; returns the code; *out is malloced. */
 static int slurp(const char *path, size_t step, char **out, size_t *size, aoe_error *err) {

@@ -7,8 +7,8 @@
 
 #include "../support/compress.h"
 #include "../support/support.h"
-#include "data/columns.h"
-#include "data/table.h"
+#include "table/columns.h"
+#include "table/table.h"
 
 static aoei_table *open_table(const char *name, const char *data, size_t size) {
     aoe_error err = {0};

@@ -9,7 +9,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
-#include "train/dataset.h"
+#include "train/training_set.h"
 
 static char *dir;
 static aoe_context *ctx;

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "model/model.h"
-#include "model/safetensors.h"
+#include "modeldir/safetensors.h"
 
 /* DIR/name: a model of the tests' vocabulary of another width. Free the path. */
 static char *write_teacher(const train_run *r, const char *name, size_t hidden, uint32_t seed) {

@@ -8,8 +8,8 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
-#include "model/encode.h"
-#include "text/tokenizer.h"
+#include "model/text_batch.h"
+#include "tokenizer/tokenizer.h"
 
 enum { D = 16, MOST = 8 };
 

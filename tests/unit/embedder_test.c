@@ -13,8 +13,8 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
-#include "model/encode.h"
-#include "model/params.h"
+#include "model/text_batch.h"
+#include "encoder/params.h"
 
 /* Against double, relative to the norm, as in the golden cases. */
 static const double tolerance[] = {[AOE_DTYPE_F32] = 2e-6, [AOE_DTYPE_BF16] = 1e-2};

@@ -9,8 +9,8 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
-#include "model/encode.h"
-#include "text/tokenizer.h"
+#include "model/text_batch.h"
+#include "tokenizer/tokenizer.h"
 
 enum { TEXTS = 700 };
 

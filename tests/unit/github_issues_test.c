@@ -14,7 +14,7 @@
 #include "aoe.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "data/github.h"
+#include "collect/github.h"
 
 #define TOKEN      "ghp_tokenthatnobodymaysee0123456789"
 #define TOKEN_PART "ghp_tok"

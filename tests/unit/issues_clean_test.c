@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "data/issues_clean.h"
+#include "collect/issues_clean.h"
 
 enum {
     NOTHING = 0,

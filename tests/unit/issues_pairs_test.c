@@ -8,8 +8,8 @@
 
 #include "../support/support.h"
 #include "base/random.h"
-#include "data/issues.h"
-#include "data/issues_pairs.h"
+#include "collect/issues.h"
+#include "collect/issues_pairs.h"
 
 enum { SPLITS = 3 };
 static const double shares[SPLITS] = {8, 1, 1};

@@ -7,8 +7,8 @@
 
 #include "../support/support.h"
 #include "base/buffer.h"
-#include "data/issues_refs.h"
-#include "data/markdown.h"
+#include "collect/issues_refs.h"
+#include "collect/markdown.h"
 
 /* found: references in order, "#N" or "owner/name#N", behind "?" when guessed and "!" when denied; "" for none. */
 static const struct {

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "model/model.h"
-#include "model/peft.h"
+#include "modeldir/peft.h"
 
 static void begin(train_run *r) {
     train_run_create(r);

@@ -11,7 +11,7 @@
 #include "../support/support.h"
 #include "aoe.h"
 #include "base/alloc.h"
-#include "eval/ranking.h"
+#include "stats/ranking.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "model/model.h"
-#include "model/storage.h"
+#include "modeldir/storage.h"
 
 #define MATRIX "encoder.layer.0.output.dense.weight" /* [8, 12] */
 

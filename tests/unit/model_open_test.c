@@ -11,7 +11,7 @@
 #include "../support/support.h"
 #include "model/model.h"
 #include "nn/context.h"
-#include "objective/pair_step.h"
+#include "train/pair_step.h"
 
 static void check_weights(const aoe_model *m) {
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {

@@ -18,7 +18,7 @@
 #include "../support/tiny_adapters.h"
 #include "base/file.h"
 #include "model/model.h"
-#include "model/model_publish.h"
+#include "modeldir/publish.h"
 
 #define DEAD ".staging-99999999" /* above the kernel's largest process id */
 

@@ -9,7 +9,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
-#include "model/settings.h"
+#include "modeldir/settings.h"
 
 #define OLD_TYPE(name)          "sentence_transformers.models." name
 #define MODULE(idx, path, type) "{\"idx\":" #idx ",\"name\":\"" #idx "\",\"path\":\"" path "\",\"type\":\"" type "\"}"

@@ -16,8 +16,8 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "objective/contrastive.h"
-#include "objective/objective.h"
+#include "loss/contrastive.h"
+#include "loss/objective.h"
 
 typedef struct problem {
     size_t B, D, arity;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "objective/rank_loss.h"
+#include "loss/rank_loss.h"
 
 enum { MAX = 300 };
 

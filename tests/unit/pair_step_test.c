@@ -12,7 +12,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/random.h"
-#include "objective/pair_step.h"
+#include "train/pair_step.h"
 
 enum { PAIRS = 7, TEXTS = 2 * PAIRS, LONGEST = 15, TOKENS = 16 * PAIRS };
 static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14};  /* 16 a pair */

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "model/peft.h"
+#include "modeldir/peft.h"
 
 static aoei_encoder_config bert(void) {
     aoei_encoder_config c;

@@ -12,7 +12,7 @@
 #include "../support/tiny_model.h"
 #include "base/file.h"
 #include "model/model.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 #include "train/masking.h"
 #include "train/sequences.h"
 

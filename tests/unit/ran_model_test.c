@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "model/model.h"
-#include "model/ran.h"
+#include "encoder/ran.h"
 
 enum { D = 16, TEXTS = 24 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/safetensors.h"
+#include "modeldir/safetensors.h"
 
 /* A file in memory: length, header, `data` zero bytes. free() it. */
 static char *make_file(const char *header, size_t data, size_t *size) {

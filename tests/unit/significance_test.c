@@ -8,7 +8,7 @@
 
 #include "../support/support.h"
 #include "aoe.h"
-#include "eval/significance.h"
+#include "stats/significance.h"
 
 static void near(double got, double want) {
     if (!(fabs(got - want) <= 1e-9 * fabs(want) + 1e-300))

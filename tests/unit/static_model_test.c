@@ -13,10 +13,10 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "model/encode.h"
-#include "model/encoder.h"
+#include "model/text_batch.h"
+#include "encoder/encoder.h"
 #include "model/model.h"
-#include "model/params.h"
+#include "encoder/params.h"
 
 enum { V = 12, D = 70 }; /* more columns than are summed at a time */
 static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\ncafe\nrun\n##s\n,\ndog\n";

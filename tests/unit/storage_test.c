@@ -2,7 +2,7 @@
  * Int8 rows and bf16: rounding against exact arithmetic, and what is read being
  * stored as the same bytes again, over every mantissa; the writer's errors.
  */
-#include "model/storage.h"
+#include "modeldir/storage.h"
 
 #include <float.h>
 #include <math.h>

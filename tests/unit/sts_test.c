@@ -11,7 +11,7 @@
 #include "../support/circle.h"
 #include "../support/support.h"
 #include "base/file.h"
-#include "data/pairs.h"
+#include "table/pairs.h"
 #include "eval/senteval.h"
 #include "eval/sts.h"
 

@@ -6,7 +6,7 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "base/clock.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
 #include "../support/tokenizers.h"
 #include "base/buffer.h"
 #include "base/random.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 static double cpu_seconds(void) { /* the machine may be busy with other things */
     return (double)clock() / CLOCKS_PER_SEC;

@@ -8,7 +8,7 @@
 
 #include "../support/support.h"
 #include "../support/tokenizers.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #define SPECIALS "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 

@@ -12,7 +12,7 @@
 #include "../support/support.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "text/normalizer.h"
+#include "tokenizer/normalizer.h"
 
 static double cpu_seconds(void) { /* the machine may be busy with other things */
     return (double)clock() / CLOCKS_PER_SEC;

@@ -8,7 +8,7 @@
 
 #include "../support/support.h"
 #include "base/clock.h"
-#include "text/normalizer.h"
+#include "tokenizer/normalizer.h"
 
 static void check(const char *switches, const char *text, size_t len, const char *want) {
     aoei_normalizer n = {0};

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "../support/support.h"
-#include "text/pattern.h"
+#include "tokenizer/pattern.h"
 
 static double cpu_seconds(void) { /* the machine may be busy with other things */
     return (double)clock() / CLOCKS_PER_SEC;

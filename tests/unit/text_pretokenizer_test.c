@@ -8,8 +8,8 @@
 
 #include "../support/support.h"
 #include "base/error.h"
-#include "text/normalizer.h"
-#include "text/pretokenizer.h"
+#include "tokenizer/normalizer.h"
+#include "tokenizer/pretokenizer.h"
 
 static void open_json(aoei_pretokenizer *p, const char *json) {
     json_t *section = json_loads(json, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);

@@ -9,9 +9,9 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "base/random.h"
-#include "text/pair_merger.h"
-#include "text/tokenizer.h"
-#include "text/wordpiece_trainer.h"
+#include "tokenizer/pair_merger.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/wordpiece_trainer.h"
 
 static const char *const sentences[] = {
     "The river rose slowly after the long rain, and the old bridge held.",

@@ -3,7 +3,7 @@
  * versions and libraries differ.
  */
 #include "../support/support.h"
-#include "text/unicode.h"
+#include "tokenizer/unicode.h"
 
 enum { CODE_POINTS = 0x110000 };
 

@@ -10,7 +10,7 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "base/random.h"
-#include "text/tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 static double cpu_seconds(void) { /* the machine may be busy with other things */
     return (double)clock() / CLOCKS_PER_SEC;

@@ -8,8 +8,8 @@
 
 #include "../support/support.h"
 #include "../support/tokenizers.h"
-#include "text/tokenizer.h"
-#include "text/vocab_scan.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/vocab_scan.h"
 
 static aoei_vocab vocab;
 static size_t begin, end;

@@ -8,8 +8,8 @@
 
 #include "../support/support.h"
 #include "base/random.h"
-#include "text/word_table.h"
-#include "text/wordpiece.h"
+#include "tokenizer/word_table.h"
+#include "tokenizer/wordpiece.h"
 
 static int32_t find(const aoei_word_table *t, const char *s, size_t len) {
     char word[64];

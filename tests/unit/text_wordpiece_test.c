@@ -9,8 +9,8 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "base/random.h"
-#include "text/tokenizer.h"
-#include "text/wordpiece.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/wordpiece.h"
 
 static void test_rules(void **state) {
     (void)state;

@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "eval/verify.h"
-#include "model/safetensors.h"
+#include "bench/verify.h"
+#include "modeldir/safetensors.h"
 
 #define GOLDEN "tests/golden/data/bert"
 

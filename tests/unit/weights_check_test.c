@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../support/support.h"
-#include "model/weights_check.h"
+#include "modeldir/weights_check.h"
 
 static aoei_pool *pool;
 static size_t calls; /* of the work beside */

@@ -9,8 +9,8 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "base/pool.h"
-#include "text/tokenizer.h"
-#include "text/word_cache.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/word_cache.h"
 
 static void test_words(void **state) {
     (void)state;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * aoe bench: speed of the encoder on random weights of a known shape.
+ */
+#include "cli/common/common.h"
+#include "cli/common/text_input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    aoe_bench_options bench;
+    const char *shape;
+    const char *lengths; /* file, NULL: all bench.length */
+    size_t texts;        /* 0: not given */
+    size_t positions;    /* 0: the shape's */
+} options;
+
+static const char *const modes[] = {"infer", "train", "pretrain"}; /* as aoe_bench_mode numbers them */
+enum { N_MODES = sizeof modes / sizeof *modes };
+
+static int parse_mode(void *target, const char *text, aoe_error *err) {
+    size_t i = cli_choose(modes, N_MODES, text, "mode", err);
+    if (i == N_MODES)
+        return err->code;
+    *(aoe_bench_mode *)target = (aoe_bench_mode)i;
+    return 0;
+}
+
+static const cli_option table[] = {
+    {.name = "shape",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = offsetof(options, shape),
+     .help =
+         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
+         "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"},
+    {.name = "mode",
+     .kind = CLI_NAMED,
+     .value = "MODE",
+     .offset = offsetof(options, bench.mode),
+     .parse = parse_mode,
+     .help = "infer; train: a step of texts/2 pairs, three objectives, dropout 0.1, AdamW; pretrain: a step of masked words",
+     .fallback = "infer"},
+    {.name = "texts",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, texts),
+     .min = 1,
+     .max = 1e7,
+     .help = "texts at once",
+     .fallback = "64, or as many as --lengths has"},
+    {.name = "length",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, bench.length),
+     .min = 1,
+     .max = 1e6,
+     .help = "tokens of each text"},
+    {.name = "lengths",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, lengths),
+     .help = "tokens of each text from a file, a whole number a line"},
+    {.name = "positions",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, positions),
+     .min = 1,
+     .max = 1 << 20,
+     .help = "rows of the position table, the bound of a text's length; a RAN has none",
+     .fallback = "the shape's"},
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, bench.dtype),
+     .parse = cli_parse_dtype,
+     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
+     .fallback = "auto"},
+    {.name = "runs",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, bench.runs),
+     .min = 5,
+     .max = 1e6,
+     .help = "measured runs, at least 5, after one to warm up"},
+};
+
+static void print_table(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
+    cli_table t;
+    static const char *const heads[] = {"shape",  "mode",      "type",   "kernels",  "threads", "texts",
+                                        "tokens", "median ms", "min ms", "tokens/s", "TFLOP/s", "peak MB"};
+    cli_table_begin(&t, "llllrrrrrrrr");
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        cli_table_cell(&t, "%s", heads[i]);
+    cli_table_cell(&t, "%s", o->shape);
+    cli_table_cell(&t, "%s", modes[o->bench.mode]);
+    cli_table_cell(&t, "%s", cli_dtype_name(r->dtype));
+    cli_table_cell(&t, "%s", aoe_context_tier(ctx));
+    cli_table_cell(&t, "%zu", aoe_context_threads(ctx));
+    cli_table_cell(&t, "%zu", o->bench.texts);
+    cli_table_cell(&t, "%zu", r->tokens);
+    cli_table_cell(&t, "%.2f", r->ms);
+    cli_table_cell(&t, "%.2f", r->ms_min);
+    cli_table_cell(&t, "%.0f", r->tokens_per_second);
+    cli_table_cell(&t, "%.3f", r->tflops);
+    cli_table_cell(&t, "%.0f", r->peak_rss_mb);
+    cli_table_print(&t);
+}
+
+static void print_json(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
+    cli_print_json(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:f,s:f}", "shape", o->shape, "mode",
+                             modes[o->bench.mode], "dtype", cli_dtype_name(r->dtype), "tier", aoe_context_tier(ctx), "threads",
+                             (json_int_t)aoe_context_threads(ctx), "runs", (json_int_t)o->bench.runs, "texts",
+                             (json_int_t)o->bench.texts, "tokens", (json_int_t)r->tokens, "layers_timed",
+                             (json_int_t)r->layers_timed, "tokens_per_second", r->tokens_per_second, "ms", r->ms, "ms_min",
+                             r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
+}
+
+/* Reads a whole number from each line; 0, or 1 after reporting the error. */
+static int read_lengths(const char *path, size_t **lengths, size_t *n) {
+    cli_lines lines;
+    aoe_text line;
+    int more = -1;
+    *n = 0;
+    if (cli_lines_open(&lines, &path, 1) == 0) {
+        while ((more = cli_lines_next(&lines, &line)) > 0) {
+            char text[24], *end;
+            snprintf(text, sizeof text, "%.*s", (int)(line.len < 23 ? line.len : 23), line.data);
+            unsigned long value = strtoul(text, &end, 10);
+            if (!line.len || text[0] < '0' || text[0] > '9' || *end || value == 0 || value > 1000000) {
+                cli_fail("%s:%zu: '%s' is not a length from 1 to 1000000", path, lines.number, text);
+                more = -1;
+                break;
+            }
+            *lengths = cli_realloc(*lengths, (*n + 1) * sizeof **lengths);
+            (*lengths)[(*n)++] = value;
+        }
+    }
+    cli_lines_close(&lines);
+    if (more == 0 && *n == 0)
+        return cli_fail("%s: no lengths in it; write a whole number a line", path);
+    return more < 0;
+}
+
+static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
+    aoe_bench_result result;
+    aoe_error err;
+    size_t n = 0;
+    if (o->lengths && read_lengths(o->lengths, lengths, &n))
+        return 1;
+    if (n && o->texts > n)
+        return cli_fail("%s: %zu lengths for --texts %zu; write as many lines, or leave --texts out", o->lengths, n, o->texts);
+    if (o->positions)
+        o->bench.shape.positions = o->positions;
+    o->bench.texts = o->texts ? o->texts : n ? n : o->bench.texts;
+    o->bench.lengths = *lengths;
+    o->bench.seed = o->general.seed;
+    if (aoe_bench(ctx, &o->bench, &result, &err))
+        return cli_fail("%s", err.message);
+    if (result.layers_timed < o->bench.shape.layers)
+        cli_note("%s is timed on %zu of its %zu layers, without its vocabulary, and the times multiplied by %zu", o->shape,
+                 result.layers_timed, o->bench.shape.layers, o->bench.shape.layers / result.layers_timed);
+    if (o->general.json)
+        print_json(o, &result, ctx);
+    else
+        print_table(o, &result, ctx);
+    return 0;
+}
+
+int cli_bench(int argc, char **argv) {
+    options o = {.shape = "bert-base"};
+    cli_general_defaults(&o.general);
+    aoe_bench_options_defaults(&o.bench);
+    const cli_group groups[] = {
+        CLI_GROUP("measurement", table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "bench",
+        .operands = "",
+        .about = "Measures the encoder on random weights: median and fastest of several runs after one to warm up.\n"
+                 "TFLOP/s counts matrix products only.\n",
+        .examples = "  aoe bench --shape minilm-l6 --texts 64 --length 32\n"
+                    "  aoe bench --mode train --threads 2 --json\n",
+        .groups = groups,
+        .n_groups = 2,
+    };
+    cli_args args;
+    aoe_error err;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO && aoe_shape_named(&o.bench.shape, o.shape, &err))
+        code = cli_usage("bench", "--shape: %s", err.message);
+    if (code == CLI_GO) {
+        aoe_context *ctx = NULL;
+        size_t *lengths = NULL;
+        cli_set_quiet(o.general.quiet);
+        code = cli_open_context(&ctx, &o.general) || run_bench(&o, &lengths, ctx);
+        aoe_context_destroy(ctx);
+        free(lengths);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * aoe verify: compares what this build computes with reference cases, a line a
+ * check. Needs no tokenizer.
+ */
+#include "cli/common/common.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    aoe_dtype dtype;
+} options;
+
+typedef struct tally {
+    const options *o;
+    size_t checks, failed;
+} tally;
+
+static const cli_option table[] = {
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, dtype),
+     .parse = cli_parse_dtype,
+     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
+     .fallback = "auto"},
+};
+
+/* Checks take their time: each line is printed when it is known, in fixed columns. */
+static void print_check(void *user, const aoe_verify_result *r) {
+    tally *t = user;
+    if (t->o->general.json)
+        cli_print_json(json_pack("{s:o,s:o,s:o,s:I,s:b}", "name", cli_json_text(r->name, strlen(r->name)), "error",
+                                 cli_json_real(r->error), "tolerance", cli_json_real(r->tolerance), "checks",
+                                 (json_int_t)r->checks, "passed", r->passed));
+    else {
+        if (t->checks == 0)
+            printf("%-40s  %9s  %9s  result\n", "name", "error", "tolerance");
+        printf("%-40s  %9.2e  %9.2e  %s\n", r->name, r->error, r->tolerance, r->passed ? "pass" : "fail");
+        cli_flush_stdout();
+    }
+    t->checks++;
+    t->failed += !r->passed;
+}
+
+static int run_verify(const options *o, const char *dir, aoe_context *ctx) {
+    tally r = {.o = o};
+    aoe_error err;
+    int code = aoe_verify(ctx, dir, o->dtype, print_check, &r, &err);
+    if (code == AOE_EMISMATCH)
+        return cli_fail("%s: %zu of %zu checks failed", dir, r.failed, r.checks);
+    if (code)
+        return cli_fail("%s", err.message);
+    cli_note("%zu check%s passed (%s kernels, %s)", r.checks, cli_plural(r.checks), aoe_context_tier(ctx),
+             cli_dtype_name(o->dtype));
+    return 0;
+}
+
+int cli_verify(int argc, char **argv) {
+    options o = {.dtype = AOE_DTYPE_AUTO};
+    cli_general_defaults(&o.general);
+    const cli_group groups[] = {
+        CLI_GROUP("computation", table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "verify",
+        .operands = "DIR",
+        .about = "Runs the reference cases of DIR: a folder of one architecture (config.json, model.safetensors,\n"
+                 "cases.json, expected.safetensors), or the folder that holds several of them and objectives.json.\n"
+                 "Prints the worst error of each check beside its tolerance; exit code 1 when one fails.\n",
+        .examples = "  aoe verify tests/golden/data/bert --dtype f32\n",
+        .groups = groups,
+        .n_groups = 2,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO) {
+        aoe_context *ctx = NULL;
+        cli_set_quiet(o.general.quiet);
+        code = cli_open_context(&ctx, &o.general) || run_verify(&o, args.operand[0], ctx);
+        aoe_context_destroy(ctx);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ * Shared option tables, the search for a default model, opening and closing.
+ */
+#include "cli/common/common.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    err->code = AOE_EARG;
+    int at = snprintf(err->message, sizeof err->message, "'%.100s' is no %s; choose", text, noun);
+    for (size_t i = 0; i < n; i++)
+        at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s",
+                       i == 0       ? " "
+                       : i + 1 == n ? " or "
+                                    : ", ",
+                       names[i]);
+    return n;
+}
+
+int cli_parse_storage(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"f32", "bf16", "int8"}; /* in the order of aoe_storage */
+    size_t i = cli_choose(names, 3, text, "storage type", err);
+    if (i == 3)
+        return err->code;
+    *(int *)target = (int)i;
+    return 0;
+}
+
+int cli_parse_table_format(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"table", "csv", "markdown"}; /* in the order of cli_table_format */
+    const size_t i = cli_choose(names, 3, text, "format", err);
+    if (i == 3)
+        return err->code;
+    *(int *)target = (int)i;
+    return 0;
+}
+
+int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"first", "mean"};
+    size_t i = cli_choose(names, 2, text, "way with long texts", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_chunk *)target = i ? AOE_CHUNK_MEAN : AOE_CHUNK_FIRST;
+    return 0;
+}
+
+int cli_parse_dtype(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"f32", "bf16", "auto"};
+    static const aoe_dtype values[] = {AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_AUTO};
+    size_t i = cli_choose(names, 3, text, "type", err);
+    if (i == 3)
+        return err->code;
+    *(aoe_dtype *)target = values[i];
+    return 0;
+}
+
+int cli_parse_angle_form(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"reference", "phase"};
+    static const aoe_angle_form values[] = {AOE_ANGLE_REFERENCE, AOE_ANGLE_PHASE};
+    size_t i = cli_choose(names, 2, text, "angle form", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_angle_form *)target = values[i];
+    return 0;
+}
+
+int cli_parse_distill(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"cosine", "kl"};
+    static const aoe_distill values[] = {AOE_DISTILL_COSINE, AOE_DISTILL_KL};
+    size_t i = cli_choose(names, 2, text, "way to learn from a teacher", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_distill *)target = values[i];
+    return 0;
+}
+
+int cli_parse_direction(void *target, const char *text, aoe_error *err) {
+    aoe_model_options *o = target;
+    char *end;
+    errno = 0;
+    const unsigned long layer = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || layer > 100000) {
+        err->code = AOE_EARG;
+        snprintf(err->message, sizeof err->message, "'%s' is not the number of a layer, from 0", text);
+        return err->code;
+    }
+    o->bidirectional = 1;
+    o->bidirectional_from = layer;
+    return 0;
+}
+
+int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
+    return aoe_pooling_parse(target, text, err);
+}
+
+#define AT(type, field) .offset = offsetof(type, field)
+
+const cli_option cli_general_table[CLI_GENERAL_COUNT] = {
+    {.name = "threads",
+     .letter = 't',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(cli_general, threads),
+     .min = 1,
+     .max = 1024,
+     .help = "threads to use",
+     .fallback = "the CPUs this process may use"},
+    {.name = "seed", .kind = CLI_SEED, .value = "N", AT(cli_general, seed), .help = "seed of everything random"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = CLI_FLAG,
+     AT(cli_general, quiet),
+     .set = 1,
+     .help = "no progress and no notes on stderr"},
+    {.name = "json", .kind = CLI_FLAG, AT(cli_general, json), .set = 1, .help = "results as JSON, an object a line"},
+};
+
+const cli_option cli_model_table[CLI_MODEL_COUNT] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(cli_model_options, dir),
+     .help = "model directory, or one of adapters (LoRA)",
+     .fallback = "$AOE_MODEL, else the default model"},
+    {.name = "base",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(cli_model_options, o.base),
+     .help = "the model that adapters are for",
+     .fallback = "the one their adapter_config.json names"},
+    {.name = "pooling",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(cli_model_options, o.pooling),
+     .parse = cli_parse_pooling,
+     .help =
+         "cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, cell-mean or cell-max",
+     .fallback = "what the directory says, else cls, of causal models last-token, of a RAN cell-mean"},
+    {.name = "prompt",
+     .kind = CLI_TEXT,
+     .value = "TEMPLATE",
+     AT(cli_model_options, o.prompt),
+     .help = "template with {text} around each text; \"\" for none",
+     .fallback = "what the directory says"},
+    {.name = "max-length",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(cli_model_options, o.max_length),
+     .min = 1,
+     .help = "tokens a text is cut to, special tokens included",
+     .fallback = "what the directory says, else the model's positions"},
+    {.name = "normalize", .kind = CLI_FLAG, AT(cli_model_options, o.normalize), .set = 1, .help = "vectors of length 1"},
+    {.name = "no-normalize",
+     .kind = CLI_FLAG,
+     AT(cli_model_options, o.normalize),
+     .set = 0,
+     .help = "vectors as they come (without either: what the directory says)"},
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     AT(cli_model_options, o.dtype),
+     .parse = cli_parse_dtype,
+     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
+     .fallback = "auto"},
+    {.name = "bidirectional-from",
+     .kind = CLI_NAMED,
+     .value = "N",
+     AT(cli_model_options, o),
+     .parse = cli_parse_direction,
+     .help = "causal models: layers from N on attend in both directions; 0: all of them",
+     .fallback = "what the directory says, else none"},
+    {.name = "batch-tokens",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(cli_model_options, batch_tokens),
+     .min = 1,
+     .max = 1e9,
+     .help = "tokens computed at once"},
+};
+
+const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
+    {.name = "chunk",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(cli_model_options, chunk),
+     .parse = cli_parse_chunk,
+     .help = "of a text above --max-length: first, its first tokens alone, or mean, the mean of the vectors of windows "
+             "over all of it",
+     .fallback = "first"},
+    {.name = "chunk-overlap",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(cli_model_options, chunk_overlap),
+     .help = "tokens of the text that neighbouring windows share",
+     .fallback = "an eighth of a window"},
+};
+
+const cli_option cli_table_table[CLI_TABLE_COUNT] = {
+    {.name = "columns",
+     .kind = CLI_TEXT,
+     .value = "ROLE=NAME,...",
+     AT(aoe_table_options, columns),
+     .help = "columns to read: text1=a,text2=b,label=c",
+     .fallback = "recognised names"},
+    {.name = "label-map",
+     .kind = CLI_TEXT,
+     .value = "WORD=N,...",
+     AT(aoe_table_options, label_map),
+     .help = "numbers of word labels; drop leaves a row out",
+     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     AT(aoe_table_options, skip_bad_rows),
+     .set = 1,
+     .help = "count bad rows instead of stopping at the first"},
+};
+
+const cli_option cli_lora_table[CLI_LORA_COUNT] = {
+    {.name = "lora-r",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(aoe_lora, r),
+     .min = 1,
+     .max = 65536,
+     .help = "train adapters of rank N beside the layers' linear layers, which stay as they are",
+     .fallback = "all weights are trained; adapters go on where -m holds some"},
+    {.name = "lora-alpha",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(aoe_lora, alpha),
+     .help = "what adapters add is multiplied by X / N",
+     .fallback = "32"},
+    {.name = "lora-dropout",
+     .kind = CLI_REAL,
+     .value = "P",
+     AT(aoe_lora, dropout),
+     .max = 0.99,
+     .help = "dropout on what adapters see",
+     .fallback = "0.1; of saved ones theirs"},
+    {.name = "lora-targets",
+     .kind = CLI_TEXT,
+     .value = "NAME,...",
+     AT(aoe_lora, targets),
+     .help = "layers that get one, by their name in the checkpoint or its end: q_proj,v_proj",
+     .fallback = "all linear layers"},
+    {.name = "load-8bit",
+     .kind = CLI_FLAG,
+     AT(aoe_lora, load_8bit),
+     .set = 1,
+     .help = "hold the linear weights beside adapters as int8 rows with a scale each"},
+};
+
+void cli_general_defaults(cli_general *g) {
+    memset(g, 0, sizeof *g);
+    g->seed = 42;
+}
+
+void cli_model_defaults(cli_model_options *m) {
+    aoe_embedder_options e;
+    memset(m, 0, sizeof *m);
+    aoe_model_options_defaults(&m->o);
+    aoe_embedder_options_defaults(&e);
+    m->batch_tokens = e.batch_tokens;
+    m->chunk = e.chunk;
+    m->chunk_overlap = e.chunk_overlap;
+}
+
+static char *join(const char *dir, const char *name) {
+    size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = cli_realloc(NULL, size);
+    snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+static int is_model(const char *dir) {
+    struct stat st;
+    char *config = join(dir, "config.json");
+    int found = stat(config, &st) == 0 && S_ISREG(st.st_mode);
+    free(config);
+    return found;
+}
+
+/* The model called "default" in a folder, else the only one in it; NULL when there is none or a choice. */
+static char *sole_model(const char *folder) {
+    char *found = join(folder, "default");
+    if (is_model(found))
+        return found;
+    free(found);
+    found = NULL;
+    DIR *d = opendir(folder);
+    if (!d)
+        return NULL;
+    size_t n = 0;
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        char *path = e->d_name[0] == '.' ? NULL : join(folder, e->d_name);
+        if (path && is_model(path) && n++ == 0)
+            found = path;
+        else
+            free(path);
+    }
+    closedir(d);
+    if (n == 1)
+        return found;
+    free(found);
+    return NULL;
+}
+
+/* The program lies in PREFIX/bin, or in the build directory of the source tree. */
+static char *default_model(void) {
+    static const char *const folders[] = {"../share/aoe/models", "../models"};
+    char program[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0)
+        return NULL;
+    program[n] = 0;
+    *strrchr(program, '/') = 0;
+    char *model = NULL;
+    for (size_t i = 0; i < 2 && !model; i++) {
+        char *folder = join(program, folders[i]);
+        model = sole_model(folder);
+        free(folder);
+    }
+    return model;
+}
+
+char *cli_find_model(const char *given) {
+    if (!given)
+        given = getenv("AOE_MODEL");
+    if (given && *given)
+        return cli_strdup(given);
+    char *dir = default_model();
+    if (!dir)
+        cli_fail("no model: name its directory with -m DIR or in AOE_MODEL, or make one with aoe init");
+    return dir;
+}
+
+static void log_message(void *user, aoe_log_level level, const char *message) {
+    (void)user;
+    if (level == AOE_LOG_WARNING)
+        cli_warn("%s", message);
+    else
+        cli_note("%s", message);
+}
+
+int cli_open_context(aoe_context **ctx, const cli_general *g) {
+    aoe_context_options o;
+    aoe_error err;
+    aoe_context_options_defaults(&o);
+    o.threads = g->threads;
+    o.log = log_message;
+    return aoe_context_create(ctx, &o, &err) ? cli_fail("%s", err.message) : 0;
+}
+
+int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m) {
+    aoe_embedder_options e;
+    aoe_error err;
+    memset(s, 0, sizeof *s);
+    s->dir = cli_find_model(m->dir);
+    if (!s->dir || cli_open_context(&s->ctx, g))
+        return 1;
+    aoe_embedder_options_defaults(&e);
+    e.batch_tokens = m->batch_tokens;
+    e.chunk = m->chunk;
+    e.chunk_overlap = m->chunk_overlap;
+    if (aoe_model_open(&s->model, s->ctx, s->dir, &m->o, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
+        return cli_fail("%s", err.message);
+    return 0;
+}
+
+void cli_session_close(cli_session *s) {
+    aoe_embedder_destroy(s->embedder);
+    aoe_model_close(s->model);
+    aoe_context_destroy(s->ctx);
+    free(s->dir);
+    memset(s, 0, sizeof *s);
+}
+
+const char *cli_dtype_name(aoe_dtype d) {
+    return d == AOE_DTYPE_BF16 ? "bf16" : d == AOE_DTYPE_F32 ? "f32" : "auto";
+}
+
+const char *cli_plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
+const char *cli_env_name_shown(const char *name) {
+    const size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return n && !name[n] ? name : "such variable";
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * What several commands share: the options of every command and of those that
+ * open a model, finding the model, and opening context, model and embedder
+ * together. The commands themselves are one file each.
+ */
+#ifndef AOE_CLI_COMMON_COMMON_H
+#define AOE_CLI_COMMON_COMMON_H
+
+#include <aoe.h>
+
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+
+/* ---- options */
+
+typedef struct cli_general {
+    size_t threads; /* 0: all CPUs */
+    uint64_t seed;
+    int quiet;
+    int json;
+} cli_general;
+
+typedef struct cli_model_options {
+    const char *dir; /* as given, NULL: find one */
+    aoe_model_options o;
+    size_t batch_tokens;
+    aoe_chunk chunk;      /* of commands with cli_chunk_table */
+    size_t chunk_overlap; /* likewise */
+} cli_model_options;
+
+enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 10, CLI_CHUNK_COUNT = 2, CLI_TABLE_COUNT = 3, CLI_LORA_COUNT = 5 };
+extern const cli_option cli_general_table[CLI_GENERAL_COUNT];
+extern const cli_option cli_model_table[CLI_MODEL_COUNT];
+extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT]; /* base: cli_model_options */
+extern const cli_option cli_table_table[CLI_TABLE_COUNT]; /* base: aoe_table_options */
+extern const cli_option cli_lora_table[CLI_LORA_COUNT];   /* base: aoe_lora */
+
+void cli_general_defaults(cli_general *g);
+void cli_model_defaults(cli_model_options *m);
+/* The index of text among names[n], or n with err filled: "'TEXT' is no NOUN; choose A, B or C". */
+size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err);
+/* For cli_option.parse; targets int (an aoe_storage), aoe_chunk, aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
+int cli_parse_storage(void *target, const char *text, aoe_error *err);
+int cli_parse_chunk(void *target, const char *text, aoe_error *err);
+int cli_parse_table_format(void *target, const char *text, aoe_error *err); /* an int: a cli_table_format, -1 where not given */
+int cli_parse_dtype(void *target, const char *text, aoe_error *err);
+int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
+int cli_parse_distill(void *target, const char *text, aoe_error *err);
+int cli_parse_pooling(void *target, const char *text, aoe_error *err);
+int cli_parse_direction(void *target, const char *text, aoe_error *err); /* target: aoe_model_options */
+
+/* ---- commands: argv holds what follows the command's name; each returns the exit code */
+
+typedef struct cli_command {
+    const char *name;
+    const char *summary; /* for aoe help */
+    int (*run)(int argc, char **argv);
+} cli_command;
+
+int cli_bench(int argc, char **argv);
+int cli_compare(int argc, char **argv);
+int cli_convert(int argc, char **argv);
+int cli_data(int argc, char **argv);
+int cli_data_annotate(int argc, char **argv);
+int cli_data_check(int argc, char **argv);
+int cli_data_convert(int argc, char **argv);
+int cli_data_dedup(int argc, char **argv);
+int cli_data_github_issues(int argc, char **argv);
+int cli_data_mine(int argc, char **argv);
+int cli_data_score(int argc, char **argv);
+int cli_data_split(int argc, char **argv);
+int cli_data_stats(int argc, char **argv);
+int cli_embed(int argc, char **argv);
+int cli_eval(int argc, char **argv);
+int cli_eval_pairs(int argc, char **argv);
+int cli_eval_retrieval(int argc, char **argv);
+int cli_eval_sts(int argc, char **argv);
+int cli_eval_suite(int argc, char **argv);
+int cli_eval_triplets(int argc, char **argv);
+int cli_merge(int argc, char **argv);
+int cli_plot(int argc, char **argv);
+int cli_pretrain(int argc, char **argv);
+int cli_grid(int argc, char **argv);
+int cli_info(int argc, char **argv);
+int cli_init(int argc, char **argv);
+int cli_similarity(int argc, char **argv);
+int cli_tokenize(int argc, char **argv);
+int cli_train(int argc, char **argv);
+int cli_verify(int argc, char **argv);
+int cli_whiten(int argc, char **argv);
+
+/* ---- opening */
+
+/* The directory of the model to use: `given`, $AOE_MODEL, or the one found beside the program (malloc'd). NULL after
+ * reporting that there is none. */
+char *cli_find_model(const char *given);
+
+int cli_open_context(aoe_context **ctx, const cli_general *g); /* 0, or 1 after reporting the error */
+
+typedef struct cli_session {
+    char *dir; /* owned */
+    aoe_context *ctx;
+    aoe_model *model;
+    aoe_embedder *embedder;
+} cli_session;
+
+/* 0, or 1 after reporting the error; *s is to be closed either way. */
+int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
+void cli_session_close(cli_session *s); /* accepts a zeroed or half-open one */
+
+const char *cli_dtype_name(aoe_dtype d);
+const char *cli_plural(size_t n); /* "" for 1, else "s" */
+/* The name of an environment variable for a message; "such variable" where it has other characters than A-Z, 0-9 and '_': a
+ * secret given in the place of its name is not repeated. */
+const char *cli_env_name_shown(const char *name);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ * A float as printf's %.9g writes it, character for character, several times as
+ * fast: nine digits bring every float back exactly, and vectors are many floats.
+ */
+#ifndef AOE_CLI_COMMON_FLOAT_TEXT_H
+#define AOE_CLI_COMMON_FLOAT_TEXT_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CLI_FLOAT_MAX = 16, CLI_FLOAT_DIGITS = 9 }; /* characters of the longest float: -1.17549435e-38; digits */
+
+/* round(v 10^(8 - x)), ties to even, for v = m 2^e in [10^x, 10^(x + 1)) and x from -4 to 8: exact in 64 bits. */
+static inline uint32_t cli_float_nine_digits(uint32_t m, int e, int x) {
+    static const uint64_t power[] = {1,        10,        100,        1000,        10000,        100000,       1000000,
+                                     10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000};
+    const uint64_t t = m * power[8 - x];
+    if (e >= 0)
+        return (uint32_t)(t << e);
+    const uint64_t half = UINT64_C(1) << (-e - 1), rest = t & (2 * half - 1);
+    const uint64_t q = t >> -e;
+    return (uint32_t)(q + (rest > half || (rest == half && (q & 1))));
+}
+
+/* Writes v to out[CLI_FLOAT_MAX + 1], NUL-terminated; returns its length. */
+static inline size_t cli_format_float(char *out, float v) {
+    static const double bound[] = {1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}; /* of 10^x, x from -3 on */
+    const float a = v < 0 ? -v : v;
+    if (!(a > 1e-4f && a < 1e9f)) /* printf uses an exponent there, or the value is 0, infinite or NaN */
+        return (size_t)snprintf(out, CLI_FLOAT_MAX + 1, "%.9g", (double)v);
+    char digit[CLI_FLOAT_DIGITS], *to = out;
+    uint32_t bits;
+    int x = -4;
+    memcpy(&bits, &a, sizeof bits);
+    while (x < 8 && (double)a >= bound[x + 4])
+        x++;
+    uint32_t q = cli_float_nine_digits((bits & 0x7fffff) | 0x800000, (int)(bits >> 23) - 150, x);
+    for (int i = CLI_FLOAT_DIGITS - 1; i >= 0; i--, q /= 10)
+        digit[i] = (char)('0' + q % 10);
+    int n = CLI_FLOAT_DIGITS, used = 0;
+    while (digit[n - 1] == '0')
+        n--;
+    if (v < 0)
+        *to++ = '-';
+    if (x < 0)
+        *to++ = '0';
+    for (; used <= x; used++)
+        *to++ = digit[used];
+    if (used < n)
+        *to++ = '.';
+    for (int zeros = x + 1; zeros < 0; zeros++)
+        *to++ = '0';
+    for (; used < n; used++)
+        *to++ = digit[used];
+    *to = 0;
+    return (size_t)(to - out);
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ * Prints the help of a command: usage, what it does, its options in groups with
+ * their defaults, examples. Lines are at most 100 columns wide.
+ */
+#include "cli/common/help.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_COLUMN = 30, WIDTH = 100 };
+
+/* Words of text from column `at` on, broken before WIDTH, continued in column NAME_COLUMN. */
+static void print_wrapped(const char *text, int at) {
+    while (*text) {
+        int len = (int)strcspn(text, " ");
+        if (at > NAME_COLUMN && at + 1 + len > WIDTH) {
+            printf("\n%*s", NAME_COLUMN, "");
+            at = NAME_COLUMN;
+        }
+        if (at > NAME_COLUMN) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", len, text);
+        at += len;
+        text += len;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void default_text(char *out, size_t size, const cli_option *o, const void *target) {
+    out[0] = 0;
+    if (o->fallback) {
+        snprintf(out, size, "%s", o->fallback);
+        return;
+    }
+    switch (o->kind) {
+    case CLI_SIZE:
+        snprintf(out, size, "%zu", *(const size_t *)target);
+        break;
+    case CLI_SEED:
+        snprintf(out, size, "%llu", (unsigned long long)*(const uint64_t *)target);
+        break;
+    case CLI_REAL:
+        if (isfinite(*(const double *)target))
+            snprintf(out, size, "%g", *(const double *)target);
+        break;
+    case CLI_TEXT:
+        if (*(const char *const *)target)
+            snprintf(out, size, "%s", *(const char *const *)target);
+        break;
+    case CLI_FLAG:
+    case CLI_TEXTS:
+    case CLI_NAMED:
+        break;
+    }
+}
+
+static void print_option(const cli_option *o, const void *base) {
+    char name[128], text[512], fallback[128];
+    int n = o->letter ? snprintf(name, sizeof name, "  -%c, --%s", o->letter, o->name)
+                      : snprintf(name, sizeof name, "      --%s", o->name);
+    if (o->value && n > 0 && (size_t)n < sizeof name)
+        snprintf(name + n, sizeof name - (size_t)n, " %s", o->value);
+    int at = printf("%s", name);
+    if (at > NAME_COLUMN - 2)
+        printf("\n%*s", NAME_COLUMN, "");
+    else
+        printf("%*s", NAME_COLUMN - at, "");
+    default_text(fallback, sizeof fallback, o, (const char *)base + o->offset);
+    snprintf(text, sizeof text, fallback[0] ? "%s (%s)" : "%s", o->help, fallback);
+    print_wrapped(text, NAME_COLUMN);
+}
+
+int cli_help(const cli_syntax *s) {
+    printf("usage: aoe %s [OPTIONS]%s%s\n\n%s", s->command, s->operands[0] ? " " : "", s->operands, s->about);
+    for (size_t g = 0; g < s->n_groups; g++) {
+        const cli_group *group = &s->groups[g];
+        printf("\n%s:\n", group->title);
+        for (size_t i = 0; i < group->n; i++)
+            print_option(&group->options[i], group->base);
+    }
+    printf("\n  -h, --help                  this text\n"
+           "  @FILE                       more options from FILE: one a line, # comments, $VARIABLES expanded\n");
+    if (s->examples[0])
+        printf("\nexamples:\n%s", s->examples);
+    return 0;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ * Parsing of arguments by the tables of options.h. Arguments are taken one
+ * after the other; a response file is taken in place, each of its lines as one or two
+ * arguments, and errors in it name its line.
+ */
+#include "cli/common/options.h"
+
+#include "cli/common/help.h"
+#include "cli/common/output.h"
+#include "cli/common/response.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NAME = 64 }; /* bytes of a name that hints are looked for */
+
+typedef struct parser {
+    const cli_syntax *syntax;
+    cli_args *args;
+    const char *const *argument; /* [n] the arguments being taken */
+    size_t n;
+    size_t at;         /* next of them */
+    const char *file;  /* response file, NULL on the command line */
+    size_t line;       /* in it */
+    int operands_only; /* after -- */
+    int help;          /* --help was seen */
+} parser;
+
+static size_t edit_distance(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b);
+    size_t row[3][MAX_NAME + 1];
+    if (n > MAX_NAME || m > MAX_NAME)
+        return MAX_NAME;
+    for (size_t j = 0; j <= m; j++)
+        row[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            if (before[j] + 1 < best)
+                best = before[j] + 1;
+            if (now[j - 1] + 1 < best)
+                best = now[j - 1] + 1;
+            /* two letters in the wrong order are one mistake */
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && earlier[j - 2] + 1 < best)
+                best = earlier[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return row[n % 3][m];
+}
+
+const char *cli_closest(const char *typed, const char *const *names, size_t n) {
+    const char *best = NULL;
+    size_t length = strlen(typed);
+    size_t limit = length < 3 ? 1 : length < 7 ? 2 : 3;
+    for (size_t i = 0; i < n; i++) {
+        size_t distance = edit_distance(typed, names[i]);
+        if (distance <= limit && distance < strlen(names[i])) {
+            best = names[i];
+            limit = distance - (distance > 0);
+            if (distance == 0)
+                break;
+        } else if (!best && length >= 3 && strncmp(typed, names[i], length) == 0) {
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+static int report_usage(const char *command, const char *where, const char *fmt, va_list args) {
+    char text[512];
+    vsnprintf(text, sizeof text, fmt, args);
+    cli_message("aoe: %s%s: %s (see aoe %s --help)", where, command, text, command);
+    return 2;
+}
+
+int cli_usage(const char *command, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    int code = report_usage(command, "", fmt, args);
+    va_end(args);
+    return code;
+}
+
+/* As cli_usage, with the place in the response file. */
+static int bad(const parser *p, const char *fmt, ...) {
+    char where[512] = "";
+    if (p->file)
+        snprintf(where, sizeof where, "%s:%zu: ", p->file, p->line);
+    va_list args;
+    va_start(args, fmt);
+    int code = report_usage(p->syntax->command, where, fmt, args);
+    va_end(args);
+    return code;
+}
+
+static int is_option(const char *s) {
+    return s[0] == '-' && s[1] != 0 && !(isdigit((unsigned char)s[1]) || s[1] == '.');
+}
+
+static int read_size(const char *text, double max, unsigned long long *out) {
+    char *end;
+    errno = 0;
+    if (!isdigit((unsigned char)text[0]))
+        return -1;
+    *out = strtoull(text, &end, 10);
+    return errno || *end || (max > 0 && (double)*out > max) ? -1 : 0;
+}
+
+static int read_real(const char *text, double *out) {
+    char *end;
+    *out = strtod(text, &end);
+    return end == text || *end || isspace((unsigned char)text[0]) || !isfinite(*out) ? -1 : 0;
+}
+
+static int bad_range(const parser *p, const cli_option *o, const char *text) {
+    const char *noun = o->kind == CLI_REAL ? "number" : "whole number";
+    if (o->max >= 1e30)
+        return bad(p, "--%s: '%s' is not a %s", o->name, text, noun);
+    if (o->max <= 0)
+        return bad(p, "--%s: '%s' is not a %s from %.4g on", o->name, text, noun, o->min);
+    return bad(p, "--%s: '%s' is not a %s from %.4g to %.10g", o->name, text, noun, o->min, o->max);
+}
+
+static void add_text(cli_args *args, cli_texts *list, const char *text) {
+    void *before = (void *)list->item;
+    list->item = cli_realloc((void *)list->item, (list->n + 1) * sizeof *list->item);
+    list->item[list->n++] = text;
+    for (size_t i = 0; i < args->n_lists; i++) {
+        if (args->lists[i] == before) {
+            args->lists[i] = (void *)list->item;
+            return;
+        }
+    }
+    args->lists = cli_realloc(args->lists, (args->n_lists + 1) * sizeof *args->lists);
+    args->lists[args->n_lists++] = (void *)list->item;
+}
+
+static int store(parser *p, const cli_option *o, void *target, const char *text) {
+    unsigned long long whole;
+    double real;
+    aoe_error err;
+    switch (o->kind) {
+    case CLI_FLAG:
+        *(int *)target = o->set;
+        return CLI_GO;
+    case CLI_TEXT:
+        *(const char **)target = text;
+        return CLI_GO;
+    case CLI_TEXTS:
+        add_text(p->args, target, text);
+        while (p->at < p->n && !is_option(p->argument[p->at]) && p->argument[p->at][0] != '@')
+            add_text(p->args, target, p->argument[p->at++]);
+        return CLI_GO;
+    case CLI_SIZE:
+        if (read_size(text, o->max, &whole) || (double)whole < o->min || whole > SIZE_MAX)
+            return bad_range(p, o, text);
+        *(size_t *)target = (size_t)whole;
+        return CLI_GO;
+    case CLI_SEED:
+        if (read_size(text, 0, &whole))
+            return bad(p, "--%s: '%s' is not a whole number below 2^64", o->name, text);
+        *(uint64_t *)target = whole;
+        return CLI_GO;
+    case CLI_REAL:
+        if (read_real(text, &real) || real < o->min || (o->max > 0 && real > o->max))
+            return bad_range(p, o, text);
+        *(double *)target = real;
+        return CLI_GO;
+    case CLI_NAMED:
+        if (o->parse(target, text, &err))
+            return bad(p, "--%s: %s", o->name, err.message);
+        return CLI_GO;
+    }
+    return CLI_GO;
+}
+
+static int unknown_option(const parser *p, const char *name, size_t len) {
+    const char *names[128];
+    char typed[MAX_NAME + 1];
+    size_t n = 0;
+    for (size_t g = 0; g < p->syntax->n_groups; g++)
+        for (size_t i = 0; i < p->syntax->groups[g].n && n < 127; i++)
+            names[n++] = p->syntax->groups[g].options[i].name;
+    names[n++] = "help";
+    snprintf(typed, sizeof typed, "%.*s", (int)(len < MAX_NAME ? len : MAX_NAME), name);
+    const char *closest = cli_closest(typed, names, n);
+    if (closest)
+        return bad(p, "unknown option --%.*s; did you mean --%s?", (int)len, name, closest);
+    return bad(p, "unknown option --%.*s", (int)len, name);
+}
+
+/* name[len], or a letter when name is NULL. */
+static const cli_option *find(const parser *p, const char *name, size_t len, char letter, void **target) {
+    for (size_t g = 0; g < p->syntax->n_groups; g++) {
+        const cli_group *group = &p->syntax->groups[g];
+        for (size_t i = 0; i < group->n; i++) {
+            const cli_option *o = &group->options[i];
+            int same = name ? strlen(o->name) == len && memcmp(o->name, name, len) == 0 : o->letter == letter;
+            if (same) {
+                *target = (char *)group->base + o->offset;
+                return o;
+            }
+        }
+    }
+    return NULL;
+}
+
+static int take_long(parser *p, const char *arg) {
+    const char *name = arg + 2;
+    size_t len = strcspn(name, "=");
+    const char *value = name[len] ? name + len + 1 : NULL;
+    void *target = NULL;
+    if (len == 4 && memcmp(name, "help", 4) == 0) {
+        p->help = 1;
+        return CLI_GO;
+    }
+    const cli_option *o = find(p, name, len, 0, &target);
+    if (!o)
+        return unknown_option(p, name, len);
+    if (o->kind == CLI_FLAG && value)
+        return bad(p, "--%s takes no value", o->name);
+    if (o->kind != CLI_FLAG && !value) {
+        if (p->at == p->n)
+            return bad(p, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+        value = p->argument[p->at++];
+    }
+    return store(p, o, target, value);
+}
+
+/* -x, -x VALUE and -xVALUE. */
+static int take_short(parser *p, const char *arg) {
+    void *target = NULL;
+    if (arg[1] == 'h' && arg[2] == 0) {
+        p->help = 1;
+        return CLI_GO;
+    }
+    const cli_option *o = find(p, NULL, 0, arg[1], &target);
+    if (!o)
+        return bad(p, "unknown option %s", arg);
+    if (o->kind == CLI_FLAG) {
+        if (arg[2])
+            return bad(p, "-%c takes no value", o->letter);
+        return store(p, o, target, NULL);
+    }
+    if (arg[2])
+        return store(p, o, target, arg + 2);
+    if (p->at == p->n)
+        return bad(p, "-%c needs a value: -%c %s", o->letter, o->letter, o->value);
+    return store(p, o, target, p->argument[p->at++]);
+}
+
+static int take_operand(parser *p, const char *arg) {
+    cli_args *a = p->args;
+    if (a->n == p->syntax->max_operands) {
+        if (a->n == 0)
+            return bad(p, "'%s' is one argument too many, it takes options only", arg);
+        return bad(p, "'%s' is one argument too many", arg);
+    }
+    a->operand = cli_realloc((void *)a->operand, (a->n + 1) * sizeof *a->operand);
+    a->operand[a->n++] = arg;
+    return CLI_GO;
+}
+
+static int take_file(parser *p, const char *path);
+
+static int take_all(parser *p) {
+    while (p->at < p->n) {
+        const char *arg = p->argument[p->at++];
+        int code;
+        if (!p->operands_only && strcmp(arg, "--") == 0) {
+            p->operands_only = 1;
+            continue;
+        }
+        if (p->operands_only || (arg[0] != '@' && !is_option(arg)))
+            code = take_operand(p, arg);
+        else if (arg[0] == '@')
+            code = take_file(p, arg + 1);
+        else
+            code = arg[1] == '-' ? take_long(p, arg) : take_short(p, arg);
+        if (code != CLI_GO)
+            return code;
+    }
+    return CLI_GO;
+}
+
+static void own(cli_args *a, char *text) {
+    a->owned = cli_realloc(a->owned, (a->n_owned + 1) * sizeof *a->owned);
+    a->owned[a->n_owned++] = text;
+}
+
+static int take_file(parser *p, const char *path) {
+    cli_response *r = NULL;
+    char *word[2];
+    size_t n, line;
+    int operands_only = 0; /* after a line -- up to the file's end */
+    if (p->file)
+        return bad(p, "@%s inside a response file; name it on the command line", path);
+    if (cli_response_open(&r, path))
+        return 1;
+    int code = CLI_GO;
+    while (code == CLI_GO) {
+        int more = cli_response_next(r, word, &n, &line);
+        if (more <= 0) {
+            code = more < 0 ? 1 : CLI_GO;
+            break;
+        }
+        for (size_t i = 0; i < n; i++)
+            own(p->args, word[i]);
+        parser inner = {p->syntax, p->args, (const char *const *)word, n, 0, path, line, operands_only, 0};
+        code = take_all(&inner);
+        operands_only = inner.operands_only;
+        p->help |= inner.help;
+    }
+    cli_response_close(r);
+    return code;
+}
+
+int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv) {
+    memset(args, 0, sizeof *args);
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return cli_help(s);
+    parser p = {s, args, (const char *const *)argv, (size_t)argc, 0, NULL, 0, 0, 0};
+    int code = take_all(&p);
+    if (code != CLI_GO)
+        return code;
+    if (p.help)
+        return cli_help(s);
+    if (args->n < s->min_operands)
+        return cli_usage(s->command, "it needs %s", s->operands);
+    return CLI_GO;
+}
+
+void cli_args_free(cli_args *args) {
+    for (size_t i = 0; i < args->n_owned; i++)
+        free(args->owned[i]);
+    for (size_t i = 0; i < args->n_lists; i++)
+        free(args->lists[i]);
+    free(args->owned);
+    free(args->lists);
+    free((void *)args->operand);
+    memset(args, 0, sizeof *args);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ * Messages, stdout, JSON lines and tables; progress is in progress.c, result
+ * files are in outfile.c.
+ */
+#include "cli/common/output.h"
+
+#include "cli/common/progress.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int quiet_mode;
+
+void *cli_realloc(void *p, size_t bytes) {
+    void *q = realloc(p, bytes ? bytes : 1);
+    if (!q) {
+        cli_fail("out of memory: %zu bytes were asked for; free some memory", bytes);
+        exit(1);
+    }
+    return q;
+}
+
+char *cli_strdup(const char *s) {
+    size_t bytes = strlen(s) + 1;
+    return memcpy(cli_realloc(NULL, bytes), s, bytes);
+}
+
+void cli_set_quiet(int quiet) {
+    quiet_mode = quiet;
+}
+
+int cli_is_quiet(void) {
+    return quiet_mode;
+}
+
+static char *caught; /* [caught_size]; NULL: messages are printed */
+static size_t caught_size;
+
+void cli_catch_messages(char *text, size_t size) {
+    caught = text;
+    caught_size = size;
+}
+
+static void print_line(const char *prefix, const char *fmt, va_list args) {
+    char text[2048];
+    vsnprintf(text, sizeof text, fmt, args);
+    if (caught) {
+        snprintf(caught, caught_size, "%s%s", prefix, text);
+        return;
+    }
+    cli_progress_clear();
+    cli_flush_stdout();
+    fprintf(stderr, "%s%s\n", prefix, text);
+}
+
+void cli_message(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    print_line("", fmt, args);
+    va_end(args);
+}
+
+void cli_note(const char *fmt, ...) {
+    va_list args;
+    if (quiet_mode)
+        return;
+    va_start(args, fmt);
+    print_line("", fmt, args);
+    va_end(args);
+}
+
+void cli_warn(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    print_line("aoe: warning: ", fmt, args);
+    va_end(args);
+}
+
+int cli_fail(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    print_line("aoe: ", fmt, args);
+    va_end(args);
+    return 1;
+}
+
+/* The first error of stdout; the one at the end would only say that there was one. */
+static int stdout_error;
+
+void cli_flush_stdout(void) {
+    if (!ferror(stdout)) /* else it is that of the write that failed just now */
+        errno = 0;
+    if ((fflush(stdout) || ferror(stdout)) && !stdout_error)
+        stdout_error = errno ? errno : EIO;
+}
+
+int cli_check_stdout(void) {
+    static int reported;
+    cli_flush_stdout();
+    if (stdout_error && stdout_error != EPIPE && !reported)
+        cli_fail("cannot write to standard output: %s; what was written is incomplete", strerror(stdout_error));
+    reported = stdout_error != 0;
+    return reported;
+}
+
+int cli_stdout_closed(void) {
+    return stdout_error == EPIPE;
+}
+
+void cli_print_json(json_t *value) {
+    cli_progress_clear();
+    if (!value || (json_dumpf(value, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17)) && !ferror(stdout))) {
+        cli_fail("out of memory for a line of JSON; free some memory");
+        exit(1);
+    }
+    json_decref(value);
+    putchar('\n');
+    cli_flush_stdout();
+}
+
+json_t *cli_json_real(double x) {
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *cli_json_text(const char *s, size_t len) {
+    json_t *text = json_stringn(s, len);
+    if (text)
+        return text;
+    char *copy = cli_realloc(NULL, len);
+    for (size_t i = 0; i < len; i++)
+        copy[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
+    text = json_stringn(copy, len);
+    free(copy);
+    return text;
+}
+
+void cli_table_begin(cli_table *t, const char *align) {
+    memset(t, 0, sizeof *t);
+    t->align = align;
+    t->columns = strlen(align);
+}
+
+void cli_table_cell(cli_table *t, const char *fmt, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    t->cell = cli_realloc(t->cell, (t->cells + 1) * sizeof *t->cell);
+    t->cell[t->cells] = cli_strdup(text);
+    t->cells++;
+}
+
+/* Columns on a terminal: UTF-8 characters, taken as one column each. */
+static int text_width(const char *s) {
+    int n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xC0) != 0x80;
+    return n;
+}
+
+static int column_width(const cli_table *t, size_t column) {
+    int width = 0;
+    for (size_t i = column; i < t->cells; i += t->columns) {
+        int n = text_width(t->cell[i]);
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
+void cli_table_print(cli_table *t) {
+    cli_progress_clear();
+    for (size_t i = 0; i < t->cells; i++) {
+        size_t column = i % t->columns;
+        int pad = column_width(t, column) - text_width(t->cell[i]);
+        int last = column + 1 == t->columns;
+        if (column)
+            fputs("  ", stdout);
+        if (t->align[column] == 'r')
+            printf("%*s%s", pad, "", t->cell[i]);
+        else
+            printf("%s%*s", t->cell[i], last ? 0 : pad, "");
+        if (last)
+            putchar('\n');
+    }
+    cli_table_free(t);
+}
+
+/* A field of RFC 4180: quoted where it has to be. */
+static void print_csv_cell(const char *s) {
+    if (!strpbrk(s, ",\"\r\n")) {
+        fputs(s, stdout);
+        return;
+    }
+    putchar('"');
+    for (; *s; s++) {
+        if (*s == '"')
+            putchar('"');
+        putchar(*s);
+    }
+    putchar('"');
+}
+
+static void print_markdown_cell(const char *s) {
+    for (; *s; s++) {
+        if (*s == '|' || *s == '\\')
+            putchar('\\');
+        putchar(*s == '\n' || *s == '\r' ? ' ' : *s);
+    }
+}
+
+/* Behind the heading: the line that makes it one, and says how columns are aligned. */
+static void print_markdown_rule(const cli_table *t) {
+    for (size_t i = 0; i < t->columns; i++)
+        fputs(t->align[i] == 'r' ? "| ---: " : "| --- ", stdout);
+    puts("|");
+}
+
+void cli_table_print_as(cli_table *t, cli_table_format format) {
+    if (format == CLI_TABLE_ALIGNED) {
+        cli_table_print(t);
+        return;
+    }
+    cli_progress_clear();
+    for (size_t i = 0; i < t->cells; i++) {
+        const int first = i % t->columns == 0, last = (i + 1) % t->columns == 0;
+        if (format == CLI_TABLE_CSV) {
+            print_csv_cell(t->cell[i]);
+            putchar(last ? '\n' : ',');
+            continue;
+        }
+        fputs(first ? "| " : "", stdout);
+        print_markdown_cell(t->cell[i]);
+        fputs(last ? " |\n" : " | ", stdout);
+        if (i + 1 == t->columns)
+            print_markdown_rule(t);
+    }
+    cli_table_free(t);
+}
+
+void cli_table_free(cli_table *t) {
+    for (size_t i = 0; i < t->cells; i++)
+        free(t->cell[i]);
+    free(t->cell);
+    memset(t, 0, sizeof *t);
+}

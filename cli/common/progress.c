@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ * Progress on stderr: one bar that is redrawn on a terminal, else a plain line
+ * every few seconds. Never on stdout, nothing in quiet mode.
+ */
+#include "cli/common/progress.h"
+
+#include "cli/common/output.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BAR_SECONDS  0.1 /* between redraws */
+#define LINE_SECONDS 5.0 /* between plain lines */
+
+static int bar_drawn; /* the cursor is in the bar's line */
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void cli_progress_clear(void) {
+    if (bar_drawn)
+        fputs("\r\033[K", stderr);
+    bar_drawn = 0;
+}
+
+void cli_format_seconds(char out[32], double seconds) {
+    unsigned long long s = seconds > 0 && seconds < 1e9 ? (unsigned long long)(seconds + 0.5) : 0;
+    if (s < 60)
+        snprintf(out, 32, "%llu s", s);
+    else if (s < 3600)
+        snprintf(out, 32, "%llu:%02llu", s / 60, s % 60);
+    else
+        snprintf(out, 32, "%llu:%02llu:%02llu", s / 3600, s / 60 % 60, s % 60);
+}
+
+static size_t terminal_width(void) {
+    struct winsize w;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
+}
+
+static void format_bar(char *out, size_t size, size_t done, size_t total) {
+    enum { CELLS = 12 };
+    size_t full = total ? (size_t)((double)CELLS * (double)done / (double)total) : 0;
+    char cells[CELLS + 1];
+    for (size_t i = 0; i < CELLS; i++)
+        cells[i] = i < full ? '#' : '.';
+    cells[CELLS] = 0;
+    snprintf(out, size, " [%s]", cells);
+}
+
+void cli_progress_begin(cli_progress *p, const char *what, const char *unit, size_t done) {
+    *p = (cli_progress){.what = what, .unit = unit, .start = now(), .first = done, .active = !cli_is_quiet()};
+    p->shown = p->start;
+}
+
+static double seconds_to_go(const cli_progress *p, size_t done, size_t total, double t) {
+    size_t units = done - p->first;
+    return total > done && units ? (t - p->start) * (double)(total - done) / (double)units : 0;
+}
+
+void cli_progress_update(cli_progress *p, size_t done, size_t total, const char *rate_text, double seconds_left,
+                         const char *extra) {
+    char line[512], bar[64] = "", rate[64], left[32], count[64];
+    double t = now();
+    int terminal = isatty(STDERR_FILENO);
+    if (!p->active || t - p->shown < (terminal ? BAR_SECONDS : LINE_SECONDS))
+        return;
+    p->shown = t;
+    if (total)
+        snprintf(count, sizeof count, "%zu/%zu", done, total);
+    else
+        snprintf(count, sizeof count, "%zu", done);
+    snprintf(rate, sizeof rate, "%.0f %s/s", (double)(done - p->first) / (t - p->start), p->unit);
+    if (!(seconds_left >= 0))
+        seconds_left = seconds_to_go(p, done, total, t);
+    cli_format_seconds(left, seconds_left);
+    int len = snprintf(line, sizeof line, "%s %s%s%s%s%s  %s", count, p->unit, total ? "  left " : "", total ? left : "",
+                       extra ? "  " : "", extra ? extra : "", rate_text ? rate_text : rate);
+    if (!terminal) {
+        fprintf(stderr, "%s %s\n", p->what, line);
+        return;
+    }
+    size_t width = terminal_width();
+    if (total)
+        format_bar(bar, sizeof bar, done, total);
+    if (strlen(p->what) + strlen(bar) + (size_t)len + 1 >= width)
+        bar[0] = 0; /* figures before pictures */
+    fprintf(stderr, "\r%s%s %.*s\033[K", p->what, bar, (int)(width - strlen(p->what) - 2), line);
+    fflush(stderr);
+    bar_drawn = 1;
+}
+
+void cli_progress_end(cli_progress *p) {
+    p->active = 0;
+    cli_progress_clear();
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * Reading lines with getline, checking their UTF-8 (RFC 3629) and remembering
+ * where they are.
+ */
+#include "cli/common/text_input.h"
+
+#include "cli/common/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+size_t cli_utf8_sequence(const unsigned char *s, size_t len) {
+    if (s[0] < 0x80)
+        return 1;
+    size_t n = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
+    if (s[0] < 0xC2 || s[0] > 0xF4 || n > len)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+    int overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
+    int outside = (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF4 && s[1] > 0x8F);
+    return overlong || outside ? 0 : n;
+}
+
+/* Offset of the first byte that is not UTF-8, or len. */
+static size_t valid_bytes(const char *s, size_t len) {
+    size_t i = 0;
+    while (i < len) {
+        size_t n = cli_utf8_sequence((const unsigned char *)s + i, len - i);
+        if (!n)
+            break;
+        i += n;
+    }
+    return i;
+}
+
+static int open_next(cli_lines *l) {
+    const char *path = l->n ? l->path[l->next] : "-";
+    struct stat st;
+    l->next++;
+    l->number = 0;
+    l->offset = 0;
+    if (strcmp(path, "-") == 0) {
+        l->file = stdin;
+        l->name = "stdin";
+        return 0;
+    }
+    l->name = path;
+    l->file = fopen(path, "rb");
+    if (!l->file)
+        return cli_fail("%s: cannot open: %s; check the path", path, strerror(errno));
+    if (fstat(fileno(l->file), &st) == 0 && S_ISDIR(st.st_mode))
+        return cli_fail("%s: is a directory; name a file", path);
+    return 0;
+}
+
+static void close_file(cli_lines *l) {
+    if (l->file && l->file != stdin)
+        fclose(l->file);
+    l->file = NULL;
+}
+
+/* gzip or zstd, by the first bytes. */
+static int is_compressed(const char *s, size_t len) {
+    return len >= 2 && (memcmp(s, "\x1f\x8b", 2) == 0 || (len >= 4 && memcmp(s, "\x28\xb5\x2f\xfd", 4) == 0));
+}
+
+static int next_of_file(cli_lines *l, aoe_text *line) {
+    errno = 0;
+    ssize_t got = getline(&l->text, &l->capacity, l->file);
+    if (got < 0) {
+        if (ferror(l->file) || !feof(l->file))
+            return cli_fail("%s: cannot read: %s", l->name, strerror(errno)), -1;
+        return 0;
+    }
+    size_t len = (size_t)got;
+    size_t bom = l->number == 0 && len >= 3 && memcmp(l->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    size_t all = len;
+    if (l->text[len - 1] == '\n')
+        len -= len > 1 && l->text[len - 2] == '\r' ? 2 : 1;
+    l->number++;
+    size_t valid = valid_bytes(l->text, len);
+    if (valid < len) {
+        if (l->number == 1 && is_compressed(l->text, len))
+            cli_fail("%s: compressed; texts are read as they are here: zcat or zstdcat it into aoe", l->name);
+        else
+            cli_fail("%s: invalid UTF-8 at byte %llu, in line %zu; convert the text to UTF-8, for example with iconv", l->name,
+                     l->offset + valid, l->number);
+        return -1;
+    }
+    l->offset += all;
+    *line = (aoe_text){l->text + bom, len - bom};
+    return bom && all == bom ? 0 : 1;
+}
+
+int cli_lines_next(cli_lines *l, aoe_text *line) {
+    size_t files = l->n ? l->n : 1;
+    for (;;) {
+        if (!l->file) {
+            if (l->next == files)
+                return 0;
+            if (open_next(l))
+                return -1;
+        }
+        int more = next_of_file(l, line);
+        if (more)
+            return more;
+        close_file(l);
+    }
+}
+
+/* Reads the open file to its end and goes back to where it was. */
+static int check_file(cli_lines *l) {
+    aoe_text line;
+    struct stat st;
+    off_t start = ftello(l->file);
+    if (start < 0 || fstat(fileno(l->file), &st) || !S_ISREG(st.st_mode))
+        return 0;
+    int more;
+    while ((more = next_of_file(l, &line)) > 0)
+        continue;
+    if (more < 0)
+        return 1;
+    clearerr(l->file);
+    if (fseeko(l->file, start, SEEK_SET))
+        return cli_fail("%s: cannot read it twice: %s", l->name, strerror(errno));
+    return 0;
+}
+
+int cli_lines_open(cli_lines *l, const char *const *path, size_t n) {
+    memset(l, 0, sizeof *l);
+    l->path = path;
+    l->n = n;
+    int code = 0;
+    while (!code && l->next < (n ? n : 1)) {
+        struct stat st;
+        const char *name = n ? path[l->next] : "-";
+        if (strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISFIFO(st.st_mode)) {
+            l->next++; /* opening a pipe twice would lose its writer */
+            continue;
+        }
+        code = open_next(l) || check_file(l);
+        if (!code && l->file == stdin && isatty(STDIN_FILENO))
+            cli_note("reading texts from the terminal, a line each; Ctrl-D ends them");
+        close_file(l);
+    }
+    l->next = 0;
+    l->number = 0;
+    return code;
+}
+
+void cli_lines_close(cli_lines *l) {
+    close_file(l);
+    free(l->text);
+    memset(l, 0, sizeof *l);
+}
+
+void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes) {
+    memset(w, 0, sizeof *w);
+    w->capacity = capacity;
+    w->max_bytes = max_bytes;
+    w->offset = cli_realloc(NULL, (capacity + 1) * sizeof *w->offset);
+    w->text = cli_realloc(NULL, capacity * sizeof *w->text);
+    w->name = cli_realloc(NULL, capacity * sizeof *w->name);
+    w->number = cli_realloc(NULL, capacity * sizeof *w->number);
+}
+
+int cli_window_read(cli_window *w, cli_lines *l) {
+    aoe_text line;
+    int more = 1;
+    w->n = w->used = w->empty = 0;
+    while (w->n < w->capacity && w->used < w->max_bytes && (more = cli_lines_next(l, &line)) > 0) {
+        if (w->room - w->used < line.len || !w->bytes) {
+            w->room = 2 * (w->used + line.len) + 4096;
+            w->bytes = cli_realloc(w->bytes, w->room);
+        }
+        memcpy(w->bytes + w->used, line.data, line.len);
+        w->offset[w->n] = w->used;
+        w->used += line.len;
+        w->name[w->n] = l->name;
+        w->number[w->n] = l->number;
+        w->empty += line.len == 0;
+        w->n++;
+    }
+    if (more < 0)
+        return -1;
+    w->offset[w->n] = w->used;
+    for (size_t i = 0; i < w->n; i++)
+        w->text[i] = (aoe_text){w->bytes + w->offset[i], w->offset[i + 1] - w->offset[i]};
+    return w->n > 0;
+}
+
+void cli_window_destroy(cli_window *w) {
+    free(w->bytes);
+    free(w->offset);
+    free(w->text);
+    free((void *)w->name);
+    free(w->number);
+    memset(w, 0, sizeof *w);
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ * Jobs over chat models: see chat_job.h.
+ */
+#include "cli/data/chat_job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/train/course.h"
+#include "cli/data/data_tools.h"
+#include "cli/common/words.h"
+
+#define AT(field) .offset = offsetof(cli_chat, field)
+
+static int parse_price(void *target, const char *text, aoe_error *err) {
+    cli_price *p = target;
+    char *end = NULL;
+    p->in = strtod(text, &end);
+    p->given = 1;
+    const int one = end != text && *end == ',';
+    p->out = one ? strtod(end + 1, &end) : 0;
+    if (one && !*end && isfinite(p->in) && isfinite(p->out) && p->in >= 0 && p->out >= 0)
+        return 0;
+    err->code = AOE_EARG;
+    snprintf(err->message, sizeof err->message, "'%s' is not IN,OUT, two prices for a million tokens", text);
+    return err->code;
+}
+
+const cli_option cli_chat_output_table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(output),
+     .help = "file to write, complete or not at all: .tsv, .csv or .jsonl, also .gz and .zst",
+     .fallback = "stdout"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     AT(format),
+     .help = "tsv, csv or jsonl",
+     .fallback = "by the name of --output, else jsonl"},
+    {.name = "cache",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(o.cache),
+     .help = "SQLite file in which every answer is kept as it comes; what is in it is not asked again",
+     .fallback = "the name of --output with .sqlite behind it"},
+};
+
+const cli_option cli_chat_model_table[] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = CLI_TEXTS,
+     .value = "NAME...",
+     AT(models),
+     .help = "chat models to ask, each as its endpoint knows it; behind a name its own source=, api=, key-env=, price=",
+     .fallback = ""},
+    {.name = "api",
+     .kind = CLI_TEXT,
+     .value = "URL",
+     AT(api),
+     .help = "OpenAI-compatible endpoint, as https://host/v1; http:// for this machine alone",
+     .fallback = "$OPENAI_BASE_URL"},
+    {.name = "key-env",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     AT(key_env),
+     .help = "environment variable with the API key for --api",
+     .fallback = "OPENAI_API_KEY; without it no key is sent"},
+    {.name = "price",
+     .kind = CLI_NAMED,
+     .value = "IN,OUT",
+     AT(price),
+     .parse = parse_price,
+     .help = "price of a million tokens of prompts and of answers, for --max-cost and the sums shown",
+     .fallback = "not known"},
+    {.name = "system", .kind = CLI_TEXT, .value = "TEXT", AT(o.system), .help = "system message", .fallback = "none"},
+    {.name = "temperature",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(o.temperature),
+     .max = 5,
+     .help = "sampling temperature",
+     .fallback = "the endpoint's; of scores 0"},
+    {.name = "max-tokens",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(o.max_tokens),
+     .max = 1e6,
+     .help = "of an answer; 0: the endpoint decides"},
+    {.name = "request",
+     .kind = CLI_TEXT,
+     .value = "JSON",
+     AT(o.request),
+     .help = "object merged into every request, such as {\"top_p\": 0.9}; null takes a key out",
+     .fallback = "nothing"},
+};
+
+const cli_option cli_chat_calls_table[] = {
+    {.name = "concurrency",
+     .letter = 'j',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(o.concurrency),
+     .min = 1,
+     .max = 256,
+     .help = "requests under way at a time; changes nothing in what comes out"},
+    {.name = "per-minute",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(o.per_minute),
+     .max = 1e6,
+     .help = "at most X requests a minute to each model",
+     .fallback = "as many as it answers"},
+    {.name = "attempts",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(o.attempts),
+     .min = 1,
+     .max = 100,
+     .help = "tries of a request that fails"},
+    {.name = "timeout",
+     .kind = CLI_REAL,
+     .value = "S",
+     AT(o.timeout),
+     .min = 0.1,
+     .max = 1e5,
+     .help = "seconds until an answer has to be there"},
+    {.name = "max-cost",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(o.max_cost),
+     .max = 1e9,
+     .help = "spend no more than X in this run, in the money of --price",
+     .fallback = "no bound"},
+    {.name = "max-total-tokens",
+     .kind = CLI_REAL,
+     .value = "N",
+     AT(o.max_total_tokens),
+     .max = 1e15,
+     .help = "spend no more than N tokens in this run",
+     .fallback = "no bound"},
+    {.name = "skip-failed",
+     .kind = CLI_FLAG,
+     AT(o.skip_failed),
+     .set = 1,
+     .help = "count calls that fail and leave them out instead of ending with an error"},
+    {.name = "dry-run",
+     .kind = CLI_FLAG,
+     AT(o.dry_run),
+     .set = 1,
+     .help = "ask nothing: show prompts, how many calls there are to make, and what they may cost"},
+};
+
+void cli_chat_defaults(cli_chat *c) {
+    *c = (cli_chat){0};
+}
+
+/* ---- models */
+
+enum { SETTING_SOURCE, SETTING_API, SETTING_KEY, SETTING_PRICE, SETTINGS };
+static const char *const settings[SETTINGS] = {"source", "api", "key-env", "price"};
+
+static const char *environment(const char *name) {
+    const char *value = name ? getenv(name) : NULL;
+    return value && *value ? value : NULL;
+}
+
+static int read_key(aoe_chat_model *m, const char *command, const char *name) {
+    m->key = environment(name);
+    if (m->key)
+        return CLI_GO;
+    if (cli_env_name_shown(name) != name)
+        return cli_usage(command,
+                         "%s: key-env= is no environment variable that is set; put the API key into one, and give its "
+                         "name",
+                         m->name);
+    return cli_usage(command, "%s: $%s is not set; put the API key there", m->name, name);
+}
+
+static int unknown_setting(const aoe_chat_model *m, const char *command, const char *text, size_t n) {
+    const int shown = n > 0 && n < 20 && strspn(text, "abcdefghijklmnopqrstuvwxyz-_") >= n; /* else it may be a key */
+    return cli_usage(command, "%s: unknown setting%s%.*s%s; there are source=, api=, key-env= and price=", m->name,
+                     shown ? " '" : "", shown ? (int)n + 1 : 0, text, shown ? "'" : "");
+}
+
+static int read_setting(aoe_chat_model *m, const char *command, const char *text) {
+    const size_t n = strcspn(text, "=");
+    const char *value = text + n + 1;
+    size_t i = 0;
+    while (i < SETTINGS && (strlen(settings[i]) != n || strncmp(settings[i], text, n) != 0))
+        i++;
+    if (i < SETTINGS && !*value)
+        return cli_usage(command, "%s: '%s' has no value", m->name, text);
+    switch (i) {
+    case SETTING_SOURCE:
+        m->source = value;
+        break;
+    case SETTING_API: /* another endpoint has another key */
+        m->api = value;
+        break;
+    case SETTING_KEY:
+        return read_key(m, command, value);
+    case SETTING_PRICE: {
+        cli_price p;
+        aoe_error err;
+        if (parse_price(&p, value, &err))
+            return cli_usage(command, "%s: price=%s", m->name, err.message);
+        m->price_in = p.in;
+        m->price_out = p.out;
+        m->costs_nothing = p.in == 0 && p.out == 0;
+        break;
+    }
+    default:
+        return unknown_setting(m, command, text, n);
+    }
+    return CLI_GO;
+}
+
+static int read_models(cli_chat *c, const char *command) {
+    int code = CLI_GO;
+    size_t n = 0;
+    c->model = cli_realloc(NULL, (c->models.n + 1) * sizeof *c->model);
+    for (size_t i = 0; i < c->models.n && code == CLI_GO; i++) {
+        const char *text = c->models.item[i];
+        if (n && strchr(text, '='))
+            code = read_setting(&c->model[n - 1], command, text);
+        else
+            c->model[n++] = (aoe_chat_model){.name = text,
+                                             .price_in = c->price.in,
+                                             .price_out = c->price.out,
+                                             .costs_nothing = c->price.given && c->price.in == 0 && c->price.out == 0};
+    }
+    if (code == CLI_GO && !n)
+        code = cli_usage(command, "it needs a model to ask: --model NAME");
+    const char *key = environment(c->key_env ? c->key_env : "OPENAI_API_KEY");
+    if (code == CLI_GO && c->key_env && !key)
+        code = cli_usage(command, "--key-env: the environment has no %s; set it to the API key, or leave the option out",
+                         cli_env_name_shown(c->key_env));
+    const char *api = c->api ? c->api : environment("OPENAI_BASE_URL");
+    for (size_t i = 0; i < n && code == CLI_GO; i++) {
+        aoe_chat_model *m = &c->model[i];
+        if (!m->api && !api)
+            code = cli_usage(command, "it needs an endpoint: --api URL, or $OPENAI_BASE_URL");
+        if (!m->api && !m->key)
+            m->key = key;
+        m->api = m->api ? m->api : api;
+    }
+    c->o.models = c->model;
+    c->o.n_models = n;
+    return code;
+}
+
+/* ---- output */
+
+static int name_output(cli_chat *c, const char *command) {
+    static const char *const formats[] = {"tsv", "csv", "jsonl"};
+    const char *end = c->to_stdout ? ".jsonl" : cli_table_end(c->output);
+    aoe_error err;
+    if (c->format && cli_choose(formats, 3, c->format, "format", &err) == 3)
+        return cli_usage(command, "--format: %s", err.message);
+    if (c->format) {
+        const char *packed = strchr(*end ? end + 1 : end, '.');
+        c->name = cli_format("rows.%s%s", c->format, packed ? packed : "");
+        return CLI_GO;
+    }
+    if (!*end || strncmp(end, ".txt", 4) == 0)
+        return cli_usage(command, "%s: name the output .tsv, .csv or .jsonl (.gz and .zst too), or say which with --format",
+                         c->output);
+    c->name = cli_format("rows%s", end);
+    return CLI_GO;
+}
+
+static int show_progress(void *user, const aoe_chat_progress *p) {
+    cli_chat *c = user;
+    const int stop = cli_interrupted() != 0;
+    c->done = p->done;
+    if (stop && !c->told) {
+        c->told = 1;
+        cli_note("waiting for the answers under way, which are paid for; Ctrl-C again ends at once");
+    }
+    if (!c->progress.active && p->total)
+        cli_progress_begin(&c->progress, "asking", "calls", 0);
+    char extra[160];
+    int n = snprintf(extra, sizeof extra, "%.0f tokens", p->prompt_tokens + p->completion_tokens);
+    if (p->cost > 0)
+        n += snprintf(extra + n, sizeof extra - (size_t)n, ", cost %.4f", p->cost);
+    if (p->state == AOE_CHAT_WAIT)
+        snprintf(extra + n, sizeof extra - (size_t)n, "; %.80s: %.0f s", p->why, p->seconds);
+    cli_progress_update(&c->progress, p->done, p->total, NULL, -1, extra);
+    return stop;
+}
+
+static int show_prompt(void *user, const aoe_chat_model *model, aoe_text prompt) {
+    cli_chat *c = user;
+    if (c->shown)
+        json_array_append_new(c->shown, cli_json_text(prompt.data, prompt.len));
+    else
+        printf("prompt for %s:\n%.*s\n\n", model->name, (int)prompt.len, prompt.data);
+    return ++c->prompts >= c->most_prompts;
+}
+
+int cli_chat_prepare(cli_chat *c, const char *command, int json) {
+    int code = read_models(c, command);
+    c->to_stdout = cli_is_stdout(c->output);
+    c->json = json;
+    if (code == CLI_GO)
+        code = name_output(c, command);
+    if (code != CLI_GO)
+        return code;
+    if (json && c->to_stdout && !c->o.dry_run)
+        return cli_usage(command, "--json is a summary on stdout, where the rows are; write them to a file with -o");
+    if (!c->o.cache && !c->to_stdout)
+        c->o.cache = c->cache = cli_format("%s.sqlite", c->output);
+    if (!c->o.cache && !c->o.dry_run)
+        return cli_usage(command, "rows on stdout need a file to keep the answers in: --cache FILE");
+    if (json && c->o.dry_run)
+        c->shown = json_array();
+    if (c->o.dry_run && c->cache) { /* do not make one */
+        FILE *f = fopen(c->cache, "rb");
+        c->o.cache = f ? c->cache : NULL;
+        if (f)
+            fclose(f);
+    }
+    c->o.progress = show_progress;
+    c->o.prompt = show_prompt;
+    c->o.user = c;
+    return CLI_GO;
+}
+
+/* Can the output be written, and nothing that is needed is lost by it? */
+static int try_output(cli_chat *c, const cli_args *args) {
+    if (cli_refuse_input(c->output, args->operand, args->n))
+        return 1;
+    if (!c->to_stdout && cli_is_same_file(c->output, c->o.cache))
+        return cli_fail("%s is the cache, whose answers would be lost; choose another name for -o", c->output);
+    if (cli_file_open(&c->file, c->output))
+        return 1;
+    cli_file_abort(&c->file);
+    return 0;
+}
+
+int cli_chat_begin(cli_chat *c, const cli_args *args) {
+    const int code = c->o.dry_run ? 0 : try_output(c, args);
+    cli_watch_interrupts();
+    return code;
+}
+
+int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
+    cli_chat *c = user;
+    (void)part;
+    if (!c->file.file && cli_file_open(&c->file, c->output))
+        return 1;
+    if (fwrite(data, 1, len, c->file.file) == len)
+        return 0;
+    if (c->to_stdout)
+        cli_flush_stdout(); /* which remembers whether the reader closed the pipe */
+    return 1;
+}
+
+/* ---- the end */
+
+void cli_chat_end_progress(cli_chat *c) {
+    cli_progress_end(&c->progress);
+}
+
+int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err) {
+    cli_chat_end_progress(c);
+    if (code == AOE_ECANCELLED && cli_interrupted()) {
+        cli_message("aoe: stopped; the answers to %zu calls are kept in %s: the same command goes on from there",
+                    r->kept + r->asked, c->o.cache ? c->o.cache : "no file");
+        return 128 + cli_interrupted();
+    }
+    if (code == AOE_ECANCELLED && (!c->file.file || cli_file_check(&c->file)))
+        return 1; /* the output cannot be written, which was reported */
+    if (r->asked)
+        cli_note("the answers to %zu calls are kept in %s", r->kept + r->asked, c->o.cache);
+    return cli_fail("%s", err->message);
+}
+
+void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r) {
+    if (r->failed)
+        cli_warn("%zu call%s failed and %s left out; the same command asks again", r->failed, cli_plural(r->failed),
+                 r->failed == 1 ? "was" : "were");
+    if (r->left && !c->o.dry_run)
+        cli_warn("what a run may spend is spent: %zu of %zu calls were not made; the same command goes on with them", r->left,
+                 r->calls);
+    if (r->refused)
+        cli_note("%zu answer%s", r->refused, r->refused == 1 ? " is a refusal" : "s are refusals");
+    if (r->unreadable)
+        cli_note("%zu answer%s could not be read", r->unreadable, cli_plural(r->unreadable));
+}
+
+static size_t without_price(const cli_chat *c) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->o.n_models; i++)
+        n += c->model[i].price_in == 0 && c->model[i].price_out == 0 && !c->model[i].costs_nothing;
+    return n;
+}
+
+/* On calls and what they cost. */
+static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
+    char text[512];
+    int n = snprintf(text, sizeof text, "%zu call%s: ", r->calls, cli_plural(r->calls));
+    if (c->o.dry_run) {
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%zu to make, %zu answered by the cache; about %.0f tokens of prompts and %.0f of answers", r->left,
+                      r->kept, r->left_prompt_tokens, r->left_completion_tokens);
+        if (r->left_cost > 0)
+            n += snprintf(text + n, sizeof text - (size_t)n, ", cost about %.4f", r->left_cost);
+        if (r->left_cost > 0 && isfinite(r->left_most))
+            snprintf(text + n, sizeof text - (size_t)n, " (at most %.4f)", r->left_most);
+    } else {
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%zu asked, %zu answered by the cache; %.0f tokens of prompts and %.0f of answers", r->asked, r->kept,
+                      r->prompt_tokens, r->completion_tokens);
+        if (r->cost > 0)
+            n += snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);
+        if (r->cost > 0 && without_price(c))
+            snprintf(text + n, sizeof text - (size_t)n, " (and that of %zu model%s, whose price was not given)",
+                     without_price(c), cli_plural(without_price(c)));
+    }
+    cli_summary(c->to_stdout && !c->o.dry_run, "%s", text);
+}
+
+/* The same as keys of o; 0, or -1. */
+static int add_calls(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
+    json_t *more = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked",
+                             (json_int_t)r->asked, "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left",
+                             (json_int_t)r->left, "refused", (json_int_t)r->refused, "unreadable", (json_int_t)r->unreadable,
+                             "prompt_tokens", r->prompt_tokens, "completion_tokens", r->completion_tokens, "cost", r->cost);
+    int bad = !more || json_object_update(o, more);
+    json_decref(more);
+    if (c->o.dry_run && !bad) {
+        more = json_pack("{s:f,s:f,s:f,s:o,s:O}", "left_prompt_tokens", r->left_prompt_tokens, "left_completion_tokens",
+                         r->left_completion_tokens, "left_cost", r->left_cost, "left_most", cli_json_real(r->left_most),
+                         "prompts", c->shown);
+        bad = !more || json_object_update(o, more);
+        json_decref(more);
+    }
+    return bad ? -1 : 0;
+}
+
+int cli_chat_finish(cli_chat *c, const aoe_chat_result *r, const char *rows, json_t *line) {
+    const int code = c->o.dry_run ? 0 : cli_file_commit(&c->file);
+    if (!code && !c->json) {
+        if (!c->o.dry_run)
+            cli_summary(c->to_stdout, "%s", rows);
+        print_calls(c, r);
+    }
+    if (code || !c->json || (line && add_calls(c, line, r))) {
+        json_decref(line);
+        line = NULL;
+    }
+    if (!code && c->json)
+        cli_print_json(line);
+    return code;
+}
+
+void cli_chat_close(cli_chat *c) {
+    cli_chat_end_progress(c);
+    cli_file_abort(&c->file);
+    json_decref(c->shown);
+    free(c->model);
+    free(c->cache);
+    free(c->name);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ * aoe data check: names what is wrong in tables, a line each, and counts it; the looking is the library's. Exit code 1
+ * when something is.
+ */
+#include "cli/data/data_tools.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXCERPT = 60, LINE = 4 * EXCERPT + 4 };
+
+typedef struct options {
+    cli_general general;
+    aoe_data_check_options c;
+    size_t max;
+    int format; /* a cli_table_format, or -1: not given */
+} options;
+
+typedef struct job {
+    const options *o;
+    size_t named[AOE_FINDING_COUNT];
+} job;
+
+/* "duplicate,shared" */
+static int parse_ignore(void *target, const char *text, aoe_error *err) {
+    unsigned *ignore = target;
+    for (const char *s = text; *s;) {
+        const size_t len = strcspn(s, ",");
+        int kind = 0;
+        while (kind < AOE_FINDING_COUNT && (strlen(aoe_finding_name((aoe_finding_kind)kind)) != len ||
+                                            strncmp(aoe_finding_name((aoe_finding_kind)kind), s, len) != 0))
+            kind++;
+        if (kind == AOE_FINDING_COUNT) {
+            err->code = AOE_EARG;
+            int at = snprintf(err->message, sizeof err->message, "'%.100s' is nothing that is looked for; choose of", s);
+            for (int k = 0; k < AOE_FINDING_COUNT; k++)
+                at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s", k ? ", " : " ",
+                               aoe_finding_name((aoe_finding_kind)k));
+            return err->code;
+        }
+        *ignore |= 1u << kind;
+        s += len;
+        s += *s == ',';
+    }
+    return 0;
+}
+
+/* "0,5" */
+static int parse_range(void *target, const char *text, aoe_error *err) {
+    aoe_data_check_options *c = target;
+    char *middle, *end = NULL;
+    const double low = strtod(text, &middle), high = *middle == ',' ? strtod(middle + 1, &end) : 0;
+    if (middle == text || !end || end == middle + 1 || *end || !(low <= high) || !isfinite(low) || !isfinite(high)) {
+        err->code = AOE_EARG;
+        snprintf(err->message, sizeof err->message, "'%.100s' is not LOW,HIGH: 0,5", text);
+        return err->code;
+    }
+    c->low = low;
+    c->high = high;
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option output_table[] = {
+    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "name up to N rows of each kind; all are counted"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(format),
+     .parse = cli_parse_table_format,
+     .help = "of the counts: table, csv or markdown",
+     .fallback = "table"},
+};
+
+static const cli_option check_table[] = {
+    {.name = "ignore",
+     .kind = CLI_NAMED,
+     .value = "KIND,...",
+     AT(c.ignore),
+     .parse = parse_ignore,
+     .help = "what is fine: invalid, label, range, class, empty, long, duplicate, conflict, leak, shared",
+     .fallback = "nothing"},
+    {.name = "range",
+     .kind = CLI_NAMED,
+     .value = "LOW,HIGH",
+     AT(c),
+     .parse = parse_range,
+     .help = "labels are numbers from LOW to HIGH",
+     .fallback = "any"},
+    {.name = "longest", .kind = CLI_SIZE, .value = "N", AT(c.longest), .help = "texts have up to N characters; 0: any number"},
+    {.name = "same",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(c.same),
+     .parse = cli_parse_same,
+     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
+             "their letters and digits alone",
+     .fallback = "case"},
+    {.name = "ordered", .kind = CLI_FLAG, AT(c.ordered), .set = 1, .help = "a pair the other way round is another one"},
+    {.name = "columns",
+     .kind = CLI_TEXT,
+     .value = "ROLE=NAME,...",
+     AT(c.table.columns),
+     .help = "columns to read: text1=a,text2=b,label=c, or names of columns of texts: a,b",
+     .fallback = "recognised names"},
+    {.name = "label-map",
+     .kind = CLI_TEXT,
+     .value = "WORD=N,...",
+     AT(c.table.label_map),
+     .help = "numbers of word labels; drop leaves a row out",
+     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
+};
+
+/* What is to be said of a finding behind its place. */
+static void describe(const aoe_finding *f, char *out, size_t size) {
+    char text[LINE], label[LINE];
+    cli_excerpt(text, f->text, EXCERPT);
+    cli_excerpt(label, f->other_label, EXCERPT);
+    switch (f->kind) {
+    case AOE_FINDING_INVALID:
+        snprintf(out, size, "cannot be read: %s", text);
+        break;
+    case AOE_FINDING_LABEL:
+        snprintf(out, size, "label '%s' is no number and no known word", text);
+        break;
+    case AOE_FINDING_RANGE:
+        snprintf(out, size, "label %s is out of range", text);
+        break;
+    case AOE_FINDING_CLASS:
+        snprintf(out, size, "all labels are '%s'", text);
+        break;
+    case AOE_FINDING_EMPTY:
+        snprintf(out, size, "a text is empty");
+        break;
+    case AOE_FINDING_LONG:
+        snprintf(out, size, "a text of %zu characters: %s", f->length, text);
+        break;
+    case AOE_FINDING_DUPLICATE:
+        snprintf(out, size, "is %s:%zu again", f->other_file, f->other_line);
+        break;
+    case AOE_FINDING_CONFLICT:
+        snprintf(out, size, "label '%s', but '%s' for the same texts in %s:%zu", text, label, f->other_file, f->other_line);
+        break;
+    case AOE_FINDING_LEAK:
+        snprintf(out, size, "is also %s:%zu", f->other_file, f->other_line);
+        break;
+    case AOE_FINDING_SHARED:
+        snprintf(out, size, "shares a text with %s:%zu: %s", f->other_file, f->other_line, text);
+        break;
+    case AOE_FINDING_COUNT:
+        break;
+    }
+}
+
+static void print_finding_json(const aoe_finding *f) {
+    json_t *o = json_pack("{s:s,s:o,s:I}", "kind", aoe_finding_name(f->kind), "file", cli_json_text(f->file, strlen(f->file)),
+                          "line", (json_int_t)f->line);
+    if (f->other_file) {
+        json_object_set_new(o, "other_file", cli_json_text(f->other_file, strlen(f->other_file)));
+        json_object_set_new(o, "other_line", json_integer((json_int_t)f->other_line));
+    }
+    if (f->text.len)
+        json_object_set_new(o, "text", cli_json_text(f->text.data, f->text.len));
+    if (f->other_label.len)
+        json_object_set_new(o, "other_label", cli_json_text(f->other_label.data, f->other_label.len));
+    cli_print_json(o);
+}
+
+static void report(void *user, const aoe_finding *f) {
+    job *j = user;
+    char what[LINE * 2 + 4300];
+    if (j->named[f->kind]++ >= j->o->max)
+        return;
+    if (j->o->general.json) {
+        print_finding_json(f);
+        return;
+    }
+    describe(f, what, sizeof what);
+    if (f->line)
+        printf("%s:%zu: %s: %s\n", f->file, f->line, aoe_finding_name(f->kind), what);
+    else
+        printf("%s: %s: %s\n", f->file, aoe_finding_name(f->kind), what);
+}
+
+static void print_counts(const job *j, const aoe_data_check_result *r) {
+    cli_table t;
+    cli_table_begin(&t, "lrl");
+    cli_table_cell(&t, "found");
+    cli_table_cell(&t, "rows");
+    cli_table_cell(&t, "what");
+    for (int k = 0; k < AOE_FINDING_COUNT; k++) {
+        if (!r->found[k])
+            continue;
+        const aoe_finding_kind kind = (aoe_finding_kind)k;
+        cli_table_cell(&t, "%s", aoe_finding_name(kind));
+        cli_table_cell(&t, "%zu", r->found[k]);
+        if (r->found[k] > j->o->max)
+            cli_table_cell(&t, "%s (%zu not named; --max)", aoe_finding_text(kind), r->found[k] - j->o->max);
+        else
+            cli_table_cell(&t, "%s", aoe_finding_text(kind));
+    }
+    putchar('\n');
+    cli_table_print_as(&t, j->o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)j->o->format);
+}
+
+static void print_json(const aoe_data_check_result *r) {
+    json_t *o = json_pack("{s:I,s:I}", "rows", (json_int_t)r->rows, "found", (json_int_t)r->total);
+    for (int k = 0; k < AOE_FINDING_COUNT; k++)
+        json_object_set_new(o, aoe_finding_name((aoe_finding_kind)k), json_integer((json_int_t)r->found[k]));
+    cli_print_json(o);
+}
+
+static int run(job *j, aoe_data_check_options *c, const cli_args *args) {
+    aoe_data_check_result result;
+    aoe_error err;
+    c->report = report;
+    c->user = j;
+    if (aoe_data_check(args->operand, args->n, c, &result, &err))
+        return cli_fail("%s", err.message);
+    if (j->o->general.json)
+        print_json(&result);
+    else if (result.total)
+        print_counts(j, &result);
+    else
+        printf("%zu row%s of %zu file%s: nothing found\n", result.rows, cli_plural(result.rows), args->n, cli_plural(args->n));
+    return result.total > 0;
+}
+
+int cli_data_check(int argc, char **argv) {
+    options o = {.format = -1, .max = 10};
+    cli_general_defaults(&o.general);
+    aoe_data_check_options_defaults(&o.c);
+    const cli_group groups[] = {
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("what is looked for", check_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "data check",
+        .operands = "FILE...",
+        .about = "Looks for what is wrong in tables and names the rows: such that cannot be read, labels without a\n"
+                 "value or out of range, one label alone, empty and very long texts, rows that are there twice,\n"
+                 "equal ones with different labels. Of several files each is compared with those before it, too:\n"
+                 "rows and texts of training data should not be in test data. The exit code is 1 when something was\n"
+                 "found.\n",
+        .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
+                    "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 1,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO && o.general.json && o.format != -1)
+        code = cli_usage("data check", "--json and --format are two ways of printing; leave one out");
+    if (code == CLI_GO) {
+        job j = {.o = &o};
+        cli_set_quiet(o.general.quiet);
+        code = run(&j, &o.c, &args);
+    }
+    cli_args_free(&args);
+    return code;
+}

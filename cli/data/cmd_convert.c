@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ * aoe data convert: a table in another format or form; the conversion is the library's. Rows go to the output,
+ * what became of them to stdout, or to stderr when the rows are on stdout.
+ */
+#include "cli/data/data_tools.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    aoe_data_convert_options c;
+    const char *output; /* NULL: stdout */
+    const char *format; /* NULL: by the name of the output; else a name that says it */
+} options;
+
+static int parse_format(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"tsv", "csv", "jsonl", "txt"};
+    static const char *const paths[] = {"output.tsv", "output.csv", "output.jsonl", "output.txt"};
+    const size_t i = cli_choose(names, 4, text, "format", err);
+    if (i == 4)
+        return err->code;
+    *(const char **)target = paths[i];
+    return 0;
+}
+
+static int parse_pairing(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"zip", "sample", "all"}; /* in the order of aoe_pairing */
+    const size_t i = cli_choose(names, 3, text, "way to put pairs together", err);
+    if (i == 3)
+        return err->code;
+    *(aoe_pairing *)target = (aoe_pairing)i;
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option output_table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(output),
+     .help = "file to write, complete or not at all: .tsv .csv .jsonl .txt, each also .gz or .zst",
+     .fallback = "stdout"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(format),
+     .parse = parse_format,
+     .help = "of stdout: tsv, csv, jsonl or txt",
+     .fallback = "by the name of --output"},
+    {.name = "keep", .kind = CLI_TEXT, .value = "A,B,...", AT(c.keep), .help = "write these columns alone, in this order"},
+    {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "new names for columns"},
+};
+
+static const cli_option form_table[] = {
+    {.name = "to",
+     .kind = CLI_NAMED,
+     .value = "FORM",
+     AT(c.to),
+     .parse = cli_parse_form,
+     .help = "pairs (text1, text2, label), positives (query, positive) or triples (query, positive, negative)",
+     .fallback = "rows as they are"},
+    {.name = "from",
+     .kind = CLI_NAMED,
+     .value = "FORM",
+     AT(c.from),
+     .parse = cli_parse_form,
+     .help = "the form of the input",
+     .fallback = "told by the columns"},
+    {.name = "columns",
+     .kind = CLI_TEXT,
+     .value = "ROLE=NAME,...",
+     AT(c.table.columns),
+     .help = "columns to read with --to: text1=a,text2=b,label=c",
+     .fallback = "recognised names"},
+    {.name = "label-map",
+     .kind = CLI_TEXT,
+     .value = "WORD=N,...",
+     AT(c.table.label_map),
+     .help = "numbers of word labels; drop leaves a row out",
+     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
+    {.name = "threshold",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(c.threshold),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "pairs with a label from X on are positives",
+     .fallback = "lowest label + 0.8 x range"},
+    {.name = "pairing",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(c.pairing),
+     .parse = parse_pairing,
+     .help = "of the positives and negatives of a text1, as triples: zip, the first with the first and so on; sample, each "
+             "positive with a negative drawn by --seed; all, each with each",
+     .fallback = "zip"},
+    {.name = "same",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(c.same),
+     .parse = cli_parse_same,
+     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
+             "their letters and digits alone",
+     .fallback = "exact"},
+    {.name = "negatives",
+     .letter = 'n',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(c.negatives),
+     .max = 1e6,
+     .help = "draw N for a row, where positives become pairs or triples"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     AT(c.table.skip_bad_rows),
+     .set = 1,
+     .help = "count bad rows instead of stopping at the first"},
+};
+
+static void print_json(const options *o, const char *path, const aoe_data_convert_result *r) {
+    cli_print_json(json_pack("{s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(path, strlen(path)), "output",
+                             cli_json_text(o->output, strlen(o->output)), "rows", (json_int_t)r->rows, "written",
+                             (json_int_t)r->written, "skipped", (json_int_t)r->skipped, "dropped", (json_int_t)r->dropped,
+                             "below_threshold", (json_int_t)r->below, "texts", (json_int_t)r->texts, "without",
+                             (json_int_t)r->without, "unused", (json_int_t)r->unused));
+}
+
+static void print_summary(const options *o, const aoe_data_convert_result *r) {
+    const int on_stdout = cli_is_stdout(o->output);
+    char more[512] = "";
+    int at = r->dropped ? snprintf(more, sizeof more, "; %zu left out by their label", r->dropped) : 0;
+    if (r->below)
+        at += snprintf(more + at, sizeof more - (size_t)at, "; %zu below the threshold", r->below);
+    if (r->texts)
+        snprintf(more + at, sizeof more - (size_t)at,
+                 "; %zu of %zu first texts lack a positive or a negative; %zu row%s in no triple", r->without, r->texts,
+                 r->unused, r->unused == 1 ? " is" : "s are");
+    else if (r->without)
+        snprintf(more + at, sizeof more - (size_t)at, "; %zu have no text left to be a negative", r->without);
+    cli_summary(on_stdout, "%zu row%s from %zu%s", r->written, cli_plural(r->written), r->rows, more);
+    cli_warn_skipped(r->skipped);
+}
+
+static int run(const options *o, const char *path) {
+    aoe_data_convert_options c = o->c;
+    cli_file out;
+    cli_sink sink = {&out, 1};
+    aoe_data_convert_result result;
+    aoe_error err;
+    c.name = o->format ? o->format : o->output;
+    c.seed = o->general.seed;
+    c.write = cli_sink_write;
+    c.user = &sink;
+    if (cli_refuse_input(o->output, &path, 1) || cli_file_open(&out, o->output))
+        return 1;
+    const int rc = aoe_data_convert(path, &c, &result, &err);
+    int code = rc ? cli_sink_fail(&sink, rc, &err) : cli_file_commit(&out);
+    cli_file_abort(&out);
+    if (!code && o->general.json)
+        print_json(o, path, &result);
+    else if (!code)
+        print_summary(o, &result);
+    return code;
+}
+
+static int check_options(const options *o) {
+    const aoe_data_convert_options *c = &o->c;
+    if (cli_is_stdout(o->output) && !o->format)
+        return cli_usage("data convert", "it needs -o FILE, or for stdout its format: -f jsonl");
+    if (!cli_is_stdout(o->output) && o->format)
+        return cli_usage("data convert", "--format is for stdout; the name of %s says its own", o->output);
+    if (!cli_is_stdout(o->output) && !*cli_table_end(o->output))
+        return cli_usage("data convert", "%s: name the output .tsv, .csv, .jsonl or .txt, and behind that .gz or .zst",
+                         o->output);
+    if (o->general.json && cli_is_stdout(o->output))
+        return cli_usage("data convert", "--json is a summary on stdout, where the rows are; write them to a file with -o");
+    if (c->to == AOE_FORM_AUTO && (c->table.columns || c->table.label_map || c->from != AOE_FORM_AUTO || !isnan(c->threshold)))
+        return cli_usage("data convert", "--from, --columns, --label-map and --threshold are for another form: --to FORM; "
+                                         "--keep and --rename choose columns");
+    return CLI_GO;
+}
+
+int cli_data_convert(int argc, char **argv) {
+    options o = {0};
+    cli_general_defaults(&o.general);
+    aoe_data_convert_options_defaults(&o.c);
+    const cli_group groups[] = {
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("form", form_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "data convert",
+        .operands = "FILE",
+        .about = "Writes a table in another format: .tsv, .csv, .jsonl, .txt, packed or not, all columns, nothing\n"
+                 "lost. With --to it becomes another form: labelled pairs, positives or triples. Labelled NLI pairs\n"
+                 "(premise, hypothesis, label) become the triples of supervised SimCSE: the entailments of a\n"
+                 "premise with its contradictions; premises that lack one of them are left out and counted.\n",
+        .examples = "  aoe data convert examples/train.tsv -o train.jsonl\n"
+                    "  aoe data convert nli.tsv.gz --to triples -o triples.tsv\n"
+                    "  aoe data convert sts.tsv --to positives --threshold 4 -o positives.jsonl.zst\n"
+                    "  aoe data convert table.csv --keep a,b,score --rename a=text1,b=text2 -o pairs.tsv\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o);
+    if (code == CLI_GO) {
+        cli_set_quiet(o.general.quiet);
+        code = run(&o, args.operand[0]);
+    }
+    cli_args_free(&args);
+    return code;
+}

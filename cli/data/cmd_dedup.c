@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ * aoe data dedup: rows without those that are there before; the work is the library's. Rows go to the output,
+ * what became of them to stdout, or to stderr when the rows are on stdout.
+ */
+#include "cli/data/data_tools.h"
+
+#include <string.h>
+
+enum { EXCERPT = 60 };
+
+typedef struct options {
+    cli_general general;
+    aoe_data_dedup_options d;
+    const char *output; /* NULL: stdout */
+    size_t max;         /* conflicts that are named */
+} options;
+
+typedef struct job {
+    const options *o;
+    const char *input;
+    cli_file out;
+    cli_sink sink;
+    size_t named;
+} job;
+
+static int parse_conflicts(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"first", "drop", "keep"}; /* in the order of aoe_conflicts */
+    const size_t i = cli_choose(names, 3, text, "way with conflicts", err);
+    if (i == 3)
+        return err->code;
+    *(aoe_conflicts *)target = (aoe_conflicts)i;
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option output_table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(output),
+     .help = "file to write, complete or not at all, of the input's format; packed by .gz or .zst",
+     .fallback = "stdout"},
+    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "name up to N rows with conflicting labels"},
+};
+
+static const cli_option equal_table[] = {
+    {.name = "same",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(d.same),
+     .parse = cli_parse_same,
+     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
+             "their letters and digits alone",
+     .fallback = "exact"},
+    {.name = "ordered", .kind = CLI_FLAG, AT(d.ordered), .set = 1, .help = "a pair the other way round is another one"},
+    {.name = "conflicts",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(d.conflicts),
+     .parse = parse_conflicts,
+     .help = "of equal rows with different labels: first, the first one stays; drop, none; keep, the first of each label",
+     .fallback = "first"},
+    {.name = "columns",
+     .kind = CLI_TEXT,
+     .value = "ROLE=NAME,...",
+     AT(d.table.columns),
+     .help = "columns to read: text1=a,text2=b,label=c, or names of columns of texts: a,b",
+     .fallback = "recognised names"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     AT(d.table.skip_bad_rows),
+     .set = 1,
+     .help = "leave bad rows out and count them instead of stopping at the first"},
+};
+
+static int write_part(void *user, size_t part, const char *data, size_t len) {
+    job *j = user;
+    return cli_sink_write(&j->sink, part, data, len);
+}
+
+static void name_conflict(void *user, const aoe_data_conflict *c) {
+    job *j = user;
+    char text[4 * EXCERPT + 4], label[4 * EXCERPT + 4], first[4 * EXCERPT + 4];
+    if (j->named++ >= j->o->max)
+        return;
+    cli_excerpt(text, c->text[0], EXCERPT);
+    cli_excerpt(label, c->label, EXCERPT);
+    cli_excerpt(first, c->first_label, EXCERPT);
+    cli_warn("%s:%zu: label '%s', but '%s' in line %zu with the same texts: %s", j->input, c->line, label, first, c->first,
+             text);
+}
+
+static void print_json(const job *j, const aoe_data_dedup_result *r) {
+    const char *output = j->o->output;
+    cli_print_json(json_pack("{s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->input, strlen(j->input)), "output",
+                             cli_json_text(output, strlen(output)), "rows", (json_int_t)r->rows, "kept", (json_int_t)r->kept,
+                             "duplicates", (json_int_t)r->duplicates, "conflicts", (json_int_t)r->conflicts, "dropped",
+                             (json_int_t)r->dropped, "skipped", (json_int_t)r->skipped));
+}
+
+static void print_summary(const job *j, const aoe_data_dedup_result *r) {
+    char more[160] = "";
+    if (r->conflicts)
+        snprintf(more, sizeof more, ", %zu with another label than the first of their texts (%zu left out)", r->conflicts,
+                 r->dropped);
+    cli_summary(cli_is_stdout(j->o->output), "%zu of %zu rows kept; %zu duplicate%s%s", r->kept, r->rows, r->duplicates,
+                cli_plural(r->duplicates), more);
+}
+
+static int run(job *j) {
+    aoe_data_dedup_options d = j->o->d;
+    aoe_data_dedup_result result;
+    aoe_error err;
+    j->sink = (cli_sink){&j->out, 1};
+    d.name = cli_is_stdout(j->o->output) ? NULL : j->o->output;
+    d.write = write_part;
+    d.report = name_conflict;
+    d.user = j;
+    if (cli_refuse_input(j->o->output, &j->input, 1) || cli_file_open(&j->out, j->o->output))
+        return 1;
+    const int rc = aoe_data_dedup(j->input, &d, &result, &err);
+    const int code = rc ? cli_sink_fail(&j->sink, rc, &err) : cli_file_commit(&j->out);
+    cli_file_abort(&j->out);
+    if (code)
+        return code;
+    if (j->named > j->o->max && j->o->max)
+        cli_warn("%zu more conflicting labels; --max names more", j->named - j->o->max);
+    cli_warn_skipped(result.skipped);
+    if (j->o->general.json)
+        print_json(j, &result);
+    else
+        print_summary(j, &result);
+    return 0;
+}
+
+static int check_options(const options *o, const char *input) {
+    const int on_stdout = cli_is_stdout(o->output);
+    if (o->general.json && on_stdout)
+        return cli_usage("data dedup", "--json is a summary on stdout, where the rows are; write them to a file with -o");
+    if (!on_stdout && strcmp(input, "-") != 0 && !cli_same_format(input, o->output))
+        return cli_usage("data dedup",
+                         "rows keep their format: name the output %s like the input, or convert it before "
+                         "(aoe data convert)",
+                         *cli_table_end(input) ? cli_table_end(input) : ".tsv, .csv, .jsonl or .txt");
+    return CLI_GO;
+}
+
+int cli_data_dedup(int argc, char **argv) {
+    options o = {.max = 10};
+    cli_general_defaults(&o.general);
+    aoe_data_dedup_options_defaults(&o.d);
+    const cli_group groups[] = {
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("which rows are equal", equal_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "data dedup",
+        .operands = "FILE",
+        .about = "Leaves out rows whose texts are those of an earlier row; of a pair also the other way round.\n"
+                 "Equal rows with different labels are named. Rows keep their bytes and their order; columns that\n"
+                 "are neither texts nor label do not count.\n",
+        .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
+                    "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o, args.operand[0]);
+    if (code == CLI_GO) {
+        job j = {.o = &o, .input = args.operand[0]};
+        cli_set_quiet(o.general.quiet);
+        code = run(&j);
+    }
+    cli_args_free(&args);
+    return code;
+}

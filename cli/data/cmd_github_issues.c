@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: MIT
+ * aoe data github-issues: options, token, progress and files of the collector, which is the library's. Statistics go to
+ * stdout, the rest to stderr. The token comes from the environment alone, so that no list of processes shows it.
+ */
+#include "cli/common/common.h"
+#include "cli/train/course.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct options {
+    cli_general general;
+    aoe_github_options g;
+    const char *presets;   /* NULL: none */
+    const char *cache;     /* NULL: the user's */
+    const char *token_env; /* NULL: GITHUB_TOKEN, GH_TOKEN */
+} options;
+
+typedef struct job {
+    options *o;
+    const char **repository; /* owned [n], each borrowed */
+    size_t n;
+    cli_file out[AOE_ISSUES_SPLITS];
+    int failed; /* writing did, and was reported */
+    cli_progress progress;
+    char *missing; /* owned: "a/b (why), c/d (why)" */
+    size_t n_missing;
+    json_t *missing_json; /* owned: [{"repository", "why"}] */
+} job;
+
+static const char *const split_names[AOE_ISSUES_SPLITS] = {"train", "validation", "test"};
+
+static int parse_form(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"pairs", "triples"};
+    const size_t i = cli_choose(names, 2, text, "form", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_form *)target = i ? AOE_FORM_TRIPLES : AOE_FORM_PAIRS;
+    return 0;
+}
+
+static int parse_negatives_by(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"random", "label", "near"};
+    const size_t i = cli_choose(names, 3, text, "way to choose negatives", err);
+    if (i == 3)
+        return err->code;
+    *(aoe_issue_negatives *)target = (aoe_issue_negatives)i;
+    return 0;
+}
+
+/* "comments,images,templates" */
+static int parse_clean(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"comments", "images", "templates"};
+    unsigned clean = 0;
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char word[32];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+        const size_t i = cli_choose(names, 3, word, "part to take out", err);
+        if (i == 3)
+            return err->code;
+        clean |= 1u << i;
+    }
+    *(unsigned *)target = clean;
+    return 0;
+}
+
+/* "12,1,1" */
+static int parse_shares(void *target, const char *text, aoe_error *err) {
+    double *share = target;
+    const char *at = text;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
+        char *end;
+        share[i] = strtod(at, &end);
+        if (end == at || *end != (i + 1 < AOE_ISSUES_SPLITS ? ',' : 0)) {
+            err->code = AOE_EARG;
+            snprintf(err->message, sizeof err->message, "'%s' are no shares; give three numbers: train,validation,test", text);
+            return AOE_EARG;
+        }
+        at = end + 1;
+    }
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option source_table[] = {
+    {.name = "preset",
+     .letter = 'p',
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     AT(presets),
+     .help = "repositories besides those named: angle (the 55 of the paper)",
+     .fallback = "none"},
+    {.name = "cache",
+     .letter = 'c',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(cache),
+     .help = "SQLite file that keeps what was fetched",
+     .fallback = "github.sqlite in $XDG_CACHE_HOME/aoe or ~/.cache/aoe"},
+    {.name = "graphql", .kind = CLI_FLAG, AT(g.graphql), .set = 1, .help = "use GraphQL: needs a token; reads all comments"},
+    {.name = "all-comments",
+     .kind = CLI_FLAG,
+     AT(g.all_comments),
+     .set = 1,
+     .help = "REST: read the comments of all issues, not just of those marked as duplicates"},
+    {.name = "limit",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(g.limit),
+     .max = 1e9,
+     .help = "read the oldest N issues of a repository",
+     .fallback = "all"},
+    {.name = "refresh", .kind = CLI_FLAG, AT(g.refresh), .set = 1, .help = "ask whether what is in the cache has changed"},
+    {.name = "offline", .kind = CLI_FLAG, AT(g.offline), .set = 1, .help = "use the cache alone"},
+    {.name = "api",
+     .kind = CLI_TEXT,
+     .value = "URL",
+     AT(g.api),
+     .help = "the API's address; of GitHub Enterprise https://HOST/api/v3",
+     .fallback = "https://api.github.com"},
+    {.name = "token-env",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     AT(token_env),
+     .help = "environment variable that holds the token",
+     .fallback = "GITHUB_TOKEN, then GH_TOKEN; without them no token is sent"},
+};
+
+static const cli_option output_table[] = {
+    {.name = "train",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(g.name[AOE_ISSUES_TRAIN]),
+     .help = "file to write: .tsv, .csv or .jsonl, also .gz or .zst"},
+    {.name = "validation",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(g.name[AOE_ISSUES_VALIDATION]),
+     .help = "likewise; a split without a file is left out"},
+    {.name = "test", .kind = CLI_TEXT, .value = "FILE", AT(g.name[AOE_ISSUES_TEST]), .help = "likewise"},
+    {.name = "form",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(g.form),
+     .parse = parse_form,
+     .help = "pairs (text1, text2, label 1 or 0) or triples (query, positive, negative)",
+     .fallback = "pairs"},
+    {.name = "ids",
+     .kind = CLI_FLAG,
+     AT(g.ids),
+     .set = 1,
+     .help = "columns more, with the names of the issues (owner/name#12)"},
+    {.name = "shares",
+     .kind = CLI_NAMED,
+     .value = "A,B,C",
+     AT(g.share),
+     .parse = parse_shares,
+     .help = "of train, validation and test",
+     .fallback = "12,1,1"},
+};
+
+static const cli_option choice_table[] = {
+    {.name = "negatives",
+     .letter = 'n',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(g.negatives),
+     .min = 1,
+     .max = 1000,
+     .help = "of each duplicate"},
+    {.name = "negatives-by",
+     .kind = CLI_NAMED,
+     .value = "WAY",
+     AT(g.negatives_by),
+     .parse = parse_negatives_by,
+     .help = "random, label (one in common) or near (words of the title in common)",
+     .fallback = "random"},
+    {.name = "clean",
+     .kind = CLI_NAMED,
+     .value = "PART,...",
+     AT(g.clean),
+     .parse = parse_clean,
+     .help = "take comments (of HTML), images or lines of templates out of the bodies",
+     .fallback = "nothing"},
+};
+
+/* ---- what the library calls */
+
+static int write_part(void *user, size_t split, const char *data, size_t len) {
+    job *j = user;
+    if (len)
+        fwrite(data, 1, len, j->out[split].file);
+    return ferror(j->out[split].file) != 0;
+}
+
+static int show_progress(void *user, const aoe_github_progress *p) {
+    job *j = user;
+    char extra[200], quota[48] = "", seconds[32];
+    if (p->quota >= 0)
+        snprintf(quota, sizeof quota, ", quota %lld", (long long)p->quota);
+    if (p->waiting > 0) {
+        cli_format_seconds(seconds, p->waiting);
+        snprintf(extra, sizeof extra, "waiting %s: %.120s", seconds, p->why);
+    } else {
+        snprintf(extra, sizeof extra, "%.60s, %llu requests, %llu from the cache%s", p->repository,
+                 (unsigned long long)p->requests, (unsigned long long)p->stored, quota);
+    }
+    cli_progress_update(&j->progress, p->issues, 0, NULL, -1, extra);
+    return cli_interrupted();
+}
+
+static int asked_to_stop(void *user) {
+    (void)user;
+    return cli_interrupted();
+}
+
+static void note_missing(void *user, const char *repository, const char *why) {
+    job *j = user;
+    const size_t old = j->missing ? strlen(j->missing) : 0, more = strlen(repository) + strlen(why) + 8;
+    j->missing = cli_realloc(j->missing, old + more);
+    snprintf(j->missing + old, more, "%s%s: %s", old ? "; " : "", repository, why);
+    j->n_missing++;
+    json_array_append_new(j->missing_json, json_pack("{s:s,s:s}", "repository", repository, "why", why));
+}
+
+/* ---- results */
+
+static json_t *counts_json(const size_t *counts) {
+    json_t *o = json_object();
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        json_object_set_new(o, split_names[i], json_integer((json_int_t)counts[i]));
+    return o;
+}
+
+static void print_json(const job *j, const aoe_github_result *r) {
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"repositories", r->repositories},
+        {"issues", r->issues},
+        {"pull_requests", r->pull_requests},
+        {"marked", r->marked},
+        {"unknown", r->unknown},
+        {"clusters", r->clusters},
+        {"clustered", r->clustered},
+        {"largest", r->largest},
+        {"equal", r->equal},
+        {"gone", r->gone},
+        {"unread", r->unread},
+        {"transferred", r->transferred},
+        {"easier", r->easier},
+        {"without", r->without},
+        {"requests", r->requests},
+        {"stored", r->stored},
+        {"unchanged", r->unchanged},
+        {"absent", r->absent},
+    };
+    json_t *o = json_pack("{s:o,s:o}", "positives", counts_json(r->positives), "negatives", counts_json(r->negatives));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        json_object_set_new(o, counts[i].key, json_integer((json_int_t)counts[i].value));
+    json_object_set(o, "missing", j->missing_json);
+    cli_print_json(o);
+}
+
+static void table_row(cli_table *t, const char *name, const size_t *counts) {
+    size_t sum = 0;
+    cli_table_cell(t, "%s", name);
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
+        cli_table_cell(t, "%zu", counts[i]);
+        sum += counts[i];
+    }
+    cli_table_cell(t, "%zu", sum);
+}
+
+/* Table 1 of the paper. */
+static void print_table(const aoe_github_result *r) {
+    cli_table t;
+    size_t total[AOE_ISSUES_SPLITS];
+    cli_table_begin(&t, "lrrrr");
+    cli_table_cell(&t, "split");
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
+        cli_table_cell(&t, "%s", split_names[i]);
+        total[i] = r->positives[i] + r->negatives[i];
+    }
+    cli_table_cell(&t, "all");
+    table_row(&t, "positives", r->positives);
+    table_row(&t, "negatives", r->negatives);
+    table_row(&t, "total", total);
+    cli_table_print(&t);
+    cli_table_free(&t);
+}
+
+static void report_counts(const aoe_github_result *r) {
+    cli_note("%zu issue%s of %zu repositor%s; %zu clusters of duplicates with %zu issues, %zu in the largest", r->issues,
+             cli_plural(r->issues), r->repositories, r->repositories == 1 ? "y" : "ies", r->clusters, r->clustered, r->largest);
+    cli_note("%llu requests, %llu answers from the cache, %llu unchanged", (unsigned long long)r->requests,
+             (unsigned long long)r->stored, (unsigned long long)r->unchanged);
+    if (r->unknown)
+        cli_note("%zu of %zu issues marked as duplicates do not say of what: left out", r->unknown, r->marked);
+    if (r->gone || r->transferred)
+        cli_note("of the issues pointed to %zu are gone or pull requests, and %zu have moved", r->gone, r->transferred);
+    if (r->equal)
+        cli_note("%zu duplicate%s the very text of what %s to: left out", r->equal, r->equal == 1 ? " has" : "s have",
+                 r->equal == 1 ? "it points" : "they point");
+    if (r->easier)
+        cli_note("%zu negative%s drawn at random: there was no hard one", r->easier, r->easier == 1 ? " was" : "s were");
+    if (r->without)
+        cli_warn("%zu duplicate%s fewer negatives than asked for: there are no more issues in the repository and split",
+                 r->without, r->without == 1 ? " has" : "s have");
+    if (r->unread)
+        cli_warn("%zu list%s of comments, or issues pointed to, could not be read to the end: what they say makes no pairs",
+                 r->unread, cli_plural(r->unread));
+    if (r->absent)
+        cli_warn("answers that the cache lacks, and the result too: %llu; run without --offline to fetch them",
+                 (unsigned long long)r->absent);
+}
+
+/* ---- the run */
+
+static void add_repository(job *j, const char *name) {
+    j->repository = cli_realloc(j->repository, (j->n + 1) * sizeof *j->repository);
+    j->repository[j->n++] = name;
+}
+
+static int list_repositories(job *j, const cli_args *args) {
+    size_t n = 0;
+    const char *const *preset = j->o->presets ? aoe_github_preset(j->o->presets, &n) : NULL;
+    if (j->o->presets && !preset)
+        return cli_usage("data github-issues", "there is no preset '%s'; there is angle", j->o->presets);
+    for (size_t i = 0; i < n; i++)
+        add_repository(j, preset[i]);
+    for (size_t i = 0; i < args->n; i++)
+        add_repository(j, args->operand[i]);
+    if (!j->n)
+        return cli_usage("data github-issues", "name repositories (owner/name), or --preset angle");
+    return CLI_GO;
+}
+
+/* An empty variable is as good as none, unless it was asked for by name. */
+static int find_token(options *o) {
+    static const char *const usual[] = {"GITHUB_TOKEN", "GH_TOKEN"};
+    if (o->token_env) {
+        o->g.token = getenv(o->token_env);
+        if (!o->g.token || !*o->g.token)
+            return cli_fail("the environment has no %s; set it to the token, or leave --token-env out",
+                            cli_env_name_shown(o->token_env));
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof usual / sizeof *usual && !o->g.token; i++) {
+        const char *value = getenv(usual[i]);
+        o->g.token = value && *value ? value : NULL;
+    }
+    return 0;
+}
+
+static char *join(const char *a, const char *b) {
+    const size_t size = strlen(a) + strlen(b) + 1;
+    char *text = cli_realloc(NULL, size);
+    snprintf(text, size, "%s%s", a, b);
+    return text;
+}
+
+/* The user's cache, whose folder is made: malloc'd. NULL after reporting that there is none. */
+static char *user_cache(void) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const int has_xdg = xdg && *xdg == '/';
+    if (!has_xdg && !(home && *home)) {
+        cli_fail("there is no home directory for a cache; name a file with --cache");
+        return NULL;
+    }
+    char *base = has_xdg ? cli_strdup(xdg) : join(home, "/.cache"), *dir = join(base, "/aoe"), *file = NULL;
+    if ((mkdir(base, 0700) && errno != EEXIST) || (mkdir(dir, 0700) && errno != EEXIST))
+        cli_fail("cannot make %s: %s; name another file with --cache", dir, strerror(errno));
+    else
+        file = join(dir, "/github.sqlite");
+    free(base);
+    free(dir);
+    return file;
+}
+
+static int open_outputs(job *j) {
+    int code = 0;
+    for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
+        const char *name = j->o->g.name[i];
+        if (name && cli_is_same_file(name, j->o->cache))
+            return cli_fail("%s is the cache, whose issues would be lost; choose another name for --%s", name, split_names[i]);
+        if (name)
+            code = cli_file_open(&j->out[i], name);
+    }
+    return code;
+}
+
+/* All of them or none. */
+static int commit_outputs(job *j) {
+    cli_file *first = j->out;
+    size_t n = 0;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        if (j->o->g.name[i])
+            first[n++] = j->out[i]; /* closes the gaps */
+    for (size_t i = n; i < AOE_ISSUES_SPLITS; i++)
+        first[i] = (cli_file){0};
+    return cli_files_commit(first, n);
+}
+
+static int report_failure(job *j, const aoe_github_result *r, int code, const aoe_error *err) {
+    if (code != AOE_ECANCELLED)
+        return cli_fail("%s", err->message);
+    if (!cli_interrupted()) { /* a write failed */
+        for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+            if (j->o->g.name[i] && cli_file_check(&j->out[i]))
+                return 1;
+        return 1;
+    }
+    cli_message("aoe: stopped after %zu issue%s and %llu request%s; the same command goes on from there", r->issues,
+                cli_plural(r->issues), (unsigned long long)r->requests, cli_plural((size_t)r->requests));
+    return 128 + cli_interrupted();
+}
+
+/* The first split that has a file and nothing to write into it; AOE_ISSUES_SPLITS: none. */
+static size_t find_empty(const options *o, const aoe_github_result *r) {
+    size_t i = 0;
+    while (i < AOE_ISSUES_SPLITS && (!o->g.name[i] || r->positives[i]))
+        i++;
+    return i;
+}
+
+static int report_empty(const job *j, const aoe_github_result *r, size_t split) {
+    size_t pairs = 0;
+    if (j->n_missing)
+        cli_warn("not read: %s", j->missing);
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        pairs += r->positives[i];
+    if (!pairs)
+        return cli_fail("none of %zu issues is known to be a duplicate of another, and nothing was written; try "
+                        "--all-comments or --graphql, or other repositories",
+                        r->issues);
+    return cli_fail(
+        "%s would be empty, and nothing was written: a cluster of duplicates stays together, and there are %zu; give "
+        "--%s another share with --shares, or leave it out",
+        j->o->g.name[split], r->clusters, split_names[split]);
+}
+
+static int run_job(job *j) {
+    options *o = j->o;
+    aoe_github_result result;
+    aoe_error err;
+    o->g.repositories = j->repository;
+    o->g.n_repositories = j->n;
+    o->g.cache = o->cache;
+    o->g.seed = o->general.seed;
+    o->g.write = write_part;
+    o->g.progress = show_progress;
+    o->g.stop = asked_to_stop;
+    o->g.missing = note_missing;
+    o->g.user = j;
+    cli_watch_interrupts();
+    if (open_outputs(j))
+        return 1;
+    cli_progress_begin(&j->progress, "collecting", "issues", 0);
+    const int code = aoe_github_issues(&o->g, &result, &err);
+    cli_progress_end(&j->progress);
+    if (code)
+        return report_failure(j, &result, code, &err);
+    report_counts(&result);
+    const size_t empty = find_empty(o, &result);
+    if (empty < AOE_ISSUES_SPLITS)
+        return report_empty(j, &result, empty);
+    if (commit_outputs(j))
+        return 1;
+    if (o->general.json)
+        print_json(j, &result);
+    else
+        print_table(&result);
+    if (!j->n_missing)
+        return 0;
+    return cli_fail("%zu of %zu repositories could not be read, and the result is without them: %s", j->n_missing, j->n,
+                    j->missing);
+}
+
+static int check_options(const options *o) {
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
+        if (o->g.name[i] && strcmp(o->g.name[i], "-") == 0)
+            return cli_usage("data github-issues", "statistics go to stdout; name a file with --%s", split_names[i]);
+        for (int k = 0; k < i; k++)
+            if (o->g.name[i] && o->g.name[k] && cli_is_same_file(o->g.name[i], o->g.name[k]))
+                return cli_usage("data github-issues", "--%s and --%s are one file; name two", split_names[k], split_names[i]);
+    }
+    if (o->g.graphql && o->g.all_comments)
+        return cli_usage("data github-issues", "--graphql reads all comments anyway; leave --all-comments out");
+    if (o->g.offline && o->g.refresh)
+        return cli_usage("data github-issues", "--offline asks nobody; leave --refresh out");
+    return CLI_GO;
+}
+
+int cli_data_github_issues(int argc, char **argv) {
+    options o = {0};
+    cli_general_defaults(&o.general);
+    aoe_github_options_defaults(&o.g);
+    const cli_group groups[] = {
+        CLI_GROUP("source", source_table, &o),
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("pairs", choice_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "data github-issues",
+        .operands = "[OWNER/NAME...]",
+        .about = "Collects issues that were closed as duplicates and what they are duplicates of, as the paper's\n"
+                 "long-text data set was, and writes them as positives, with other issues of the repository as\n"
+                 "negatives. No issue and no cluster of duplicates is in two splits. What was fetched stays in the\n"
+                 "cache: a run that was stopped goes on, and a second one asks nothing.\n",
+        .examples =
+            "  GITHUB_TOKEN=... aoe data github-issues --preset angle --train train.tsv --validation dev.tsv --test test.tsv\n"
+            "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"
+            "  aoe data github-issues psf/requests --offline --form triples --negatives-by near --train hard.csv\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 0,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    job j = {.o = &o, .missing_json = json_array()};
+    char *cache = NULL;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o);
+    if (code == CLI_GO)
+        code = list_repositories(&j, &args);
+    if (code == CLI_GO) {
+        cli_set_quiet(o.general.quiet);
+        code = find_token(&o);
+        if (!code && !o.cache)
+            o.cache = cache = user_cache();
+        code = code || !o.cache ? 1 : run_job(&j);
+        cli_progress_end(&j.progress);
+        for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+            cli_file_abort(&j.out[i]);
+    }
+    json_decref(j.missing_json);
+    free(j.repository);
+    free(j.missing);
+    free(cache);
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ * aoe data mine: training files into triples with hard negatives; the search is the
+ * library's. Triples go to the output, what became of the rows to stdout, or to stderr
+ * when the triples are on stdout.
+ */
+#include "cli/common/common.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum format { FORMAT_TSV, FORMAT_JSONL, FORMAT_BY_NAME } format;
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    aoe_mine_options m;
+    cli_texts corpus;
+    const char *output; /* NULL: stdout */
+    format format;
+    int scores;
+} options;
+
+typedef struct job {
+    const options *o;
+    cli_session session;
+    cli_file out;
+    cli_progress progress;
+    int stage; /* of the progress shown; -1: none */
+    size_t written;
+    int failed; /* writing did, and was reported */
+} job;
+
+static int parse_format(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"tsv", "jsonl"};
+    const size_t i = cli_choose(names, 2, text, "format", err);
+    if (i == 2)
+        return err->code;
+    *(format *)target = (format)i;
+    return 0;
+}
+
+static int parse_form(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"auto", "pairs", "positives", "triples"};
+    const size_t i = cli_choose(names, 4, text, "form", err);
+    if (i == 4)
+        return err->code;
+    *(aoe_form *)target = (aoe_form)i;
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option output_table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     AT(output),
+     .help = "file to write, complete or not at all",
+     .fallback = "stdout"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(format),
+     .parse = parse_format,
+     .help = "tsv or jsonl; only jsonl holds lists of alternatives, TABs and line ends",
+     .fallback = "by the name of --output, else jsonl"},
+    {.name = "scores",
+     .kind = CLI_FLAG,
+     AT(scores),
+     .set = 1,
+     .help = "two columns more: cosine of the query with the positive and with the negative"},
+};
+
+static const cli_option data_table[] = {
+    {.name = "form",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(m.form),
+     .parse = parse_form,
+     .help = "pairs (text1, text2, label), positives (query, positive) or triples (query, positive, negative)",
+     .fallback = "told by the columns"},
+    {.name = "columns",
+     .kind = CLI_TEXT,
+     .value = "ROLE=NAME,...",
+     AT(m.table.columns),
+     .help = "columns to read: query=a,positive=b",
+     .fallback = "recognised names"},
+    {.name = "label-map",
+     .kind = CLI_TEXT,
+     .value = "WORD=N,...",
+     AT(m.table.label_map),
+     .help = "numbers of word labels; drop leaves a row out",
+     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
+    {.name = "threshold",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(m.threshold),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "pairs with a label from X on are positives",
+     .fallback = "lowest label + 0.8 x range"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     AT(m.table.skip_bad_rows),
+     .set = 1,
+     .help = "count bad rows instead of stopping at the first"},
+};
+
+static const cli_option candidate_table[] = {
+    {.name = "corpus",
+     .kind = CLI_TEXTS,
+     .value = "FILE...",
+     AT(corpus),
+     .help = "take negatives from these texts: .txt (one a line) or tables with a column of texts",
+     .fallback = "the files' positives and negatives"},
+    {.name = "corpus-columns",
+     .kind = CLI_TEXT,
+     .value = "text=NAME",
+     AT(m.corpus_table.columns),
+     .help = "the column of texts",
+     .fallback = "text"},
+    {.name = "from-queries", .kind = CLI_FLAG, AT(m.from_queries), .set = 1, .help = "queries may be negatives too"},
+};
+
+static const cli_option choice_table[] = {
+    {.name = "negatives",
+     .letter = 'n',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(m.negatives),
+     .min = 1,
+     .max = 1e6,
+     .help = "up to N of a row, a triple each"},
+    {.name = "range",
+     .kind = CLI_SIZE,
+     .value = "K",
+     AT(m.range),
+     .min = 1,
+     .max = 1e6,
+     .help = "look at the K candidates nearest to the query"},
+    {.name = "skip",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(m.skip),
+     .max = 1e6,
+     .help = "pass over the first N of these: they may be positives that nobody has labelled"},
+    {.name = "margin",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(m.margin),
+     .min = -2,
+     .max = 2,
+     .help = "pass over candidates with a cosine above the positive's less X",
+     .fallback = "off"},
+    {.name = "min-score",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(m.min_score),
+     .min = -1,
+     .max = 1,
+     .help = "pass over candidates with a cosine below X",
+     .fallback = "off"},
+    {.name = "max-score",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(m.max_score),
+     .min = -1,
+     .max = 1,
+     .help = "pass over candidates with a cosine above X",
+     .fallback = "off"},
+    {.name = "sample",
+     .kind = CLI_FLAG,
+     AT(m.sample),
+     .set = 1,
+     .help = "draw at random from what is left of the K (by --seed) instead of taking the nearest"},
+};
+
+/* One text as a string, alternatives as a list. */
+static json_t *texts_value(const aoe_text *texts, size_t n) {
+    if (n == 1)
+        return cli_json_text(texts->data, texts->len);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new(list, cli_json_text(texts[i].data, texts[i].len))) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static int write_jsonl(const job *j, const aoe_mined *t) {
+    json_t *o = json_pack("{s:o,s:o,s:o}", "query", texts_value(t->query, t->n_query), "positive",
+                          texts_value(t->positive, t->n_positive), "negative", texts_value(&t->negative, 1));
+    if (o && j->o->scores &&
+        (json_object_set_new(o, "positive_score", json_real(t->positive_score)) ||
+         json_object_set_new(o, "negative_score", json_real(t->negative_score)))) {
+        json_decref(o);
+        o = NULL;
+    }
+    const int failed = !o || (json_dumpf(o, j->out.file, JSON_COMPACT | JSON_REAL_PRECISION(9)) && !ferror(j->out.file));
+    json_decref(o);
+    if (failed)
+        return cli_fail("out of memory for a line of JSON; free some memory");
+    putc('\n', j->out.file);
+    return 0;
+}
+
+static void write_tsv(const job *j, const aoe_mined *t) {
+    FILE *f = j->out.file;
+    if (!j->written)
+        fprintf(f, "query\tpositive\tnegative%s\n", j->o->scores ? "\tpositive_score\tnegative_score" : "");
+    fwrite(t->query->data, 1, t->query->len, f);
+    putc('\t', f);
+    fwrite(t->positive->data, 1, t->positive->len, f);
+    putc('\t', f);
+    fwrite(t->negative.data, 1, t->negative.len, f);
+    if (j->o->scores)
+        fprintf(f, "\t%.9g\t%.9g", t->positive_score, t->negative_score);
+    putc('\n', f);
+}
+
+static int write_triple(void *user, const aoe_mined *t) {
+    job *j = user;
+    if (j->o->m.for_tsv)
+        write_tsv(j, t);
+    else
+        j->failed = write_jsonl(j, t);
+    j->written++;
+    return j->failed || ferror(j->out.file);
+}
+
+static int show_progress(void *user, aoe_mine_stage stage, size_t done, size_t total) {
+    job *j = user;
+    if (j->stage != (int)stage) {
+        cli_progress_end(&j->progress);
+        if (stage == AOE_MINE_EMBED)
+            cli_progress_begin(&j->progress, "embedding", "texts", 0);
+        else
+            cli_progress_begin(&j->progress, "mining", "rows", 0);
+        j->stage = (int)stage;
+    }
+    cli_progress_update(&j->progress, done, total, NULL, -1, NULL);
+    return 0;
+}
+
+static void print_json(const job *j, const aoe_mine_result *r) {
+    const char *output = j->o->output;
+    cli_print_json(
+        json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "output", cli_json_text(output, strlen(output)), "rows",
+                  (json_int_t)r->rows, "without", (json_int_t)r->without, "triples", (json_int_t)r->triples, "texts",
+                  (json_int_t)r->texts, "candidates", (json_int_t)r->candidates, "below_threshold", (json_int_t)r->below,
+                  "dropped", (json_int_t)r->dropped, "skipped", (json_int_t)r->skipped, "truncated", (json_int_t)r->truncated,
+                  "positive_score", cli_json_real(r->positive_score), "negative_score", cli_json_real(r->negative_score)));
+}
+
+static void print_summary(const job *j, const aoe_mine_result *r) {
+    char text[512];
+    int at = snprintf(text, sizeof text, "%zu triple%s from %zu of %zu rows", r->triples, cli_plural(r->triples),
+                      r->rows - r->without, r->rows);
+    if (r->without)
+        at += snprintf(text + at, sizeof text - (size_t)at, " (%zu left out, without a negative)", r->without);
+    snprintf(text + at, sizeof text - (size_t)at, ", %zu candidates; mean cosine of positives %.4f, of negatives %.4f",
+             r->candidates, r->positive_score, r->negative_score);
+    if (j->out.file == stdout)
+        cli_note("%s", text);
+    else
+        printf("%s\n", text);
+}
+
+static void report_counts(const aoe_mine_result *r) {
+    if (r->skipped)
+        cli_warn("%zu bad row%s left out", r->skipped, r->skipped == 1 ? " was" : "s were");
+    if (r->dropped)
+        cli_note("%zu row%s a label that is dropped", r->dropped, r->dropped == 1 ? " has" : "s have");
+    if (r->truncated)
+        cli_warn("%zu of %zu texts %s cut to the maximum length; --max-length sets it", r->truncated, r->texts,
+                 r->truncated == 1 ? "was" : "were");
+}
+
+static int run_job(job *j, options *o, const cli_args *args) {
+    aoe_mine_result result;
+    aoe_error err;
+    o->m.files = args->operand;
+    o->m.n_files = args->n;
+    o->m.corpus = o->corpus.item;
+    o->m.n_corpus = o->corpus.n;
+    o->m.seed = o->general.seed;
+    o->m.report = write_triple;
+    o->m.progress = show_progress;
+    o->m.user = j;
+    if (cli_refuse_input(o->output, args->operand, args->n) || cli_refuse_input(o->output, o->corpus.item, o->corpus.n) ||
+        cli_session_open(&j->session, &o->general, &o->model) || cli_file_open(&j->out, o->output))
+        return 1;
+    const int code = aoe_mine(j->session.embedder, &o->m, &result, &err);
+    cli_progress_end(&j->progress);
+    if (code == AOE_ECANCELLED && (j->failed || cli_file_check(&j->out)))
+        return 1; /* reported */
+    if (code)
+        return cli_fail("%s", err.message);
+    if (!result.triples)
+        return cli_fail(
+            "none of the %zu rows has a negative left; give more candidates (--corpus), or loosen --skip, --margin, "
+            "--min-score or --max-score",
+            result.rows);
+    report_counts(&result);
+    const int to_stdout = j->out.file == stdout;
+    if (to_stdout)
+        print_summary(j, &result);
+    if (cli_file_commit(&j->out))
+        return 1;
+    if (o->general.json)
+        print_json(j, &result);
+    else if (!to_stdout)
+        print_summary(j, &result);
+    return 0;
+}
+
+static int ends_with(const char *name, const char *end) {
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+static int check_options(options *o) {
+    const int to_stdout = cli_is_stdout(o->output);
+    if (o->m.skip >= o->m.range)
+        return cli_usage("data mine", "--skip %zu leaves none of the --range %zu; raise it", o->m.skip, o->m.range);
+    if (o->m.min_score > o->m.max_score)
+        return cli_usage("data mine", "--min-score is above --max-score");
+    if (o->general.json && to_stdout)
+        return cli_usage("data mine", "--json is a summary on stdout, where the triples are; write them to a file with -o");
+    if (!o->corpus.n && o->m.corpus_table.columns)
+        return cli_usage("data mine", "--corpus-columns needs --corpus FILE");
+    if (o->format == FORMAT_BY_NAME && !to_stdout && !ends_with(o->output, ".tsv") && !ends_with(o->output, ".jsonl"))
+        return cli_usage(
+            "data mine",
+            "%s: name the output .tsv or .jsonl (aoe data convert makes other files of it), or say which with --format",
+            o->output);
+    o->m.for_tsv = o->format == FORMAT_TSV || (o->format == FORMAT_BY_NAME && !to_stdout && ends_with(o->output, ".tsv"));
+    return CLI_GO;
+}
+
+int cli_data_mine(int argc, char **argv) {
+    options o = {.format = FORMAT_BY_NAME};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    aoe_mine_options_defaults(&o.m);
+    const cli_group groups[] = {
+        CLI_GROUP("output", output_table, &o),         CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("candidates", candidate_table, &o),  CLI_GROUP("choice", choice_table, &o),
+        CLI_GROUP("model", cli_model_table, &o.model), CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "data mine",
+        .operands = "FILE...",
+        .about = "Finds hard negatives: reads queries with positives (labelled pairs, positives or triples), embeds\n"
+                 "every distinct text, and writes triples (query, positive, negative) with the texts that are most\n"
+                 "similar to a query and not known to belong to it. Rows without one are left out and counted.\n",
+        .examples = "  aoe data mine -m model pairs.tsv -o triples.tsv\n"
+                    "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 1,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o);
+    if (code == CLI_GO) {
+        job j = {.o = &o, .stage = -1};
+        cli_set_quiet(o.general.quiet);
+        code = run_job(&j, &o, &args);
+        cli_progress_end(&j.progress);
+        cli_file_abort(&j.out);
+        cli_session_close(&j.session);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ * aoe data split: rows into parts that share no text; the split is the library's. All parts are written, or
+ * none.
+ */
+#include "cli/data/data_tools.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_PARTS = 16, NAME_SIZE = 64 };
+
+typedef struct parts {
+    char name[MAX_PARTS][NAME_SIZE];
+    double share[MAX_PARTS];
+    size_t n;
+} parts;
+
+typedef struct options {
+    cli_general general;
+    aoe_data_split_options s;
+    parts parts;
+    const char *output; /* directory */
+    int format;         /* a cli_table_format, or -1: not given */
+} options;
+
+typedef struct job {
+    const options *o;
+    const char *input;
+    char *path[MAX_PARTS]; /* owned, as all below */
+    cli_file file[MAX_PARTS];
+    aoe_data_split_part part[MAX_PARTS];
+    aoe_data_split_result result;
+    int made_dir;
+} job;
+
+/* "train=80,dev=10,test=10" */
+static int parse_shares(void *target, const char *text, aoe_error *err) {
+    parts *p = target;
+    parts read = {.n = 0};
+    for (const char *s = text; *s;) {
+        const size_t len = strcspn(s, ","), name = strcspn(s, "=,");
+        char *end = NULL;
+        const double share = name < len ? strtod(s + name + 1, &end) : 0;
+        int bad = read.n == MAX_PARTS || name == 0 || name >= NAME_SIZE || name >= len || end != s + len || !(share > 0) ||
+                  !isfinite(share) || memchr(s, '/', name) || *s == '.';
+        for (size_t i = 0; !bad && i < read.n; i++)
+            bad = strlen(read.name[i]) == name && !memcmp(read.name[i], s, name);
+        if (bad) {
+            err->code = AOE_EARG;
+            snprintf(err->message, sizeof err->message,
+                     "'%.100s' is not a list of up to %d names with a share above 0 each: train=80,dev=10,test=10", text,
+                     MAX_PARTS);
+            return err->code;
+        }
+        memcpy(read.name[read.n], s, name);
+        read.share[read.n++] = share;
+        s += len;
+        s += *s == ',';
+    }
+    if (!read.n) {
+        err->code = AOE_EARG;
+        snprintf(err->message, sizeof err->message, "no part is named; write for example train=80,test=20");
+        return err->code;
+    }
+    *p = read;
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option output_table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(output),
+     .help = "directory for the parts, named after them: DIR/train.tsv; all are written, or none"},
+    {.name = "shares",
+     .kind = CLI_NAMED,
+     .value = "NAME=N,...",
+     AT(parts),
+     .parse = parse_shares,
+     .help = "parts, and how much of the rows each gets, in any unit",
+     .fallback = "train=80,dev=10,test=10"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(format),
+     .parse = cli_parse_table_format,
+     .help = "of what is printed: table, csv or markdown",
+     .fallback = "table"},
+};
+
+static const cli_option together_table[] = {
+    {.name = "same",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(s.same),
+     .parse = cli_parse_same,
+     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
+             "their letters and digits alone",
+     .fallback = "case"},
+    {.name = "near",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(s.near),
+     .min = 0.05,
+     .max = 1,
+     .help = "keep texts together, too, that have X of all their words in common (Jaccard index; 0.8 is usual)",
+     .fallback = "off"},
+    {.name = "group",
+     .kind = CLI_TEXT,
+     .value = "COLUMN",
+     AT(s.group),
+     .help = "keep rows together, too, that are the same in this column"},
+    {.name = "columns",
+     .kind = CLI_TEXT,
+     .value = "A,B,...",
+     AT(s.table.columns),
+     .help = "columns of the texts that may not be in two parts",
+     .fallback = "recognised names"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     AT(s.table.skip_bad_rows),
+     .set = 1,
+     .help = "leave bad rows out and count them instead of stopping at the first"},
+};
+
+static double target(const job *j, size_t p) {
+    double sum = 0;
+    for (size_t i = 0; i < j->o->parts.n; i++)
+        sum += j->o->parts.share[i];
+    return j->o->parts.share[p] / sum * (double)j->result.rows;
+}
+
+/* Says when a cluster is too large for the shares. */
+static void report_giant(const job *j) {
+    double worst = 0;
+    const double rows = (double)j->result.rows;
+    for (size_t p = 0; p < j->o->parts.n; p++)
+        worst = fmax(worst, fabs((double)j->part[p].rows - target(j, p)));
+    if (worst <= 0.01 * rows + 1)
+        return;
+    cli_warn(
+        "the shares are missed by up to %.1f%% of the rows: %zu of %zu rows (%.1f%%) are one cluster, in which each shares a "
+        "text with another; it begins in line %zu",
+        100 * worst / rows, j->result.largest, j->result.rows, 100 * (double)j->result.largest / rows, j->result.largest_line);
+}
+
+static void print_table(const job *j) {
+    cli_table t;
+    cli_table_begin(&t, "lrrrrl");
+    static const char *const heading[] = {"part", "rows", "share", "texts", "clusters", "file"};
+    for (size_t i = 0; i < 6; i++)
+        cli_table_cell(&t, "%s", heading[i]);
+    for (size_t p = 0; p < j->o->parts.n; p++) {
+        cli_table_cell(&t, "%s", j->o->parts.name[p]);
+        cli_table_cell(&t, "%zu", j->part[p].rows);
+        cli_table_cell(&t, "%.2f%%", 100 * (double)j->part[p].rows / (double)j->result.rows);
+        cli_table_cell(&t, "%zu", j->part[p].texts);
+        cli_table_cell(&t, "%zu", j->part[p].clusters);
+        cli_table_cell(&t, "%s", j->path[p]);
+    }
+    cli_table_print_as(&t, j->o->format == -1 ? CLI_TABLE_ALIGNED : (cli_table_format)j->o->format);
+}
+
+static void print_json(const job *j) {
+    for (size_t p = 0; p < j->o->parts.n; p++)
+        cli_print_json(json_pack("{s:s,s:o,s:I,s:f,s:I,s:I}", "part", j->o->parts.name[p], "file",
+                                 cli_json_text(j->path[p], strlen(j->path[p])), "rows", (json_int_t)j->part[p].rows, "share",
+                                 (double)j->part[p].rows / (double)j->result.rows, "texts", (json_int_t)j->part[p].texts,
+                                 "clusters", (json_int_t)j->part[p].clusters));
+    cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "file", cli_json_text(j->input, strlen(j->input)), "rows",
+                             (json_int_t)j->result.rows, "skipped", (json_int_t)j->result.skipped, "texts",
+                             (json_int_t)j->result.texts, "clusters", (json_int_t)j->result.clusters, "largest_cluster",
+                             (json_int_t)j->result.largest, "largest_cluster_line", (json_int_t)j->result.largest_line,
+                             "near_pairs", (json_int_t)j->result.near_pairs));
+}
+
+static int open_outputs(job *j) {
+    const options *o = j->o;
+    const char *end = strcmp(j->input, "-") ? cli_table_end(j->input) : ".txt";
+    if (mkdir(o->output, 0777) == 0)
+        j->made_dir = 1;
+    else if (errno != EEXIST)
+        return cli_fail("cannot make the directory %s: %s; choose another one with -o", o->output, strerror(errno));
+    for (size_t p = 0; p < o->parts.n; p++) {
+        const size_t size = strlen(o->output) + strlen(o->parts.name[p]) + strlen(end) + 2;
+        j->path[p] = cli_realloc(NULL, size);
+        snprintf(j->path[p], size, "%s/%s%s", o->output, o->parts.name[p], end);
+        if (cli_is_same_file(j->path[p], j->input))
+            return cli_fail("%s is the file to be split; choose another directory with -o", j->path[p]);
+        if (cli_file_open(&j->file[p], j->path[p]))
+            return 1;
+    }
+    return 0;
+}
+
+static int run(job *j) {
+    aoe_data_split_options s = j->o->s;
+    cli_sink sink = {j->file, j->o->parts.n};
+    aoe_error err;
+    s.shares = j->o->parts.share;
+    s.parts = j->o->parts.n;
+    s.seed = j->o->general.seed;
+    s.name = j->input;
+    s.write = cli_sink_write;
+    s.user = &sink;
+    if (!j->o->output)
+        return cli_usage("data split", "it needs a directory for the parts: -o DIR");
+    if (open_outputs(j))
+        return 1;
+    const int rc = aoe_data_split(j->input, &s, j->part, &j->result, &err);
+    if (rc)
+        return cli_sink_fail(&sink, rc, &err);
+    if (cli_files_commit(j->file, j->o->parts.n))
+        return 1;
+    if (j->o->general.json)
+        print_json(j);
+    else
+        print_table(j);
+    cli_warn_skipped(j->result.skipped);
+    report_giant(j);
+    return 0;
+}
+
+static void release(job *j, int failed) {
+    for (size_t p = 0; p < j->o->parts.n; p++) {
+        cli_file_abort(&j->file[p]);
+        free(j->path[p]);
+    }
+    if (failed && j->made_dir)
+        rmdir(j->o->output);
+}
+
+int cli_data_split(int argc, char **argv) {
+    options o = {.format = -1, .parts = {{"train", "dev", "test"}, {80, 10, 10}, 3}};
+    cli_general_defaults(&o.general);
+    aoe_data_split_options_defaults(&o.s);
+    const cli_group groups[] = {
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("what stays together", together_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "data split",
+        .operands = "FILE",
+        .about = "Splits the rows of a table into parts so that no text is in two of them: rows that share a text,\n"
+                 "directly or through other rows, stay together. Rows keep their bytes and their order; the same\n"
+                 "seed gives the same parts. A warning says when so many rows hang together that the shares cannot\n"
+                 "be met.\n",
+        .examples = "  aoe data split pairs.tsv -o parts\n"
+                    "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO && o.general.json && o.format != -1)
+        code = cli_usage("data split", "--json and --format are two ways of printing; leave one out");
+    if (code == CLI_GO) {
+        job j = {.o = &o, .input = args.operand[0]};
+        cli_set_quiet(o.general.quiet);
+        code = run(&j);
+        release(&j, code);
+    }
+    cli_args_free(&args);
+    return code;
+}

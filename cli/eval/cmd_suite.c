@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ * aoe eval suite: STS12 to STS16, STS-B and SICK-R as a row of the usual table. Sets
+ * that are not there are named, and the average says of how many it is.
+ */
+#include "cli/eval/eval_common.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SETTING_EACH = AOE_SETTING_COUNT };
+
+typedef struct options {
+    cli_eval_options eval;
+    int skip_bad_rows;
+    int setting; /* an aoe_setting, or SETTING_EACH */
+    int pearson, subsets;
+} options;
+
+typedef struct row {
+    aoe_suite_result result;
+    char *name, *path; /* owned */
+} row;
+
+typedef struct report {
+    options o;
+    row *rows; /* [n] owned, as reported */
+    size_t n;
+} report;
+
+static int parse_setting(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"all", "mean", "wmean", "each"}; /* in the order of aoe_setting */
+    const size_t i = cli_choose(names, 4, text, "setting", err);
+    if (i == 4)
+        return err->code;
+    *(int *)target = (int)i;
+    return 0;
+}
+
+static int parse_metric(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"spearman", "pearson"};
+    const size_t i = cli_choose(names, 2, text, "coefficient", err);
+    if (i == 2)
+        return err->code;
+    *(int *)target = (int)i;
+    return 0;
+}
+
+static const cli_option suite_table[] = {
+    {.name = "setting",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     .offset = offsetof(options, setting),
+     .parse = parse_setting,
+     .help = "of a year's subsets: all, as one; mean, of their coefficients; wmean, weighted with their pairs; each, a row for "
+             "each of these",
+     .fallback = "each"},
+    {.name = "metric",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     .offset = offsetof(options, pearson),
+     .parse = parse_metric,
+     .help = "spearman or pearson",
+     .fallback = "spearman"},
+    {.name = "subsets", .kind = CLI_FLAG, .offset = offsetof(options, subsets), .set = 1, .help = "a table of the subsets too"},
+    {.name = "skip-bad-rows",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, skip_bad_rows),
+     .set = 1,
+     .help = "count bad rows instead of stopping at the first"},
+};
+
+static void keep_row(void *user, const aoe_suite_result *result) {
+    report *r = user;
+    r->rows = cli_realloc(r->rows, (r->n + 1) * sizeof *r->rows);
+    row *added = &r->rows[r->n++];
+    *added = (row){.result = *result, .name = cli_strdup(result->name)};
+    added->path = result->path ? cli_strdup(result->path) : NULL;
+}
+
+static json_t *coefficients(const aoe_suite_result *s, aoe_setting k) {
+    return json_pack("{s:o,s:o}", "spearman", cli_json_real(s->spearman[k]), "pearson", cli_json_real(s->pearson[k]));
+}
+
+static void print_json(const void *found) {
+    const report *r = found;
+    const options *o = &r->o;
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_suite_result *s = &r->rows[i].result;
+        if (s->row == AOE_SUITE_SUBSET && !o->subsets)
+            continue;
+        const char *path = r->rows[i].path;
+        cli_print_json(json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "name", r->rows[i].name, "path",
+                                 path ? cli_json_text(path, strlen(path)) : json_null(), "parts", (json_int_t)s->parts, "pairs",
+                                 (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated,
+                                 "all", coefficients(s, AOE_SETTING_ALL), "mean", coefficients(s, AOE_SETTING_MEAN), "wmean",
+                                 coefficients(s, AOE_SETTING_WMEAN)));
+    }
+}
+
+static double figure(const aoe_suite_result *s, const options *o, int setting) {
+    return o->pearson ? s->pearson[setting] : s->spearman[setting];
+}
+
+static void print_subsets(const report *r) {
+    const options *o = &r->o;
+    cli_table t;
+    cli_table_begin(&t, "lrr");
+    cli_table_cell(&t, "subset");
+    cli_table_cell(&t, "pairs");
+    cli_table_cell(&t, o->pearson ? "pearson" : "spearman");
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_suite_result *s = &r->rows[i].result;
+        if (s->row != AOE_SUITE_SUBSET)
+            continue;
+        cli_table_cell(&t, "%s", r->rows[i].name);
+        cli_table_cell(&t, "%zu", s->pairs);
+        cli_eval_percent(&t, figure(s, o, 0));
+    }
+    if (t.cells > t.columns) {
+        cli_eval_print(&t, &o->eval);
+        putchar('\n');
+    }
+    cli_table_free(&t);
+}
+
+static void print_setting(cli_table *t, const report *r, int setting) {
+    cli_table_cell(t, "%s", aoe_setting_name((aoe_setting)setting));
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_suite_result *s = &r->rows[i].result;
+        if (s->row == AOE_SUITE_SET && !s->path)
+            cli_table_cell(t, "-");
+        else if (s->row != AOE_SUITE_SUBSET)
+            cli_eval_percent(t, figure(s, &r->o, setting));
+    }
+}
+
+static void print_table(const void *found) {
+    const report *r = found;
+    const options *o = &r->o;
+    cli_table t;
+    if (o->subsets)
+        print_subsets(r);
+    cli_table_begin(&t, "lrrrrrrrr");
+    cli_table_cell(&t, "setting");
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_suite_result *s = &r->rows[i].result;
+        if (s->row == AOE_SUITE_SET)
+            cli_table_cell(&t, "%s", r->rows[i].name);
+        else if (s->row == AOE_SUITE_AVERAGE && s->parts < 7)
+            cli_table_cell(&t, "average of %zu", s->parts);
+        else if (s->row == AOE_SUITE_AVERAGE)
+            cli_table_cell(&t, "average");
+    }
+    for (int k = 0; k < AOE_SETTING_COUNT; k++)
+        if (o->setting == k || o->setting == SETTING_EACH)
+            print_setting(&t, r, k);
+    cli_eval_print(&t, &o->eval);
+}
+
+/* Sets that are missing, and those that are not what was published. */
+static void report_sets(const report *r) {
+    char missing[128] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_suite_result *s = &r->rows[i].result;
+        if (s->row == AOE_SUITE_SET && !s->path)
+            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", n++ ? ", " : "", r->rows[i].name);
+        else if (s->row != AOE_SUITE_AVERAGE && s->parts == 1 && s->pairs != s->published_pairs)
+            cli_warn("%s has %zu scored pairs, the published set %zu: its figure is not comparable", r->rows[i].name, s->pairs,
+                     s->published_pairs);
+    }
+    if (n)
+        cli_warn("not found, and left out of the average: %s", missing);
+}
+
+/* Why there are figures that are undefined: a subset's make those of its set so, and these the average. */
+static void report_undefined(const report *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        const aoe_suite_result *s = &r->rows[i].result;
+        if (s->row != AOE_SUITE_AVERAGE && s->pairs && !isfinite(s->spearman[AOE_SETTING_ALL]))
+            cli_warn("%s: the correlation is undefined: all cosines or all gold scores are equal", r->rows[i].name);
+    }
+}
+
+static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
+    report *r = found;
+    const aoe_suite_options suite = {r->o.skip_bad_rows, cli_eval_progress, progress};
+    return aoe_eval_suite(e, args->operand, args->n, &suite, keep_row, r, err);
+}
+
+static void count(const void *found, size_t *empty, size_t *truncated) {
+    const report *r = found;
+    const aoe_suite_result *all = &r->rows[r->n - 1].result; /* the average */
+    report_sets(r);
+    report_undefined(r);
+    *empty = all->empty;
+    *truncated = all->truncated;
+}
+
+int cli_eval_suite(int argc, char **argv) {
+    report r = {.o.setting = SETTING_EACH};
+    cli_eval_defaults(&r.o.eval);
+    const cli_group groups[] = {
+        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("suite", suite_table, &r.o),
+        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
+        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
+    };
+    const cli_syntax syntax = {
+        .command = "eval suite",
+        .operands = "DIR...",
+        .about = "STS12 to STS16, STS-B (test) and SICK-R (test), times 100, and their average, from SentEval's data:\n"
+                 "folders that hold STS12-en-test and so on, STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
+                 "SICK/SICK_test_annotated.txt, or lie above such, as SentEval's data/downstream does. Of several\n"
+                 "folders the first that has a set counts. Missing sets are named and left out of the average.\n",
+        .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
+                    "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 1,
+        .max_operands = SIZE_MAX,
+    };
+    const cli_evaluation e = {
+        .syntax = &syntax,
+        .options = &r.o.eval,
+        .doing = "evaluating",
+        .unit = "pairs",
+        .report = &r,
+        .score = score,
+        .count = count,
+        .print_json = print_json,
+        .print_table = print_table,
+    };
+    const int code = cli_evaluate(&e, argc, argv);
+    for (size_t i = 0; i < r.n; i++) {
+        free(r.rows[i].name);
+        free(r.rows[i].path);
+    }
+    free(r.rows);
+    return code;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * Reading the log of a training run: see run_log.h. A last line without its end
+ * is of a run that goes on, or was stopped, and is passed over.
+ */
+#include "cli/experiment/run_log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common/output.h"
+
+size_t cli_run_log_part(const cli_run_log *log, const char *name) {
+    size_t i = 0;
+    while (i < log->parts && strcmp(log->part[i], name) != 0)
+        i++;
+    return i;
+}
+
+static int is_other(const char *key) {
+    static const char *const others[] = {
+        "step",    "steps",       "epoch", "accuracy", "lr", "grad_norm", "tokens_per_second", "pairs_per_second",
+        "seconds", "seconds_left"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(key, others[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static void *grow(void *array, size_t n, size_t *capacity, size_t size) {
+    if (n < *capacity)
+        return array;
+    *capacity = *capacity ? 2 * *capacity : 256;
+    return cli_realloc(array, *capacity * size);
+}
+
+static void add_step(cli_run_log *log, double step, json_t *o) {
+    const char *key;
+    json_t *v;
+    size_t capacity = log->capacity;
+    log->step = grow(log->step, log->n, &capacity, sizeof *log->step);
+    log->value = grow(log->value, log->n, &log->capacity, CLI_LOG_PARTS * sizeof *log->value);
+    double *value = log->value + log->n * CLI_LOG_PARTS;
+    for (size_t i = 0; i < CLI_LOG_PARTS; i++)
+        value[i] = NAN;
+    json_object_foreach(o, key, v) {
+        if (!json_is_number(v) || is_other(key))
+            continue;
+        const size_t i = cli_run_log_part(log, key);
+        if (i == CLI_LOG_PARTS)
+            continue;
+        if (i == log->parts)
+            log->part[log->parts++] = cli_strdup(key);
+        value[i] = json_number_value(v);
+    }
+    const double epoch = json_number_value(json_object_get(o, "epoch"));
+    if (epoch > 0)
+        log->epoch_steps = step / epoch;
+    log->pretraining |= json_object_get(o, "accuracy") != NULL;
+    log->step[log->n++] = step;
+}
+
+static void add_eval(cli_run_log *log, double step, double score) {
+    size_t capacity = log->eval_capacity;
+    log->eval_step = grow(log->eval_step, log->evals, &capacity, sizeof *log->eval_step);
+    log->score = grow(log->score, log->evals, &log->eval_capacity, sizeof *log->score);
+    log->eval_step[log->evals] = step;
+    log->score[log->evals++] = score;
+}
+
+/* 0, or -1: the line is no event. */
+static int add_line(cli_run_log *log, const char *line, size_t len) {
+    json_t *o = json_loadb(line, len, 0, NULL);
+    const char *event = json_string_value(json_object_get(o, "event"));
+    const json_t *step = json_object_get(o, "step"), *score = json_object_get(o, "score");
+    const int bad = !event || !json_is_number(step);
+    if (!bad && strcmp(event, "step") == 0)
+        add_step(log, json_number_value(step), o);
+    else if (!bad && strcmp(event, "eval") == 0 && json_is_number(score))
+        add_eval(log, json_number_value(step), json_number_value(score));
+    json_decref(o);
+    return bad ? -1 : 0;
+}
+
+static int read_lines(cli_run_log *log, FILE *f, const char *path) {
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    ssize_t got;
+    int failed = 0;
+    while (!failed && (got = getline(&line, &capacity, f)) > 0) {
+        number++;
+        if (line[got - 1] == '\n' && add_line(log, line, (size_t)got))
+            failed = cli_fail("%s:%zu: not an event of a training run; name the output directory of one", path, number);
+    }
+    if (!failed && ferror(f))
+        failed = cli_fail("%s: cannot read: %s", path, strerror(errno));
+    free(line);
+    if (!failed && log->n + log->evals == 0)
+        failed = cli_fail("%s: no step and no evaluation in it; train first", path);
+    return failed;
+}
+
+int cli_run_log_read(cli_run_log *log, const char *path) {
+    memset(log, 0, sizeof *log);
+    log->epoch_steps = NAN;
+    log->part[log->parts++] = cli_strdup("loss");
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return cli_fail("%s: cannot open: %s; name the output directory of aoe train or aoe pretrain", path, strerror(errno));
+    const int failed = read_lines(log, f, path);
+    fclose(f);
+    return failed;
+}
+
+void cli_run_log_free(cli_run_log *log) {
+    for (size_t i = 0; i < log->parts; i++)
+        free(log->part[i]);
+    free(log->step);
+    free(log->value);
+    free(log->eval_step);
+    free(log->score);
+    memset(log, 0, sizeof *log);
+}
+
+double cli_run_log_mean(const cli_run_log *log, size_t i, size_t part, double window) {
+    double sum = 0;
+    size_t n = 0;
+    for (size_t k = i + 1; k-- > 0 && log->step[k] > log->step[i] - window;) {
+        const double v = log->value[k * CLI_LOG_PARTS + part];
+        if (isfinite(v)) {
+            sum += v;
+            n++;
+        }
+    }
+    return n ? sum / (double)n : NAN;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ * aoe convert: a model directory again, with its weights stored as f32, bf16 or
+ * int8 rows; or word vectors in a text file as a model directory.
+ */
+#include "cli/common/common.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct options {
+    cli_general general;
+    const char *model;  /* NULL: find one */
+    const char *output; /* NULL: not given */
+    int storage;        /* an aoe_storage; -1: not given */
+    aoe_convert_options convert;
+    int lowercase;
+} options;
+
+static const cli_option table[] = {
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, storage),
+     .parse = cli_parse_storage,
+     .help = "f32, bf16, or int8: a byte a weight and a scale a row of a matrix, read by aoe alone"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, output),
+     .help = "directory to make"},
+    {.name = "force",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, convert.force),
+     .set = 1,
+     .help = "replace a model that is there"},
+    {.name = "model",
+     .letter = 'm',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, model),
+     .help = "model directory, or one of adapters (LoRA), which are merged in",
+     .fallback = "$AOE_MODEL, else the default model"},
+    {.name = "lowercase",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, lowercase),
+     .set = 1,
+     .help = "word vectors: texts are lowered first, for vectors of lower-case words (glove.6B)"},
+    {.name = "base",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, convert.base),
+     .help = "the model that adapters are for",
+     .fallback = "the one their adapter_config.json names"},
+};
+
+/* 1: the operand is a file, of word vectors then; a model is a directory. */
+static int is_file(const cli_args *args) {
+    struct stat st;
+    return args->n && stat(args->operand[0], &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+static int check_options(const options *o, const cli_args *args) {
+    struct stat st;
+    if (o->storage < 0 && args->n && stat(args->operand[0], &st))
+        return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
+    if (o->storage < 0 && !is_file(args))
+        return cli_usage("convert", "it needs the type to store: --dtype f32, bf16 or int8");
+    if (is_file(args) ? o->convert.base != NULL : o->lowercase)
+        return cli_usage("convert", is_file(args) ? "--base is for adapters, not for word vectors"
+                                                  : "--lowercase is for word vectors in a file");
+    if (!o->output)
+        return cli_usage("convert", "it needs a directory to make: -o DIR");
+    if (args->n && o->model)
+        return cli_usage("convert", "two models, %s and %s; name one", o->model, args->operand[0]);
+    return CLI_GO;
+}
+
+static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
+    aoe_convert_result r;
+    aoe_error err;
+    if (aoe_convert(ctx, dir, o->output, &o->convert, &r, &err))
+        return cli_fail("%s", err.message);
+    if (o->general.json)
+        cli_print_json(json_pack("{s:o,s:I,s:s,s:s,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)),
+                                 "parameters", (json_int_t)r.parameters, "storage_from", r.from, "storage", r.to, "bytes_from",
+                                 (json_int_t)r.bytes_from, "bytes", (json_int_t)r.bytes_stored));
+    else
+        cli_note("%s: %zu parameters stored as %s in %.2f MiB (%s: %.2f MiB)", o->output, r.parameters, r.to,
+                 (double)r.bytes_stored / 0x1p20, r.from, (double)r.bytes_from / 0x1p20);
+    return 0;
+}
+
+static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
+    const aoe_word_vectors_options v = {.storage = o->storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o->storage,
+                                        .lowercase = o->lowercase,
+                                        .force = o->convert.force};
+    aoe_word_vectors_result r;
+    aoe_error err;
+    if (aoe_word_vectors(ctx, path, o->output, &v, &r, &err))
+        return cli_fail("%s", err.message);
+    if (o->general.json)
+        cli_print_json(json_pack("{s:o,s:I,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "words",
+                                 (json_int_t)r.words, "dims", (json_int_t)r.dims, "passed_over", (json_int_t)r.passed_over));
+    else
+        cli_note("%s: a static model of %zu words of %zu components; %zu line%s with spaces in the word, or twice, passed over",
+                 o->output, r.words, r.dims, r.passed_over, cli_plural(r.passed_over));
+    return 0;
+}
+
+int cli_convert(int argc, char **argv) {
+    options o = {.storage = -1};
+    cli_general_defaults(&o.general);
+    aoe_convert_options_defaults(&o.convert);
+    const cli_group groups[] = {
+        CLI_GROUP("conversion", table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "convert",
+        .operands = "[DIR|FILE]",
+        .about = "Writes a model again with its weights stored in another type; settings, tokenizer and\n"
+                 "training record come along. What was read from bf16 or int8 gives the same bytes when it\n"
+                 "is stored so again, and every type loads wherever a model does.\n"
+                 "A file is one of word vectors (GloVe: a word and its numbers a line, also .gz and .zst) and becomes\n"
+                 "a static model: a text's vector is the mean of its words', unknown ones are passed over.\n",
+        .examples = "  aoe convert model --dtype int8 -o small\n"
+                    "  aoe convert small --dtype f32 -o for-others\n"
+                    "  aoe convert glove.840B.300d.txt.gz -o glove\n",
+        .groups = groups,
+        .n_groups = 2,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o, &args);
+    if (code == CLI_GO) {
+        aoe_context *ctx = NULL;
+        o.convert.storage = (aoe_storage)o.storage;
+        cli_set_quiet(o.general.quiet);
+        const int file = is_file(&args);
+        char *dir = file ? NULL : cli_find_model(args.n ? args.operand[0] : o.model);
+        code = (!dir && !file) || cli_open_context(&ctx, &o.general);
+        if (!code)
+            code = file ? run_vectors(&o, args.operand[0], ctx) : run_convert(&o, dir, ctx);
+        aoe_context_destroy(ctx);
+        free(dir);
+    }
+    cli_args_free(&args);
+    return code;
+}

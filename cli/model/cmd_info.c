@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ * aoe info: what a model directory holds and where each setting comes from, and the
+ * memory that it, or a shape, takes.
+ */
+#include "cli/common/common.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    int plan;
+    size_t texts;      /* 0: not given */
+    size_t length;     /* 0: the model's longest */
+    const char *shape; /* NULL: a directory */
+    int stored;        /* an aoe_storage; -1: not given */
+    aoe_plan_options p;
+} options;
+
+static const cli_option table[] = {
+    {.name = "plan",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, plan),
+     .set = 1,
+     .help = "memory for a batch of --texts of --length tokens"},
+    {.name = "texts",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, texts),
+     .min = 1,
+     .max = 1e9,
+     .help = "texts of the batch; a training pair has two",
+     .fallback = "64"},
+    {.name = "length",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, length),
+     .min = 1,
+     .max = 1e9,
+     .help = "tokens of each text",
+     .fallback = "the maximum length"},
+    {.name = "shape",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = offsetof(options, shape),
+     .help = "memory of a model of this shape (aoe bench --help lists them) in place of a directory's",
+     .fallback = "none"},
+    {.name = "stored",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, stored),
+     .parse = cli_parse_storage,
+     .help = "how the weights of a shape are stored: f32, bf16 or int8",
+     .fallback = "bf16"},
+};
+
+static void pair(cli_table *t, const char *key, const char *value) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%s", value);
+}
+
+static void pair_size(cli_table *t, const char *key, size_t value) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%zu", value);
+}
+
+static void pair_from(cli_table *t, const char *key, const char *value, const char *from) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%s (%s)", value, from);
+}
+
+static void pair_bytes(cli_table *t, const char *key, size_t bytes) {
+    cli_table_cell(t, "%s", key);
+    cli_table_cell(t, "%.1f MiB", (double)bytes / (1 << 20));
+}
+
+/* The plan's parts: line for people, key in JSON. */
+static const struct {
+    const char *name, *key;
+    size_t offset;
+} parts[] = {
+    {"  weights (mapped)", "weights", offsetof(aoe_memory_plan, weights)},
+    {"  packed copies", "packed", offsetof(aoe_memory_plan, packed)},
+    {"  activations", "activations", offsetof(aoe_memory_plan, activations)},
+    {"  frozen weights", "frozen", offsetof(aoe_memory_plan, frozen)},
+    {"  parameters, f32", "parameters", offsetof(aoe_memory_plan, parameters)},
+    {"  gradients, f32", "gradients", offsetof(aoe_memory_plan, gradients)},
+    {"  moments, f32", "moments", offsetof(aoe_memory_plan, moments)},
+    {"  packed copies", "training_packed", offsetof(aoe_memory_plan, training_packed)},
+    {"  activations kept", "kept", offsetof(aoe_memory_plan, kept)},
+    {"    with --recompute", "kept_recompute", offsetof(aoe_memory_plan, kept_recompute)},
+    {"  work of one layer", "working", offsetof(aoe_memory_plan, working)},
+    {"  objectives", "objectives", offsetof(aoe_memory_plan, objectives)},
+    {"  all of training", "training", offsetof(aoe_memory_plan, training)},
+    {"    with --recompute", "training_recompute", offsetof(aoe_memory_plan, training_recompute)},
+    {"    --dev adds", "evaluation", offsetof(aoe_memory_plan, evaluation)},
+};
+enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_TRAINING_PART = 3 };
+
+static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
+    size_t bytes;
+    memcpy(&bytes, (const char *)plan + parts[i].offset, sizeof bytes);
+    return bytes;
+}
+
+static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o) {
+    cli_table_cell(t, "memory for");
+    cli_table_cell(t, "%zu texts of %zu tokens", o->p.n_texts, o->p.length);
+    cli_table_cell(t, "  computed in");
+    cli_table_cell(t, "%s", cli_dtype_name(plan->dtype));
+    pair(t, " inference", "");
+    for (size_t i = 0; i < N_PARTS; i++) {
+        if (i == FIRST_TRAINING_PART)
+            pair(t, " training", plan->frozen ? o->p.lora.load_8bit ? "adapters, weights as int8" : "adapters" : "");
+        if (i != FIRST_TRAINING_PART || plan->frozen) /* nothing is frozen but beside adapters */
+            pair_bytes(t, parts[i].name, part_bytes(plan, i));
+    }
+}
+
+static void print_table(const char *dir, const aoe_model_info *m, const aoe_memory_plan *plan, const options *o) {
+    cli_table t;
+    char text[64];
+    cli_table_begin(&t, "ll");
+    pair(&t, "directory", dir);
+    pair(&t, "architecture", m->architecture);
+    pair_size(&t, "parameters", m->parameters);
+    pair_size(&t, "layers", m->layers);
+    pair_size(&t, "hidden size", m->hidden);
+    pair_size(&t, "heads", m->heads);
+    if (m->kv_heads != m->heads)
+        pair_size(&t, "heads of keys", m->kv_heads);
+    if (m->window) {
+        pair_size(&t, "head size", m->head_size);
+        pair_size(&t, "window", m->window);
+        pair_size(&t, "least last window", m->min_window);
+        pair_size(&t, "vocabulary", m->vocab);
+    } else {
+        pair_size(&t, "intermediate size", m->intermediate);
+        pair_size(&t, "vocabulary", m->vocab);
+        pair_size(&t, "positions", m->positions);
+        pair_size(&t, "token types", m->token_types);
+    }
+    if (m->causal && m->bidirectional_from < m->layers) {
+        cli_table_cell(&t, "attention");
+        cli_table_cell(&t, "causal, from layer %zu on in both directions", m->bidirectional_from);
+    } else if (m->causal) {
+        pair(&t, "attention", "causal");
+    }
+    cli_table_cell(&t, "dropout");
+    cli_table_cell(&t, "%g", m->dropout);
+    if (m->lora_r) {
+        pair(&t, "base model", m->base);
+        cli_table_cell(&t, "adapters");
+        cli_table_cell(&t, "rank %zu, alpha %g, dropout %g: %s", m->lora_r, m->lora_alpha, m->lora_dropout, m->lora_targets);
+    }
+    pair(&t, "stored as", m->storage);
+    pair(&t, "computed in", cli_dtype_name(m->dtype));
+    pair(&t, "tokenizer", m->tokenizer ? m->tokenizer : "none");
+    pair_size(&t, "vector components", m->dims);
+    if (m->dense)
+        pair(&t, "dense layer", m->dense);
+    pair_from(&t, "pooling", aoe_pooling_name(m->pooling), m->pooling_from);
+    snprintf(text, sizeof text, "%zu", m->max_length);
+    pair_from(&t, "max length", text, m->max_length_from);
+    pair(&t, "prompt", m->prompt[0] ? m->prompt : "none");
+    pair(&t, "normalize", m->normalize ? "yes" : "no");
+    if (plan)
+        plan_rows(&t, plan, o);
+    cli_table_print(&t);
+}
+
+static void set_size(json_t *o, const char *key, size_t value) {
+    json_object_set_new(o, key, json_integer((json_int_t)value));
+}
+
+static void set_text(json_t *o, const char *key, const char *value) {
+    json_object_set_new(o, key, value ? cli_json_text(value, strlen(value)) : json_null());
+}
+
+static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
+    json_t *p = json_object();
+    set_size(p, "texts", o->p.n_texts);
+    set_size(p, "length", o->p.length);
+    set_text(p, "dtype", cli_dtype_name(plan->dtype));
+    if (o->p.lora.r)
+        set_size(p, "lora_r", o->p.lora.r);
+    for (size_t i = 0; i < N_PARTS; i++)
+        set_size(p, parts[i].key, part_bytes(plan, i));
+    return p;
+}
+
+static void print_json(const char *dir, const aoe_model_info *m, const aoe_memory_plan *plan, const options *o) {
+    json_t *j = json_object();
+    set_text(j, "directory", dir);
+    set_text(j, "architecture", m->architecture);
+    set_size(j, "parameters", m->parameters);
+    set_size(j, "layers", m->layers);
+    set_size(j, "hidden", m->hidden);
+    set_size(j, "heads", m->heads);
+    set_size(j, "kv_heads", m->kv_heads);
+    set_size(j, "intermediate", m->intermediate);
+    set_size(j, "vocab", m->vocab);
+    set_size(j, "positions", m->positions);
+    set_size(j, "token_types", m->token_types);
+    if (m->window) {
+        set_size(j, "head_size", m->head_size);
+        set_size(j, "window", m->window);
+        set_size(j, "min_window", m->min_window);
+    }
+    json_object_set_new(j, "causal", json_boolean(m->causal));
+    json_object_set_new(j, "bidirectional_from",
+                        m->causal && m->bidirectional_from == m->layers ? json_null()
+                                                                        : json_integer((json_int_t)m->bidirectional_from));
+    json_object_set_new(j, "dropout", cli_json_real(m->dropout));
+    if (m->lora_r) {
+        set_text(j, "base", m->base);
+        set_size(j, "lora_r", m->lora_r);
+        json_object_set_new(j, "lora_alpha", cli_json_real(m->lora_alpha));
+        json_object_set_new(j, "lora_dropout", cli_json_real(m->lora_dropout));
+        set_text(j, "lora_targets", m->lora_targets);
+    }
+    set_text(j, "storage", m->storage);
+    set_text(j, "dtype", cli_dtype_name(m->dtype));
+    set_text(j, "tokenizer", m->tokenizer);
+    set_size(j, "dims", m->dims);
+    if (m->dense)
+        set_text(j, "dense", m->dense);
+    set_text(j, "pooling", aoe_pooling_name(m->pooling));
+    set_text(j, "pooling_from", m->pooling_from);
+    set_size(j, "max_length", m->max_length);
+    set_text(j, "max_length_from", m->max_length_from);
+    set_text(j, "prompt", m->prompt);
+    json_object_set_new(j, "normalize", json_boolean(m->normalize));
+    if (plan)
+        json_object_set_new(j, "plan", plan_json(plan, o));
+    cli_print_json(j);
+}
+
+static int run_info(options *o, const char *dir, aoe_context *ctx) {
+    aoe_model *model;
+    aoe_model_info info;
+    aoe_memory_plan plan;
+    aoe_error err;
+    if (aoe_model_open(&model, ctx, dir, &o->model.o, &err))
+        return cli_fail("%s", err.message);
+    aoe_model_get_info(model, &info);
+    o->p.length = o->length ? o->length : info.max_length;
+    int code = 0;
+    if (o->plan && aoe_model_plan(model, &o->p, &plan, &err))
+        code = cli_fail("%s", err.message);
+    else if (o->general.json)
+        print_json(dir, &info, o->plan ? &plan : NULL, o);
+    else
+        print_table(dir, &info, o->plan ? &plan : NULL, o);
+    aoe_model_close(model);
+    return code;
+}
+
+static int run_shape(options *o, aoe_context *ctx) {
+    aoe_shape shape;
+    aoe_memory_plan plan;
+    aoe_error err;
+    cli_table t;
+    if (aoe_shape_named(&shape, o->shape, &err))
+        return cli_usage("info", "--shape: %s", err.message);
+    o->p.length = o->length ? o->length : shape.positions;
+    o->p.dtype = o->model.o.dtype;
+    o->p.storage = o->stored < 0 ? o->p.storage : (aoe_storage)o->stored;
+    if (aoe_shape_plan(ctx, &shape, &o->p, &plan, &err))
+        return cli_fail("%s", err.message);
+    if (o->general.json) {
+        json_t *j = json_object();
+        set_text(j, "shape", o->shape);
+        json_object_set_new(j, "plan", plan_json(&plan, o));
+        cli_print_json(j);
+        return 0;
+    }
+    cli_table_begin(&t, "ll");
+    pair(&t, "shape", o->shape);
+    plan_rows(&t, &plan, o);
+    cli_table_print(&t);
+    return 0;
+}
+
+static int check_options(const options *o, const cli_args *args) {
+    if (o->shape && args->n)
+        return cli_usage("info", "--shape and a directory, %s; give one", args->operand[0]);
+    if (o->stored >= 0 && !o->shape)
+        return cli_usage("info", "--stored is of a shape: --shape NAME");
+    if (!o->plan && !o->shape && (o->length || o->texts))
+        return cli_usage("info", "--texts and --length are for the memory of a batch: --plan");
+    const aoe_lora *l = &o->p.lora;
+    if ((l->r || l->load_8bit) && !o->plan && !o->shape)
+        return cli_usage("info", "--lora-r and --load-8bit are for the memory of training: --plan");
+    if (!l->r && (l->targets || !isnan(l->alpha) || !isnan(l->dropout)))
+        return cli_usage("info", "--lora-alpha, --lora-dropout and --lora-targets go with --lora-r");
+    return CLI_GO;
+}
+
+int cli_info(int argc, char **argv) {
+    options o = {.stored = -1};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    aoe_plan_options_defaults(&o.p);
+    const cli_group groups[] = {
+        CLI_GROUP("memory", table, &o),
+        CLI_GROUP("memory of adapters (LoRA)", cli_lora_table, &o.p.lora),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "info",
+        .operands = "[DIR]",
+        .about = "Prints what a model directory holds, and for each setting where it was found.\n",
+        .examples = "  aoe info model --plan --texts 32 --length 128\n"
+                    "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
+        .groups = groups,
+        .n_groups = 4,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o, &args);
+    if (code == CLI_GO) {
+        aoe_context *ctx = NULL;
+        o.p.n_texts = o.texts ? o.texts : o.p.n_texts;
+        cli_set_quiet(o.general.quiet);
+        char *dir = o.shape ? NULL : cli_find_model(args.n ? args.operand[0] : o.model.dir);
+        code = (!dir && !o.shape) || cli_open_context(&ctx, &o.general);
+        if (!code)
+            code = o.shape ? run_shape(&o, ctx) : run_info(&o, dir, ctx);
+        aoe_context_destroy(ctx);
+        free(dir);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ * aoe init: a new model directory with random weights, its vocabulary trained on
+ * given text or taken from another model.
+ */
+#include "cli/common/common.h"
+
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    const char *shape; /* NULL: sizes alone */
+    aoe_shape size;    /* 0 where not given */
+    cli_texts vocab_from;
+    aoe_init_options init;
+    int storage; /* an aoe_storage */
+    int cased;
+    const char *output;
+} options;
+
+#define SIZE_OPTION(option, field, most, text, absent)                                                                         \
+    {                                                                                                                          \
+        .name = option, .kind = CLI_SIZE, .value = "N", .offset = offsetof(options, size.field), .min = 1, .max = most,        \
+        .help = text, .fallback = absent                                                                                       \
+    }
+
+static const cli_option table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, output),
+     .help = "directory to make"},
+    {.name = "force",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, init.force),
+     .set = 1,
+     .help = "replace a model that is there"},
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, storage),
+     .parse = cli_parse_storage,
+     .help = "how to store the weights: f32, bf16, or int8, which aoe alone reads",
+     .fallback = "f32"},
+    {.name = "pooling",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     .offset = offsetof(options, init.pooling),
+     .parse = cli_parse_pooling,
+     .help =
+         "stored in the directory: cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, "
+         "cell-mean or cell-max",
+     .fallback = "last-avg, of causal models last-token, of a RAN cell-mean"},
+    {.name = "dropout",
+     .kind = CLI_REAL,
+     .value = "P",
+     .offset = offsetof(options, init.dropout),
+     .max = 0.99,
+     .help = "dropout written to config.json"},
+};
+
+static const cli_option shape_table[] = {
+    {.name = "shape",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = offsetof(options, shape),
+     .help =
+         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
+         "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini; sizes below override it"},
+    SIZE_OPTION("hidden", hidden, 65536, "components of a hidden state", "of the shape"),
+    SIZE_OPTION("layers", layers, 1024, "layers", "of the shape"),
+    SIZE_OPTION("heads", heads, 1024, "attention heads", "of the shape, else one for 64 components"),
+    SIZE_OPTION("kv-heads", kv_heads, 1024, "heads of keys and values, for groups of heads",
+                "of the shape, else as many as heads"),
+    SIZE_OPTION("intermediate", intermediate, 1048576, "components inside the feed-forward", "of the shape, else 4 x hidden"),
+    SIZE_OPTION("head-size", head_size, 65536, "of a RAN: components of a head", "of the shape"),
+    SIZE_OPTION("window", window, 65536, "of a RAN: tokens of a window", "of the shape"),
+    SIZE_OPTION("positions", positions, 1048576,
+                "longest text in tokens, at least 3; of a RAN, which has no table of them, the length that is stored and that "
+                "longer texts are cut to",
+                "of the shape, else 512"),
+};
+
+static const cli_option vocabulary_table[] = {
+    {.name = "vocab-from",
+     .kind = CLI_TEXTS,
+     .value = "FILE...",
+     .offset = offsetof(options, vocab_from),
+     .help = "train a WordPiece vocabulary on these files: .txt or tables, also .gz and .zst"},
+    {.name = "vocab-size",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, init.vocab_size),
+     .min = 10,
+     .max = 1e7,
+     .help = "tokens of the trained vocabulary, special ones included"},
+    {.name = "cased", .kind = CLI_FLAG, .offset = offsetof(options, cased), .set = 1, .help = "keep upper case and accents"},
+    {.name = "tokenizer",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, init.tokenizer_from),
+     .help = "copy the tokenizer of this model instead"},
+};
+
+static int check_options(const options *o) {
+    if (!o->output)
+        return cli_usage("init", "it needs a directory to make: -o DIR");
+    if (!o->shape && !(o->size.hidden && o->size.layers))
+        return cli_usage("init", "it needs --shape NAME, or --hidden N and --layers N");
+    if (!o->vocab_from.n && !o->init.tokenizer_from)
+        return cli_usage("init", "it needs text for a vocabulary: --vocab-from FILE..., or --tokenizer DIR");
+    if (o->vocab_from.n && o->init.tokenizer_from)
+        return cli_usage("init", "--vocab-from and --tokenizer exclude each other");
+    return CLI_GO;
+}
+
+static void override(size_t *size, size_t given) {
+    if (given)
+        *size = given;
+}
+
+/* The named shape with the given sizes over it; what follows from the hidden size follows the one given. */
+static int resolve_shape(options *o) {
+    aoe_shape *s = &o->init.shape;
+    aoe_error err;
+    memset(s, 0, sizeof *s);
+    if (o->shape && aoe_shape_named(s, o->shape, &err))
+        return cli_usage("init", "--shape: %s", err.message);
+    if ((o->size.hidden || o->size.heads) && s->kv_heads && !o->size.kv_heads)
+        s->kv_heads = 0;
+    if ((o->size.window || o->size.head_size) && !s->window)
+        return cli_usage("init", "--window and --head-size are for the shapes of a RAN: --shape ran-base or ran-mini");
+    override(&s->window, o->size.window);
+    override(&s->head_size, o->size.head_size);
+    if (!s->window && (!o->shape || (o->size.hidden && o->size.hidden != s->hidden))) {
+        s->heads = o->size.hidden >= 128 ? o->size.hidden / 64 : 1;
+        s->intermediate = 4 * o->size.hidden;
+    }
+    if (!o->shape)
+        s->positions = 512;
+    s->vocab = 0;
+    override(&s->hidden, o->size.hidden);
+    override(&s->layers, o->size.layers);
+    override(&s->heads, o->size.heads);
+    override(&s->kv_heads, o->size.kv_heads);
+    override(&s->intermediate, o->size.intermediate);
+    override(&s->positions, o->size.positions);
+    if (!s->window && s->hidden % s->heads)
+        return cli_usage("init", "%zu heads do not divide a hidden size of %zu; choose --heads", s->heads, s->hidden);
+    return CLI_GO;
+}
+
+/* 1: aoe pretrain takes such a model. */
+static int predicts_words(const char *architecture) {
+    return !architecture || !strcmp(architecture, "bert") || !strcmp(architecture, "roberta") || !strcmp(architecture, "ran");
+}
+
+static int run_init(options *o, aoe_context *ctx) {
+    aoe_init_result r;
+    aoe_error err;
+    o->init.texts = o->vocab_from.item;
+    o->init.n_texts = o->vocab_from.n;
+    o->init.lowercase = !o->cased;
+    o->init.seed = o->general.seed;
+    o->init.storage = (aoe_storage)o->storage;
+    if (aoe_init(ctx, o->output, &o->init, &r, &err))
+        return cli_fail("%s", err.message);
+    if (o->general.json)
+        cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
+                                 (json_int_t)r.parameters, "vocab", (json_int_t)r.vocab));
+    else
+        cli_note("%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m "
+                 "%s%s",
+                 o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output,
+                 predicts_words(o->init.shape.architecture) ? ", on plain text first with aoe pretrain" : "");
+    return 0;
+}
+
+int cli_init(int argc, char **argv) {
+    options o = {.storage = AOE_STORAGE_F32};
+    cli_general_defaults(&o.general);
+    aoe_init_options_defaults(&o.init);
+    const cli_group groups[] = {
+        CLI_GROUP("output", table, &o),
+        CLI_GROUP("sizes", shape_table, &o),
+        CLI_GROUP("vocabulary", vocabulary_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "init",
+        .operands = "",
+        .about = "Makes a model directory with random weights, ready for training.\n",
+        .examples = "  aoe init --shape bert-mini --vocab-from examples/train.tsv -o start\n"
+                    "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n"
+                    "  aoe init --shape tinyllama-1.1b --hidden 128 --layers 2 --heads 4 --kv-heads 2 \\\n"
+                    "      --intermediate 256 --vocab-from corpus.txt -o small\n",
+        .groups = groups,
+        .n_groups = 4,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check_options(&o);
+    if (code == CLI_GO)
+        code = resolve_shape(&o);
+    if (code == CLI_GO) {
+        aoe_context *ctx = NULL;
+        cli_set_quiet(o.general.quiet);
+        code = cli_open_context(&ctx, &o.general) || run_init(&o, ctx);
+        aoe_context_destroy(ctx);
+    }
+    cli_args_free(&args);
+    return code;
+}

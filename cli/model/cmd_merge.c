@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ * aoe merge: adapters and the model they are for as one model directory, or several
+ * models as their mean.
+ */
+#include "cli/common/common.h"
+
+#include <stdint.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    const char *output; /* NULL: not given */
+    int storage;        /* an aoe_storage */
+    aoe_convert_options convert;
+} options;
+
+static const cli_option table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, output),
+     .help = "directory to make"},
+    {.name = "base",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, convert.base),
+     .help = "the model that the adapters are for",
+     .fallback = "the one their adapter_config.json names"},
+    {.name = "dtype",
+     .kind = CLI_NAMED,
+     .value = "TYPE",
+     .offset = offsetof(options, storage),
+     .parse = cli_parse_storage,
+     .help = "how to store the weights: f32, bf16, or int8, which aoe alone reads",
+     .fallback = "f32, which keeps every bit of the sums"},
+    {.name = "force",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, convert.force),
+     .set = 1,
+     .help = "replace a model that is there"},
+};
+
+static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
+    aoe_convert_result r;
+    aoe_error err;
+    o->convert.storage = (aoe_storage)o->storage;
+    o->convert.merge = 1;
+    if (args->n > 1 ? aoe_average(ctx, args->operand, args->n, o->output, &o->convert, &r, &err)
+                    : aoe_convert(ctx, args->operand[0], o->output, &o->convert, &r, &err))
+        return cli_fail("%s", err.message);
+    if (o->general.json)
+        cli_print_json(json_pack("{s:o,s:I,s:s,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
+                                 (json_int_t)r.parameters, "storage", r.to, "bytes", (json_int_t)r.bytes_stored));
+    else if (args->n > 1)
+        cli_note("%s: %zu parameters, the mean of %zu models, stored as %s in %.2f MiB", o->output, r.parameters, args->n, r.to,
+                 (double)r.bytes_stored / 0x1p20);
+    else
+        cli_note("%s: %zu parameters, adapters merged in, stored as %s in %.2f MiB", o->output, r.parameters, r.to,
+                 (double)r.bytes_stored / 0x1p20);
+    return 0;
+}
+
+int cli_merge(int argc, char **argv) {
+    options o = {.storage = AOE_STORAGE_F32};
+    cli_general_defaults(&o.general);
+    aoe_convert_options_defaults(&o.convert);
+    const cli_group groups[] = {
+        CLI_GROUP("merging", table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "merge",
+        .operands = "DIR...",
+        .about = "Adds the adapters in DIR (adapter_config.json and adapter_model.safetensors, from aoe train --lora-r\n"
+                 "or Hugging Face PEFT) to the weights of the model they are for, and writes the sum as a model of its\n"
+                 "own, which needs neither of them. Of two directories of models or more it writes the mean of their\n"
+                 "weights: of several fine-tuning runs from one start that is often the best model. Settings and\n"
+                 "tokenizer are the first one's; aoe.json and README.md name all of them.\n",
+        .examples = "  aoe merge adapters -o model\n"
+                    "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
+                    "  aoe merge run-1 run-2 run-3 -o model\n",
+        .groups = groups,
+        .n_groups = 2,
+        .min_operands = 1,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO && !o.output)
+        code = cli_usage("merge", "it needs a directory to make: -o DIR");
+    if (code == CLI_GO && args.n > 1 && o.convert.base)
+        code = cli_usage("merge", "--base goes with one directory of adapters");
+    if (code == CLI_GO && o.output) {
+        aoe_context *ctx = NULL;
+        cli_set_quiet(o.general.quiet);
+        code = cli_open_context(&ctx, &o.general) || run_merge(&o, &args, ctx);
+        aoe_context_destroy(ctx);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * aoe whiten: a model again with a linear layer behind its pooling that makes the
+ * components of vectors uncorrelated and of variance 1 on given texts.
+ */
+#include "cli/common/common.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    aoe_whiten_options whiten;
+    const char *output; /* NULL: not given */
+} options;
+
+static const cli_option table[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, output),
+     .help = "directory to make"},
+    {.name = "force",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, whiten.force),
+     .set = 1,
+     .help = "replace a model that is there"},
+    {.name = "dims",
+     .letter = 'k',
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, whiten.dims),
+     .min = 1,
+     .max = 65536,
+     .help = "components kept, those of the largest variance first",
+     .fallback = "all that vary"},
+};
+
+static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_context *ctx) {
+    aoe_whiten_result r;
+    aoe_error err;
+    o->whiten.texts = args->operand;
+    o->whiten.n_texts = args->n;
+    o->whiten.model_options = o->model.o;
+    o->whiten.batch_tokens = o->model.batch_tokens;
+    if (aoe_whiten(ctx, dir, o->output, &o->whiten, &r, &err))
+        return cli_fail("%s", err.message);
+    if (o->general.json)
+        cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:o}", "output", cli_json_text(o->output, strlen(o->output)), "texts",
+                                 (json_int_t)r.texts, "dims", (json_int_t)r.dims, "rank", (json_int_t)r.rank, "variance_kept",
+                                 cli_json_real(r.kept)));
+    else
+        cli_note("%s: whitened on %zu texts; %zu of %zu components that vary are kept, %.2f%% of the variance", o->output,
+                 r.texts, r.dims, r.rank, 100 * r.kept);
+    return 0;
+}
+
+int cli_whiten(int argc, char **argv) {
+    options o = {.output = NULL};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    aoe_whiten_options_defaults(&o.whiten);
+    const cli_group groups[] = {
+        CLI_GROUP("whitening", table, &o),
+        CLI_GROUP("tables", cli_table_table, &o.whiten.table),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "whiten",
+        .operands = "FILE...",
+        .about = "Writes a model again with a linear layer behind its pooling that takes the mean of the vectors of\n"
+                 "given texts away and makes their components uncorrelated and of variance 1 (BERT-whitening, Su et\n"
+                 "al. 2021). Files may be of any kind: the lines of .txt, and of tables all texts. Nothing is\n"
+                 "trained; every command that opens the result makes vectors so.\n",
+        .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
+                    "  aoe eval sts -m bert-whitened examples/test.tsv\n",
+        .groups = groups,
+        .n_groups = 4,
+        .min_operands = 1,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO && !o.output)
+        code = cli_usage("whiten", "it needs a directory to make: -o DIR");
+    if (code == CLI_GO && o.output) {
+        aoe_context *ctx = NULL;
+        cli_set_quiet(o.general.quiet);
+        char *dir = cli_find_model(o.model.dir);
+        code = !dir || cli_open_context(&ctx, &o.general) || run_whiten(&o, &args, dir, ctx);
+        aoe_context_destroy(ctx);
+        free(dir);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT
+ * aoe plot curve: training runs over their steps: losses, smoothed, dev
+ * scores, and the perplexity of pretraining. Of one run all losses share a panel; of several each
+ * loss has one of its own, a line a run.
+ */
+#include "cli/plot/plot.h"
+#include "cli/experiment/run_log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RUNS = CLI_LINE_STYLES, MAX_PANELS = CLI_LOG_PARTS + 2 };
+
+typedef struct options {
+    cli_plot_options plot;
+    size_t smooth;  /* steps; 0: chosen */
+    int characters; /* draw on stdout too */
+} options;
+
+typedef struct run {
+    cli_run_log log;
+    char *label;                   /* borrowed */
+    double window;                 /* steps of a mean */
+    size_t part_at[CLI_LOG_PARTS]; /* column of the data's block; 0: that loss is not drawn */
+    size_t losses, scores;         /* blocks of the data; (size_t)-1: none */
+    double best_step, best;        /* of the scores */
+} run;
+
+typedef struct job {
+    const options *o;
+    run run[MAX_RUNS];
+    size_t n;
+    char **label; /* [n] owned */
+    cli_picture picture;
+} job;
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option curve_table[] = {
+    {.name = "smooth",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(smooth),
+     .min = 1,
+     .help = "losses are means over the last N steps; 1: as they are",
+     .fallback = "an epoch; of pretraining, and of runs below three epochs, a 25th of the run"},
+    {.name = "characters",
+     .kind = CLI_FLAG,
+     AT(characters),
+     .set = 1,
+     .help = "draw the loss, or perplexity, with characters on stdout too"},
+};
+
+/* ---- data */
+
+static const char *part_name(const char *key) {
+    return strcmp(key, "loss") == 0 ? "total" : strcmp(key, "ibn") == 0 ? "in-batch negatives" : key;
+}
+
+/* Is a loss more than zeros? */
+static int is_used(const cli_run_log *log, size_t part) {
+    for (size_t i = 0; i < log->n; i++) {
+        const double v = log->value[i * CLI_LOG_PARTS + part];
+        if (isfinite(v) && v != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void choose_window(run *r, size_t smooth) {
+    const double steps = r->log.n ? r->log.step[r->log.n - 1] : 0;
+    r->window = (double)smooth;
+    if (!smooth)
+        r->window = steps >= 2.5 * r->log.epoch_steps && !r->log.pretraining ? round(r->log.epoch_steps) : floor(steps / 25);
+    r->window = fmax(r->window, 1);
+}
+
+/* Losses of steps before a window is full are left out; a run shorter than that has its last. */
+static void write_losses(job *j, run *r) {
+    const cli_run_log *log = &r->log;
+    const size_t total = cli_run_log_part(log, "loss");
+    char names[400] = "step";
+    size_t columns = 1;
+    for (size_t part = 0; part < log->parts; part++) {
+        if ((r->log.pretraining && part != total) || !is_used(log, part))
+            continue;
+        r->part_at[part] = ++columns;
+        const size_t at = strlen(names);
+        snprintf(names + at, sizeof names - at, ", %s", part_name(log->part[part]));
+    }
+    if (columns == 1)
+        return;
+    r->losses = cli_picture_block(&j->picture, "%s, losses, means over %g steps: %s", r->label, r->window, names);
+    for (size_t i = 0; i < log->n; i++) {
+        if (log->step[i] < r->window && i + 1 < log->n)
+            continue;
+        fprintf(j->picture.dat, "%.10g", log->step[i]);
+        for (size_t part = 0; part < log->parts; part++)
+            if (r->part_at[part])
+                fprintf(j->picture.dat, " %.6g", cli_run_log_mean(log, i, part, r->window));
+        putc('\n', j->picture.dat);
+    }
+}
+
+static void write_scores(job *j, run *r) {
+    const cli_run_log *log = &r->log;
+    if (!log->evals)
+        return;
+    r->scores = cli_picture_block(&j->picture, "%s, evaluations: step, %s", r->label,
+                                  log->pretraining ? "perplexity of held-out texts" : "dev score x 100");
+    r->best = log->pretraining ? INFINITY : -INFINITY;
+    for (size_t i = 0; i < log->evals; i++) {
+        const double value = log->pretraining ? exp(-log->score[i]) : 100 * log->score[i];
+        if (log->pretraining ? value < r->best : value > r->best) {
+            r->best = value;
+            r->best_step = log->eval_step[i];
+        }
+        fprintf(j->picture.dat, "%.10g %.6g\n", log->eval_step[i], value);
+    }
+}
+
+/* ---- the script: a panel is a plot command; its lines are joined here */
+
+static void begin_line(FILE *gp, int *lines) {
+    fputs((*lines)++ ? ", \\\n    " : "plot ", gp);
+}
+
+static void loss_line(const job *j, const run *r, size_t part, size_t style, const char *title, int *lines) {
+    FILE *gp = j->picture.gp;
+    begin_line(gp, lines);
+    fprintf(gp, "data index %zu using 1:%zu with lines ls %zu title ", r->losses, r->part_at[part], style);
+    cli_gp_string(gp, title);
+}
+
+/* All losses of one run. */
+static void one_run_losses(const job *j) {
+    FILE *gp = j->picture.gp;
+    const run *r = &j->run[0];
+    char label[64];
+    int lines = 0;
+    snprintf(label, sizeof label, r->window > 1 ? "loss, mean over %g steps" : "loss", r->window);
+    fputs("set ylabel ", gp);
+    cli_gp_string(gp, label);
+    putc('\n', gp);
+    for (size_t part = 0; part < r->log.parts; part++)
+        if (r->part_at[part])
+            loss_line(j, r, part, (size_t)lines % CLI_LINE_STYLES + 1, part_name(r->log.part[part]), &lines);
+    putc('\n', gp);
+}
+
+/* One loss of all runs; nothing when none has it. Returns the number of lines. */
+static int all_runs_loss(const job *j, const char *key, int count_only) {
+    FILE *gp = j->picture.gp;
+    int lines = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        const run *r = &j->run[i];
+        const size_t part = cli_run_log_part(&r->log, key);
+        if (r->log.pretraining || part == r->log.parts || !r->part_at[part])
+            continue;
+        if (count_only) {
+            lines++;
+            continue;
+        }
+        if (!lines) {
+            char label[128];
+            snprintf(label, sizeof label, "loss: %.60s", part_name(key));
+            fputs("set ylabel ", gp);
+            cli_gp_string(gp, label);
+            putc('\n', gp);
+        }
+        loss_line(j, r, part, i + 1, r->label, &lines);
+    }
+    if (lines && !count_only)
+        putc('\n', gp);
+    return lines;
+}
+
+/* Scores of the runs of one kind, each with its best marked. */
+static void score_lines(const job *j, int pretraining, int *lines) {
+    FILE *gp = j->picture.gp;
+    for (size_t i = 0; i < j->n; i++) {
+        const run *r = &j->run[i];
+        if (r->scores == (size_t)-1 || r->log.pretraining != pretraining)
+            continue;
+        begin_line(gp, lines);
+        fprintf(gp, "data index %zu using 1:2 with linespoints ls %zu ps %s title ", r->scores, i + 1,
+                r->log.evals > 40 ? "0.4" : "0.8");
+        cli_gp_string(gp, j->n > 1 ? r->label : pretraining ? "held out" : "dev score");
+        begin_line(gp, lines);
+        fprintf(gp, "data index %zu using ($1 == %.10g ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title ",
+                r->scores, r->best_step);
+        char label[64];
+        snprintf(label, sizeof label, "best: %.2f, step %.10g", r->best, r->best_step);
+        cli_gp_string(gp, j->n > 1 ? "" : label);
+    }
+}
+
+static int has_scores(const job *j, int pretraining) {
+    for (size_t i = 0; i < j->n; i++)
+        if (j->run[i].log.pretraining == pretraining &&
+            (j->run[i].scores != (size_t)-1 || (pretraining && j->run[i].losses != (size_t)-1)))
+            return 1;
+    return 0;
+}
+
+static void perplexity_panel(const job *j) {
+    FILE *gp = j->picture.gp;
+    int lines = 0;
+    fputs(
+        "set ylabel 'perplexity of masked words'\nset logscale y\nset autoscale yfix\nset offsets 0, 0, graph 0.05, graph 0.05\n"
+        "set ytics (1, 2, 3, 5, 7",
+        gp);
+    for (int power = 1; power <= 6; power++)
+        fprintf(gp, ", 1e%d, 2e%d, 3e%d, 5e%d, 7e%d", power, power, power, power, power);
+    fputs(")\n", gp);
+    for (size_t i = 0; i < j->n; i++) {
+        const run *r = &j->run[i];
+        if (!r->log.pretraining || r->losses == (size_t)-1)
+            continue;
+        begin_line(gp, &lines);
+        fprintf(gp, "data index %zu using 1:(exp($2)) with lines lc rgb '#999999' lw 1 title ", r->losses);
+        char label[64];
+        snprintf(label, sizeof label, "in training, mean over %g steps", r->window);
+        cli_gp_string(gp, i ? "" : label);
+    }
+    score_lines(j, 1, &lines);
+    putc('\n', gp);
+}
+
+/* Names of all losses that training runs have, each once. */
+static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        const cli_run_log *log = &j->run[i].log;
+        for (size_t part = 0; part < log->parts; part++) {
+            size_t k = 0;
+            while (k < n && strcmp(key[k], log->part[part]) != 0)
+                k++;
+            if (k == n && n < CLI_LOG_PARTS && all_runs_loss(j, log->part[part], 1))
+                key[n++] = log->part[part];
+        }
+    }
+    return n;
+}
+
+static void write_characters(const job *j) {
+    fputs("\nif (exists('characters')) {\nset terminal dumb 96 20\nunset key\nplot ", j->picture.gp);
+    for (size_t i = 0, lines = 0; i < j->n; i++) {
+        const run *r = &j->run[i];
+        if (r->losses == (size_t)-1)
+            continue;
+        fprintf(j->picture.gp, "%sdata index %zu using 1:%s with lines", lines++ ? ", " : "", r->losses,
+                r->log.pretraining ? "(exp($2))" : "2");
+    }
+    fputs("\n}\n", j->picture.gp);
+}
+
+static double last_step(const job *j, int pretraining) {
+    double last = 1;
+    for (size_t i = 0; i < j->n; i++) {
+        const cli_run_log *log = &j->run[i].log;
+        if (log->pretraining != pretraining)
+            continue;
+        last = fmax(last, fmax(log->n ? log->step[log->n - 1] : 0, log->evals ? log->eval_step[log->evals - 1] : 0));
+    }
+    return last;
+}
+
+typedef struct layout {
+    size_t columns, rows;
+    int width, height; /* pixels */
+    int band;          /* above all panels */
+    size_t used;       /* panels so far */
+} layout;
+
+static layout make_layout(const job *j, size_t panels, int legend) {
+    layout l = {.columns = panels == 1 ? 1 : panels == 2 || panels == 4 ? 2 : 3};
+    l.rows = (panels + l.columns - 1) / l.columns;
+    l.band = (*j->o->plot.title ? 28 : 0) + (legend ? 32 : 0);
+    l.width = l.columns == 1 ? 800 : l.columns == 2 ? 960 : 1200;
+    l.height = l.band + (panels == 1 ? 460 : 370) * (int)l.rows;
+    return l;
+}
+
+/* Puts the next plot into the next place of the layout. above: pixels for a key. */
+static void place_panel(const job *j, layout *l, int above) {
+    enum { LEFT = 75, RIGHT = 20, BOTTOM = 60 };
+    const double width = l->width, height = l->height, cell_width = width / (double)l->columns,
+                 cell_height = (height - l->band) / (double)l->rows;
+    const size_t row = l->used / l->columns, column = l->used % l->columns;
+    const double x = cell_width * (double)column, y = l->band + cell_height * (double)row;
+    fprintf(j->picture.gp,
+            "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset tmargin at screen %.4f\nset bmargin at screen %.4f\n",
+            (x + LEFT) / width, (x + cell_width - RIGHT) / width, 1 - (y + above) / height,
+            1 - (y + cell_height - BOTTOM) / height);
+    l->used++;
+}
+
+/* The runs' names, once for all panels: the key of an empty plot as wide as the picture. */
+static void write_legend(const job *j, const layout *l) {
+    FILE *gp = j->picture.gp;
+    fprintf(gp,
+            "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\nset bmargin at screen 0\n"
+            "unset border\nunset tics\nset key at screen 0.5, screen %.4f center center horizontal samplen 4\nplot [0:1] [0:1]",
+            1 - (l->band - 16.0) / l->height);
+    for (size_t i = 0; i < j->n; i++) {
+        fprintf(gp, "%s NaN with linespoints ls %zu title ", i ? "," : "", i + 1);
+        cli_gp_string(gp, j->run[i].label);
+    }
+    fputs("\nset border\nset tics\nunset key\n", gp);
+}
+
+static void write_panels(const job *j, layout *l, const char *const *key, size_t parts) {
+    FILE *gp = j->picture.gp;
+    const int above = j->n > 1 ? 16 : 18 + 18 * (((int)parts + 1) / 2 > 2 ? ((int)parts + 1) / 2 : 2);
+    fprintf(gp, "set xrange [0:%.10g]\n", 1.02 * last_step(j, 0));
+    if (j->n == 1 && parts) {
+        place_panel(j, l, above);
+        one_run_losses(j);
+    }
+    for (size_t k = 0; j->n > 1 && k < parts; k++) {
+        place_panel(j, l, above);
+        all_runs_loss(j, key[k], 0);
+    }
+    if (has_scores(j, 0)) {
+        int lines = 0;
+        place_panel(j, l, above);
+        fputs("set ylabel 'dev score x 100'\nset offsets 0, 0, graph 0.06, graph 0.06\n", gp);
+        score_lines(j, 0, &lines);
+        putc('\n', gp);
+    }
+    if (has_scores(j, 1)) {
+        place_panel(j, l, above);
+        fprintf(gp, "set xrange [0:%.10g]\n", 1.02 * last_step(j, 1));
+        perplexity_panel(j);
+    }
+}
+
+static void write_script(job *j) {
+    FILE *gp = j->picture.gp;
+    const char *key[CLI_LOG_PARTS];
+    const size_t parts = list_parts(j, key), losses = j->n > 1 ? parts : parts > 0;
+    layout l = make_layout(j, losses + (size_t)has_scores(j, 0) + (size_t)has_scores(j, 1), j->n > 1);
+    fputs("title = ", gp);
+    cli_gp_string(gp, j->o->plot.title);
+    putc('\n', gp);
+    if (j->o->characters)
+        write_characters(j);
+    cli_picture_begin(&j->picture, l.width, l.height);
+    cli_gp_line_styles(gp);
+    fputs("set multiplot title title\n", gp);
+    if (j->n > 1)
+        write_legend(j, &l);
+    else
+        fputs("set key at graph 0.5, graph 1.02 center bottom horizontal maxcols 2 samplen 3 width -3\n", gp);
+    fputs("set xlabel 'step'\n", gp);
+    write_panels(j, &l, key, parts);
+    fputs("unset multiplot\n", gp);
+    cli_picture_end(&j->picture);
+}
+
+static void report(const job *j) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->n; i++) {
+        const run *r = &j->run[i];
+        json_array_append_new(list, json_pack("{s:o,s:I,s:I,s:o,s:f}", "run", cli_json_text(r->label, strlen(r->label)),
+                                              "steps", (json_int_t)(r->log.n ? r->log.step[r->log.n - 1] : 0), "evaluations",
+                                              (json_int_t)r->log.evals, "best", cli_json_real(r->log.evals ? r->best : NAN),
+                                              "smoothed_over", r->window));
+    }
+    cli_picture_report(&j->picture, j->o->plot.general.json, json_pack("{s:o}", "runs", list));
+}
+
+static int draw(job *j, const char *const *dir) {
+    if (cli_picture_open(&j->picture, j->o->plot.output, "training runs: losses, dev scores, perplexity"))
+        return 1;
+    for (size_t i = 0; i < j->n; i++) {
+        char *path = cli_plot_input(dir[i], "train-log.jsonl");
+        const int failed = cli_run_log_read(&j->run[i].log, path);
+        free(path);
+        if (failed)
+            return 1;
+    }
+    for (size_t i = 0; i < j->n; i++) {
+        run *r = &j->run[i];
+        r->label = j->label[i];
+        r->losses = r->scores = (size_t)-1;
+        choose_window(r, j->o->smooth);
+        write_losses(j, r);
+        write_scores(j, r);
+    }
+    write_script(j);
+    if (cli_picture_draw(&j->picture, j->o->characters))
+        return 1;
+    report(j);
+    return 0;
+}
+
+int cli_plot_curve(int argc, char **argv) {
+    options o = {0};
+    cli_plot_defaults(&o.plot);
+    const cli_group groups[] = {
+        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("curves", curve_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.plot.general),
+    };
+    const cli_syntax syntax = {
+        .command = "plot curve",
+        .operands = "DIR... -o NAME",
+        .about = "Draws training runs from their output directories (train-log.jsonl) over their steps: the losses,\n"
+                 "dev scores where there are some, and of pretraining the perplexity. Several runs are drawn together,\n"
+                 "each loss in a panel of its own.\n",
+        .examples = "  aoe plot curve model -o curve\n"
+                    "  aoe plot curve run-a run-b --smooth 50 -o runs --title 'two learning rates'\n",
+        .groups = groups,
+        .n_groups = 3,
+        .min_operands = 1,
+        .max_operands = MAX_RUNS,
+    };
+    cli_args args;
+    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
+    if (code == CLI_GO && o.characters && o.plot.general.json)
+        code = cli_usage(syntax.command, "--characters and --json both write to stdout; leave one out");
+    if (code == CLI_GO) {
+        job *j = cli_realloc(NULL, sizeof *j);
+        memset(j, 0, sizeof *j);
+        j->o = &o;
+        j->n = args.n;
+        j->label = cli_picture_labels(args.operand, args.n);
+        code = draw(j, args.operand);
+        for (size_t i = 0; i < j->n; i++)
+            cli_run_log_free(&j->run[i].log);
+        cli_picture_labels_free(j->label, j->n);
+        cli_picture_close(&j->picture);
+        free(j);
+    }
+    cli_args_free(&args);
+    return code;
+}

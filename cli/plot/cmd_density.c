@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT
+ * aoe plot density: densities of a model's cosines by gold rating, beside those
+ * of the gold ratings (figure 5 of the paper), models side by side. The ratings are put
+ * into six groups; a group without pairs is left out of the data.
+ */
+#include "cli/plot/plot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUPS = 6,        /* of ratings */
+    ROWS = GROUPS + 1, /* and all pairs together */
+    POINTS = 201,      /* of a density */
+    WINDOW = 2048,     /* pairs embedded at a time */
+    MAX_MODELS = 8
+};
+
+typedef struct models {
+    const char *dir[MAX_MODELS]; /* as given, borrowed */
+    size_t n;
+} models;
+
+typedef struct scale {
+    double low, high; /* of ratings; NaN: told by the labels */
+} scale;
+
+typedef struct options {
+    cli_plot_options plot;
+    cli_model_options model; /* of all models; its dir is not used */
+    models models;
+    aoe_table_options table;
+    scale scale;
+} options;
+
+/* A column of the picture: n values in groups, and their densities. */
+typedef struct column {
+    const char *label;  /* borrowed */
+    double *value;      /* [n] owned: cosines, or ratings */
+    double low, high;   /* what values can be */
+    double begin, end;  /* what is drawn of it */
+    double spearman;    /* with the ratings; NaN of the ratings themselves */
+    double *density;    /* [ROWS, POINTS] owned */
+    size_t block[ROWS]; /* of the data */
+    double peak[ROWS];  /* the highest density of a row */
+    double median[ROWS];
+    size_t medians; /* block of the data */
+} column;
+
+typedef struct job {
+    const options *o;
+    const char *path; /* of the pairs, borrowed */
+    aoe_pairs *pairs; /* owned */
+    size_t n;
+    double *rating;    /* [n] owned */
+    int *group;        /* [n] owned */
+    size_t size[ROWS]; /* pairs of each group, and n */
+    scale scale;       /* in use */
+    column *column;    /* [columns] owned: the models', then the ratings' */
+    size_t columns;
+    char **label; /* [columns - 1] owned, of models */
+    cli_picture picture;
+} job;
+
+static int parse_model(void *target, const char *text, aoe_error *err) {
+    models *m = target;
+    if (m->n == MAX_MODELS) {
+        err->code = AOE_EARG;
+        snprintf(err->message, sizeof err->message, "more than %d models do not fit into a picture", MAX_MODELS);
+        return err->code;
+    }
+    m->dir[m->n++] = text;
+    return 0;
+}
+
+static int parse_scale(void *target, const char *text, aoe_error *err) {
+    scale *s = target;
+    char *end = NULL;
+    s->low = strtod(text, &end);
+    if (end != text && *end == ',') {
+        const char *second = end + 1;
+        s->high = strtod(second, &end);
+        if (end != second && !*end && isfinite(s->low) && isfinite(s->high) && s->low < s->high)
+            return 0;
+    }
+    err->code = AOE_EARG;
+    snprintf(err->message, sizeof err->message, "'%.100s' is not LOW,HIGH, two numbers with the lower one first", text);
+    return err->code;
+}
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option density_table[] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = CLI_NAMED,
+     .value = "DIR",
+     AT(models),
+     .parse = parse_model,
+     .help = "model directory; again for more models, side by side",
+     .fallback = "$AOE_MODEL, else the default model"},
+    {.name = "scale",
+     .kind = CLI_NAMED,
+     .value = "LOW,HIGH",
+     AT(scale),
+     .parse = parse_scale,
+     .help = "the lowest and highest rating there can be",
+     .fallback = "0,1 when no label is above 1, else 0,5"},
+};
+
+/* ---- values */
+
+static double *new_doubles(size_t n) {
+    return cli_realloc(NULL, n * sizeof(double));
+}
+
+/* The message of a failed aoe_embed counts texts of a window: the file's line is said instead. */
+static int fail_embed(const job *j, const aoe_embedder *e, size_t first, const aoe_error *err) {
+    const size_t text = aoe_embed_failed_text(e);
+    const char *what = strstr(err->message, ": ");
+    if (text == (size_t)-1 || !what)
+        return cli_fail("%s", err->message);
+    return cli_fail("%s:%zu: text%zu%s", j->path, aoe_pairs_line(j->pairs, first + text / 2), text % 2 + 1, what);
+}
+
+static int embed_pairs(const job *j, const cli_session *s, double *cosine) {
+    const size_t dims = aoe_model_dims(s->model), window = j->n < WINDOW ? j->n : WINDOW;
+    aoe_text *text = cli_realloc(NULL, 2 * window * sizeof *text);
+    float *vectors = cli_realloc(NULL, 2 * window * dims * sizeof *vectors);
+    cli_progress progress;
+    aoe_error err;
+    int failed = 0;
+    cli_progress_begin(&progress, "embedding", "pairs", 0);
+    for (size_t first = 0; !failed && first < j->n; first += window) {
+        const size_t n = j->n - first < window ? j->n - first : window;
+        for (size_t i = 0; i < n; i++) {
+            text[2 * i] = aoe_pairs_text1(j->pairs, first + i);
+            text[2 * i + 1] = aoe_pairs_text2(j->pairs, first + i);
+        }
+        failed = aoe_embed(s->embedder, text, 2 * n, vectors, NULL, &err) && fail_embed(j, s->embedder, first, &err);
+        for (size_t i = 0; !failed && i < n; i++)
+            cosine[first + i] = aoe_cosine(vectors + 2 * i * dims, vectors + (2 * i + 1) * dims, dims);
+        cli_progress_update(&progress, first + n, j->n, NULL, -1, NULL);
+    }
+    cli_progress_end(&progress);
+    free(text);
+    free(vectors);
+    return failed;
+}
+
+static int fill_model(job *j, size_t i) {
+    cli_model_options m = j->o->model;
+    cli_session s = {0};
+    column *c = &j->column[i];
+    m.dir = j->o->models.n ? j->o->models.dir[i] : NULL;
+    c->value = new_doubles(j->n);
+    int failed = cli_session_open(&s, &j->o->plot.general, &m) || embed_pairs(j, &s, c->value);
+    if (!failed && !j->o->models.n) {
+        const char *const dir = s.dir;
+        j->label = cli_picture_labels(&dir, 1);
+    }
+    cli_session_close(&s);
+    c->spearman = failed ? NAN : aoe_spearman(c->value, j->rating, j->n);
+    c->low = -1;
+    c->high = 1;
+    return failed;
+}
+
+/* Cosines are all drawn over the same range, the feet of their densities included. */
+static void set_ranges(job *j) {
+    double lowest = 1;
+    for (size_t c = 0; c + 1 < j->columns; c++) {
+        const double width = aoe_bandwidth(j->column[c].value, j->n), foot = width > 0 ? 3 * width : 0.05;
+        for (size_t i = 0; i < j->n; i++)
+            lowest = fmin(lowest, j->column[c].value[i] - foot);
+    }
+    for (size_t c = 0; c + 1 < j->columns; c++) {
+        j->column[c].begin = fmax(-1, floor(10 * lowest) / 10);
+        j->column[c].end = 1;
+    }
+}
+
+static int load(job *j) {
+    aoe_table_options table = j->o->table;
+    aoe_error err;
+    table.allow_empty = 1;
+    if (aoe_pairs_load(&j->pairs, j->path, &table, &err))
+        return cli_fail("%s", err.message);
+    j->n = aoe_pairs_count(j->pairs);
+    if (aoe_pairs_skipped(j->pairs))
+        cli_warn("%zu bad row%s left out", aoe_pairs_skipped(j->pairs), aoe_pairs_skipped(j->pairs) == 1 ? " was" : "s were");
+    j->scale = j->o->scale;
+    if (isnan(j->scale.low)) {
+        j->scale = (scale){0, 1};
+        for (size_t i = 0; i < j->n; i++)
+            if (aoe_pairs_label(j->pairs, i) > 1)
+                j->scale.high = 5;
+    }
+    j->rating = new_doubles(j->n);
+    j->group = cli_realloc(NULL, j->n * sizeof *j->group);
+    for (size_t i = 0; i < j->n; i++) {
+        const double r = aoe_pairs_label(j->pairs, i);
+        if (!(r >= j->scale.low && r <= j->scale.high))
+            return cli_fail("%s:%zu: the rating %g is not between %g and %g; say with --scale LOW,HIGH what ratings can be",
+                            j->path, aoe_pairs_line(j->pairs, i), r, j->scale.low, j->scale.high);
+        j->rating[i] = r;
+        j->group[i] = (int)floor((r - j->scale.low) / (j->scale.high - j->scale.low) * (GROUPS - 1) + 0.5);
+        j->size[j->group[i]]++;
+        j->size[GROUPS]++;
+    }
+    return 0;
+}
+
+/* ---- densities */
+
+/* Values of a row into chosen[n]; returns how many. */
+static size_t choose(const job *j, const column *c, int row, double *chosen) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->n; i++)
+        if (row == GROUPS || j->group[i] == row)
+            chosen[n++] = c->value[i];
+    return n;
+}
+
+static int fill_densities(job *j, column *c) {
+    double *chosen = new_doubles(j->n), at[POINTS];
+    aoe_error err;
+    int failed = 0;
+    c->density = new_doubles((size_t)ROWS * POINTS);
+    for (int k = 0; k < POINTS; k++)
+        at[k] = c->begin + (c->end - c->begin) * k / (POINTS - 1);
+    for (int row = 0; !failed && row < ROWS; row++) {
+        const size_t n = choose(j, c, row, chosen);
+        double width = n ? aoe_bandwidth(chosen, n) : 1;
+        if (!(width > 0.5 * (c->end - c->begin) / (POINTS - 1)))
+            width = (c->end - c->begin) / 100; /* of values that are nearly alike: a spike that is seen */
+        double *density = c->density + row * POINTS;
+        failed = n && aoe_density(chosen, n, width, c->low, c->high, at, POINTS, density, &err);
+        c->median[row] = aoe_quantile(chosen, n, 0.5);
+        for (int k = 0; !failed && n && k < POINTS; k++)
+            c->peak[row] = fmax(c->peak[row], density[k]);
+    }
+    free(chosen);
+    return failed ? cli_fail("%s", err.message) : 0;
+}
+
+/* ---- the picture */
+
+static void row_name(const job *j, int row, char out[32]) {
+    if (row == GROUPS)
+        snprintf(out, 32, "all");
+    else
+        snprintf(out, 32, "%g", j->scale.low + (j->scale.high - j->scale.low) * row / (GROUPS - 1));
+}
+
+static double base_line(int row) {
+    return row == GROUPS ? GROUPS + 0.6 : row;
+}
+
+static void write_data(job *j) {
+    char name[32];
+    for (size_t k = 0; k < j->columns; k++) {
+        column *c = &j->column[k];
+        for (int row = 0; row < ROWS; row++) {
+            if (!j->size[row])
+                continue;
+            row_name(j, row, name);
+            c->block[row] = cli_picture_block(&j->picture, "%s, density of the %zu pairs rated about %s: %s", c->label,
+                                              j->size[row], name, k + 1 < j->columns ? "cosine, density" : "rating, density");
+            for (int i = 0; i < POINTS; i++)
+                fprintf(j->picture.dat, "%.6g %.6g\n", c->begin + (c->end - c->begin) * i / (POINTS - 1),
+                        c->density[row * POINTS + i]);
+        }
+        c->medians = cli_picture_block(&j->picture, "%s, medians: median, base line of the row, rating, pairs", c->label);
+        for (int row = 0; row < ROWS; row++) {
+            row_name(j, row, name);
+            if (j->size[row])
+                fprintf(j->picture.dat, "%.6g %g %s %zu\n", c->median[row], base_line(row), name, j->size[row]);
+        }
+    }
+}
+
+/* The rows of a column, from the highest down, so that a row covers the feet of the one above. */
+static void write_plot(const job *j, size_t k) {
+    const column *c = &j->column[k];
+    char colour[8];
+    fputs("plot \\\n", j->picture.gp);
+    for (int row = ROWS - 1; row >= 0; row--) {
+        if (!j->size[row])
+            continue;
+        const double base = base_line(row), height = 1.4 / c->peak[row];
+        cli_ramp_colour(colour, (double)row / (GROUPS - 1));
+        fprintf(j->picture.gp,
+                "    data index %zu using 1:(%g + %.4g * $2):(%g) with filledcurves fc rgb '%s', \\\n"
+                "    '' index %zu using 1:(%g + %.4g * $2) with lines lc rgb '#333333', \\\n",
+                c->block[row], base, height, base, row == GROUPS ? "#bbbbbb" : colour, c->block[row], base, height);
+    }
+    fprintf(j->picture.gp,
+            "    data index %zu using 1:2 with points pt 9 ps 0.9 lc rgb 'white', \\\n"
+            "    '' index %zu using 1:2 with points pt 8 ps 0.9 lc rgb 'black'\n",
+            c->medians, c->medians);
+}
+
+static void write_tics(const job *j) {
+    FILE *gp = j->picture.gp;
+    char name[32];
+    fputs("set ytics (", gp);
+    for (int row = 0, first = 1; row < ROWS; row++) {
+        if (!j->size[row])
+            continue;
+        row_name(j, row, name);
+        fprintf(gp, "%s'%s' %g", first ? "" : ", ", name, base_line(row));
+        first = 0;
+    }
+    fputs(") scale 0\n", gp);
+}
+
+static void write_titles(const job *j) {
+    FILE *gp = j->picture.gp;
+    fputs("title = ", gp);
+    cli_gp_string(gp, j->o->plot.title);
+    putc('\n', gp);
+    for (size_t k = 0; k < j->columns; k++) {
+        const column *c = &j->column[k];
+        fprintf(gp, "title%zu = ", k + 1);
+        cli_gp_string(gp, c->label);
+        if (isfinite(c->spearman))
+            fprintf(gp, "\nnote%zu = 'Spearman %.2f'\n", k + 1, 100 * c->spearman);
+        else
+            fprintf(gp, "\nnote%zu = '%zu pair%s'\n", k + 1, j->n, cli_plural(j->n));
+    }
+}
+
+static void write_script(job *j) {
+    FILE *gp = j->picture.gp;
+    const int width = 70 + 270 * (int)j->columns, height = 520;
+    const double left = 60.0 / width, room = (1 - left) / (double)j->columns;
+    write_titles(j);
+    cli_picture_begin(&j->picture, width, height);
+    fputs("set multiplot title title\n"
+          "unset key\n"
+          "set yrange [-0.3:8.2]\n"
+          "set border 1\n"
+          "set xtics nomirror out\n"
+          "set bmargin at screen 0.14\n"
+          "set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'\n",
+          gp);
+    fprintf(gp, "set tmargin at screen %.2f\n", *j->o->plot.title ? 0.82 : 0.87);
+    for (size_t k = 0; k < j->columns; k++) {
+        const column *c = &j->column[k];
+        const int gold = k + 1 == j->columns;
+        fprintf(gp, "\nset lmargin at screen %.4f\nset rmargin at screen %.4f\n", left + room * (double)k,
+                left + room * ((double)k + 0.88));
+        fprintf(gp, "set xrange [%g:%g]\nset xlabel '%s'\n", c->begin, c->end, gold ? "gold rating" : "cosine");
+        fprintf(gp, "set xtics %g\n", gold ? (c->end - c->begin) / 5 : c->end - c->begin > 1.2 ? 0.5 : 0.2);
+        fprintf(gp,
+                "set label 1 title%zu at graph 0.5, graph 1.1 center\nset label 2 note%zu at graph 0.5, graph 1.04 center\n",
+                k + 1, k + 1);
+        if (k == 0) {
+            write_tics(j);
+            fputs("set ylabel 'pairs rated about (triangle: median)' offset 1\n", gp);
+        } else if (k == 1) {
+            fputs("unset ytics\nunset ylabel\n", gp);
+        }
+        write_plot(j, k);
+    }
+    fputs("\nunset multiplot\n", gp);
+    cli_picture_end(&j->picture);
+}
+
+static void report(const job *j) {
+    json_t *list = json_array();
+    for (size_t k = 0; k + 1 < j->columns; k++) {
+        const column *c = &j->column[k];
+        json_array_append_new(list, json_pack("{s:o,s:o}", "model", cli_json_text(c->label, strlen(c->label)), "spearman",
+                                              cli_json_real(c->spearman)));
+    }
+    cli_picture_report(&j->picture, j->o->plot.general.json, json_pack("{s:I,s:o}", "pairs", (json_int_t)j->n, "models", list));
+}
+
+static int draw(job *j) {
+    const models *m = &j->o->models;
+    if (cli_picture_open(&j->picture, j->o->plot.output, "densities of cosines by gold rating, and of the ratings") || load(j))
+        return 1;
+    j->columns = (m->n ? m->n : 1) + 1;
+    j->column = cli_realloc(NULL, j->columns * sizeof *j->column);
+    memset(j->column, 0, j->columns * sizeof *j->column);
+    if (m->n)
+        j->label = cli_picture_labels(m->dir, m->n);
+    for (size_t i = 0; i + 1 < j->columns; i++) {
+        if (fill_model(j, i))
+            return 1;
+        j->column[i].label = j->label[i];
+    }
+    set_ranges(j);
+    column *gold = &j->column[j->columns - 1];
+    *gold = (column){.label = "gold", .value = new_doubles(j->n), .spearman = NAN};
+    memcpy(gold->value, j->rating, j->n * sizeof *gold->value);
+    gold->low = gold->begin = j->scale.low;
+    gold->high = gold->end = j->scale.high;
+    for (size_t i = 0; i < j->columns; i++)
+        if (fill_densities(j, &j->column[i]))
+            return 1;
+    write_data(j);
+    write_script(j);
+    if (cli_picture_draw(&j->picture, 0))
+        return 1;
+    report(j);
+    return 0;
+}
+
+static void job_free(job *j) {
+    for (size_t i = 0; j->column && i < j->columns; i++) {
+        free(j->column[i].value);
+        free(j->column[i].density);
+    }
+    cli_picture_labels_free(j->label, j->columns ? j->columns - 1 : 0);
+    free(j->column);
+    free(j->rating);
+    free(j->group);
+    aoe_pairs_free(j->pairs);
+    cli_picture_close(&j->picture);
+}
+
+int cli_plot_density(int argc, char **argv) {
+    options o = {.scale = {NAN, NAN}};
+    cli_plot_defaults(&o.plot);
+    cli_model_defaults(&o.model);
+    const cli_group groups[] = {
+        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("densities", density_table, &o),
+        CLI_GROUP("table", cli_table_table, &o.table),
+        {"models", cli_model_table + 1, CLI_MODEL_COUNT - 1, &o.model},
+        CLI_GROUP("general", cli_general_table, &o.plot.general),
+    };
+    const cli_syntax syntax = {
+        .command = "plot density",
+        .operands = "FILE -o NAME",
+        .about = "Draws how the cosines of scored pairs (text1, text2, label; .tsv .csv .jsonl, also .gz .zst) are\n"
+                 "distributed for pairs of each rating, in six groups from the lowest to the highest, and beside them\n"
+                 "the ratings themselves. Gaussian kernels of Silverman's bandwidth.\n",
+        .examples = "  aoe plot density -m before -m after examples/test.tsv -o density\n",
+        .groups = groups,
+        .n_groups = sizeof groups / sizeof *groups,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
+    if (code == CLI_GO) {
+        job j = {.o = &o, .path = args.operand[0]};
+        code = draw(&j);
+        job_free(&j);
+    }
+    cli_args_free(&args);
+    return code;
+}

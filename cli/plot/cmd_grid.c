@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT
+ * aoe plot grid: a heat map of a grid search over two of its options, from
+ * DIR/results.jsonl: {"point":{option:value,...},"seed":N,"score":x,"seconds":s} a line.
+ * A cell is the mean over seeds and over all other options; the best is framed.
+ */
+#include "cli/plot/plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_plot_options plot;
+    const char *x, *y; /* NULL: the two that vary */
+} options;
+
+/* The values of an option, in the order of the axis. */
+typedef struct axis {
+    const char *option; /* borrowed */
+    char **value;       /* [n] owned */
+    size_t n;
+} axis;
+
+typedef struct cell {
+    double sum;
+    size_t n;
+} cell;
+
+typedef struct job {
+    const options *o;
+    const char *dir;
+    char *path;       /* owned */
+    json_t **result;  /* [n] owned: the lines that have a score */
+    size_t n, failed; /* lines with a score, and without */
+    axis x, y;
+    cell *cell;    /* [y.n, x.n] owned */
+    size_t best;   /* cell */
+    double factor; /* what scores are multiplied by: 100 for correlations */
+    cli_picture picture;
+} job;
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option grid_table[] = {
+    {.name = "x",
+     .kind = CLI_TEXT,
+     .value = "OPTION",
+     AT(x),
+     .help = "option across, as the grid names it",
+     .fallback = "the first that varies, where two do"},
+    {.name = "y", .kind = CLI_TEXT, .value = "OPTION", AT(y), .help = "option upwards", .fallback = "the second"},
+};
+
+/* ---- reading */
+
+static int take_line(job *j, const char *line, size_t len, size_t number) {
+    json_error_t error;
+    json_t *o = json_loadb(line, len, 0, &error);
+    const json_t *score = json_object_get(o, "score");
+    if (!json_is_object(json_object_get(o, "point"))) {
+        json_decref(o);
+        return cli_fail("%s:%zu: no result of a grid search (an object with point and score); name the directory of one",
+                        j->path, number);
+    }
+    if (!json_is_number(score)) {
+        j->failed++;
+        json_decref(o);
+        return 0;
+    }
+    j->result = cli_realloc(j->result, (j->n + 1) * sizeof *j->result);
+    j->result[j->n++] = o;
+    return 0;
+}
+
+static int read_results(job *j) {
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    ssize_t got;
+    int failed = 0;
+    FILE *f = fopen(j->path, "rb");
+    if (!f)
+        return errno == ENOENT
+                   ? cli_fail("%s: cannot open: %s; name the directory of a grid search of which a run has finished", j->path,
+                              strerror(errno))
+                   : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
+    while (!failed && (got = getline(&line, &capacity, f)) > 0) {
+        number++;
+        if (line[got - 1] == '\n') /* else it is still being written */
+            failed = take_line(j, line, (size_t)got, number);
+    }
+    if (!failed && ferror(f))
+        failed = cli_fail("%s: cannot read: %s", j->path, strerror(errno));
+    free(line);
+    fclose(f);
+    if (!failed && j->n == 0)
+        failed = cli_fail("%s: no score in it; run the grid search first", j->path);
+    if (!failed && j->failed)
+        cli_warn("%zu result%s without a score left out", j->failed, j->failed == 1 ? " was" : "s were");
+    return failed;
+}
+
+/* ---- axes */
+
+/* The value of an option as it is written on an axis, owned by the caller; NULL: the point does not have it. */
+static char *value_text(const json_t *result, const char *option) {
+    const json_t *v = json_object_get(json_object_get(result, "point"), option);
+    char number[32];
+    if (!v)
+        return NULL;
+    if (json_is_string(v))
+        return cli_strdup(json_string_value(v));
+    if (json_is_boolean(v))
+        return cli_strdup(json_is_true(v) ? "on" : "off");
+    if (json_is_number(v)) {
+        snprintf(number, sizeof number, "%.6g", json_number_value(v));
+        return cli_strdup(number);
+    }
+    return json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+}
+
+static size_t find_value(const axis *a, const char *value) {
+    size_t i = 0;
+    while (i < a->n && strcmp(a->value[i], value) != 0)
+        i++;
+    return i;
+}
+
+static int is_number(const char *text, double *x) {
+    char *end;
+    *x = strtod(text, &end);
+    return end != text && !*end;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    const double x = strtod(*(char *const *)a, NULL), y = strtod(*(char *const *)b, NULL);
+    return (x > y) - (x < y);
+}
+
+/* Collects the values an option has: numbers ascending, others in the order they come in. 0, or 1 when a point lacks it. */
+static int fill_axis(const job *j, axis *a, const char *option) {
+    double ignored;
+    int numbers = 1;
+    a->option = option;
+    for (size_t i = 0; i < j->n; i++) {
+        char *value = value_text(j->result[i], option);
+        if (!value)
+            return 1;
+        if (find_value(a, value) < a->n) {
+            free(value);
+            continue;
+        }
+        a->value = cli_realloc(a->value, (a->n + 1) * sizeof *a->value);
+        a->value[a->n++] = value;
+        numbers &= is_number(value, &ignored);
+    }
+    if (numbers && a->n)
+        qsort(a->value, a->n, sizeof *a->value, compare_numbers);
+    return 0;
+}
+
+static void axis_free(axis *a) {
+    for (size_t i = 0; i < a->n; i++)
+        free(a->value[i]);
+    free(a->value);
+    *a = (axis){0};
+}
+
+/* The options of the first point, for messages. */
+static void list_options(const job *j, char *out, size_t size) {
+    const char *key;
+    json_t *v;
+    out[0] = 0;
+    json_object_foreach(json_object_get(j->result[0], "point"), key, v) {
+        const size_t at = strlen(out);
+        snprintf(out + at, size - at, "%s%s", at ? ", " : "", key);
+    }
+}
+
+static int fail_option(const job *j, const char *option) {
+    char list[512];
+    list_options(j, list, sizeof list);
+    return cli_fail("%s: not every point has the option '%s'; it searched %s", j->path, option, *list ? list : "none");
+}
+
+/* Where --x and --y are not given: the two options that have several values. */
+static int choose_options(const job *j, const char *option[2]) {
+    const char *key;
+    json_t *v;
+    size_t varying = 0;
+    json_object_foreach(json_object_get(j->result[0], "point"), key, v) {
+        axis a = {0};
+        const int missing = fill_axis(j, &a, key);
+        if (!missing && a.n > 1 && varying++ < 2)
+            option[varying - 1] = key;
+        axis_free(&a);
+    }
+    if (varying == 2)
+        return 0;
+    char list[512];
+    list_options(j, list, sizeof list);
+    return cli_fail("%s: %zu of the options have several values, a heat map shows two; choose with --x and --y among %s",
+                    j->path, varying, *list ? list : "none");
+}
+
+/* ---- cells */
+
+static void fill_cells(job *j) {
+    double largest = 0;
+    const size_t cells = j->x.n * j->y.n;
+    j->cell = cli_realloc(NULL, cells * sizeof *j->cell);
+    memset(j->cell, 0, cells * sizeof *j->cell);
+    for (size_t i = 0; i < j->n; i++) {
+        char *x = value_text(j->result[i], j->x.option), *y = value_text(j->result[i], j->y.option);
+        cell *c = &j->cell[find_value(&j->y, y) * j->x.n + find_value(&j->x, x)];
+        const double score = json_number_value(json_object_get(j->result[i], "score"));
+        c->sum += score;
+        c->n++;
+        largest = fmax(largest, fabs(score));
+        free(x);
+        free(y);
+    }
+    j->factor = largest <= 1 ? 100 : 1;
+    j->best = cells;
+    for (size_t i = 0; i < cells; i++) {
+        const cell *c = &j->cell[i], *best = &j->cell[j->best < cells ? j->best : i];
+        if (c->n && (j->best == cells || c->sum / (double)c->n > best->sum / (double)best->n))
+            j->best = i;
+    }
+}
+
+static double mean_of(const job *j, size_t i) {
+    return j->factor * j->cell[i].sum / (double)j->cell[i].n;
+}
+
+/* ---- the picture */
+
+static void write_data(job *j, double low, double high) {
+    cli_picture_block(&j->picture, "place across, place upwards, mean score%s, results in it, 1: a dark cell, %s, %s",
+                      j->factor > 1 ? " x 100" : "", j->x.option, j->y.option);
+    for (size_t i = 0; i < j->x.n * j->y.n; i++) {
+        if (!j->cell[i].n)
+            continue;
+        const double mean = mean_of(j, i);
+        fprintf(j->picture.dat, "%zu %zu %.6g %zu %d \"", i % j->x.n, i / j->x.n, mean, j->cell[i].n,
+                cli_ramp_is_dark(high > low ? (mean - low) / (high - low) : 0.5));
+        cli_gp_comment(j->picture.dat, j->x.value[i % j->x.n]);
+        fputs("\" \"", j->picture.dat);
+        cli_gp_comment(j->picture.dat, j->y.value[i / j->x.n]);
+        fputs("\"\n", j->picture.dat);
+    }
+}
+
+static void write_axis(const job *j, const axis *a, char which) {
+    FILE *gp = j->picture.gp;
+    fprintf(gp, "set %clabel ", which);
+    cli_gp_string(gp, a->option);
+    fprintf(gp, "\nset %crange [-0.5:%zu.5]\nset %ctics (", which, a->n - 1, which);
+    for (size_t i = 0; i < a->n; i++) {
+        fputs(i ? ", " : "", gp);
+        cli_gp_tic(gp, a->value[i]);
+        fprintf(gp, " %zu", i);
+    }
+    fputs(") scale 0\n", gp);
+}
+
+static void best_text(const job *j, char *text, size_t size) {
+    snprintf(text, size, "best: %.2f at %s %s, %s %s", mean_of(j, j->best), j->x.option, j->x.value[j->best % j->x.n],
+             j->y.option, j->y.value[j->best / j->x.n]);
+}
+
+static int clamp(int x, int low, int high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+static void write_script(job *j, double low, double high) {
+    FILE *gp = j->picture.gp;
+    char best[512];
+    const size_t bx = j->best % j->x.n, by = j->best / j->x.n;
+    best_text(j, best, sizeof best);
+    fputs("title = ", gp);
+    cli_gp_string(gp, j->o->plot.title);
+    fputs("\nbest = ", gp);
+    cli_gp_string(gp, best);
+    putc('\n', gp);
+    const int width = clamp(280 + 80 * (int)j->x.n, 560, 2000);
+    cli_picture_begin(&j->picture, width, clamp(160 + 50 * (int)j->y.n, 360, 2000));
+    cli_gp_palette(gp);
+    write_axis(j, &j->x, 'x');
+    write_axis(j, &j->y, 'y');
+    fprintf(
+        gp,
+        "set title strlen(title) ? title.\"\\n\".best : best\n"
+        "set rmargin at screen %.4f\n"
+        "set cblabel 'score%s, mean'\n"
+        "set cbrange [%.6g:%.6g]\n"
+        "unset key\n"
+        "set object 1 rectangle from %zu - 0.5, %zu - 0.5 to %zu + 0.5, %zu + 0.5 fs empty border lc rgb '#d55e00' lw 4 front\n"
+        "plot data using 1:2:($1 - 0.48):($1 + 0.48):($2 - 0.48):($2 + 0.48):3 with boxxyerror fc palette fs solid noborder, "
+        "\\\n"
+        "    data using 1:($5 == 0 ? $2 : NaN):(sprintf('%%.2f', $3)) with labels tc rgb 'black', \\\n"
+        "    data using 1:($5 == 1 ? $2 : NaN):(sprintf('%%.2f', $3)) with labels tc rgb 'white'\n",
+        1 - 120.0 / width, j->factor > 1 ? " x 100" : "", low, high > low ? high : low + 1, bx, by, bx, by);
+    cli_picture_end(&j->picture);
+}
+
+static void report(const job *j) {
+    if (!j->o->plot.general.json) {
+        char best[512];
+        best_text(j, best, sizeof best);
+        printf("%s\n", best);
+    }
+    const char *x = j->x.value[j->best % j->x.n], *y = j->y.value[j->best / j->x.n];
+    cli_picture_report(&j->picture, j->o->plot.general.json,
+                       json_pack("{s:o,s:o,s:o,s:o,s:f,s:I}", "x", cli_json_text(j->x.option, strlen(j->x.option)), "y",
+                                 cli_json_text(j->y.option, strlen(j->y.option)), "best_x", cli_json_text(x, strlen(x)),
+                                 "best_y", cli_json_text(y, strlen(y)), "best", mean_of(j, j->best) / j->factor, "results",
+                                 (json_int_t)j->n));
+}
+
+static int draw(job *j) {
+    const char *option[2] = {j->o->x, j->o->y};
+    j->path = cli_plot_input(j->dir, "results.jsonl");
+    if (cli_picture_open(&j->picture, j->o->plot.output, "mean scores of a grid search over two of its options") ||
+        read_results(j) || (!option[0] && choose_options(j, option)))
+        return 1;
+    if (fill_axis(j, &j->x, option[0]))
+        return fail_option(j, option[0]);
+    if (fill_axis(j, &j->y, option[1]))
+        return fail_option(j, option[1]);
+    fill_cells(j);
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < j->x.n * j->y.n; i++) {
+        if (j->cell[i].n) {
+            low = fmin(low, mean_of(j, i));
+            high = fmax(high, mean_of(j, i));
+        }
+    }
+    write_data(j, low, high);
+    write_script(j, low, high);
+    if (cli_picture_draw(&j->picture, 0))
+        return 1;
+    report(j);
+    return 0;
+}
+
+static void job_free(job *j) {
+    for (size_t i = 0; i < j->n; i++)
+        json_decref(j->result[i]);
+    free(j->result);
+    axis_free(&j->x);
+    axis_free(&j->y);
+    free(j->cell);
+    free(j->path);
+    cli_picture_close(&j->picture);
+}
+
+int cli_plot_grid(int argc, char **argv) {
+    options o = {0};
+    cli_plot_defaults(&o.plot);
+    const cli_group groups[] = {
+        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("axes", grid_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.plot.general),
+    };
+    const cli_syntax syntax = {
+        .command = "plot grid",
+        .operands = "DIR -o NAME",
+        .about = "Draws a heat map of the grid search whose results are in DIR/results.jsonl: the score by two of the\n"
+                 "options that were searched, each cell the mean over seeds and all other options. The best is framed.\n",
+        .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
+        .groups = groups,
+        .n_groups = 3,
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
+    if (code == CLI_GO && !o.x != !o.y)
+        code = cli_usage(syntax.command, "--x and --y are given together, or neither");
+    if (code == CLI_GO && o.x && o.y && strcmp(o.x, o.y) == 0)
+        code = cli_usage(syntax.command, "--x and --y are the same option");
+    if (code == CLI_GO) {
+        job j = {.o = &o, .dir = args.operand[0]};
+        code = draw(&j);
+        job_free(&j);
+    }
+    cli_args_free(&args);
+    return code;
+}

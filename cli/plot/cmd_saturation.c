@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ * aoe plot saturation: cosine and the angle score in both forms, and their
+ * gradients, over the angle between two vectors (figures 1 and 2b of the paper). All of
+ * it comes out of the library's scores and objective: means over random pairs of
+ * vectors at each angle, with no formula of a curve in here.
+ */
+#include "cli/plot/plot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 180 /* of a degree each, at their middles */, SCORES = 3, COSINE = 0, REFERENCE = 1, PHASE = 2 };
+
+static const double half_turn = 3.14159265358979323846;
+
+typedef struct options {
+    cli_plot_options plot;
+    size_t dims;
+    size_t pairs;
+} options;
+
+/* Two pairs of vectors of the objective, and its gradients: [2, dims] each. */
+typedef struct pairs {
+    float *x, *y, *gx, *gy;
+} pairs;
+
+typedef struct curves {
+    double score[SCORES][STEPS]; /* mean over the pairs */
+    double slope[SCORES][STEPS]; /* -d score / d angle, a radian, likewise */
+} curves;
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option vector_table[] = {
+    {.name = "dims",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(dims),
+     .min = 2,
+     .max = 65536,
+     .help = "components of the vectors, an even number; 2: a vector is one complex number, as the paper draws it"},
+    {.name = "pairs", .kind = CLI_SIZE, .value = "N", AT(pairs), .min = 1, .max = 1e6, .help = "random pairs at each angle"},
+};
+
+/* Uniform in (0, 1): splitmix64 (Steele, Lea, Flood 2014). */
+static double uniform(uint64_t *state) {
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    return ((double)(z >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static void random_unit(double *v, size_t n, uint64_t *state) {
+    double norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = sqrt(-2 * log(uniform(state))) * cos(2 * half_turn * uniform(state));
+        norm += v[i] * v[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        v[i] /= sqrt(norm);
+}
+
+/* Makes t[n] a unit vector at right angles to the unit vector u. */
+static void make_tangent(double *t, const double *u, size_t n) {
+    double along = 0, norm = 0;
+    for (size_t i = 0; i < n; i++)
+        along += t[i] * u[i];
+    for (size_t i = 0; i < n; i++) {
+        t[i] -= along * u[i];
+        norm += t[i] * t[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        t[i] /= sqrt(norm);
+}
+
+/* What the objective of one score says about d score / d y of the second pair: with labels 0 and 1 the loss is
+ * L = log(1 + exp(s_0 - s_1)), so that dL/ds_1 = exp(-L) - 1. direction: [dims] dy / d angle. */
+static int slope_of(const pairs *p, const double *direction, size_t dims, int score, double *slope, aoe_error *err) {
+    static const double label[] = {0, 1};
+    aoe_objective_options o;
+    aoe_objective_result r;
+    aoe_objective_options_defaults(&o);
+    o.w_cosine = score == COSINE;
+    o.w_angle = score != COSINE;
+    o.w_ibn = 0;
+    o.tau_cosine = o.tau_angle = 1;
+    o.angle_form = score == PHASE ? AOE_ANGLE_PHASE : AOE_ANGLE_REFERENCE;
+    const int code = aoe_objective(&o, p->x, p->y, dims, label, NULL, 2, dims, p->gx, p->gy, &r, err);
+    double sum = 0;
+    for (size_t i = 0; !code && i < dims; i++)
+        sum += (double)p->gy[dims + i] * direction[i];
+    *slope = -sum / (exp(-r.total) - 1);
+    return code;
+}
+
+/* Adds a pair's scores and slopes at all angles; u and t: [dims] unit vectors at right angles; direction: [dims] scratch. */
+static int add_pair(curves *c, const pairs *p, const double *u, const double *t, double *direction, size_t dims,
+                    aoe_error *err) {
+    const float *x = p->x + dims, *y = p->y + dims;
+    for (size_t i = 0; i < dims; i++)
+        p->x[i] = p->y[i] = p->x[dims + i] = (float)u[i];
+    for (int k = 0; k < STEPS; k++) {
+        const double angle = half_turn * (k + 0.5) / STEPS;
+        for (size_t i = 0; i < dims; i++) {
+            p->y[dims + i] = (float)(cos(angle) * u[i] + sin(angle) * t[i]);
+            direction[i] = cos(angle) * t[i] - sin(angle) * u[i];
+        }
+        c->score[COSINE][k] += aoe_cosine(x, y, dims);
+        c->score[REFERENCE][k] += aoe_angle_score(x, y, dims, AOE_ANGLE_REFERENCE);
+        c->score[PHASE][k] += aoe_angle_score(x, y, dims, AOE_ANGLE_PHASE);
+        for (int s = 0; s < SCORES; s++) {
+            double slope = 0;
+            const int code = slope_of(p, direction, dims, s, &slope, err);
+            if (code)
+                return code;
+            c->slope[s][k] += slope;
+        }
+    }
+    return 0;
+}
+
+static int compute(curves *c, const options *o, aoe_error *err) {
+    const size_t dims = o->dims;
+    float *vectors = cli_realloc(NULL, 8 * dims * sizeof *vectors);
+    double *scratch = cli_realloc(NULL, 3 * dims * sizeof *scratch);
+    const pairs p = {vectors, vectors + 2 * dims, vectors + 4 * dims, vectors + 6 * dims};
+    double *u = scratch, *t = scratch + dims;
+    uint64_t state = o->plot.general.seed;
+    int code = 0;
+    memset(c, 0, sizeof *c);
+    for (size_t i = 0; !code && i < o->pairs; i++) {
+        random_unit(u, dims, &state);
+        random_unit(t, dims, &state);
+        make_tangent(t, u, dims);
+        code = add_pair(c, &p, u, t, scratch + 2 * dims, dims, err);
+    }
+    for (int s = 0; s < SCORES; s++)
+        for (int k = 0; k < STEPS; k++) {
+            c->score[s][k] /= (double)o->pairs;
+            c->slope[s][k] /= (double)o->pairs;
+        }
+    free(vectors);
+    free(scratch);
+    return code;
+}
+
+static void write_data(cli_picture *p, const curves *c) {
+    cli_picture_block(p, "degrees; scores: cosine, angle (reference), angle (phase); -d score / d angle a radian, likewise");
+    for (int k = 0; k < STEPS; k++)
+        fprintf(p->dat, "%.1f %.6f %.6f %.6f %.6f %.6f %.6f\n", k + 0.5, c->score[COSINE][k], c->score[REFERENCE][k],
+                c->score[PHASE][k], c->slope[COSINE][k], c->slope[REFERENCE][k], c->slope[PHASE][k]);
+}
+
+static void write_script(cli_picture *p, const curves *c, const options *o) {
+    static const double flat = 0.2; /* a gradient below this is drawn as saturated */
+    int first = 0, last = STEPS;
+    while (first < STEPS && c->slope[COSINE][first] < flat)
+        first++;
+    while (last > first && c->slope[COSINE][last - 1] < flat)
+        last--;
+    fputs("title = ", p->gp);
+    cli_gp_string(p->gp, o->plot.title);
+    fprintf(p->gp,
+            "\nshaded = 'shaded: the cosine saturates (gradient below %g)'\nzone_low = %d\nzone_high = %d\n"
+            "cosine = 'cosine'\nreference = 'angle score, reference form'\nphase = 'angle score, phase form'\n",
+            flat, first, last);
+    cli_picture_begin(p, 900, 420);
+    cli_gp_line_styles(p->gp);
+    fputs("set multiplot layout 1,2 title title\n"
+          "set xlabel 'angle between the vectors, degrees'\n"
+          "set xrange [0:180]\n"
+          "set xtics 30\n"
+          "set object 1 rectangle from 0, graph 0 to zone_low, graph 1 fc rgb '#e4e4e4' fs solid noborder behind\n"
+          "set object 2 rectangle from zone_high, graph 0 to 180, graph 1 fc rgb '#e4e4e4' fs solid noborder behind\n"
+          "set key bottom left Left reverse samplen 3\n"
+          "set ylabel 'score'\n"
+          "set yrange [*:1.2]\n"
+          "plot data using 1:2 with linespoints ls 1 lw 4 pi 24 title cosine, \\\n"
+          "    data using 1:3 with linespoints ls 2 pi 20 title reference, \\\n"
+          "    data using 1:4 with linespoints ls 3 pi 20 title phase\n"
+          "set ylabel 'gradient: fall of the score with the angle'\n"
+          "unset key\n"
+          "set yrange [*:2]\n"
+          "set label 1 shaded at graph 0.5, graph 0.95 center\n"
+          "plot data using 1:5 with linespoints ls 1 lw 4 pi 24, \\\n"
+          "    data using 1:6 with linespoints ls 2 pi 20, \\\n"
+          "    data using 1:7 with linespoints ls 3 pi 20\n"
+          "unset multiplot\n",
+          p->gp);
+    cli_picture_end(p);
+}
+
+static int draw(const options *o) {
+    cli_picture p;
+    curves c;
+    aoe_error err;
+    int failed = cli_picture_open(&p, o->plot.output, "cosine, angle score and their gradients over the angle between vectors");
+    if (!failed && compute(&c, o, &err))
+        failed = cli_fail("%s", err.message);
+    if (!failed) {
+        write_data(&p, &c);
+        write_script(&p, &c, o);
+        failed = cli_picture_draw(&p, 0);
+    }
+    if (!failed)
+        cli_picture_report(&p, o->plot.general.json, NULL);
+    cli_picture_close(&p);
+    return failed;
+}
+
+int cli_plot_saturation(int argc, char **argv) {
+    options o = {.dims = 256, .pairs = 64};
+    cli_plot_defaults(&o.plot);
+    const cli_group groups[] = {
+        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("vectors", vector_table, &o),
+        CLI_GROUP("general", cli_general_table, &o.plot.general),
+    };
+    const cli_syntax syntax = {
+        .command = "plot saturation",
+        .operands = "-o NAME",
+        .about = "Draws the cosine and the angle score, in both forms, over the angle between two vectors, and\n"
+                 "beside it how fast each falls: what a pair at that angle can learn from. Means over random pairs,\n"
+                 "computed by the objectives that train.\n",
+        .examples = "  aoe plot saturation -o saturation\n"
+                    "  aoe plot saturation --dims 2 -o complex-plane\n",
+        .groups = groups,
+        .n_groups = 3,
+    };
+    cli_args args;
+    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
+    if (code == CLI_GO && o.dims % 2)
+        code = cli_usage(syntax.command, "--dims %zu is odd; halves of a vector are its real and imaginary parts", o.dims);
+    if (code == CLI_GO)
+        code = draw(&o);
+    cli_args_free(&args);
+    return code;
+}

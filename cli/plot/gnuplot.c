@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ * Pictures: the frame of data and script, colours and quoting; see gnuplot.h.
+ * Running gnuplot is in gnuplot_run.c.
+ */
+#include "cli/plot/gnuplot.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/plot/gnuplot_run.h"
+#include "cli/common/text_input.h"
+
+enum { DAT, GP, SVG, PNG };
+static const char *const suffixes[CLI_PICTURE_FILES] = {".dat", ".gp", ".svg", ".png"};
+
+static int ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static char *join(const char *a, const char *b) {
+    const size_t size = strlen(a) + strlen(b) + 1;
+    char *text = cli_realloc(NULL, size);
+    snprintf(text, size, "%s%s", a, b);
+    return text;
+}
+
+/* ---- text */
+
+/* Bytes of the character at s that stands as it is in a script and in XML; 0: it becomes '?'. */
+static size_t plain_bytes(const char *s) {
+    const unsigned char c = (unsigned char)s[0];
+    const size_t n = cli_utf8_sequence((const unsigned char *)s, strlen(s));
+    const int control = c < 0x20 || c == 0x7F;
+    const int no_character = n == 3 && c == 0xEF && memcmp(s + 1, "\xBF\xBE", 2) >= 0; /* U+FFFE and U+FFFF */
+    return control || no_character ? 0 : n;
+}
+
+/* doubled: characters that are written twice. */
+static void put_text(FILE *f, const char *text, const char *doubled) {
+    while (*text) {
+        const size_t n = plain_bytes(text);
+        if (n == 0)
+            putc('?', f);
+        else
+            fwrite(text, 1, n, f);
+        if (n == 1 && strchr(doubled, *text))
+            putc(*text, f);
+        text += n ? n : 1;
+    }
+}
+
+void cli_gp_string(FILE *gp, const char *text) {
+    putc('\'', gp);
+    put_text(gp, text, "'");
+    putc('\'', gp);
+}
+
+void cli_gp_tic(FILE *gp, const char *text) {
+    putc('\'', gp);
+    put_text(gp, text, "'%");
+    putc('\'', gp);
+}
+
+void cli_gp_path(FILE *gp, const char *path) {
+    putc('\'', gp);
+    for (const char *s = path; *s; s++) {
+        putc(*s, gp);
+        if (*s == '\'')
+            putc(*s, gp);
+    }
+    putc('\'', gp);
+}
+
+/* A backslash at the end would draw the next line into the comment; backquotes run a command wherever gnuplot looks for them.
+ */
+void cli_gp_comment(FILE *f, const char *text) {
+    char *plain = cli_strdup(text);
+    for (char *s = plain; *s; s++)
+        if (*s == '`' || *s == '\\')
+            *s = '\'';
+    put_text(f, plain, "");
+    free(plain);
+}
+
+/* The last `parts` components of a path, without a suffix of tables. */
+static char *short_label(const char *path, int parts) {
+    static const char *const known[] = {".gz", ".zst", ".tsv", ".csv", ".jsonl", ".txt"};
+    char *copy = cli_strdup(path);
+    for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+        copy[n - 1] = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (ends_with(copy, known[i]))
+            copy[strlen(copy) - strlen(known[i])] = 0;
+    const char *begin = copy + strlen(copy);
+    while (begin > copy && (begin[-1] != '/' || --parts))
+        begin--;
+    char *label = cli_strdup(begin);
+    free(copy);
+    return label;
+}
+
+static int all_differ(char *const *label, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(label[i], label[k]) == 0)
+                return 0;
+    return 1;
+}
+
+char **cli_picture_labels(const char *const *path, size_t n) {
+    enum { DEEPEST = 5 };
+    char **label = cli_realloc(NULL, n * sizeof *label);
+    for (int parts = 1; parts <= DEEPEST; parts++) {
+        for (size_t i = 0; i < n; i++)
+            label[i] = short_label(path[i], parts);
+        if (all_differ(label, n) || parts == DEEPEST)
+            break;
+        for (size_t i = 0; i < n; i++)
+            free(label[i]);
+    }
+    return label;
+}
+
+void cli_picture_labels_free(char **label, size_t n) {
+    for (size_t i = 0; label && i < n; i++)
+        free(label[i]);
+    free(label);
+}
+
+/* ---- colours */
+
+void cli_gp_line_styles(FILE *gp) {
+    static const char *const style[CLI_LINE_STYLES] = {
+        "rgb '#0072b2' dt solid pt 7",       "rgb '#d55e00' dt (8,3) pt 5", "rgb '#009e73' dt (3,3) pt 9",
+        "rgb '#cc79a7' dt (10,3,2,3) pt 13", "rgb '#e69f00' dt solid pt 6", "rgb '#56b4e9' dt (8,3) pt 4",
+        "rgb '#000000' dt (3,3) pt 8",
+    };
+    fputs("# colours for colour-blind readers (Okabe and Ito), dashes and markers for grey\n", gp);
+    for (int i = 0; i < CLI_LINE_STYLES; i++)
+        fprintf(gp, "set style line %d lc %s lw 2 ps 0.9\n", i + 1, style[i]);
+    fputs("set grid back lt 1 lw 0.5 lc rgb '#d8d8d8'\n", gp);
+}
+
+/* From light yellow through green to dark blue. */
+static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178}, {48, 148, 176}, {32, 92, 152}, {14, 34, 84}};
+enum { RAMP = sizeof ramp / sizeof *ramp };
+
+static void ramp_at(double colour[3], double x) {
+    const double place = (x < 0 ? 0 : x > 1 ? 1 : x) * (RAMP - 1);
+    const int k = place < RAMP - 1 ? (int)place : RAMP - 2;
+    for (int c = 0; c < 3; c++)
+        colour[c] = ramp[k][c] + (place - k) * (ramp[k + 1][c] - ramp[k][c]);
+}
+
+void cli_ramp_colour(char out[8], double x) {
+    double colour[3];
+    ramp_at(colour, x);
+    snprintf(out, 8, "#%02x%02x%02x", (unsigned)colour[0] & 255, (unsigned)colour[1] & 255, (unsigned)colour[2] & 255);
+}
+
+int cli_ramp_is_dark(double x) {
+    double colour[3];
+    ramp_at(colour, x);
+    return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] < 130;
+}
+
+void cli_gp_palette(FILE *gp) {
+    char colour[8];
+    fputs("set palette defined (", gp);
+    for (int i = 0; i < RAMP; i++) {
+        cli_ramp_colour(colour, (double)i / (RAMP - 1));
+        fprintf(gp, "%s%d '%s'", i ? ", " : "", i, colour);
+    }
+    fputs(")\n", gp);
+}
+
+/* ---- the frame */
+
+static int open_streams(cli_picture *p, const char *what) {
+    p->dat = open_memstream(&p->dat_text, &p->dat_size);
+    p->gp = open_memstream(&p->gp_text, &p->gp_size);
+    if (!p->dat || !p->gp)
+        return cli_fail("out of memory for a picture; free some memory");
+    const char *base = cli_gnuplot_base(p->name);
+    fprintf(p->dat, "# %s\n", what);
+    fprintf(p->gp, "# %s\n# gnuplot ", what);
+    cli_gp_comment(p->gp, base);
+    fputs(".gp, in this folder, draws the .svg and .png beside it from the .dat.\n"
+          "set encoding utf8\ndata = ",
+          p->gp);
+    char *data = join("./", base), *file = join(data, suffixes[DAT]);
+    cli_gp_path(p->gp, file);
+    fputs("\nif (!exists('out')) out = ", p->gp);
+    cli_gp_path(p->gp, data);
+    fputs("\n", p->gp);
+    free(data);
+    free(file);
+    return 0;
+}
+
+int cli_picture_open(cli_picture *p, const char *name, const char *what) {
+    memset(p, 0, sizeof *p);
+    p->name = cli_strdup(name);
+    for (int i = SVG; i <= PNG; i++)
+        if (ends_with(p->name, suffixes[i]))
+            p->name[strlen(p->name) - strlen(suffixes[i])] = 0;
+    const char *base = cli_gnuplot_base(p->name);
+    if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
+        return cli_fail("'%s' ends in no name of a picture; give -o one, as in -o %s%spicture", name, name, *base ? "/" : "");
+    for (const char *s = p->name; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7F)
+            return cli_fail("the name of the picture has a control character; choose another name for -o");
+    for (int i = 0; i < CLI_PICTURE_FILES; i++) {
+        cli_file f;
+        p->file[i] = join(p->name, suffixes[i]);
+        if (cli_file_open(&f, p->file[i]))
+            return 1;
+        cli_file_abort(&f);
+    }
+    return open_streams(p, what);
+}
+
+size_t cli_picture_block(cli_picture *p, const char *fmt, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    fputs(p->blocks ? "\n\n# " : "# ", p->dat);
+    cli_gp_comment(p->dat, text);
+    putc('\n', p->dat);
+    return p->blocks++;
+}
+
+void cli_picture_begin(cli_picture *p, int width, int height) {
+    fprintf(p->gp,
+            "\ndo for [format in 'svg png'] {\nreset\n"
+            "if (format eq 'svg') {\n"
+            "    set terminal svg size %d,%d noenhanced font 'sans-serif,12' background rgb 'white'\n"
+            "} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
+            "    set terminal pngcairo size %d,%d noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4\n"
+            "} else {\n"
+            "    set terminal png size %d,%d noenhanced\n"
+            "}}\n"
+            "set output out.'.'.format\n\n",
+            width, height, width, height, width, height);
+}
+
+void cli_picture_end(cli_picture *p) {
+    fputs("\nset output\n}\n", p->gp);
+}
+
+static int write_stream(FILE *f, const char *path, char *const *text, const size_t *size) {
+    cli_file out;
+    if (fflush(f) || ferror(f))
+        return cli_fail("out of memory for a picture; free some memory");
+    int failed = cli_file_open(&out, path);
+    if (!failed) {
+        fwrite(*text, 1, *size, out.file);
+        failed = cli_file_commit(&out);
+        cli_file_abort(&out);
+    }
+    return failed;
+}
+
+int cli_picture_draw(cli_picture *p, int characters) {
+    if (write_stream(p->dat, p->file[DAT], &p->dat_text, &p->dat_size) ||
+        write_stream(p->gp, p->file[GP], &p->gp_text, &p->gp_size))
+        return 1;
+    return cli_gnuplot_run(p->name, p->file[SVG], p->file[PNG], characters);
+}
+
+void cli_picture_report(const cli_picture *p, int json, json_t *more) {
+    if (!json) {
+        printf("%s and %s (from %s, by %s)\n", p->file[SVG], p->file[PNG], p->file[DAT], p->file[GP]);
+        json_decref(more);
+        return;
+    }
+    static const char *const keys[CLI_PICTURE_FILES] = {"data", "script", "svg", "png"};
+    json_t *files = more ? more : json_object();
+    for (int i = 0; i < CLI_PICTURE_FILES; i++)
+        json_object_set_new(files, keys[i], cli_json_text(p->file[i], strlen(p->file[i])));
+    cli_print_json(files);
+}
+
+void cli_picture_close(cli_picture *p) {
+    if (p->dat)
+        fclose(p->dat);
+    if (p->gp)
+        fclose(p->gp);
+    free(p->dat_text);
+    free(p->gp_text);
+    for (int i = 0; i < CLI_PICTURE_FILES; i++)
+        free(p->file[i]);
+    free(p->name);
+    memset(p, 0, sizeof *p);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ * aoe embed: a vector for each line of text, in the order of the lines. Works in
+ * windows of lines, so memory does not grow with the input.
+ */
+#include "cli/common/common.h"
+#include "cli/common/float_text.h"
+#include "cli/common/text_input.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW = 4096 };          /* texts read, embedded and written together: sorted by length they make many full batches */
+enum { WINDOW_BYTES = 4 << 20 }; /* of their text, after which fewer are taken: lines may be long */
+enum { NPY_HEADER = 128 };       /* bytes, the count padded to its longest */
+
+typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV, FORMAT_BY_NAME } format;
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    format format;
+    size_t dims;        /* 0: all */
+    const char *output; /* NULL: stdout */
+} options;
+
+typedef struct job {
+    cli_session session;
+    cli_lines lines;
+    cli_window window;
+    cli_file out;
+    FILE *spool;         /* owned; npy that cannot be patched in place, else NULL */
+    FILE *to;            /* vectors go here: out.file or spool */
+    float *vectors;      /* [WINDOW, model dims] */
+    aoe_text_info *info; /* [WINDOW] */
+    char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] a vector as text */
+    size_t model_dims, dims;
+    int normalize;
+    format format;
+    int windowed; /* --chunk mean */
+    size_t texts, empty, truncated, in_windows;
+    size_t zero; /* texts without any token */
+} job;
+
+static int parse_format(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"jsonl", "npy", "tsv"};
+    size_t i = cli_choose(names, 3, text, "format", err);
+    if (i == 3)
+        return err->code;
+    *(format *)target = (format)i;
+    return 0;
+}
+
+static const cli_option table[] = {
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     .offset = offsetof(options, format),
+     .parse = parse_format,
+     .help =
+         "jsonl (text, embedding, tokens, truncated, with --chunk mean windows), npy (a float32 array [texts, dims]) or tsv (components)",
+     .fallback = "by the name of --output, else jsonl"},
+    {.name = "dims",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, dims),
+     .min = 1,
+     .help = "only the first N components, normalised again when vectors are",
+     .fallback = "all"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, output),
+     .help = "file to write, complete or not at all",
+     .fallback = "stdout"},
+};
+
+static int write_npy_header(FILE *f, size_t texts, size_t dims) {
+    char header[NPY_HEADER + 1];
+    int n = snprintf(header + 10, sizeof header - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", texts,
+                     dims);
+    memset(header + 10 + n, ' ', (size_t)(NPY_HEADER - 11 - n));
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (char)(NPY_HEADER - 10);
+    header[9] = 0;
+    header[NPY_HEADER - 1] = '\n';
+    return fwrite(header, 1, NPY_HEADER, f) == NPY_HEADER ? 0 : -1;
+}
+
+/* The array format is little-endian. */
+static void write_floats(FILE *f, const float *v, size_t n) {
+    const uint32_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    if (first) {
+        fwrite(v, sizeof *v, n, f);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v[i], sizeof bits);
+        for (int shift = 0; shift < 32; shift += 8)
+            putc((int)(bits >> shift & 0xFF), f);
+    }
+}
+
+/* The components as text, a separator between them. */
+static void write_text(job *j, const float *v, char separator) {
+    char *to = j->line;
+    for (size_t k = 0; k < j->dims; k++) {
+        to += cli_format_float(to, v[k]);
+        *to++ = separator;
+    }
+    fwrite(j->line, 1, (size_t)(to - 1 - j->line), j->to);
+}
+
+static int write_jsonl(job *j, size_t i, const float *v) {
+    json_t *text = cli_json_text(j->window.text[i].data, j->window.text[i].len);
+    fputs("{\"text\":", j->to);
+    int failed = !text || (json_dumpf(text, j->to, JSON_ENCODE_ANY) && !ferror(j->to));
+    json_decref(text);
+    if (failed)
+        return cli_fail("out of memory for a line of JSON; free some memory");
+    fputs(",\"embedding\":[", j->to);
+    write_text(j, v, ',');
+    fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
+    if (j->windowed)
+        fprintf(j->to, ",\"windows\":%u", (unsigned)j->info[i].windows);
+    fputs("}\n", j->to);
+    return 0;
+}
+
+static void normalize(float *v, size_t n) {
+    double sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += (double)v[k] * (double)v[k];
+    if (sum <= 0)
+        return;
+    double scale = 1 / sqrt(sum);
+    for (size_t k = 0; k < n; k++)
+        v[k] = (float)((double)v[k] * scale);
+}
+
+static int write_window(job *j) {
+    for (size_t i = 0; i < j->window.n; i++) {
+        float *v = j->vectors + i * j->model_dims;
+        if (j->normalize && j->dims < j->model_dims)
+            normalize(v, j->dims);
+        if (j->format == FORMAT_JSONL) {
+            if (write_jsonl(j, i, v))
+                return 1;
+        } else if (j->format == FORMAT_NPY) {
+            write_floats(j->to, v, j->dims);
+        } else {
+            write_text(j, v, '\t');
+            putc('\n', j->to);
+        }
+        j->truncated += j->info[i].truncated;
+        j->in_windows += j->info[i].windows > 1;
+        j->zero += j->info[i].tokens == 0;
+    }
+    if (j->to == j->spool && (fflush(j->spool) || ferror(j->spool)))
+        return cli_fail("cannot write a temporary file; make room in /tmp or use -o FILE");
+    return j->to == j->spool ? 0 : cli_file_check(&j->out);
+}
+
+/* The library counts the texts of a call; people count lines of files. */
+static int report_failure(const job *j, const aoe_error *err) {
+    size_t i = aoe_embed_failed_text(j->session.embedder);
+    char prefix[48];
+    if (i >= j->window.n)
+        return cli_fail("%s", err->message);
+    int n = snprintf(prefix, sizeof prefix, "text %zu: ", i);
+    const char *message = err->message;
+    if (strncmp(message, prefix, (size_t)n) == 0)
+        message += n;
+    return cli_fail("%s:%zu: %s", j->window.name[i], j->window.number[i], message);
+}
+
+static int embed_all(job *j) {
+    cli_progress progress;
+    aoe_error err;
+    int more, code = 0;
+    cli_progress_begin(&progress, "embedding", "texts", 0);
+    while (!code && (more = cli_window_read(&j->window, &j->lines)) > 0) {
+        if (aoe_embed(j->session.embedder, j->window.text, j->window.n, j->vectors, j->info, &err))
+            code = report_failure(j, &err);
+        else
+            code = write_window(j);
+        j->texts += j->window.n;
+        j->empty += j->window.empty;
+        cli_progress_update(&progress, j->texts, 0, NULL, -1, NULL);
+    }
+    cli_progress_end(&progress);
+    return code || more < 0;
+}
+
+static int begin_output(job *j, const char *path) {
+    if (cli_file_open(&j->out, path))
+        return 1;
+    j->to = j->out.file;
+    if (j->format != FORMAT_NPY)
+        return 0;
+    /* The header holds the count, which is known at the end: patched in a file of ours, else written late. */
+    if (!j->out.temp) {
+        j->spool = tmpfile();
+        if (!j->spool)
+            return cli_fail("cannot make a temporary file; make room in /tmp or use -o FILE");
+        j->to = j->spool;
+        return 0;
+    }
+    return write_npy_header(j->to, 0, j->dims) ? cli_file_check(&j->out) : 0;
+}
+
+static int finish_npy(job *j) {
+    char block[1 << 16];
+    size_t n;
+    if (!j->spool) {
+        if (cli_file_check(&j->out) || fseek(j->to, 0, SEEK_SET) || write_npy_header(j->to, j->texts, j->dims))
+            return cli_file_check(&j->out);
+        return 0;
+    }
+    if (j->texts == 0)
+        return 0; /* nothing in, nothing out: a pipe gets no array of no rows */
+    write_npy_header(j->out.file, j->texts, j->dims);
+    rewind(j->spool);
+    while ((n = fread(block, 1, sizeof block, j->spool)) > 0 && fwrite(block, 1, n, j->out.file) == n)
+        continue;
+    if (ferror(j->spool))
+        return cli_fail("cannot read the temporary file back; use -o FILE");
+    return cli_file_check(&j->out);
+}
+
+static void report_counts(const job *j) {
+    if (j->zero) /* of a static model: the empty ones are among them */
+        cli_warn("%zu of %zu text%s %s no known token: the vector is zero", j->zero, j->texts, cli_plural(j->texts),
+                 j->zero == 1 ? "has" : "have");
+    else if (j->empty)
+        cli_warn("%zu of %zu text%s %s empty: special tokens only", j->empty, j->texts, cli_plural(j->texts),
+                 j->empty == 1 ? "is" : "are");
+    if (j->truncated)
+        cli_warn("%zu of %zu text%s %s cut to the maximum length; --max-length sets it, --chunk mean reads all of it",
+                 j->truncated, j->texts, cli_plural(j->texts), j->truncated == 1 ? "was" : "were");
+    if (j->in_windows)
+        cli_note("%zu of %zu text%s %s longer than the maximum length: the mean of the vectors of windows", j->in_windows,
+                 j->texts, cli_plural(j->texts), j->in_windows == 1 ? "is" : "are");
+}
+
+static int ends_with(const char *name, const char *end) {
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+static format format_of(const options *o) {
+    if (o->format != FORMAT_BY_NAME)
+        return o->format;
+    if (o->output && !o->general.json && ends_with(o->output, ".npy"))
+        return FORMAT_NPY;
+    return o->output && !o->general.json && ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
+}
+
+/* 1: the name says another format than there is. */
+static int is_strange_name(const options *o) {
+    if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
+        return 0;
+    const char *slash = strrchr(o->output, '/'), *name = slash ? slash + 1 : o->output, *dot = strrchr(name, '.');
+    return dot && dot > name && strcmp(dot, ".jsonl") != 0 && strcmp(dot, ".npy") != 0 && strcmp(dot, ".tsv") != 0;
+}
+
+/* A table would be embedded line by line, its header and labels included. */
+static void warn_of_tables(const cli_args *args) {
+    static const char *const tables[] = {".tsv", ".csv", ".jsonl"};
+    for (size_t i = 0; i < args->n; i++)
+        for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+            if (ends_with(args->operand[i], tables[k]))
+                cli_warn("%s: every line is embedded as it stands; cut the column of texts out of a table first",
+                         args->operand[i]);
+}
+
+static int run_job(job *j, const options *o, const cli_args *args) {
+    aoe_model_info info;
+    if (cli_refuse_input(o->output, args->operand, args->n) || cli_lines_open(&j->lines, args->operand, args->n) ||
+        cli_session_open(&j->session, &o->general, &o->model))
+        return 1;
+    aoe_model_get_info(j->session.model, &info);
+    j->model_dims = info.dims;
+    j->dims = o->dims ? o->dims : info.dims;
+    j->normalize = info.normalize;
+    j->windowed = o->model.chunk == AOE_CHUNK_MEAN;
+    j->format = format_of(o);
+    warn_of_tables(args);
+    if (j->dims > info.dims)
+        return cli_fail("--dims %zu: vectors of %s have %zu components; use at most as many", o->dims, j->session.dir,
+                        info.dims);
+    if (begin_output(j, o->output))
+        return 1;
+    cli_window_create(&j->window, WINDOW, WINDOW_BYTES);
+    j->vectors = cli_realloc(NULL, WINDOW * j->model_dims * sizeof *j->vectors);
+    j->info = cli_realloc(NULL, WINDOW * sizeof *j->info);
+    j->line = cli_realloc(NULL, j->dims * (CLI_FLOAT_MAX + 1));
+    if (embed_all(j) || (j->format == FORMAT_NPY && finish_npy(j)) || cli_file_commit(&j->out))
+        return 1;
+    report_counts(j);
+    return 0;
+}
+
+int cli_embed(int argc, char **argv) {
+    options o = {.format = FORMAT_BY_NAME};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    const cli_group groups[] = {
+        CLI_GROUP("output", table, &o),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("long texts", cli_chunk_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "embed",
+        .operands = "[FILE...]",
+        .about = "Reads texts, a line each, from the files or stdin (-) and writes a vector for each, in order.\n",
+        .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
+                    "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n",
+        .groups = groups,
+        .n_groups = 4,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO && o.general.json && format_of(&o) != FORMAT_JSONL)
+        code = cli_usage("embed", "--json is --format jsonl; leave one out");
+    if (code == CLI_GO && is_strange_name(&o))
+        code = cli_usage("embed", "%s: name the output .jsonl, .npy or .tsv, or say which with --format", o.output);
+    if (code == CLI_GO) {
+        job j = {0};
+        cli_set_quiet(o.general.quiet);
+        code = run_job(&j, &o, &args);
+        cli_file_abort(&j.out);
+        cli_window_destroy(&j.window);
+        cli_lines_close(&j.lines);
+        cli_session_close(&j.session);
+        if (j.spool)
+            fclose(j.spool);
+        free(j.vectors);
+        free(j.info);
+        free(j.line);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * aoe similarity: cosine and angle score of two texts.
+ */
+#include "cli/common/common.h"
+
+#include <stdlib.h>
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    aoe_angle_form angle_form;
+} options;
+
+static const cli_option table[] = {
+    {.name = "angle-form",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     .offset = offsetof(options, angle_form),
+     .parse = cli_parse_angle_form,
+     .help = "how the angle is scored: reference or phase",
+     .fallback = "reference"},
+};
+
+static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {
+    size_t dims = aoe_model_dims(s->model);
+    double cosine = aoe_cosine(v, v + dims, dims);
+    double angle = aoe_angle_score(v, v + dims, dims, o->angle_form) + 0.0; /* a -0 becomes 0 */
+    if (dims % 2)
+        cli_warn("%s: the angle score needs an even number of components, not %zu", s->dir, dims);
+    if (o->general.json) {
+        cli_print_json(json_pack("{s:o,s:o,s:i}", "cosine", cli_json_real(cosine), "angle", cli_json_real(angle), "truncated",
+                                 info[0].truncated + info[1].truncated));
+        return 0;
+    }
+    cli_table t;
+    cli_table_begin(&t, "lr");
+    cli_table_cell(&t, "cosine");
+    cli_table_cell(&t, "%.4f", cosine);
+    cli_table_cell(&t, "angle");
+    if (dims % 2)
+        cli_table_cell(&t, "undefined");
+    else
+        cli_table_cell(&t, "%.4f", angle);
+    cli_table_print(&t);
+    return 0;
+}
+
+/* As aoe embed has it. */
+static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_text_info *info) {
+    aoe_model_info m;
+    aoe_model_get_info(s->model, &m);
+    for (int i = 0; i < 2; i++) {
+        if (!info[i].tokens)
+            cli_warn("text %d has no known token: the vector is zero", i + 1);
+        else if (!texts[i].len)
+            cli_warn("text %d is empty: special tokens only", i + 1);
+        if (info[i].truncated)
+            cli_warn("text %d was cut to the maximum length, %zu tokens; --max-length sets it, --chunk mean reads all of it",
+                     i + 1, m.max_length);
+        if (info[i].windows > 1)
+            cli_note("text %d is longer than the maximum length: the mean of the vectors of %u windows", i + 1,
+                     (unsigned)info[i].windows);
+    }
+}
+
+static int run_similarity(cli_session *s, const options *o, const cli_args *args) {
+    aoe_error err;
+    aoe_text_info info[2];
+    aoe_text texts[2] = {aoe_text_of(args->operand[0]), aoe_text_of(args->operand[1])};
+    if (cli_session_open(s, &o->general, &o->model))
+        return 1;
+    float *vectors = cli_realloc(NULL, 2 * aoe_model_dims(s->model) * sizeof *vectors);
+    int code;
+    if (aoe_embed(s->embedder, texts, 2, vectors, info, &err)) {
+        code = cli_fail("%s", err.message);
+    } else {
+        report_texts(s, texts, info);
+        code = print_scores(s, o, vectors, info);
+    }
+    free(vectors);
+    return code;
+}
+
+int cli_similarity(int argc, char **argv) {
+    options o = {.angle_form = AOE_ANGLE_REFERENCE};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    const cli_group groups[] = {
+        CLI_GROUP("score", table, &o),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("long texts", cli_chunk_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "similarity",
+        .operands = "TEXT1 TEXT2",
+        .about = "Prints the cosine of the vectors of two texts, from -1 to 1, and their angle score. Of both, higher\n"
+                 "is more alike. The angle score is from 0 to 1.41, of a text with itself 1: mostly near the size of\n"
+                 "the cosine; as a phase (--angle-form phase) from -3.14 to 0, of a text with itself 0.\n"
+                 "A text that begins with - or @ goes behind --.\n",
+        .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n",
+        .groups = groups,
+        .n_groups = 4,
+        .min_operands = 2,
+        .max_operands = 2,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO) {
+        cli_session s = {0};
+        cli_set_quiet(o.general.quiet);
+        code = run_similarity(&s, &o, &args);
+        cli_session_close(&s);
+    }
+    cli_args_free(&args);
+    return code;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ * aoe tokenize: a JSON array of token ids for each line of text. Opens the
+ * tokenizer's files alone, no weights.
+ */
+#include "cli/common/common.h"
+#include "cli/common/text_input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    const char *dir;
+    aoe_encode_options encode;
+    int jsonl;
+    int tokens;
+} options;
+
+typedef struct job {
+    aoe_tokenizer *tokenizer;
+    cli_lines lines;
+    aoe_ids ids;
+    const options *o;
+    aoe_encode_options encode; /* those of the command and of the model together */
+    char *line;                /* [line_room], owned: being printed */
+    size_t line_room;
+    size_t texts, empty;
+    int bare; /* an empty text has no token at all */
+} job;
+
+static const cli_option table[] = {
+    {.name = "model",
+     .letter = 'm',
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     .offset = offsetof(options, dir),
+     .help = "directory with tokenizer.json, or vocab.txt and tokenizer_config.json",
+     .fallback = "$AOE_MODEL, else the default model"},
+    {.name = "jsonl",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, jsonl),
+     .set = 1,
+     .help = "lines are JSON strings, which may hold line ends and NUL"},
+    {.name = "tokens",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, tokens),
+     .set = 1,
+     .help = "tokens as text instead of ids"},
+    {.name = "max-length",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, encode.max_length),
+     .min = 1,
+     .help = "tokens a text is cut to, special tokens included",
+     .fallback = "no cut"},
+    {.name = "prompt",
+     .kind = CLI_TEXT,
+     .value = "TEMPLATE",
+     .offset = offsetof(options, encode.prompt),
+     .help = "template with {text} around each text",
+     .fallback = "none"},
+    {.name = "no-specials",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, encode.no_specials),
+     .set = 1,
+     .help = "without the special tokens around a text"},
+};
+
+static json_t *ids_json(const job *j) {
+    json_t *ids = json_array();
+    for (size_t i = 0; i < j->ids.n; i++)
+        json_array_append_new(ids, json_integer(j->ids.id[i]));
+    return ids;
+}
+
+/* The ids as cli_print_json would print ids_json: making JSON values would take longer than tokenizing. */
+static void print_ids(job *j) {
+    const size_t most = sizeof "-2147483648,";
+    if (j->ids.n >= j->line_room / most) {
+        j->line_room = 2 * (j->ids.n + 1) * most;
+        j->line = cli_realloc(j->line, j->line_room);
+    }
+    char *to = j->line;
+    for (size_t i = 0; i < j->ids.n; i++) {
+        char digits[16];
+        size_t n = 0;
+        uint32_t id = (uint32_t)j->ids.id[i]; /* not negative */
+        do
+            digits[n++] = (char)('0' + id % 10);
+        while ((id /= 10) != 0);
+        *to++ = i ? ',' : '[';
+        while (n)
+            *to++ = digits[--n];
+    }
+    if (to == j->line)
+        *to++ = '[';
+    *to++ = ']';
+    *to++ = '\n';
+    fwrite(j->line, 1, (size_t)(to - j->line), stdout);
+    cli_flush_stdout();
+}
+
+static json_t *tokens_json(const job *j) {
+    json_t *tokens = json_array();
+    for (size_t i = 0; i < j->ids.n; i++) {
+        aoe_text token = aoe_tokenizer_token(j->tokenizer, j->ids.id[i]);
+        json_array_append_new(tokens, token.data ? cli_json_text(token.data, token.len) : json_null());
+    }
+    return tokens;
+}
+
+static int fail_line(const job *j, const char *message) {
+    return cli_fail("%s:%zu: %s", j->lines.name, j->lines.number, message);
+}
+
+static int print_text(job *j, aoe_text text) {
+    aoe_error err;
+    if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
+        return fail_line(j, err.message);
+    /* of a tokenizer that puts no specials around a text, no ids are the ids of an empty text: written as "", it is meant */
+    if (j->ids.n == 0 && (j->encode.no_specials || !j->o->jsonl) && !j->encode.drop_unknown)
+        return fail_line(j, "no token is left of the text; leave the line out");
+    j->texts++;
+    j->empty += text.len == 0;
+    j->bare |= text.len == 0 && j->ids.n == 0;
+    if (!j->o->general.json) {
+        if (j->o->tokens)
+            cli_print_json(tokens_json(j));
+        else
+            print_ids(j);
+        return 0;
+    }
+    json_t *o = json_pack("{s:o,s:b}", "ids", ids_json(j), "truncated", j->ids.truncated);
+    if (o && j->o->tokens)
+        json_object_set_new(o, "tokens", tokens_json(j));
+    cli_print_json(o);
+    return 0;
+}
+
+static int take_json(job *j, aoe_text line) {
+    json_error_t e;
+    json_t *value = json_loadb(line.data, line.len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
+    char message[256];
+    int code;
+    if (!value) {
+        snprintf(message, sizeof message, "not JSON: %.150s; write a string in double quotes", e.text);
+        code = fail_line(j, message);
+    } else if (!json_is_string(value)) {
+        code = fail_line(j, "not a JSON string; write a string in double quotes");
+    } else {
+        code = print_text(j, (aoe_text){json_string_value(value), json_string_length(value)});
+    }
+    json_decref(value);
+    return code;
+}
+
+static int run_tokenize(job *j, const cli_args *args) {
+    aoe_error err;
+    aoe_text line;
+    int more, code = 0;
+    char *dir = cli_find_model(j->o->dir);
+    if (!dir)
+        return 1;
+    if (aoe_encode_options_of(&j->encode, dir, &err) || aoe_tokenizer_open(&j->tokenizer, dir, &err))
+        code = cli_fail("%s", err.message);
+    j->encode.max_length = j->o->encode.max_length;
+    j->encode.prompt = j->o->encode.prompt;
+    j->encode.no_specials |= j->o->encode.no_specials;
+    free(dir);
+    if (code || cli_lines_open(&j->lines, args->operand, args->n))
+        return 1;
+    while (!code && (more = cli_lines_next(&j->lines, &line)) != 0)
+        code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line)) || ferror(stdout);
+    if (!code && j->empty)
+        cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts), j->empty == 1 ? "is" : "are",
+                 j->bare ? "no token" : "special tokens only");
+    return code;
+}
+
+int cli_tokenize(int argc, char **argv) {
+    options o = {0};
+    cli_general_defaults(&o.general);
+    const cli_group groups[] = {
+        CLI_GROUP("tokenizing", table, &o),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "tokenize",
+        .operands = "[FILE...]",
+        .about = "Reads texts, a line each, from the files or stdin (-) and prints a JSON array of token ids for each;\n"
+                 "with --json an object: ids, truncated, and tokens when asked for.\n",
+        .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
+        .groups = groups,
+        .n_groups = 2,
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO) {
+        job j = {.o = &o};
+        cli_set_quiet(o.general.quiet);
+        code = run_tokenize(&j, &args);
+        cli_lines_close(&j.lines);
+        aoe_ids_free(&j.ids);
+        free(j.line);
+        aoe_tokenizer_close(j.tokenizer);
+    }
+    cli_args_free(&args);
+    return code;
+}

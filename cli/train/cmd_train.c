@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: MIT
+ * aoe train: options, progress and interruption of a training run; the run itself is the library's.
+ * Results (evaluations, the end) go to stdout, the rest to stderr.
+ */
+#include "cli/common/common.h"
+#include "cli/train/course.h"
+#include "cli/train/train_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    cli_texts dev_texts; /* the dev file and its settings */
+    const char *dev;     /* NULL: none */
+    cli_texts data;      /* files, each followed by its settings */
+    aoe_table_options table, dev_table;
+    aoe_train_options t;
+} options;
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option data_table[] = {
+    {.name = "data",
+     .letter = 'd',
+     .kind = CLI_TEXTS,
+     .value = "FILE [KEY=VALUE...]",
+     AT(data),
+     .help = "training data: .tsv, .csv or .jsonl, also .gz and .zst, with columns text1, text2, label or query, positive or "
+             "query, positive, negative; again for more files. Keys: weight, form (pairs, positives, triples), prompt, "
+             "doc-prompt, columns, label-map, ibn-threshold",
+     .fallback = ""},
+    {.name = "dev",
+     .kind = CLI_TEXTS,
+     .value = "FILE [KEY=VALUE...]",
+     AT(dev_texts),
+     .help = "pairs to choose the best model by (Spearman). Keys: columns, label-map",
+     .fallback = "none: the last model"},
+};
+
+static const cli_option batch_table[] = {
+    {.name = "batch-size",
+     .letter = 'b',
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.batch_size),
+     .min = 2,
+     .max = 1e6,
+     .help = "pairs, or triples, of a batch"},
+    {.name = "allow-duplicates",
+     .kind = CLI_FLAG,
+     AT(t.allow_duplicates),
+     .set = 1,
+     .help = "a batch of positives or triples may have a text twice, as a negative of itself"},
+    {.name = "accumulate", .kind = CLI_SIZE, .value = "N", AT(t.accumulate), .min = 1, .max = 1e6, .help = "batches of a step"},
+    {.name = "cache-chunk",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.cache_chunk),
+     .min = 1,
+     .max = 1e6,
+     .help = "pairs in memory at a time; the objectives still see the whole batch (about 1.3 times the work)",
+     .fallback = "the batch"},
+};
+
+static int parse_method(void *target, const char *text, aoe_error *err) {
+    return aoe_method_parse(target, text, err);
+}
+
+static const cli_option objective_table[] = {
+    {.name = "method",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(t.method),
+     .parse = parse_method,
+     .help = "what is minimised: angle (pairs: cosine, in-batch negatives and angle; positives and triples: contrastive, with "
+             "cosine and angle of triples), cosent (cosine alone), contrastive (alone), sbert-classification (labels are "
+             "classes), sbert-regression (cosine = label), simcse-unsup (the texts of any file) or simcse-sup (triples, "
+             "positives)",
+     .fallback = "angle"},
+    {.name = "w-cosine",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_cosine),
+     .help = "weight of the cosine objective; 0 turns it off"},
+    {.name = "w-ibn",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_ibn),
+     .help = "weight of in-batch negatives; 0 turns them off"},
+    {.name = "w-angle",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_angle),
+     .help = "weight of the angle objective; 0 turns it off"},
+    {.name = "w-cln",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_cln),
+     .help = "triples: weight of the contrast with all positives and negatives; --w-ibn is that of the positives"},
+    {.name = "tau-cosine",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.tau_cosine),
+     .min = 1e-6,
+     .max = 1e6,
+     .help = "temperature of the cosine objective"},
+    {.name = "tau-ibn",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.tau_ibn),
+     .min = 1e-6,
+     .max = 1e6,
+     .help = "temperature of in-batch negatives and of the contrastive objective"},
+    {.name = "tau-angle",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.tau_angle),
+     .min = 1e-6,
+     .max = 1e6,
+     .help = "temperature of the angle objective"},
+    {.name = "ibn-threshold",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.ibn_threshold),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "labels from X on are positive pairs for in-batch negatives",
+     .fallback = "lowest label + 0.8 x range"},
+    {.name = "no-isp",
+     .kind = CLI_FLAG,
+     AT(t.objective.isp),
+     .set = 0,
+     .help = "equal texts of a batch count as negatives of each other"},
+    {.name = "hard-negative",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.hard_negative),
+     .min = -1e30,
+     .max = 1e30,
+     .help = "triples: added to the score of a query with its own negative, among all candidates"},
+    {.name = "classes",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.classes),
+     .min = 2,
+     .max = 10000,
+     .help = "sbert-classification: number of classes",
+     .fallback = "the highest label + 1"},
+    {.name = "no-projection",
+     .kind = CLI_FLAG,
+     AT(t.no_projection),
+     .set = 1,
+     .help = "simcse: no dense layer with tanh behind the pooling (of simcse-sup the model keeps it)"},
+    {.name = "label-max",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.label_max),
+     .min = 1e-30,
+     .max = 1e30,
+     .help = "sbert-regression: the label that a cosine of 1 has",
+     .fallback = "the highest of a file"},
+    {.name = "angle-form",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(t.objective.angle_form),
+     .parse = cli_parse_angle_form,
+     .help = "how angles are scored: reference or phase",
+     .fallback = "reference"},
+};
+
+static const cli_option teacher_table[] = {
+    {.name = "teacher",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(t.teacher),
+     .help = "a model of any kind to learn from: its vectors of all texts are made first",
+     .fallback = "none"},
+    {.name = "w-teacher",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.w_teacher),
+     .help = "weight of the teacher's term; all weights of objectives may be 0 then"},
+    {.name = "distill",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(t.distill),
+     .parse = cli_parse_distill,
+     .help = "what is learned: cosine (its cosines of the pairs) or kl (its vectors' softmax, of models of one width)",
+     .fallback = "cosine"},
+};
+
+/* What may follow a file of --data. */
+enum {
+    SETTING_WEIGHT,
+    SETTING_FORM,
+    SETTING_PROMPT,
+    SETTING_DOC_PROMPT,
+    SETTING_COLUMNS,
+    SETTING_LABEL_MAP,
+    SETTING_THRESHOLD,
+    SETTINGS
+};
+
+static const char *const setting_names[SETTINGS] = {"weight",  "form",      "prompt",       "doc-prompt",
+                                                    "columns", "label-map", "ibn-threshold"};
+
+static size_t setting_of(const char *key, size_t len) {
+    size_t i = 0;
+    while (i < SETTINGS && !(strlen(setting_names[i]) == len && memcmp(setting_names[i], key, len) == 0))
+        i++;
+    return i;
+}
+
+/* 1: KEY=VALUE, with a word for a key, and no file of that name. */
+static int is_setting(const char *text) {
+    const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+    return n && text[n] == '=' && (setting_of(text, n) < SETTINGS || access(text, F_OK) != 0);
+}
+
+static int unknown_setting(const char *path, const char *text) {
+    char key[64];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(text, "="), text);
+    const char *closest = cli_closest(key, setting_names, SETTINGS);
+    if (closest)
+        return cli_usage("train", "%s: unknown setting '%s'; did you mean %s?", path, key, closest);
+    return cli_usage("train",
+                     "%s: unknown setting '%s', and there is no file '%s'; the settings of a file are weight, form, prompt, "
+                     "doc-prompt, columns, label-map and ibn-threshold",
+                     path, key, text);
+}
+
+typedef struct run {
+    const options *o;
+    aoe_pairs *dev; /* owned; NULL without --dev */
+    cli_progress progress;
+    aoe_train_event last; /* newest event; path is not valid */
+    size_t evaluations;   /* printed so far */
+    double dev_pearson;   /* of the newest evaluation */
+    double rate;          /* tokens a second, smoothed over some steps */
+    int told;             /* 1: how many texts of the dev set are cut was said */
+} run;
+
+static void score_text(char out[32], double score) {
+    if (isfinite(score))
+        snprintf(out, 32, "%.2f", 100 * score);
+    else
+        snprintf(out, 32, "undefined");
+}
+
+static void print_start(run *r, const aoe_train_event *e) {
+    const aoe_train_options *t = &r->o->t;
+    char threshold[80] = "";
+    if ((t->method != AOE_METHOD_ANGLE || t->objective.w_ibn > 0) && t->method != AOE_METHOD_COSENT &&
+        isfinite(e->ibn_threshold))
+        snprintf(threshold, sizeof threshold, "; %slabels >= %.10g are positive",
+                 t->method == AOE_METHOD_ANGLE ? "in-batch negatives: " : "", e->ibn_threshold);
+    char course[48];
+    if (t->course.max_minutes > 0)
+        snprintf(course, sizeof course, "%g minutes of steps", t->course.max_minutes);
+    else
+        snprintf(course, sizeof course, "%zu step%s", e->steps, cli_plural(e->steps));
+    char files[48] = "";
+    if (t->n_data > 1)
+        snprintf(files, sizeof files, " from %zu files", t->n_data);
+    cli_note("%zu examples an epoch%s, %s of up to %zu%s", e->pairs, files, course, t->batch_size * t->accumulate, threshold);
+    if (e->step)
+        cli_note("going on after step %zu", e->step);
+    cli_progress_begin(&r->progress, "training", "steps", e->step);
+}
+
+static void show_step(run *r, const aoe_train_event *e) {
+    char rate[64], terms[256];
+    int at = snprintf(terms, sizeof terms, "loss %.3f", e->loss.total);
+    if (e->loss.cosine > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  cosine %.3f", e->loss.cosine);
+    if (e->loss.ibn > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  ibn %.3f", e->loss.ibn);
+    if (e->loss.angle > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
+    if (e->loss.contrastive > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  contrastive %.3f", e->loss.contrastive);
+    if (e->loss.classification > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  classification %.3f", e->loss.classification);
+    if (e->loss.regression > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  regression %.4f", e->loss.regression);
+    if (e->loss.teacher > 0)
+        at += snprintf(terms + at, sizeof terms - (size_t)at, "  teacher %.4f", e->loss.teacher);
+    snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.1e", e->lr);
+    r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
+    snprintf(rate, sizeof rate, "%.0f tokens/s", r->rate);
+    cli_progress_update(&r->progress, e->step, e->steps, rate, e->seconds_left, terms);
+}
+
+static void print_eval(run *r, const aoe_train_event *e) {
+    if (r->o->general.json) {
+        cli_print_json(json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", "eval", "step", (json_int_t)e->step, "steps",
+                                 (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", cli_json_real(e->score),
+                                 "dev_pearson", cli_json_real(r->dev_pearson), "best_dev_spearman",
+                                 cli_json_real(e->best_score), "best_step", (json_int_t)e->best_step, "seconds", e->seconds));
+        return;
+    }
+    cli_progress_end(&r->progress);
+    r->progress.active = !cli_is_quiet();
+    char score[32], pearson[32], seconds[32];
+    score_text(score, e->score);
+    score_text(pearson, r->dev_pearson);
+    cli_format_seconds(seconds, e->seconds);
+    if (r->evaluations++ == 0)
+        printf("%8s  %7s  %9s  %9s  %8s\n", "step", "epoch", "spearman", "pearson", "time");
+    printf("%8zu  %7.2f  %9s  %9s  %8s%s\n", e->step, e->epoch, score, pearson, seconds,
+           e->best_step == e->step ? "  best" : "");
+    cli_flush_stdout();
+}
+
+static void print_done(run *r, const aoe_train_event *e) {
+    const char *output = r->o->t.course.output;
+    cli_progress_end(&r->progress);
+    if (r->o->general.json) {
+        json_t *o =
+            json_pack("{s:s,s:I,s:o,s:o,s:f,s:o}", "event", "done", "steps", (json_int_t)e->step, "best_step",
+                      r->dev ? json_integer((json_int_t)e->best_step) : json_null(), "dev_spearman",
+                      cli_json_real(e->best_score), "seconds", e->seconds, "output", cli_json_text(output, strlen(output)));
+        cli_print_json(o);
+        return;
+    }
+    char score[32], seconds[32];
+    score_text(score, e->best_score);
+    cli_format_seconds(seconds, e->seconds);
+    if (r->dev)
+        printf("done: %zu step%s in %s; dev Spearman %s at step %zu; the model is in %s\n", e->step, cli_plural(e->step),
+               seconds, score, e->best_step, output);
+    else
+        printf("done: %zu step%s in %s; the model is in %s\n", e->step, cli_plural(e->step), seconds, output);
+}
+
+static int on_event(void *user, const aoe_train_event *e) {
+    run *r = user;
+    r->last = *e;
+    r->last.path = NULL;
+    switch (e->kind) {
+    case AOE_TRAIN_START:
+        print_start(r, e);
+        break;
+    case AOE_TRAIN_STEP:
+        show_step(r, e);
+        break;
+    case AOE_TRAIN_EVAL:
+        print_eval(r, e);
+        break;
+    case AOE_TRAIN_CHECKPOINT:
+        break;
+    case AOE_TRAIN_DONE:
+        print_done(r, e);
+        return 0;
+    }
+    return cli_interrupted() != 0;
+}
+
+static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
+    run *r = user;
+    aoe_sts_result result;
+    int code = aoe_eval_pairs(e, r->dev, &result, err);
+    if (code)
+        return code;
+    if (result.truncated && !r->told++)
+        cli_warn("%s: %zu of %zu texts %s cut to the maximum length; --max-length sets it", r->o->dev, result.truncated,
+                 2 * result.pairs, result.truncated == 1 ? "is" : "are");
+    r->dev_pearson = result.pearson;
+    *score = result.spearman;
+    if (isfinite(result.spearman))
+        return 0;
+    cli_warn("%s: all cosines are equal, so the Spearman correlation is undefined; it counts as -1", r->o->dev);
+    *score = -1;
+    return 0;
+}
+
+/* The dev set has to be able to tell models apart; better known before the training than after. */
+static int load_dev(run *r) {
+    aoe_table_options table = r->o->dev_table;
+    aoe_error err;
+    table.allow_empty = 1;
+    if (aoe_pairs_load(&r->dev, r->o->dev, &table, &err))
+        return cli_fail("%s", err.message);
+    if (aoe_pairs_skipped(r->dev))
+        cli_warn("%s: %zu bad rows were left out", r->o->dev, aoe_pairs_skipped(r->dev));
+    if (aoe_pairs_dropped(r->dev))
+        cli_note("%s: %zu rows have a label that is dropped", r->o->dev, aoe_pairs_dropped(r->dev));
+    for (size_t i = 1; i < aoe_pairs_count(r->dev); i++)
+        if (aoe_pairs_label(r->dev, i) < aoe_pairs_label(r->dev, 0) || aoe_pairs_label(r->dev, i) > aoe_pairs_label(r->dev, 0))
+            return 0;
+    return cli_fail("%s: all labels are equal, so models cannot be compared on it; give a dev set with different scores",
+                    r->o->dev);
+}
+
+static int run_train(run *r, options *o) {
+    aoe_context *ctx = NULL;
+    aoe_error err;
+    if (o->dev && load_dev(r))
+        return 1;
+    char *dir = cli_find_model(o->model.dir);
+    int code = !dir || cli_open_context(&ctx, &o->general);
+    if (!code) {
+        o->t.course.model = dir;
+        o->t.course.model_options = o->model.o;
+        o->t.course.batch_tokens = o->model.batch_tokens;
+        o->t.course.seed = o->general.seed;
+        o->t.course.event = on_event;
+        o->t.course.event_user = r;
+        o->t.evaluate = o->dev ? evaluate : NULL;
+        o->t.evaluate_user = r;
+        o->t.dev_name = o->dev;
+        o->t.dev_fingerprint = o->dev ? aoe_pairs_fingerprint(r->dev) : 0;
+        cli_watch_interrupts();
+        code = aoe_train(ctx, &o->t, &err);
+        cli_progress_end(&r->progress);
+        if (code)
+            code = code == AOE_ECANCELLED && cli_interrupted() ? cli_report_interrupt(&r->last) : cli_fail("%s", err.message);
+    }
+    aoe_context_destroy(ctx);
+    free(dir);
+    return code;
+}
+
+/* Reads KEY=VALUE into the settings of a file; returns CLI_GO or the exit code. */
+static int read_setting(aoe_train_data *d, const char *text, size_t key_length) {
+    static const char *const forms[] = {"auto", "pairs", "positives", "triples"};
+    const char *value = text + key_length + 1;
+    char *end = NULL;
+    const double number = strtod(value, &end);
+    const int is_number = *value && !*end && isfinite(number);
+    aoe_error err;
+    switch (setting_of(text, key_length)) {
+    case SETTING_WEIGHT:
+        if (!is_number || !(number > 0))
+            return cli_usage("train", "%s: '%s' is not a number above 0", d->path, text);
+        d->weight = number;
+        break;
+    case SETTING_THRESHOLD:
+        if (!is_number)
+            return cli_usage("train", "%s: '%s' is not a number", d->path, text);
+        d->ibn_threshold = number;
+        break;
+    case SETTING_FORM: {
+        const size_t i = cli_choose(forms, 4, value, "form", &err);
+        if (i == 4)
+            return cli_usage("train", "%s: %s", d->path, err.message);
+        d->form = (aoe_form)i;
+        break;
+    }
+    case SETTING_PROMPT:
+        d->prompt = value;
+        break;
+    case SETTING_DOC_PROMPT:
+        d->doc_prompt = value;
+        break;
+    case SETTING_COLUMNS:
+        d->table.columns = value;
+        break;
+    default:
+        d->table.label_map = value;
+    }
+    return CLI_GO;
+}
+
+/* The files of --data with their settings. *out: [o->data.n], free() it. */
+static int read_data(options *o, aoe_train_data **out) {
+    aoe_train_data *d = cli_realloc(NULL, (o->data.n + 1) * sizeof *d);
+    size_t n = 0;
+    int code = CLI_GO;
+    for (size_t i = 0; i < o->data.n && code == CLI_GO; i++) {
+        const char *text = o->data.item[i];
+        const size_t key_length = strcspn(text, "=");
+        if (n && is_setting(text)) {
+            code = setting_of(text, key_length) < SETTINGS ? read_setting(&d[n - 1], text, key_length)
+                                                           : unknown_setting(d[n - 1].path, text);
+        } else {
+            aoe_train_data_defaults(&d[n], text);
+            d[n++].table = o->table;
+        }
+    }
+    *out = d;
+    o->t.data = d;
+    o->t.n_data = n;
+    return code;
+}
+
+/* The file of --dev with its settings; of several the last counts, as of other options. */
+static int read_dev(options *o) {
+    for (size_t i = 0; i < o->dev_texts.n; i++) {
+        const char *text = o->dev_texts.item[i];
+        const size_t n = strcspn(text, "="), key = setting_of(text, n);
+        if (!o->dev || !is_setting(text)) {
+            o->dev = text;
+            o->dev_table = o->table;
+        } else if (key == SETTING_COLUMNS) {
+            o->dev_table.columns = text + n + 1;
+        } else if (key == SETTING_LABEL_MAP) {
+            o->dev_table.label_map = text + n + 1;
+        } else if (key < SETTINGS) {
+            return cli_usage("train", "%s: '%s' is of training data; a file of --dev may have columns and label-map", o->dev,
+                             text);
+        } else {
+            return unknown_setting(o->dev, text);
+        }
+    }
+    return CLI_GO;
+}
+
+static int same(double a, double b) {
+    return !(a < b) && !(a > b);
+}
+
+/* An option of the objectives that the method would not look at. */
+static int check_method(const options *o) {
+    enum {
+        COSINE = 1,
+        ISP = 2,
+        WEIGHTS = 4,
+        ANGLE = 8,
+        TAU_IBN = 16,
+        REGRESSION = 32,
+        POSITIVES = 64,
+        HARD = 128,
+        CLASSES = 256,
+        PROJECTION = 512
+    };
+    static const unsigned looked_at[AOE_METHOD_COUNT] = {
+        [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
+        [AOE_METHOD_COSENT] = COSINE,
+        [AOE_METHOD_SBERT_CLASSIFICATION] = CLASSES,
+        [AOE_METHOD_SBERT_REGRESSION] = REGRESSION,
+        [AOE_METHOD_SIMCSE_UNSUP] = TAU_IBN | PROJECTION,
+        [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
+        [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN | POSITIVES | HARD,
+    };
+    const aoe_objective_options *j = &o->t.objective;
+    aoe_objective_options d;
+    aoe_objective_options_defaults(&d);
+    const struct {
+        const char *name;
+        unsigned of;
+        int given;
+    } list[] = {
+        {"w-cosine", ANGLE, !same(j->w_cosine, d.w_cosine)},
+        {"w-ibn", WEIGHTS, !same(j->w_ibn, d.w_ibn)},
+        {"w-angle", ANGLE, !same(j->w_angle, d.w_angle)},
+        {"w-cln", WEIGHTS, !same(j->w_cln, d.w_cln)},
+        {"tau-cosine", COSINE, !same(j->tau_cosine, d.tau_cosine)},
+        {"tau-ibn", TAU_IBN, !same(j->tau_ibn, d.tau_ibn)},
+        {"tau-angle", ANGLE, !same(j->tau_angle, d.tau_angle)},
+        {"ibn-threshold", POSITIVES, !isnan(j->ibn_threshold)},
+        {"no-isp", ISP, j->isp != d.isp},
+        {"angle-form", ANGLE, j->angle_form != d.angle_form},
+        {"hard-negative", HARD, !same(j->hard_negative, 0)},
+        {"label-max", REGRESSION, !isnan(o->t.label_max)},
+        {"classes", CLASSES, o->t.classes > 0},
+        {"no-projection", PROJECTION, o->t.no_projection},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].given && !(list[i].of & looked_at[o->t.method]))
+            return cli_usage("train", "--%s does nothing with --method %s; leave it out", list[i].name,
+                             aoe_method_name(o->t.method));
+    return CLI_GO;
+}
+
+static int check_options(const options *o) {
+    const aoe_objective_options *w = &o->t.objective;
+    if (!o->t.n_data)
+        return cli_usage("train", "it needs training data: -d FILE");
+    if (!o->t.course.output)
+        return cli_usage("train", "it needs a directory for the trained model: -o DIR");
+    if (o->t.course.resume && o->t.course.force)
+        return cli_usage("train", "--resume and --force exclude each other");
+    if (!o->t.teacher && (o->t.w_teacher < 1 || o->t.w_teacher > 1 || o->t.distill != AOE_DISTILL_COSINE))
+        return cli_usage("train", "--w-teacher and --distill need a teacher: --teacher DIR");
+    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
+        return cli_usage("train", "all weights are 0; leave one objective on");
+    if (check_method(o) != CLI_GO)
+        return 2;
+    if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
+        return cli_usage("train", "--eval-every and --patience need --dev FILE");
+    return CLI_GO;
+}
+
+/* look NULL: trains. */
+static int take(int argc, char **argv, cli_train_look look, void *user) {
+    options o = {0};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    aoe_train_options_defaults(&o.t);
+    const cli_group groups[] = {
+        CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("output", cli_output_table, &o.t.course),
+        CLI_GROUP("batches", batch_table, &o),
+        CLI_GROUP("course", cli_course_table, &o.t.course),
+        CLI_GROUP("objectives", objective_table, &o),
+        CLI_GROUP("teacher", teacher_table, &o),
+        CLI_GROUP("adapters (LoRA)", cli_lora_table, &o.t.lora),
+        CLI_GROUP("tables", cli_table_table, &o.table),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "train",
+        .operands = "",
+        .about = "Fine-tunes a model on scored pairs of texts with the cosine, in-batch negatives and angle\n"
+                 "objectives, and on positives and triples with the contrastive one; a teacher's vectors may come\n"
+                 "on top; --method has others. The output directory holds the best model on --dev, else the last;\n"
+                 "beside it train-log.jsonl and the newest checkpoint.\n"
+                 "Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
+        .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
+                    "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
+                    "  aoe train -m base -d triples.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
+                    "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
+                    "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
+                    "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling last-avg\n"
+                    "  aoe train @my-recipe.args --seed 1\n",
+        .groups = groups,
+        .n_groups = 10,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    aoe_train_data *data = NULL;
+    if (code == CLI_GO)
+        code = read_data(&o, &data);
+    if (code == CLI_GO)
+        code = read_dev(&o);
+    if (code == CLI_GO && look) {
+        const cli_train_view view = {&syntax, &o.general, &o.model, &o.table, &o.t, o.dev, &o.dev_table};
+        code = look(user, &view);
+    }
+    if (code == CLI_GO)
+        code = check_options(&o);
+    if (code == CLI_GO && !look) {
+        run r = {.o = &o};
+        cli_set_quiet(o.general.quiet);
+        code = run_train(&r, &o);
+        aoe_pairs_free(r.dev);
+    }
+    free(data);
+    cli_args_free(&args);
+    return code;
+}
+
+int cli_train(int argc, char **argv) {
+    return take(argc, argv, NULL, NULL);
+}
+
+int cli_train_parse(int argc, char **argv, cli_train_look look, void *user) {
+    return take(argc, argv, look, user);
+}

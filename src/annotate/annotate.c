@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ * Training rows that chat models write: every distinct input is put to every model, once for sentences of the same
+ * meaning and once for the opposite, and what comes back is read, cleaned and written as pairs or triples. The calls are
+ * chat_calls.c's, a reply is chat_parse.c's business.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "annotate/chat_calls.h"
+#include "annotate/chat_options.h"
+#include "annotate/chat_parse.h"
+#include "annotate/chat_prompt.h"
+#include "annotate/chat_text.h"
+#include "dataset/distinct.h"
+#include "table/labels.h"
+#include "table/table_write.h"
+#include "table/texts.h"
+
+enum { MAX_SENTENCES = 1000, SIDES = 2, NO_CALL = 0 };
+
+typedef enum side { POSITIVE, NEGATIVE } side;
+
+typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
+
+/* A sentence of one answer about one text. */
+typedef struct sentence {
+    size_t begin, len;     /* in job.bytes */
+    size_t form, form_len; /* as it is compared, likewise */
+    size_t model;
+    side of;
+    fate fate;
+} sentence;
+
+typedef struct input {
+    aoe_text text; /* in job.files */
+    const char *file;
+    size_t line;
+} input;
+
+typedef struct job {
+    const aoe_annotate_options *o;
+    aoe_annotate_result *result;
+    aoei_examples *file; /* [o->n_files] owned */
+    aoei_distinct forms; /* of the inputs, white space evened out */
+    input *input;        /* [forms.n] owned */
+    size_t capacity;
+    size_t *call; /* [forms.n, n_models, SIDES] owned: 1 + number; NO_CALL */
+    aoei_chat_calls *calls;
+    aoei_chat_list list;
+    sentence *found; /* [n_found] owned; of one text, as the next */
+    size_t n_found, found_capacity;
+    aoei_buffer bytes, form;
+    aoei_same_scratch scratch;
+    aoei_table_writer writer;
+} job;
+
+/* ---- options */
+
+void aoe_annotate_options_defaults(aoe_annotate_options *o) {
+    *o = (aoe_annotate_options){.positives = 5, .negatives = 5, .positive_label = 1, .negative_label = 0};
+    aoe_chat_options_defaults(&o->chat);
+}
+
+static const char *prompt_of(const aoe_annotate_options *o, side s) {
+    const char *own = s == POSITIVE ? o->positive_prompt : o->negative_prompt;
+    return own ? own : s == POSITIVE ? aoei_prompt_positive : aoei_prompt_negative;
+}
+
+static size_t wanted(const aoe_annotate_options *o, side s) {
+    return s == POSITIVE ? o->positives : o->negatives;
+}
+
+static int check_options(const aoe_annotate_options *o, aoe_error *err) {
+    if (!o->positives && !o->negatives)
+        return aoei_fail(err, AOE_EARG,
+                         "neither synonymous nor opposite sentences are asked for; give --positives N or --negatives N");
+    if (o->positives > MAX_SENTENCES || o->negatives > MAX_SENTENCES)
+        return aoei_fail(err, AOE_EARG, "more than %d sentences of one text; ask for fewer", MAX_SENTENCES);
+    if (o->form == AOE_FORM_POSITIVES)
+        return aoei_fail(err, AOE_EARG, "rows are pairs or triples; give another --form");
+    if (o->form == AOE_FORM_TRIPLES && !(o->positives && o->negatives))
+        return aoei_fail(err, AOE_EARG, "triples need both --positives and --negatives");
+    if (!isfinite(o->positive_label) || !isfinite(o->negative_label))
+        return aoei_fail(err, AOE_EARG, "a label is not finite; give numbers");
+    int rc = aoei_prompt_check(prompt_of(o, POSITIVE), 0, "--positive-prompt", err);
+    return rc ? rc : aoei_prompt_check(prompt_of(o, NEGATIVE), 0, "--negative-prompt", err);
+}
+
+/* ---- inputs */
+
+static int add_input(job *j, aoe_text text, const char *file, size_t line, aoe_error *err) {
+    const size_t before = j->forms.n;
+    size_t number;
+    int rc = aoei_same_form(&j->form, text, AOE_SAME_SPACE, &j->scratch) ? aoei_fail_nomem(err, text.len) : 0;
+    if (!rc)
+        rc = aoei_distinct_add(&j->forms, (aoe_text){j->form.data, j->form.len}, 0, &number, err);
+    if (rc)
+        return rc;
+    if (j->forms.n == before) {
+        j->result->repeated_inputs++;
+        return 0;
+    }
+    if (aoei_grow((void **)&j->input, &j->capacity, before, sizeof *j->input))
+        return aoei_fail_nomem(err, before * sizeof *j->input);
+    j->input[before] = (input){aoei_chat_trim(text), file, line};
+    return aoei_chat_check_writable(j->input[before].text, j->o->name, file, line, err);
+}
+
+static int read_inputs(job *j, aoe_error *err) {
+    int rc = 0;
+    j->file = aoei_calloc(j->o->n_files + 1, sizeof *j->file);
+    if (!j->file)
+        return aoei_fail_nomem(err, j->o->n_files * sizeof *j->file);
+    aoe_table_options t = j->o->table;
+    t.label_map = NULL;
+    t.allow_empty = 0;
+    for (size_t f = 0; f < j->o->n_files && !rc; f++) {
+        aoei_examples *e = &j->file[f];
+        rc = aoei_texts_load(e, j->o->files[f], &t, err);
+        for (size_t i = 0; i < e->n_texts && !rc; i++)
+            rc = add_input(j, e->text[i], e->name, aoei_examples_line(e, i), err);
+        j->result->skipped += e->skipped;
+    }
+    j->result->texts = j->forms.n;
+    return rc;
+}
+
+/* ---- calls */
+
+static size_t place(const job *j, size_t text, size_t model, side s) {
+    return (text * j->o->chat.n_models + model) * SIDES + (size_t)s;
+}
+
+static int add_call(job *j, size_t text, size_t model, side s, aoei_buffer *prompt, aoe_error *err) {
+    enum { LIST_TOKENS = 6 }; /* of a sentence's number, quotes and line end */
+    const aoei_prompt_values v = {.size = wanted(j->o, s), .text1 = j->input[text].text};
+    size_t number;
+    aoei_buffer_clear(prompt);
+    if (aoei_prompt_fill(prompt, prompt_of(j->o, s), &v))
+        return aoei_fail_nomem(err, v.text1.len);
+    const int rc = aoei_chat_calls_add(j->calls, model, (aoe_text){prompt->data, prompt->len},
+                                       v.size * (aoei_chat_tokens(v.text1) + LIST_TOKENS), &number, err);
+    if (!rc)
+        j->call[place(j, text, model, s)] = 1 + number;
+    return rc;
+}
+
+static int add_calls(job *j, aoe_error *err) {
+    aoei_buffer prompt = {0};
+    size_t n;
+    int rc = aoei_chat_calls_create(&j->calls, &j->o->chat, err);
+    if (!rc && (aoei_mul_size(j->forms.n, j->o->chat.n_models * SIDES, &n) || !(j->call = aoei_calloc(n + 1, sizeof *j->call))))
+        rc = aoei_fail_nomem(err, j->forms.n);
+    for (size_t i = 0; i < j->forms.n && !rc; i++)
+        for (size_t m = 0; m < j->o->chat.n_models && !rc; m++)
+            for (side s = POSITIVE; s <= NEGATIVE && !rc; s = (side)(s + 1))
+                rc = wanted(j->o, s) ? add_call(j, i, m, s, &prompt, err) : 0;
+    aoei_buffer_free(&prompt);
+    return rc;
+}
+
+/* ---- sentences of one text */
+
+static aoe_text words_of(const job *j, const sentence *s) {
+    return (aoe_text){j->bytes.data + s->begin, s->len};
+}
+
+static int same_form(const job *j, const sentence *a, const sentence *b) {
+    return a->form_len == b->form_len && !memcmp(j->bytes.data + a->form, j->bytes.data + b->form, a->form_len);
+}
+
+static int add_sentence(job *j, aoe_text text, size_t model, side of, aoe_error *err) {
+    if (aoei_same_form(&j->form, text, AOE_SAME_LETTERS, &j->scratch) ||
+        aoei_grow((void **)&j->found, &j->found_capacity, j->n_found, sizeof *j->found))
+        return aoei_fail_nomem(err, text.len);
+    sentence *s = &j->found[j->n_found++];
+    *s = (sentence){.begin = j->bytes.len, .len = text.len, .model = model, .of = of};
+    (void)aoei_buffer_append(&j->bytes, text.data, text.len);
+    s->form = j->bytes.len;
+    s->form_len = j->form.len;
+    (void)aoei_buffer_append(&j->bytes, j->form.data, j->form.len);
+    return j->bytes.failed ? aoei_fail_nomem(err, text.len) : 0;
+}
+
+static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err) {
+    const size_t call = j->call[place(j, text, model, s)];
+    const aoei_chat_reply *r = call == NO_CALL ? NULL : aoei_chat_calls_reply(j->calls, call - 1);
+    aoei_chat_outcome outcome = AOEI_CHAT_REFUSED;
+    if (!r)
+        return 0;
+    aoei_chat_list_clear(&j->list);
+    if (!r->refused &&
+        aoei_chat_parse(&j->list, &outcome, (aoe_text){r->content.data, r->content.len}, wanted(j->o, s), r->cut))
+        return aoei_fail_nomem(err, r->content.len);
+    j->result->chat.refused += outcome == AOEI_CHAT_REFUSED;
+    j->result->chat.unreadable += outcome == AOEI_CHAT_NOTHING;
+    j->result->repeated += j->list.repeated;
+    int rc = 0;
+    for (size_t i = 0; i < j->list.n && !rc; i++)
+        rc = add_sentence(j, aoei_chat_list_item(&j->list, i), model, s, err);
+    return rc;
+}
+
+/* found[0] is the input itself. */
+static void judge(job *j) {
+    for (size_t i = 1; i < j->n_found; i++) {
+        sentence *s = &j->found[i];
+        s->fate = same_form(j, s, &j->found[0]) ? COPY : KEPT;
+        for (size_t k = 1; k < j->n_found && s->fate == KEPT; k++)
+            if (k != i && same_form(j, s, &j->found[k])) {
+                if (j->found[k].of != s->of)
+                    s->fate = CONFLICT;
+                else if (k < i)
+                    s->fate = REPEATED;
+            }
+        aoe_annotate_result *r = j->result;
+        r->copies += s->fate == COPY;
+        r->repeated += s->fate == REPEATED;
+        r->conflicts += s->fate == CONFLICT;
+        r->positives += s->fate == KEPT && s->of == POSITIVE;
+        r->negatives += s->fate == KEPT && s->of == NEGATIVE;
+    }
+}
+
+/* ---- rows */
+
+static aoei_cell source_cell(const job *j, size_t model) {
+    const aoe_chat_model *m = &j->o->chat.models[model];
+    return (aoei_cell){.text = aoe_text_of(m->source ? m->source : m->name)};
+}
+
+static int write_pair(job *j, const input *in, const sentence *s, aoe_error *err) {
+    char label[AOEI_NUMBER_TEXT];
+    const size_t n = aoei_number_text(label, s->of == POSITIVE ? j->o->positive_label : j->o->negative_label);
+    const aoei_cell cell[] = {
+        {.text = in->text}, {.text = words_of(j, s)}, {.text = {label, n}, .is_number = 1}, source_cell(j, s->model)};
+    j->result->rows++;
+    return aoei_table_writer_row(&j->writer, cell, in->file, in->line, err);
+}
+
+static int write_pairs(job *j, const input *in, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 1; i < j->n_found && !rc; i++)
+        rc = j->found[i].fate == KEPT ? write_pair(j, in, &j->found[i], err) : 0;
+    return rc;
+}
+
+/* The n-th sentence kept of a side of a model; NULL: there are fewer. */
+static const sentence *nth(const job *j, size_t model, side of, size_t n) {
+    for (size_t i = 1; i < j->n_found; i++) {
+        const sentence *s = &j->found[i];
+        if (s->fate == KEPT && s->model == model && s->of == of && n-- == 0)
+            return s;
+    }
+    return NULL;
+}
+
+/* Of each model the positives beside the negatives, the shorter list over again until every sentence is in a row. */
+static int write_triples(job *j, const input *in, aoe_error *err) {
+    int rc = 0;
+    for (size_t m = 0; m < j->o->chat.n_models; m++) {
+        size_t count[SIDES] = {0, 0};
+        for (size_t i = 1; i < j->n_found; i++)
+            count[j->found[i].of] += j->found[i].fate == KEPT && j->found[i].model == m;
+        const size_t most = count[POSITIVE] > count[NEGATIVE] ? count[POSITIVE] : count[NEGATIVE];
+        for (size_t i = 0; i < most && count[POSITIVE] && count[NEGATIVE] && !rc; i++) {
+            const sentence *p = nth(j, m, POSITIVE, i % count[POSITIVE]), *n = nth(j, m, NEGATIVE, i % count[NEGATIVE]);
+            const aoei_cell cell[] = {
+                {.text = in->text}, {.text = words_of(j, p)}, {.text = words_of(j, n)}, source_cell(j, m)};
+            j->result->rows++;
+            rc = aoei_table_writer_row(&j->writer, cell, in->file, in->line, err);
+        }
+    }
+    return rc;
+}
+
+static int make_rows(job *j, size_t text, aoe_error *err) {
+    const size_t before = j->result->rows;
+    j->n_found = 0;
+    aoei_buffer_clear(&j->bytes);
+    int rc = add_sentence(j, j->input[text].text, 0, POSITIVE, err);
+    for (size_t m = 0; m < j->o->chat.n_models && !rc; m++)
+        for (side s = POSITIVE; s <= NEGATIVE && !rc; s = (side)(s + 1))
+            rc = read_reply(j, text, m, s, err);
+    if (rc)
+        return rc;
+    judge(j);
+    rc = j->o->form == AOE_FORM_TRIPLES ? write_triples(j, &j->input[text], err) : write_pairs(j, &j->input[text], err);
+    j->result->without += j->result->rows == before;
+    return rc;
+}
+
+static int write_rows(job *j, aoe_error *err) {
+    static const char *const pairs[] = {"text1", "text2", "label", "source"};
+    static const char *const triples[] = {"query", "positive", "negative", "source"};
+    aoe_text name[4];
+    for (size_t i = 0; i < 4; i++)
+        name[i] = aoe_text_of(j->o->form == AOE_FORM_TRIPLES ? triples[i] : pairs[i]);
+    int rc = aoei_table_writer_open(&j->writer, j->o->name, name, 4, NULL, NULL, j->o->write, j->o->user, err);
+    for (size_t i = 0; i < j->forms.n && !rc; i++)
+        rc = make_rows(j, i, err);
+    return rc ? rc : aoei_table_writer_end(&j->writer, err);
+}
+
+static void destroy(job *j) {
+    for (size_t f = 0; j->file && f < j->o->n_files; f++)
+        aoei_examples_free(&j->file[f]);
+    aoei_chat_calls_destroy(j->calls);
+    aoei_chat_list_free(&j->list);
+    aoei_table_writer_free(&j->writer);
+    aoei_distinct_free(&j->forms);
+    aoei_buffer_free(&j->bytes);
+    aoei_buffer_free(&j->form);
+    aoei_free(j->scratch.point);
+    aoei_free(j->file);
+    aoei_free(j->input);
+    aoei_free(j->call);
+    aoei_free(j->found);
+}
+
+int aoe_annotate(const aoe_annotate_options *o, aoe_annotate_result *result, aoe_error *err) {
+    aoe_annotate_result own;
+    job j = {.o = o, .result = result ? result : &own};
+    *j.result = (aoe_annotate_result){.texts = 0};
+    int rc = check_options(o, err);
+    if (!rc)
+        rc = read_inputs(&j, err);
+    if (!rc)
+        rc = add_calls(&j, err);
+    if (!rc)
+        rc = aoei_chat_calls_run(j.calls, err);
+    if (j.calls)
+        aoei_chat_calls_result(j.calls, &j.result->chat);
+    if (!rc && !o->chat.dry_run)
+        rc = write_rows(&j, err);
+    destroy(&j);
+    return rc;
+}

@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: MIT
+ * Calls of a job: see chat_calls.h. Calls that the cache does not answer are handed to threads in their order. With a bound on
+ * what may be spent a call waits for its turn, and begins when what is spent and what is under way leave room for the most it
+ * may take; what is under way counts with all tries it has left. An answer that is none is booked at its most, and the call is
+ * tried again when those before it have ended and there is room. So which calls are made, and how often, depends on the
+ * answers, not on their timing: a later call has only begun if all tries of the earlier ones fit.
+ */
+#include "annotate/chat_calls.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mutex.h"
+#include "base/pool.h"
+#include "annotate/chat_text.h"
+#include "dataset/distinct.h"
+#include "net/fetch.h"
+#include "net/secret.h"
+
+#define KIND "chat" /* of the results in the store */
+
+enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20, ATTEMPTS = 6 };
+
+typedef enum call_state { CALL_OPEN, CALL_KEPT, CALL_ASKED, CALL_FAILED } call_state;
+
+typedef struct call {
+    size_t model;
+    size_t prompt_tokens, expected; /* estimates */
+    size_t body;                    /* where the request's body begins in its key */
+    size_t unusable;                /* answers that were none, each booked at the most it may have cost */
+    call_state state;
+    int ended;
+    aoei_chat_reply reply; /* owned; of KEPT and ASKED */
+} call;
+
+typedef struct endpoint {
+    char *url;         /* owned */
+    aoei_fetch *fetch; /* owned */
+} endpoint;
+
+struct aoei_chat_calls {
+    const aoe_chat_options *o;
+    size_t attempts;    /* of a call */
+    double limit;       /* tokens of an answer at most; 0: none is known */
+    aoei_store *store;  /* owned; NULL: dry run without one */
+    aoei_distinct keys; /* of the calls: URL, line end, body */
+    call *call;         /* [keys.n] owned */
+    size_t capacity;
+    endpoint *endpoint; /* [n_models] owned */
+    aoei_http **http;   /* [concurrency] owned */
+    size_t *open;       /* [n_open] owned: calls to be made */
+    size_t n_open;
+    aoei_mutex lock; /* guards everything below, and o->progress */
+    size_t done, failures_in_a_row, failed;
+    size_t turn;                                   /* first of `open` that has not begun, where spending is bounded */
+    size_t front;                                  /* first of `open` that has not ended */
+    size_t under_way;                              /* calls */
+    double prompt_tokens, completion_tokens, cost; /* spent */
+    double pending_tokens, pending_cost;           /* at most, of all tries that what is under way has left */
+    int stopped;                                   /* the caller asked for the end */
+    int spent;                                     /* the next call might exceed the bound */
+    int failed_for_good;                           /* no further call is to be tried */
+    size_t first_failed;                           /* place in `open` of the failure in err */
+    aoe_error err;
+};
+
+/* ---- options */
+
+/* Scheme and host, a path perhaps, and nothing that may be a secret. */
+static int check_api(const char *api, const char *name, aoe_error *err) {
+    if (!api || !*api)
+        return aoei_fail(err, AOE_EARG, "%s: no endpoint; give its address with --api URL", name);
+    if (strchr(api, '?') || strchr(api, '#') || strchr(api, '@'))
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the endpoint's address has a query, a fragment or a user in it; give scheme, host and path alone, and "
+            "the key in the environment",
+            name);
+    return 0;
+}
+
+static aoei_chat_settings settings_of(const aoe_chat_options *o, size_t model) {
+    return (aoei_chat_settings){.model = o->models[model].name,
+                                .system = o->system,
+                                .temperature = o->temperature,
+                                .max_tokens = o->max_tokens,
+                                .more = o->request};
+}
+
+static int is_bounded(const aoe_chat_options *o) {
+    return o->max_cost > 0 || o->max_total_tokens > 0;
+}
+
+/* The limit is that of the request as it is sent, whatever --request makes of it. */
+static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err) {
+    const aoei_chat_settings s = settings_of(o, 0);
+    aoei_chat_limits l;
+    const int rc = aoei_chat_read_limits(&l, &s, err);
+    *limit = l.tokens;
+    if (rc || !is_bounded(o))
+        return rc;
+    if (l.tokens <= 0)
+        return aoei_fail(err, AOE_EARG, "a bound on what is spent needs one on an answer; give --max-tokens");
+    if (l.answers > 1)
+        return aoei_fail(err, AOE_EARG,
+                         "a bound on what is spent needs one answer to a request, of which one alone is read; leave n and "
+                         "best_of out of --request");
+    return 0;
+}
+
+static int check_options(const aoe_chat_options *o, double *limit, aoe_error *err) {
+    if (!o->n_models)
+        return aoei_fail(err, AOE_EARG, "no model to ask; give --model NAME");
+    if (!o->cache && !o->dry_run)
+        return aoei_fail(err, AOE_EARG, "no file to keep answers in; give --cache FILE");
+    if (o->concurrency < 1 || o->concurrency > MAX_CONCURRENCY)
+        return aoei_fail(err, AOE_EARG, "%zu requests at a time; give 1 to %d", o->concurrency, MAX_CONCURRENCY);
+    for (size_t i = 0; i < o->n_models; i++) {
+        const aoe_chat_model *m = &o->models[i];
+        int rc = check_api(m->api, m->name, err);
+        if (rc)
+            return rc;
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(o->models[k].name, m->name) && !strcmp(o->models[k].api, m->api))
+                return aoei_fail(err, AOE_EARG, "%s: the model is given twice; leave one", m->name);
+        if (o->max_cost > 0 && m->price_in + m->price_out <= 0 && !m->costs_nothing)
+            return aoei_fail(err, AOE_EARG,
+                             "%s: a bound on the cost needs the prices of every model; give --price IN,OUT (0,0: it costs "
+                             "nothing)",
+                             m->name);
+    }
+    return check_limits(o, limit, err);
+}
+
+/* ---- what the caller is told */
+
+/* Tells and asks the caller; the lock is held. */
+static void tell(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
+    const aoe_chat_progress p = {.state = state,
+                                 .done = c->done,
+                                 .total = c->n_open,
+                                 .prompt_tokens = c->prompt_tokens,
+                                 .completion_tokens = c->completion_tokens,
+                                 .cost = c->cost,
+                                 .why = why,
+                                 .seconds = seconds};
+    if (c->o->progress && c->o->progress(c->o->user, &p))
+        c->stopped = 1;
+}
+
+static void on_fetch(void *user, const aoei_fetch_progress *p) {
+    aoei_chat_calls *c = user;
+    if (p->event == AOEI_FETCH_ANSWER)
+        return;
+    aoei_mutex_lock(&c->lock);
+    tell(c, AOE_CHAT_WAIT, p->why, p->seconds);
+    aoei_mutex_unlock(&c->lock);
+}
+
+static int is_over(aoei_chat_calls *c) {
+    return c->stopped || c->spent || c->failed_for_good;
+}
+
+/* Ends waits between tries. */
+static int stop_waiting(void *user) {
+    aoei_chat_calls *c = user;
+    aoei_mutex_lock(&c->lock);
+    tell(c, AOE_CHAT_POLL, "", 0);
+    const int over = c->stopped || c->failed_for_good;
+    aoei_mutex_unlock(&c->lock);
+    return over;
+}
+
+/* An answer under way is paid for: it is waited for, and the caller only asked. */
+static int never_stop(void *user) {
+    (void)stop_waiting(user);
+    return 0;
+}
+
+/* ---- making it */
+
+static char *endpoint_url(const char *api) {
+    aoei_buffer b = {0};
+    size_t n = strlen(api);
+    while (n && api[n - 1] == '/')
+        n--;
+    const aoe_text base = {api, n};
+    (void)aoei_buffer_append(&b, api, n);
+    if (!aoei_chat_ends(base, "/chat/completions"))
+        (void)aoei_buffer_append(&b, "/chat/completions", strlen("/chat/completions"));
+    if (!b.failed)
+        return b.data;
+    aoei_buffer_free(&b);
+    return NULL;
+}
+
+static int open_endpoint(aoei_chat_calls *c, endpoint *e, const aoe_chat_model *m, aoe_error *err) {
+    const aoei_fetch_options f = {.attempts = c->attempts,
+                                  .first_delay = c->o->retry_delay,
+                                  .min_interval = c->o->per_minute > 0 ? 60 / c->o->per_minute : 0,
+                                  .seed = c->o->seed,
+                                  .stop = stop_waiting,
+                                  .stop_user = c,
+                                  .progress = on_fetch,
+                                  .progress_user = c};
+    if (!(e->url = endpoint_url(m->api)))
+        return aoei_fail_nomem(err, strlen(m->api));
+    return aoei_fetch_create(&e->fetch, &f, err);
+}
+
+int aoei_chat_calls_create(aoei_chat_calls **out, const aoe_chat_options *o, aoe_error *err) {
+    *out = NULL;
+    double limit = 0;
+    int rc = check_options(o, &limit, err);
+    if (rc)
+        return rc;
+    aoei_chat_calls *c = aoei_calloc(1, sizeof *c);
+    if (!c)
+        return aoei_fail_nomem(err, sizeof *c);
+    aoei_mutex_init(&c->lock);
+    c->o = o;
+    c->limit = limit;
+    c->attempts = o->attempts ? o->attempts : ATTEMPTS;
+    c->endpoint = aoei_calloc(o->n_models, sizeof *c->endpoint);
+    c->http = aoei_calloc(o->concurrency, sizeof *c->http);
+    if (!c->endpoint || !c->http)
+        rc = aoei_fail_nomem(err, o->concurrency * sizeof *c->http);
+    for (size_t i = 0; i < o->n_models && !rc; i++)
+        rc = open_endpoint(c, &c->endpoint[i], &o->models[i], err);
+    if (!rc && o->cache)
+        rc = aoei_store_open(&c->store, o->cache, err);
+    if (rc)
+        aoei_chat_calls_destroy(c);
+    else
+        *out = c;
+    return rc;
+}
+
+void aoei_chat_calls_destroy(aoei_chat_calls *c) {
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->keys.n && c->call; i++)
+        aoei_chat_reply_free(&c->call[i].reply);
+    for (size_t i = 0; c->endpoint && i < c->o->n_models; i++) {
+        aoei_fetch_destroy(c->endpoint[i].fetch);
+        aoei_free(c->endpoint[i].url);
+    }
+    for (size_t i = 0; c->http && i < c->o->concurrency; i++)
+        aoei_http_destroy(c->http[i]);
+    aoei_store_close(c->store);
+    aoei_distinct_free(&c->keys);
+    aoei_mutex_destroy(&c->lock);
+    aoei_free(c->call);
+    aoei_free(c->endpoint);
+    aoei_free(c->http);
+    aoei_free(c->open);
+    aoei_free(c);
+}
+
+/* The key is the whole request without its key: URL and body. */
+static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body, aoe_error *err) {
+    const aoei_chat_settings s = settings_of(c->o, model);
+    const char *url = c->endpoint[model].url, *secret = c->o->models[model].key;
+    if (aoei_buffer_append(key, url, strlen(url)) || aoei_buffer_putc(key, '\n'))
+        return aoei_fail_nomem(err, prompt.len);
+    *body = key->len;
+    const int rc = aoei_chat_request(key, &s, prompt, err);
+    if (!rc && secret && *secret && memmem(key->data, key->len, secret, strlen(secret)))
+        return aoei_fail(err, AOE_EARG, "the API key is in a prompt or an option, where it would be stored; leave it out");
+    return rc;
+}
+
+static int look_up(aoei_chat_calls *c, call *x, aoe_text key, aoe_error *err) {
+    aoei_buffer value = {0};
+    int rc = c->store ? aoei_store_result_get(c->store, KIND, key, &value, err) : 0;
+    if (rc == 1) {
+        rc = aoei_chat_reply_load(&x->reply, (aoe_text){value.data, value.len}, err);
+        x->state = CALL_KEPT;
+    }
+    aoei_buffer_free(&value);
+    return rc;
+}
+
+int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_t expected, size_t *number, aoe_error *err) {
+    aoei_buffer key = {0};
+    const size_t before = c->keys.n;
+    size_t body = 0;
+    int rc = make_key(c, model, prompt, &key, &body, err);
+    if (!rc && aoei_grow((void **)&c->call, &c->capacity, before, sizeof *c->call))
+        rc = aoei_fail_nomem(err, before * sizeof *c->call);
+    if (!rc) {
+        c->call[before] = (call){.model = model,
+                                 .prompt_tokens = aoei_chat_tokens(prompt) +
+                                                  aoei_chat_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
+                                 .expected = c->limit > 0 && (double)expected > c->limit ? (size_t)c->limit : expected,
+                                 .body = body,
+                                 .reply = {.prompt_tokens = -1}};
+        rc = aoei_distinct_add(&c->keys, (aoe_text){key.data, key.len}, 0, number, err);
+    }
+    if (!rc && c->keys.n > before)
+        rc = look_up(c, &c->call[before], (aoe_text){key.data, key.len}, err);
+    aoei_buffer_free(&key);
+    return rc;
+}
+
+/* ---- spending */
+
+static double cost_of(const aoei_chat_calls *c, const call *x, double prompt, double completion) {
+    const aoe_chat_model *m = &c->o->models[x->model];
+    return (prompt * m->price_in + completion * m->price_out) / 1e6;
+}
+
+static double most_tokens(const aoei_chat_calls *c, const call *x) {
+    return (double)x->prompt_tokens + c->limit;
+}
+
+static double most_cost(const aoei_chat_calls *c, const call *x) {
+    return cost_of(c, x, (double)x->prompt_tokens, c->limit);
+}
+
+/* Is there room for one try of the call beside what is spent and so much under way? */
+static int fits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
+    const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + most_tokens(c, x);
+    const double cost = c->cost + pending_cost + most_cost(c, x);
+    return (c->o->max_total_tokens <= 0 || tokens <= c->o->max_total_tokens) && (c->o->max_cost <= 0 || cost <= c->o->max_cost);
+}
+
+static void set_aside(aoei_chat_calls *c, const call *x, double tries) {
+    c->pending_tokens += tries * most_tokens(c, x);
+    c->pending_cost += tries * most_cost(c, x);
+}
+
+static double tries_left(const aoei_chat_calls *c, const call *x) {
+    return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
+}
+
+/* May it begin, now that it is its turn? -1: when others have ended. */
+static int may_begin(aoei_chat_calls *c, size_t i) {
+    const call *x = &c->call[c->open[i]];
+    if (is_over(c))
+        return 0;
+    if (!is_bounded(c->o))
+        return 1;
+    if (c->turn != i)
+        return -1;
+    const int go = fits(c, x, c->pending_tokens, c->pending_cost) ? 1 : c->under_way ? -1 : 0;
+    c->spent |= go == 0;
+    return go;
+}
+
+/* May it be tried again? Calls behind it have only begun if there is room for that. */
+static int may_retry(aoei_chat_calls *c, size_t i) {
+    const call *x = &c->call[c->open[i]];
+    if (!is_bounded(c->o) || is_over(c) || tries_left(c, x) <= 0)
+        return 1;
+    if (c->front != i)
+        return -1;
+    const int go = fits(c, x, 0, 0);
+    c->spent |= go == 0;
+    return go;
+}
+
+/* Waits until the rule says yes (1) or no (0) to the i-th open call. */
+static int await(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
+    const struct timespec moment = {0, 2000000};
+    for (;;) {
+        aoei_mutex_lock(&c->lock);
+        tell(c, AOE_CHAT_POLL, "", 0);
+        const int go = rule(c, i);
+        if (go == 1 && rule == may_begin) {
+            const call *x = &c->call[c->open[i]];
+            c->turn++;
+            c->under_way++;
+            set_aside(c, x, tries_left(c, x));
+        }
+        aoei_mutex_unlock(&c->lock);
+        if (go >= 0)
+            return go;
+        (void)nanosleep(&moment, NULL);
+    }
+}
+
+static void spend(aoei_chat_calls *c, const call *x, double in, double out) {
+    c->prompt_tokens += in;
+    c->completion_tokens += out;
+    c->cost += cost_of(c, x, in, out);
+}
+
+/* Books an answer that was none: the endpoint may have made all of one, and wants it paid. */
+static void book_unusable(aoei_chat_calls *c, call *x) {
+    aoei_mutex_lock(&c->lock);
+    spend(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
+    set_aside(c, x, tries_left(c, x) > 0 ? -1 : 0);
+    x->unusable++;
+    aoei_mutex_unlock(&c->lock);
+}
+
+/* Books an answer, or the end of a call without one; the lock is held. */
+static void book(aoei_chat_calls *c, call *x, int answered) {
+    set_aside(c, x, -tries_left(c, x));
+    if (!--c->under_way)
+        c->pending_tokens = c->pending_cost = 0; /* nothing is left of rounding */
+    c->done++;
+    x->ended = 1;
+    while (c->front < c->n_open && c->call[c->open[c->front]].ended)
+        c->front++;
+    if (!answered)
+        return;
+    const aoe_text content = {x->reply.content.data, x->reply.content.len};
+    spend(c, x, x->reply.prompt_tokens >= 0 ? (double)x->reply.prompt_tokens : (double)x->prompt_tokens,
+          x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens : (double)aoei_chat_tokens(content));
+    c->failures_in_a_row = 0;
+}
+
+/* ---- one call */
+
+typedef struct task {
+    aoei_chat_calls *c;
+    size_t place; /* in c->open */
+    int dropped;  /* there is no room for another try */
+} task;
+
+static aoei_verdict try_again(task *t, call *x) {
+    book_unusable(t->c, x);
+    t->dropped = !await(t->c, t->place, may_retry);
+    return t->dropped ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BROKEN;
+}
+
+/* An account without money is no limit that passes, and an answer that is none is asked for again. */
+static aoei_verdict judge(void *user, const aoei_http_response *r) {
+    task *t = user;
+    call *x = &t->c->call[t->c->open[t->place]];
+    const aoe_text body = {r->body.data, r->body.len};
+    if (r->status == 429) {
+        aoei_chat_refusal e;
+        aoei_chat_error(&e, body, NULL);
+        return strstr(e.code, "insufficient_quota") || strstr(e.code, "billing") ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BY_STATUS;
+    }
+    if (r->status != 200)
+        return AOEI_VERDICT_BY_STATUS;
+    const int rc = aoei_chat_reply_read(&x->reply, body, NULL);
+    if (rc)
+        return rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : try_again(t, x);
+    return AOEI_VERDICT_BY_STATUS;
+}
+
+/* What an answer other than 200 means for the call: AOE_OK: it is declined, and that is its answer; AOE_EFORMAT: this call
+ * fails; else no call can succeed. */
+static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
+    const aoe_chat_model *m = &c->o->models[x->model];
+    char place[AOEI_HTTP_PLACE_MAX];
+    aoei_chat_refusal e;
+    aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len}, m->key);
+    (void)aoei_http_place(c->endpoint[x->model].url, place);
+    if (r->status == 401 || r->status == 403) /* what it says often has a part of the key in it */
+        return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment",
+                         place, r->status, m->key ? "refuses the API key" : "wants an API key", m->name);
+    if (r->status == 400 && (strstr(e.code, "content_filter") || strstr(e.code, "content_policy"))) {
+        aoei_buffer_clear(&x->reply.content);
+        x->reply.refused = 1;
+        x->reply.prompt_tokens = x->reply.completion_tokens = 0;
+        return 0;
+    }
+    const int alone = r->status == 413 || strstr(e.code, "context_length") != NULL;
+    return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint answers %d for model %s%s%s; %s", place, r->status,
+                     m->name, *e.message ? ": " : "", e.message,
+                     alone                  ? "shorten the text, or leave it out with --skip-failed"
+                     : r->status == 429     ? "the account is used up"
+                     : r->status / 100 == 3 ? "give the address it has moved to"
+                                            : "check address, model and options");
+}
+
+static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err) {
+    aoei_buffer value = {0};
+    int rc = aoei_chat_reply_store(&x->reply, &value) ? aoei_fail_nomem(err, x->reply.content.len) : 0;
+    if (!rc)
+        rc = aoei_store_result_put(c->store, KIND, key, (aoe_text){value.data, value.len}, err);
+    aoei_buffer_free(&value);
+    return rc;
+}
+
+/* *fatal: no other call needs to be tried. */
+static int ask(aoei_chat_calls *c, size_t place, size_t worker, int *fatal, aoe_error *err) {
+    static const char *const headers[] = {"Content-Type: application/json", "Accept: application/json, text/event-stream"};
+    call *x = &c->call[c->open[place]];
+    const aoe_chat_model *m = &c->o->models[x->model];
+    const aoe_text key = c->keys.text[c->open[place]];
+    task t = {.c = c, .place = place};
+    const aoei_http_options h = {
+        .stall_timeout = c->o->timeout, .timeout = c->o->timeout, .max_body = MAX_ANSWER, .stop = never_stop, .stop_user = c};
+    const aoei_http_request q = {.method = "POST",
+                                 .url = c->endpoint[x->model].url,
+                                 .headers = headers,
+                                 .n_headers = 2,
+                                 .body = key.data + x->body,
+                                 .body_len = key.len - x->body,
+                                 .token = m->key && *m->key ? m->key : NULL};
+    aoei_http_response r = {0};
+    int rc = c->http[worker] ? 0 : aoei_http_create(&c->http[worker], &h, err);
+    *fatal = rc != 0;
+    if (!rc) {
+        rc = aoei_fetch_send(c->endpoint[x->model].fetch, c->http[worker], &q, judge, &t, &r, err);
+        *fatal = rc == AOE_EARG || rc == AOE_ENOMEM;
+    }
+    if (!rc && t.dropped)
+        rc = AOE_ECANCELLED;
+    if (!rc && r.status != 200) {
+        rc = read_status(c, x, &r, err);
+        *fatal = rc != 0 && rc != AOE_EFORMAT;
+    }
+    if (!rc) {
+        aoei_blot_out(x->reply.content.data, x->reply.content.len, m->key);
+        rc = keep(c, x, key, err);
+        *fatal = rc != 0;
+    }
+    aoei_http_response_free(&r);
+    return rc;
+}
+
+/* Task i: the i-th open call. */
+static void run_call(void *arg, size_t i, size_t worker) {
+    aoei_chat_calls *c = arg;
+    call *x = &c->call[c->open[i]];
+    aoe_error err = {.code = 0};
+    int fatal = 0;
+    if (!await(c, i, may_begin))
+        return;
+    const int rc = ask(c, i, worker, &fatal, &err);
+    aoei_mutex_lock(&c->lock);
+    book(c, x, rc == 0);
+    x->state = rc ? CALL_FAILED : CALL_ASKED;
+    if (rc == AOE_ECANCELLED) {
+        x->state = CALL_OPEN;
+    } else if (rc) {
+        const int for_good = fatal || ++c->failures_in_a_row >= FAILURES_IN_A_ROW;
+        c->failed++;
+        if (!c->failed_for_good && (for_good || i < c->first_failed)) {
+            c->first_failed = i;
+            c->err = err;
+        }
+        c->failed_for_good |= for_good;
+    }
+    tell(c, AOE_CHAT_ANSWER, "", 0);
+    aoei_mutex_unlock(&c->lock);
+}
+
+/* ---- all of them */
+
+static int list_open(aoei_chat_calls *c, aoe_error *err) {
+    c->open = aoei_malloc_array(c->keys.n + 1, sizeof *c->open);
+    if (!c->open)
+        return aoei_fail_nomem(err, c->keys.n * sizeof *c->open);
+    for (size_t i = 0; i < c->keys.n; i++)
+        if (c->call[i].state == CALL_OPEN)
+            c->open[c->n_open++] = i;
+    c->first_failed = c->n_open;
+    return 0;
+}
+
+static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < c->n_open && !rc && c->o->prompt; i++) {
+        const aoe_text key = c->keys.text[c->open[i]];
+        json_t *root;
+        rc =
+            aoei_json_parse(&root, key.data + c->call[c->open[i]].body, key.len - c->call[c->open[i]].body, "the request", err);
+        if (rc)
+            break;
+        const json_t *messages = json_object_get(root, "messages");
+        const json_t *content = json_object_get(json_array_get(messages, json_array_size(messages) - 1), "content");
+        const aoe_text prompt = {json_string_value(content), json_string_length(content)};
+        const int enough = prompt.data && c->o->prompt(c->o->user, &c->o->models[c->call[c->open[i]].model], prompt);
+        json_decref(root);
+        if (enough)
+            break;
+    }
+    return rc;
+}
+
+/* What is said in the end when calls failed or were not made. */
+static int sum_up(const aoei_chat_calls *c, aoe_error *err) {
+    if (c->stopped)
+        return aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller");
+    if (c->failed && (c->failed_for_good || !c->o->skip_failed)) {
+        const int code = c->err.code;
+        if (c->failed_for_good)
+            return aoei_fail(err, code, "%s", c->err.message);
+        return aoei_fail(
+            err, code,
+            "%zu of %zu calls failed, the first so: %s; all other answers are kept: run it again, or leave these out "
+            "with --skip-failed",
+            c->failed, c->n_open, c->err.message);
+    }
+    return 0;
+}
+
+int aoei_chat_calls_run(aoei_chat_calls *c, aoe_error *err) {
+    aoei_pool *pool = NULL;
+    int rc = list_open(c, err);
+    if (rc || !c->n_open)
+        return rc;
+    if (c->o->dry_run)
+        return show_prompts(c, err);
+    tell(c, AOE_CHAT_POLL, "", 0);
+    rc = aoei_pool_create(&pool, c->o->concurrency < c->n_open ? c->o->concurrency : c->n_open, err);
+    if (!rc) {
+        aoei_parallel_for(pool, c->n_open, run_call, c);
+        rc = sum_up(c, err);
+    }
+    aoei_pool_destroy(pool);
+    return rc;
+}
+
+const aoei_chat_reply *aoei_chat_calls_reply(const aoei_chat_calls *c, size_t number) {
+    const call *x = &c->call[number];
+    return x->state == CALL_KEPT || x->state == CALL_ASKED ? &x->reply : NULL;
+}
+
+void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r) {
+    *r = (aoe_chat_result){.calls = c->keys.n,
+                           .prompt_tokens = c->prompt_tokens,
+                           .completion_tokens = c->completion_tokens,
+                           .cost = c->cost,
+                           .left_most = c->limit > 0 ? 0 : NAN};
+    for (size_t i = 0; i < c->keys.n; i++) {
+        const call *x = &c->call[i];
+        r->kept += x->state == CALL_KEPT;
+        r->asked += x->state == CALL_ASKED;
+        r->failed += x->state == CALL_FAILED;
+        if (x->state != CALL_OPEN)
+            continue;
+        r->left++;
+        r->left_prompt_tokens += (double)x->prompt_tokens;
+        r->left_completion_tokens += (double)x->expected;
+        r->left_cost += cost_of(c, x, (double)x->prompt_tokens, (double)x->expected);
+        r->left_most += most_cost(c, x);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * Options of the jobs over chat models: see chat_options.h.
+ */
+#include "annotate/chat_options.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "table/table.h"
+
+void aoe_chat_options_defaults(aoe_chat_options *o) {
+    *o = (aoe_chat_options){
+        .concurrency = 4, .attempts = 6, .retry_delay = 1, .timeout = 120, .max_tokens = 1024, .temperature = NAN, .seed = 42};
+}
+
+int aoei_chat_check_writable(aoe_text text, const char *output, const char *file, size_t line, aoe_error *err) {
+    aoei_format format;
+    int rc = output ? aoei_format_of(&format, output, err) : 0;
+    if (rc || !output || format != AOEI_FORMAT_TSV)
+        return rc;
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr("\t\n\r", text.data[i]) && text.data[i])
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the text has a TAB or a line end, which .tsv cannot hold; write .jsonl or .csv", file,
+                             line);
+    return 0;
+}

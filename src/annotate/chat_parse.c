@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ * Replies into sentences: see chat_parse.h. The reply is made plain, a fence is opened; what looks like
+ * JSON is read as such, then tables, then lines with markers, of which those of one kind in a
+ * running order make the list, then plain lines.
+ */
+#include "annotate/chat_parse.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "annotate/chat_json.h"
+#include "annotate/chat_marker.h"
+#include "annotate/chat_phrases.h"
+#include "annotate/chat_text.h"
+
+typedef struct line {
+    aoe_text text; /* trimmed */
+    size_t indent; /* spaces in front */
+    aoei_marker marker;
+} line;
+
+typedef struct lines {
+    line *line; /* [n] owned; those that are not blank */
+    size_t n, capacity;
+    const char *end; /* of the text */
+    int cut;
+} lines;
+
+/* Does an item 2 stand in the text, or begin the next line? */
+static int has_second(const lines *l, size_t i, aoe_text text) {
+    if (i + 1 < l->n)
+        return l->line[i + 1].marker.kind == AOEI_MARKER_NUMBER && l->line[i + 1].marker.number == 2;
+    for (size_t k = 1; k < text.len; k++)
+        if (text.data[k - 1] == ' ' && aoei_chat_starts(aoei_chat_skip(text, k), "2"))
+            if (aoei_marker_read(aoei_chat_skip(text, k)).kind == AOEI_MARKER_NUMBER)
+                return 1;
+    return 0;
+}
+
+/* "Yes! 1. A" in front of "2. B" becomes two lines: of the first such line. */
+static int split_talk(lines *l) {
+    for (size_t i = 0; i < l->n; i++) {
+        const aoe_text s = l->line[i].text;
+        for (size_t k = 2; k < s.len && l->line[i].marker.kind == AOEI_MARKER_NONE; k++) {
+            if (s.data[k - 1] != ' ' || !strchr(".!?:", s.data[k - 2]) || !memchr("1(*", s.data[k], 3))
+                continue;
+            const aoe_text item = aoei_chat_skip(s, k);
+            const aoei_marker m = aoei_marker_read(item);
+            if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
+                continue;
+            if (!has_second(l, i, item)) /* nor is there one behind a later 1 */
+                break;
+            if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
+                return AOE_ENOMEM;
+            memmove(l->line + i + 1, l->line + i, (l->n - i) * sizeof *l->line);
+            l->n++;
+            l->line[i].text = aoei_chat_trim((aoe_text){s.data, k});
+            l->line[i + 1] = (line){item, 0, m};
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static int split_lines(lines *l, aoe_text text, int cut) {
+    aoe_text rest = text, one;
+    *l = (lines){.end = text.data + text.len, .cut = cut};
+    while (aoei_chat_next_line(&rest, &one)) {
+        const aoe_text trimmed = aoei_chat_trim(one);
+        if (!trimmed.len)
+            continue;
+        if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
+            return AOE_ENOMEM;
+        l->line[l->n++] = (line){trimmed, (size_t)(trimmed.data - one.data), aoei_marker_read(trimmed)};
+    }
+    return l->line ? split_talk(l) : 0;
+}
+
+/* The reply ended inside this text: it is the last, has no end, and room ran out. */
+static int is_unfinished(const lines *l, aoe_text text) {
+    const aoe_text behind = {text.data + text.len, (size_t)(l->end - (text.data + text.len))};
+    return l->cut && !aoei_chat_trim(behind).len && !aoei_chat_ends_sentence(text);
+}
+
+static int add(aoei_chat_list *list, const lines *l, aoe_text text) {
+    return is_unfinished(l, text) ? 0 : aoei_chat_list_add(list, text);
+}
+
+/* ---- lines with markers */
+
+/* Does the line carry on a list of this kind after number `last` (0: none yet)? *number: its own. */
+static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *number) {
+    const aoei_marker *m = &x->marker;
+    *number = m->number;
+    if (kind == AOEI_MARKER_BULLET)
+        return m->kind == kind;
+    if (kind == AOEI_MARKER_LETTER && m->kind == AOEI_MARKER_ROMAN && m->letter)
+        *number = m->letter;
+    else if (m->kind != kind)
+        return 0;
+    if (*number == last + 1 || *number == 1)
+        return 1;
+    /* models leave numbers out, and begin with 0 */
+    return kind != AOEI_MARKER_BARE && (last ? *number > last && *number <= last + 3 : *number == 0);
+}
+
+static int is_heading(aoe_text s) {
+    return aoei_chat_ends(s, ":") || aoei_chat_ends(s, ":**") || aoei_chat_ends(s, "\xEF\xBC\x9A") ||
+           aoei_chat_starts(s, "#") || (aoei_chat_starts(s, "**") && aoei_chat_ends(s, "**"));
+}
+
+/* The first line behind the list of this kind: where another begins, numbered anew (bullets: in any case) behind a heading. */
+static size_t list_end(const lines *l, aoei_marker_kind kind) {
+    size_t last = 0, number, items = 0, heading = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const aoe_text s = l->line[i].text;
+        if (!follows(&l->line[i], kind, last, &number)) {
+            heading = items && !heading && is_heading(s) ? i : heading;
+            continue;
+        }
+        if (heading && (kind == AOEI_MARKER_BULLET || number <= last))
+            return heading;
+        items += !is_heading(aoei_chat_skip(s, l->line[i].marker.bytes));
+        last = number;
+        heading = 0;
+    }
+    return l->n;
+}
+
+/* How many lines make a list of this kind, headings ("1. Synonyms:") not counted. */
+static size_t count_list(const lines *l, aoei_marker_kind kind) {
+    const size_t end = list_end(l, kind);
+    size_t n = 0, last = 0, number;
+    for (size_t i = 0; i < end; i++)
+        if (follows(&l->line[i], kind, last, &number)) {
+            last = number;
+            n += !aoei_chat_ends(l->line[i].text, ":") || l->line[i].text.len == l->line[i].marker.bytes;
+        }
+    return n;
+}
+
+static aoei_marker_kind choose_kind(const lines *l) {
+    static const struct {
+        aoei_marker_kind kind;
+        size_t least; /* fewer may be a sentence that happens to begin so */
+    } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1},  {AOEI_MARKER_ROMAN, 2},
+                 {AOEI_MARKER_LETTER, 2}, {AOEI_MARKER_BULLET, 1}, {AOEI_MARKER_BARE, 2}};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (count_list(l, order[i].kind) >= order[i].least)
+            return order[i].kind;
+    return AOEI_MARKER_NONE;
+}
+
+/* Adds "A 2. B 3. C" behind marker 1 as three; the last part may be the whole. */
+static int add_inline(aoei_chat_list *list, const lines *l, aoe_text text, size_t number) {
+    for (size_t i = 1; i < text.len; i++) {
+        const aoe_text here = aoei_chat_skip(text, i);
+        if (text.data[i - 1] != ' ' || here.data[0] == ' ')
+            continue;
+        const aoei_marker m = aoei_marker_read(here);
+        if (m.kind != AOEI_MARKER_NUMBER || m.number != number + 1 || here.data[0] == '-')
+            continue;
+        const int rc = add(list, l, (aoe_text){text.data, i});
+        return rc ? rc : add_inline(list, l, aoei_chat_skip(here, m.bytes), m.number);
+    }
+    return add(list, l, text);
+}
+
+/* A line behind an item that is a part of it: the text of a marker alone, or the rest of a wrapped line. */
+static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
+    if (i >= l->n)
+        return 0;
+    const line *x = &l->line[i];
+    if (!item.len)
+        return x->marker.kind == AOEI_MARKER_NONE || x->marker.kind == AOEI_MARKER_BARE;
+    if (x->marker.kind != AOEI_MARKER_NONE || aoei_chat_ends_sentence(item) || aoei_chat_is_remark(x->text))
+        return 0;
+    const char *gap = item.data + item.len;
+    const size_t between = (size_t)(x->text.data - gap);
+    const char *first = memchr(gap, '\n', between);
+    const int blank = first && memchr(first + 1, '\n', (size_t)(x->text.data - first - 1)) != NULL;
+    const char c = x->text.data[0];
+    return !blank && (x->indent > indent || (c >= 'a' && c <= 'z'));
+}
+
+/* Adds the items of the list that choose_kind found; *first is its first line. */
+static int add_marked(aoei_chat_list *list, const lines *l, aoei_marker_kind kind, size_t *first) {
+    const size_t marked = count_list(l, kind), end = list_end(l, kind);
+    size_t last = 0, number;
+    *first = l->n;
+    for (size_t i = 0; i < end; i++) {
+        const line *x = &l->line[i];
+        if (!follows(x, kind, last, &number))
+            continue;
+        last = number;
+        *first = *first < i ? *first : i;
+        aoe_text item = aoei_chat_skip(x->text, x->marker.bytes);
+        while (i + 1 < end && continues(l, i + 1, item, x->indent)) {
+            const aoe_text more = l->line[++i].text;
+            item = item.len ? (aoe_text){item.data, (size_t)(more.data + more.len - item.data)} : more;
+        }
+        if (aoei_chat_ends(item, ":") || aoei_chat_ends(item, ":**"))
+            continue;
+        const int rc = marked == 1 && kind == AOEI_MARKER_NUMBER ? add_inline(list, l, item, number) : add(list, l, item);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- tables */
+
+static int is_row(aoe_text s) {
+    return s.len > 2 && s.data[0] == '|' && s.data[s.len - 1] == '|';
+}
+
+static int is_rule(aoe_text s) {
+    for (size_t i = 0; i < s.len; i++)
+        if (!strchr("|-: ", s.data[i]))
+            return 0;
+    return 1;
+}
+
+static aoe_text longest_cell(aoe_text row) {
+    aoe_text best = {row.data, 0};
+    for (size_t begin = 1, i = 1; i < row.len; i++)
+        if (row.data[i] == '|') {
+            const aoe_text cell = aoei_chat_trim((aoe_text){row.data + begin, i - begin});
+            best = cell.len > best.len ? cell : best;
+            begin = i + 1;
+        }
+    return best;
+}
+
+/* Rows behind a rule of a markdown table: of each the longest cell. */
+static int add_table(aoei_chat_list *list, const lines *l) {
+    int body = 0, rc = 0;
+    for (size_t i = 0; i < l->n && !rc; i++) {
+        const aoe_text s = l->line[i].text;
+        if (!is_row(s))
+            body = 0;
+        else if (is_rule(s))
+            body = i > 0 && is_row(l->line[i - 1].text);
+        else if (body)
+            rc = aoei_chat_list_add(list, longest_cell(s));
+    }
+    return rc;
+}
+
+/* ---- plain lines */
+
+/* Bytes of the first sentence of s, with what closes it. */
+static size_t sentence_bytes(aoe_text s) {
+    static const char *const wide[] = {"\xE3\x80\x82", "\xEF\xBC\x81", "\xEF\xBC\x9F", NULL};
+    for (size_t i = 0; i < s.len; i++) {
+        const aoe_text here = aoei_chat_skip(s, i);
+        if (strchr(".!?", here.data[0]) && here.data[0] && (here.len == 1 || here.data[1] == ' '))
+            return i + 1;
+        if (aoei_chat_starts_any(here, wide))
+            return i + 3;
+    }
+    return s.len;
+}
+
+/* Where "A", "B" and "C" would begin in a line, behind a label or an announcement with a colon; without a full stop at the end.
+ */
+static aoe_text find_strings(aoe_text s) {
+    const char *colon = memmem(s.data, s.len, ": ", 2);
+    aoe_text rest = aoei_chat_take_label(s);
+    if (colon && rest.len == s.len && aoei_chat_is_announcement((aoe_text){s.data, (size_t)(colon - s.data)}))
+        rest = aoei_chat_trim(aoei_chat_skip(s, (size_t)(colon + 2 - s.data)));
+    if (rest.len > 2 && rest.data[rest.len - 1] == '.' && !aoei_chat_has_word((aoe_text){rest.data + rest.len - 2, 1}))
+        rest.len--;
+    return rest;
+}
+
+/* One line without any structure. Several sentences in it are several answers only when they are as many as were asked for. */
+static int add_line(aoei_chat_list *list, const lines *l, aoe_text s) {
+    size_t n = 0, strings;
+    const aoe_text quoted = find_strings(s);
+    if (aoei_chat_count_strings(&strings, quoted))
+        return AOE_ENOMEM;
+    if (strings > 1)
+        return aoei_chat_read_json(list, quoted);
+    for (aoe_text rest = s; rest.len; n++)
+        rest = aoei_chat_trim(aoei_chat_skip(rest, sentence_bytes(rest)));
+    if (n <= 1 || list->most == 1)
+        return add(list, l, s);
+    int rc = 0;
+    for (aoe_text rest = s; rest.len && n == list->most && !rc;) {
+        const size_t bytes = sentence_bytes(rest);
+        rc = add(list, l, (aoe_text){rest.data, bytes});
+        rest = aoei_chat_trim(aoei_chat_skip(rest, bytes));
+    }
+    return rc;
+}
+
+static int add_plain(aoei_chat_list *list, const lines *l) {
+    size_t begin = 0, end = l->n;
+    while (end > 1 && aoei_chat_is_remark(l->line[end - 1].text))
+        end--;
+    while (begin + 1 < end && aoei_chat_is_announcement(l->line[begin].text))
+        begin++;
+    if (end - begin == 1 && !aoei_chat_ends(l->line[begin].text, ":"))
+        return add_line(list, l, l->line[begin].text);
+    int rc = 0;
+    for (size_t i = begin; i < end && !rc; i++)
+        if (!aoei_chat_ends(l->line[i].text, ":") && !aoei_chat_is_remark(l->line[i].text) && !is_rule(l->line[i].text))
+            rc = add(list, l, l->line[i].text);
+    return rc;
+}
+
+/* Is the one sentence of a text without a list a refusal? Not in quotes: then it is what was asked for. */
+static int is_plain_refusal(aoe_text text, aoe_text sentence) {
+    static const char *const quotes[] = {"\"", "'", "\xE2\x80\x9C", "\xE2\x80\x98", "\xC2\xAB", "\xE3\x80\x8C", NULL};
+    const char *at = memmem(text.data, text.len, sentence.data, sentence.len);
+    const aoe_text before = {text.data, at ? (size_t)(at - text.data) : 0};
+    for (size_t i = 0; quotes[i]; i++)
+        if (aoei_chat_ends(before, quotes[i]))
+            return 0;
+    return aoei_chat_is_refusal(sentence);
+}
+
+static int read_lines(aoei_chat_list *list, aoei_chat_outcome *outcome, aoe_text text, int cut) {
+    lines l;
+    size_t first = 0;
+    int rc = split_lines(&l, text, cut);
+    if (rc || !l.line) {
+        aoei_free(l.line);
+        return rc;
+    }
+    rc = add_table(list, &l);
+    if (!rc && !list->n) {
+        const aoei_marker_kind kind = choose_kind(&l);
+        rc = kind == AOEI_MARKER_NONE ? 0 : add_marked(list, &l, kind, &first);
+        if (!rc && list->n && first) { /* "I cannot do that. Instead I could: 1. ..." */
+            const char *behind = l.line[first].text.data;
+            if (aoei_chat_is_refusal((aoe_text){text.data, (size_t)(behind - text.data)})) {
+                aoei_chat_list_clear(list);
+                *outcome = AOEI_CHAT_REFUSED;
+            }
+        } else if (!rc && !list->n && l.n) {
+            if (aoei_chat_is_refusal(text))
+                *outcome = AOEI_CHAT_REFUSED;
+            else if (kind == AOEI_MARKER_NONE)
+                rc = add_plain(list, &l);
+            if (!rc && list->n == 1 && is_plain_refusal(text, aoei_chat_list_item(list, 0))) {
+                aoei_chat_list_clear(list);
+                *outcome = AOEI_CHAT_REFUSED;
+            }
+        }
+    }
+    aoei_free(l.line);
+    return rc;
+}
+
+/* The text up to where the model goes on with a turn that nobody asked for: "Input: ..." behind an answer. */
+static aoe_text first_turn(aoe_text text) {
+    static const char *const turns[] = {
+        "input:",    "input sentence:",        "**input", "user:", "human:", "### input", "### instruction", "### user",
+        "### human", "you are a highly smart", NULL};
+    int answered = 0;
+    aoe_text rest = text, one;
+    while (aoei_chat_next_line(&rest, &one)) {
+        const aoe_text s = aoei_chat_trim(one);
+        if (answered && aoei_chat_starts_any(s, turns))
+            return (aoe_text){text.data, (size_t)(s.data - text.data)};
+        const int echo = aoei_chat_is_echo(s);
+        for (size_t i = 2; i < s.len && !echo; i++)
+            if (s.data[i - 1] == ' ' && strchr(".!?", s.data[i - 2]) &&
+                (aoei_chat_starts(aoei_chat_skip(s, i), "Input: ") ||
+                 aoei_chat_starts(aoei_chat_skip(s, i), "Input sentence: ")))
+                return (aoe_text){text.data, (size_t)(s.data + i - text.data)};
+        answered |= s.len && !echo && !aoei_chat_is_announcement(s);
+    }
+    return text;
+}
+
+int aoei_chat_parse(aoei_chat_list *l, aoei_chat_outcome *outcome, aoe_text reply, size_t most, int cut) {
+    aoei_buffer plain = {0};
+    aoei_chat_list_clear(l);
+    l->most = most;
+    *outcome = AOEI_CHAT_NOTHING;
+    int rc = aoei_chat_plain(&plain, reply);
+    if (!rc && plain.len) {
+        const aoe_text whole = aoei_chat_trim(aoei_chat_unfence((aoe_text){plain.data, plain.len}, NULL));
+        const aoe_text text = aoei_chat_trim(first_turn(whole));
+        const char *json = aoei_chat_find_json(text);
+        if (json)
+            rc = aoei_chat_read_json(l, (aoe_text){json, (size_t)(text.data + text.len - json)});
+        if (!rc && !l->n)
+            rc = read_lines(l, outcome, text, cut && text.data + text.len == whole.data + whole.len);
+    }
+    aoei_buffer_free(&plain);
+    if (!rc && l->n)
+        *outcome = AOEI_CHAT_LIST;
+    return rc;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ * Scores in replies: see chat_score.h. Every number of the reply is found with what stands around it and gets
+ * a rank: named as the final score, as a score, or given out of the highest one; else one among others. The numbers of the best
+ * rank have to agree.
+ */
+#include "annotate/chat_score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "annotate/chat_phrases.h"
+#include "annotate/chat_text.h"
+
+typedef enum rank { RANK_NONE, RANK_PLAIN, RANK_NAMED, RANK_FINAL } rank;
+
+typedef struct search {
+    unsigned most;
+    rank best;
+    double value;
+    int several; /* numbers of the best rank that differ */
+} search;
+
+static void offer(search *s, rank r, double value) {
+    if (r < s->best || r == RANK_NONE)
+        return;
+    if (r == s->best && fabs(value - s->value) > 1e-9)
+        s->several = 1;
+    if (r > s->best)
+        s->several = 0;
+    s->best = r;
+    s->value = value;
+}
+
+static int is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static int is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & '\x80');
+}
+
+/* A decimal number with at most 3 digits on either side of a point (or of a comma without space): its bytes. */
+static size_t read_decimal(aoe_text s, double *value) {
+    char digits[16];
+    size_t n = 0, whole = 0, fraction = 0;
+    while (whole < s.len && whole < 4 && is_digit(s.data[whole]))
+        digits[n++] = s.data[whole++];
+    if (!whole || whole > 3)
+        return 0;
+    size_t used = whole;
+    if (used + 1 < s.len && (s.data[used] == '.' || s.data[used] == ',') && is_digit(s.data[used + 1])) {
+        digits[n++] = '.';
+        while (++used < s.len && is_digit(s.data[used]) && fraction < 6)
+            digits[n + fraction++] = s.data[used];
+        n += fraction;
+    }
+    digits[n] = 0;
+    double scale = 1, v = 0;
+    int behind = 0;
+    for (size_t i = 0; i < n; i++)
+        if (digits[i] == '.')
+            behind = 1;
+        else {
+            v = 10 * v + (digits[i] - '0');
+            scale *= behind ? 10 : 1;
+        }
+    *value = v / scale;
+    return used;
+}
+
+/* The text in front of a number without spaces, emphasis, quotes, "=" and the like at its end. */
+static aoe_text bare_before(aoe_text s) {
+    while (s.len && strchr(" *_\"'`=:~[{(<>\n", s.data[s.len - 1]))
+        s.len--;
+    return s;
+}
+
+static int ends_with_any(aoe_text s, const char *const *list) {
+    for (; *list; list++) {
+        const size_t n = strlen(*list);
+        if (aoei_chat_ends(s, *list) && (s.len == n || !is_letter(s.data[s.len - n - 1])))
+            return 1;
+    }
+    return 0;
+}
+
+/* Numbers that are no scores whatever else is said: those of sentences, of a scale. */
+static int is_other(aoe_text before) {
+    static const char *const counted[] = {"sentence", "sentences", "text",  "pair", "step", "s",     "example", "between",
+                                          "from",     "scale of",  "scale", "than", "over", "above", "below",   "under",
+                                          "-",        "to",        "and",   "or",   "#",    NULL};
+    return ends_with_any(bare_before(before), counted);
+}
+
+/* The last words in front of a number, up to the end of the sentence or line before. */
+static aoe_text clause(aoe_text before) {
+    enum { MOST = 60 };
+    const aoe_text s = bare_before(before);
+    size_t begin = s.len;
+    while (begin && s.len - begin < MOST && !strchr(".!?;\n", s.data[begin - 1]))
+        begin--;
+    return aoei_chat_skip(s, begin);
+}
+
+static rank rank_of(aoe_text before) {
+    static const char *const named[] = {"score",
+                                        "rating",
+                                        "similarity",
+                                        "rate ",
+                                        "rated",
+                                        "give ",
+                                        "assign",
+                                        "answer",
+                                        "label",
+                                        "\xE5\x88\x86\xE6\x95\xB0",
+                                        "\xE5\xBE\x97\xE5\x88\x86",
+                                        "\xE7\x9B\xB8\xE4\xBC\xBC\xE5\xBA\xA6",
+                                        "output",
+                                        "result",
+                                        NULL};
+    static const char *const final[] = {"final", "overall", "therefore", "thus", NULL};
+    const aoe_text words = clause(before);
+    if (!aoei_chat_contains_any(words, named))
+        return RANK_PLAIN;
+    return aoei_chat_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
+}
+
+/* A number word at s that stands alone: its bytes. */
+static size_t read_word(aoe_text s, double *value) {
+    static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t n = strlen(words[i]);
+        if (!aoei_chat_starts(s, words[i]) || (s.len > n && is_letter(s.data[n])))
+            continue;
+        const aoe_text rest = aoei_chat_skip(s, n);
+        const size_t half = aoei_chat_starts(rest, " and a half")   ? strlen(" and a half")
+                            : aoei_chat_starts(rest, " point five") ? strlen(" point five")
+                                                                    : 0;
+        *value = (double)i + (half ? 0.5 : 0);
+        return n + half;
+    }
+    return 0;
+}
+
+/* What follows a number: 1: "out of MOST" or "/MOST", 0: nothing of the kind, -1: another scale, a range, a unit. *bytes: of
+ * it. */
+static int scale_behind(aoe_text s, unsigned most, size_t *bytes) {
+    static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
+    static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
+    aoe_text rest = s;
+    *bytes = 0;
+    while (rest.len && strchr(" *_\"", rest.data[0]))
+        rest = aoei_chat_skip(rest, 1);
+    for (size_t i = 0; of[i]; i++) {
+        double value;
+        size_t at = strlen(of[i]);
+        if (!aoei_chat_starts(rest, of[i]))
+            continue;
+        while (at < rest.len && rest.data[at] == ' ')
+            at++;
+        size_t n = read_decimal(aoei_chat_skip(rest, at), &value);
+        if (!n && i < 2)
+            n = read_word(aoei_chat_skip(rest, at), &value);
+        *bytes = n ? (size_t)(rest.data - s.data) + at + n : 0;
+        if (n && fabs(value - most) < 1e-9)
+            return 1;
+        return n && i < 2 ? -1 : 0;
+    }
+    for (size_t i = 0; ranges[i]; i++)
+        if (aoei_chat_starts(rest, ranges[i])) {
+            size_t at = strlen(ranges[i]);
+            while (at < rest.len && rest.data[at] == ' ')
+                at++;
+            return at < rest.len && is_digit(rest.data[at]) ? -1 : 0;
+        }
+    return aoei_chat_starts(rest, "%") || aoei_chat_starts(rest, "percent") ? -1 : 0;
+}
+
+/* Bytes of the run of digits or letters that s begins with ("1999", "someone"); 1 for anything else. */
+static size_t run_bytes(aoe_text s) {
+    size_t n = 0;
+    while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
+        n++;
+    return n ? n : 1;
+}
+
+/* Is it said of the number that it is not the score? Looks at the words in front of it that belong to it. */
+static int is_denied(aoe_text before) {
+    static const char *const denials[] = {" not ", "n't ", "n\xE2\x80\x99t ", " never ", " cannot ", " neither ", NULL};
+    static const char *const turns[] = {" so ",    " but ",  " and ",       " because ", " since ",
+                                        " hence ", " thus ", " therefore ", NULL};
+    const char *end = before.data + before.len, *data = clause(before).data;
+    const aoe_text words = {data, (size_t)(end - data)}; /* with what clause takes off: a space, or the colon in front of it */
+    size_t begin = 0;
+    for (size_t i = 0; i < words.len; i++)
+        if (strchr(",:(=", words.data[i]) || aoei_chat_starts_any(aoei_chat_skip(words, i), turns))
+            begin = i;
+    return aoei_chat_contains_any(aoei_chat_skip(words, begin), denials);
+}
+
+/* Does the reply begin with this number, and does what follows only explain it: "4 (one has 3 dogs)"? */
+static int is_leading(aoe_text before, aoe_text behind) {
+    static const char *const doubts[] = {"or ", "maybe", "perhaps", "possibly", NULL};
+    size_t n = 0;
+    if (bare_before(before).len)
+        return 0;
+    while (n < behind.len && strchr(" *_\"'`", behind.data[n]))
+        n++;
+    const aoe_text rest = aoei_chat_skip(behind, n);
+    if (rest.len && !strchr("(,;:-\n", rest.data[0]) && !aoei_chat_starts(rest, "\xE2\x80\x93") &&
+        !aoei_chat_starts(rest, "\xE2\x80\x94"))
+        return 0;
+    for (n = 0; n < rest.len && !is_digit(rest.data[n]); n++)
+        if (is_letter(rest.data[n]) && !(rest.data[n] & '\x80'))
+            return !aoei_chat_starts_any(aoei_chat_skip(rest, n), doubts);
+    return 0;
+}
+
+/* May a number word be a score? Not where it counts something ("these two sentences"). */
+static int is_place_of_word(aoe_text before, aoe_text behind, rank r) {
+    static const char *const pointing[] = {"the", "these", "those", "both", NULL};
+    if (!aoei_chat_has_word(before) && !aoei_chat_has_word(behind))
+        return 1;
+    return r != RANK_PLAIN && !ends_with_any(bare_before(before), pointing) &&
+           !(behind.len > 1 && behind.data[0] == ' ' && is_letter(behind.data[1])) && !(behind.len && behind.data[0] == '-');
+}
+
+/* Takes the number at `i` of the text into account, if there is one; how many bytes to go on by. */
+static size_t look_at(search *s, aoe_text text, size_t i) {
+    const aoe_text here = aoei_chat_skip(text, i), before = {text.data, i};
+    double value;
+    size_t behind, n = read_decimal(here, &value);
+    const int word = !n;
+    if (word)
+        n = read_word(here, &value);
+    if (!n)
+        return run_bytes(here);
+    const aoe_text after = aoei_chat_skip(here, n);
+    const int scale = scale_behind(after, s->most, &behind);
+    rank r = rank_of(before);
+    if (scale > 0)
+        r = r < RANK_NAMED ? RANK_NAMED : r;
+    else if (is_other(before) || (word && !is_place_of_word(before, after, r)))
+        return n;
+    else if (r < RANK_NAMED && is_leading(before, after))
+        r = RANK_NAMED;
+    const int negative = i > 0 && text.data[i - 1] == '-' && (i == 1 || !is_letter(text.data[i - 2]));
+    /* a number that is no score in spite of its place makes what was found doubtful */
+    if (scale < 0 || negative || value > s->most || is_denied(before))
+        value = -1;
+    offer(s, r, value);
+    return n + behind;
+}
+
+/* Scales that are told again ("on a scale of 0 to 5", "0-5"): bytes at s; 0: none. */
+static size_t told_scale(aoe_text s, unsigned most) {
+    static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ", NULL};
+    double low, high;
+    const size_t n = read_decimal(s, &low);
+    if (!n || low > 1)
+        return 0;
+    const aoe_text rest = aoei_chat_skip(s, n);
+    for (size_t i = 0; between[i]; i++) {
+        const size_t at = strlen(between[i]);
+        const size_t m = aoei_chat_starts(rest, between[i]) ? read_decimal(aoei_chat_skip(rest, at), &high) : 0;
+        if (m && fabs(high - most) < 1e-9)
+            return n + at + m;
+    }
+    return 0;
+}
+
+int aoei_chat_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned most) {
+    aoei_buffer plain = {0};
+    search s = {.most = most};
+    *outcome = AOEI_SCORE_AMBIGUOUS;
+    int rc = aoei_chat_plain(&plain, reply);
+    if (!rc && plain.len) {
+        const aoe_text text = aoei_chat_trim(aoei_chat_unfence((aoe_text){plain.data, plain.len}, NULL));
+        for (size_t i = 0; i < text.len;) {
+            const aoe_text here = aoei_chat_skip(text, i);
+            const size_t told = told_scale(here, most);
+            i += told ? told : look_at(&s, text, i);
+        }
+        if (s.best != RANK_NONE && !s.several && s.value >= 0) {
+            *score = s.value;
+            *outcome = AOEI_SCORE_FOUND;
+        } else if (s.best == RANK_NONE && aoei_chat_is_refusal(text)) {
+            *outcome = AOEI_SCORE_REFUSED;
+        }
+    }
+    aoei_buffer_free(&plain);
+    return rc;
+}

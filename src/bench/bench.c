@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ * `aoe bench`: speed of the encoder on random weights of a known shape: the
+ * inference forward with pooling (weights packed once, as aoe_model_open does),
+ * a whole training step (forward, three objectives, backward, AdamW; dropout 0.1), or
+ * one of pretraining. No files.
+ */
+#include "bench/bench.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "encoder/ran.h"
+#include "train/mlm_step.h"
+#include "train/pair_step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN_RUNS = 5, LEAST_VOCABULARY = 1024 };
+#define MOST_PARAMETERS ((size_t)1 << 31)
+
+void aoe_bench_options_defaults(aoe_bench_options *o) {
+    memset(o, 0, sizeof *o);
+    (void)aoe_shape_named(&o->shape, "bert-base", NULL);
+    o->texts = 64;
+    o->length = 32;
+    o->runs = 7;
+    o->seed = 42;
+}
+
+typedef struct aoei_bench {
+    aoe_context *ctx; /* borrowed */
+    aoe_bench_options options;
+    const aoe_bench_options *o; /* options */
+    uint64_t runs;              /* so far */
+    aoei_encoder_config config; /* of what is timed */
+    size_t layers;              /* of the shape */
+    aoei_dtype type;
+    aoei_pair_step step; /* training */
+    aoei_mlm_step mlm;   /* pretraining */
+    aoei_params params;  /* inference */
+    aoei_arena arena;    /* inference: parameters, activations, packed weights */
+    aoei_encoder_state state;
+    aoei_batch_buffer buffer;
+    aoei_tensor pooled;
+    double *labels; /* [pairs], owned */
+    size_t tokens, longest;
+    double sum_squared_lengths;
+} bench;
+
+static size_t text_length(const bench *b, size_t i) {
+    return b->o->lengths ? b->o->lengths[i] : b->o->length;
+}
+
+/* Weights that are too many to be made: one layer is timed, with a small vocabulary. */
+static void reduce(bench *b) {
+    b->layers = b->config.layers;
+    if (aoei_parameter_count(&b->config) <= MOST_PARAMETERS)
+        return;
+    b->config.layers = 1;
+    b->config.vocab = LEAST_VOCABULARY;
+}
+
+static int check(bench *b, aoe_error *err) {
+    const aoe_bench_options *o = b->o;
+    if (!o->texts || (o->mode == AOE_BENCH_TRAIN && o->texts % 2) || o->runs < MIN_RUNS)
+        return aoei_fail(err, AOE_EARG, "--texts must be positive, even for --mode train, and --runs at least %d", MIN_RUNS);
+    const int code = aoei_shape_checked(&b->config, &o->shape, err);
+    if (code)
+        return code;
+    reduce(b);
+    const size_t most = b->config.arch->max_length(&b->config);
+    if (o->mode == AOE_BENCH_PRETRAIN && !b->config.arch->mlm_class_name)
+        return aoei_fail(err, AOE_EARG, "--mode pretrain: a %s model has no masked-LM head", b->config.arch->model_type);
+    b->config.mlm_head = o->mode == AOE_BENCH_PRETRAIN;
+    if (o->mode == AOE_BENCH_TRAIN && b->config.hidden % 2)
+        return aoei_fail(err, AOE_EARG, "the angle objective of --mode train needs an even hidden size, not %zu",
+                         b->config.hidden);
+    for (size_t i = 0; i < o->texts; i++) {
+        const size_t n = text_length(b, i);
+        if (n == 0 || n > most)
+            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; this shape takes 1 to %zu", i, n, most);
+        b->tokens += n;
+        b->sum_squared_lengths += (double)n * (double)n;
+        if (n > b->longest)
+            b->longest = n;
+    }
+    return AOE_OK;
+}
+
+/* Normal weights with sd 0.02, norms 1, biases 0, as `aoe init` makes them. */
+static int randomize(bench *b, aoei_params *p, aoe_error *err) {
+    const float one = 1.0F;
+    aoei_tensor_zero(b->ctx, p->value);
+    float *host = aoei_malloc_array(p->count, sizeof *host);
+    if (!host)
+        return aoei_fail_nomem(err, p->count * sizeof *host);
+    for (size_t s = 0; s < p->n_slots; s++) {
+        aoei_slot d;
+        aoei_rng rng;
+        aoei_slot_describe(&b->config, s, &d);
+        aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, aoei_slot_stream(&b->config, s));
+        for (size_t i = 0; i < d.rows * d.cols; i++)
+            host[i] = d.vector ? (d.norm ? one : 0.0F) : (float)(0.02 * aoei_rng_normal(&rng));
+        aoei_tensor_write(b->ctx, p->values[s], host);
+    }
+    aoei_free(host);
+    return AOE_OK;
+}
+
+static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) {
+    aoei_rng rng;
+    aoei_rng_init(&rng, b->o->seed, AOEI_STREAM_BENCH, UINT32_MAX);
+    aoei_batch_clear(buffer);
+    for (size_t i = 0; i < b->o->texts; i++) {
+        const size_t n = text_length(b, i);
+        for (size_t t = 0; t < n; t++)
+            ids[t] = (int32_t)aoei_rng_below(&rng, (uint32_t)b->config.vocab);
+        aoei_batch_add(buffer, ids, n, (uint32_t)i);
+    }
+}
+
+/* Inference keeps no gradients: only the values of the parameter set are touched. */
+static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
+    const int code = aoei_params_layout(&b->params, b->ctx, &b->config, AOEI_F32, arena, err);
+    if (code)
+        return code;
+    b->pooled = aoei_tensor_take(arena, b->o->texts, b->config.hidden);
+    for (size_t s = 0; s < b->params.n_slots; s++) {
+        aoei_slot d;
+        aoei_slot_describe(&b->config, s, &d);
+        void *packed = d.linear ? aoei_arena_take(arena, aoei_weight_packed_size(b->ctx, b->type, d.rows, d.cols)) : NULL;
+        if (packed) {
+            b->params.values[s].packed = packed;
+            b->params.values[s].packed_type = b->type;
+        }
+    }
+    const aoei_encoder_mode mode = {.type = b->type};
+    return aoei_encoder_layout(&b->state, b->ctx, &b->config, arena, b->tokens, b->o->texts, b->longest, mode, err);
+}
+
+static int create_inference(bench *b, aoe_error *err) {
+    aoei_arena plan;
+    aoei_arena_measure(&plan);
+    int code = lay_out_inference(b, &plan, err);
+    if (!code)
+        code = aoei_arena_create(&b->arena, plan.used, err);
+    if (!code)
+        code = lay_out_inference(b, &b->arena, err);
+    if (!code)
+        code = aoei_batch_buffer_create(&b->buffer, b->tokens, b->o->texts, err);
+    if (!code)
+        code = randomize(b, &b->params, err);
+    if (!code)
+        aoei_params_pack(b->ctx, &b->params);
+    return code;
+}
+
+/* Random values, moments and gradients zero. */
+static int start_params(bench *b, aoei_params *p, aoe_error *err) {
+    aoei_tensor_zero(b->ctx, p->grad);
+    aoei_tensor_zero(b->ctx, p->m);
+    aoei_tensor_zero(b->ctx, p->v);
+    const int code = randomize(b, p, err);
+    if (!code)
+        aoei_params_pack(b->ctx, p);
+    return code;
+}
+
+static int create_training(bench *b, aoe_error *err) {
+    const size_t pairs = b->o->texts / 2;
+    const aoei_pair_step_options step = {.pairs = pairs, .tokens = b->tokens, .longest = b->longest, .type = b->type};
+    const int code = aoei_pair_step_create(&b->step, b->ctx, &b->config, &step, err);
+    if (code)
+        return code;
+    b->labels = aoei_calloc(pairs, sizeof *b->labels);
+    if (!b->labels)
+        return aoei_fail_nomem(err, pairs * sizeof *b->labels);
+    for (size_t i = 0; i < pairs; i++)
+        b->labels[i] = (double)(i % 2);
+    return start_params(b, &b->step.params, err);
+}
+
+static int create_pretraining(bench *b, aoe_error *err) {
+    const aoei_mlm_step_options step = {.tokens = b->tokens, .texts = b->o->texts, .longest = b->longest, .type = b->type};
+    const int code = aoei_mlm_step_create(&b->mlm, b->ctx, &b->config, &step, err);
+    return code ? code : start_params(b, &b->mlm.params, err);
+}
+
+/* 3 of 20 tokens are to be predicted. */
+static void mask(bench *b) {
+    const aoei_batch *batch = &b->mlm.buffer.batch;
+    for (size_t i = 0; i < batch->n_tokens; i++)
+        if (i % 20 % 7 == 0) {
+            b->mlm.index[b->mlm.n_masked] = (uint32_t)i;
+            b->mlm.target[b->mlm.n_masked++] = batch->ids[i];
+        }
+}
+
+static int create(bench *b, aoe_error *err) {
+    const aoe_bench_mode mode = b->o->mode;
+    int code = mode == AOE_BENCH_TRAIN      ? create_training(b, err)
+               : mode == AOE_BENCH_PRETRAIN ? create_pretraining(b, err)
+                                            : create_inference(b, err);
+    int32_t *ids = code ? NULL : aoei_malloc_array(b->longest, sizeof *ids);
+    if (!code && !ids)
+        code = aoei_fail_nomem(err, b->longest * sizeof *ids);
+    if (!code)
+        fill(b, mode == AOE_BENCH_TRAIN ? &b->step.buffer : mode == AOE_BENCH_PRETRAIN ? &b->mlm.buffer : &b->buffer, ids);
+    if (!code && mode == AOE_BENCH_PRETRAIN)
+        mask(b);
+    aoei_free(ids);
+    return code;
+}
+
+static void infer(bench *b) {
+    const aoei_batch *batch = &b->buffer.batch;
+    const aoei_tensor last = aoei_encoder_forward(b->ctx, &b->config, b->params.values, batch, &b->state, NULL);
+    aoei_encoder_pool(b->ctx, &b->config, b->pooled, b->config.arch->default_pooling, last, batch, &b->state);
+}
+
+static int run_once(bench *b, uint64_t run, aoe_error *err) {
+    if (b->o->mode == AOE_BENCH_INFER) {
+        infer(b);
+        return AOE_OK;
+    }
+    const int pretrain = b->o->mode == AOE_BENCH_PRETRAIN;
+    const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
+    aoei_encoder_dropout drop = {.hidden = b->config.hidden_dropout, .attention = b->config.attention_dropout};
+    int code = AOE_OK;
+    aoei_dropout_key(drop.key, b->o->seed, run);
+    if (pretrain) {
+        aoei_mlm_sums sums = {0};
+        aoei_mlm_step_gradient(&b->mlm, &drop, 1 / (double)b->mlm.n_masked, &sums);
+    } else {
+        aoe_objective_options o;
+        aoe_objective_result r;
+        aoe_objective_options_defaults(&o);
+        code = aoei_pair_step_gradient(&b->step, b->config.arch->default_pooling, &o, b->labels, NULL, &drop, 1.0, &r, err);
+    }
+    if (!code)
+        aoei_params_update(b->ctx, pretrain ? &b->mlm.params : &b->step.params, &adamw, 1.0);
+    return code;
+}
+
+int aoei_bench_create(aoei_bench **out, aoe_context *ctx, const aoe_bench_options *o, aoe_error *err) {
+    *out = NULL;
+    bench *b = aoei_calloc(1, sizeof *b);
+    if (!b)
+        return aoei_fail_nomem(err, sizeof *b);
+    b->ctx = ctx;
+    b->options = *o;
+    b->o = &b->options;
+    b->type = aoei_context_type(ctx, o->dtype);
+    int code = check(b, err);
+    if (!code)
+        code = create(b, err);
+    if (code)
+        aoei_bench_destroy(b);
+    else
+        *out = b;
+    return code;
+}
+
+int aoei_bench_run(aoei_bench *b, double *seconds, aoe_error *err) {
+    const double start = aoei_now();
+    const int code = run_once(b, b->runs++, err);
+    *seconds = aoei_now() - start;
+    return code;
+}
+
+void aoei_bench_destroy(aoei_bench *b) {
+    if (!b)
+        return;
+    aoei_pair_step_destroy(&b->step);
+    aoei_mlm_step_destroy(&b->mlm);
+    aoei_batch_buffer_destroy(&b->buffer);
+    aoei_arena_destroy(&b->arena);
+    aoei_free(b->labels);
+    aoei_free(b);
+}
+
+/* The forward of a recurrent encoder's layer, twice its multiply-adds: rows in windows, tokens and cells in memory review. */
+static double ran_operations(const bench *b) {
+    const aoei_encoder_config *c = &b->config;
+    const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
+    const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);
+    double sum = 0;
+    for (size_t i = 0; i < b->o->texts; i++) {
+        const size_t length = text_length(b, i), windows = aoei_ran_window_count(&limits, length);
+        const size_t tail = length - (windows - 1) * c->ran.window;
+        const double n = (double)length, cells = (double)windows, full = (double)c->ran.window + 1, last = (double)tail + 1;
+        sum += 2 * (n + cells) * (4 * D * H + 2 * D * D) + 4 * ((cells - 1) * full * full + last * last) * H;
+        sum += 2 * (4 * n + 2 * cells + 2 * (cells - 1)) * D * D + 4 * n * cells * D;
+    }
+    return sum;
+}
+
+/* Multiply-adds of the matrix products, twice: weights, the two attention products, the masked-LM head; backward costs twice
+ * the forward. */
+static double operations(const bench *b) {
+    const aoei_encoder_config *c = &b->config;
+    const double D = (double)c->hidden, I = (double)c->intermediate, L = (double)b->layers, n = (double)b->tokens;
+    const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
+    const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
+    const double pairs = c->causal ? (b->sum_squared_lengths + n) / 2 : b->sum_squared_lengths; /* of query and key */
+    const double forward = L * (c->ran.window ? ran_operations(b) : 2.0 * n * weights + 4.0 * pairs * Q);
+    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)c->vocab); /* 0 masked elsewhere */
+    return b->o->mode == AOE_BENCH_INFER ? forward : 3.0 * (forward + head);
+}
+
+static int ascending(const void *pa, const void *pb) {
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return a < b ? -1 : a > b;
+}
+
+static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
+    double *seconds = aoei_malloc_array(b->o->runs, sizeof *seconds);
+    if (!seconds)
+        return aoei_fail_nomem(err, b->o->runs * sizeof *seconds);
+    double warm_up;
+    int code = aoei_bench_run(b, &warm_up, err);
+    for (size_t i = 0; i < b->o->runs && !code; i++)
+        code = aoei_bench_run(b, &seconds[i], err);
+    if (!code) {
+        qsort(seconds, b->o->runs, sizeof *seconds, ascending);
+        const double whole = (double)b->layers / (double)b->config.layers; /* of a part that was timed */
+        const double median = whole * seconds[b->o->runs / 2];
+        result->tokens = b->tokens;
+        result->layers_timed = b->config.layers;
+        result->ms = 1e3 * median;
+        result->ms_min = 1e3 * whole * seconds[0];
+        result->tokens_per_second = (double)b->tokens / median;
+        result->tflops = operations(b) / median / 1e12;
+        result->peak_rss_mb = (double)aoei_peak_rss_bytes() / 1e6;
+        result->dtype = aoei_public_dtype(b->type);
+    }
+    aoei_free(seconds);
+    return code;
+}
+
+int aoe_bench(aoe_context *ctx, const aoe_bench_options *options, aoe_bench_result *result, aoe_error *err) {
+    aoe_bench_options defaults;
+    aoei_bench *b;
+    aoe_bench_options_defaults(&defaults);
+    memset(result, 0, sizeof *result);
+    int code = aoei_bench_create(&b, ctx, options ? options : &defaults, err);
+    if (!code)
+        code = measure(b, result, err);
+    aoei_bench_destroy(b);
+    return code;
+}

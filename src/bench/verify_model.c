@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT
+ * Golden cases of one architecture: config.json, model.safetensors, cases.json (texts and pairs as id
+ * lists) and expected.safetensors: hidden states of every layer, every pooling, the gradient of every
+ * parameter for each objective, and a trace of ten AdamW steps; with adapters (adapter/) the last layer and
+ * the gradients of theirs. Needs no tokenizer.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "bench/verify.h"
+#include "model/model.h"
+#include "modeldir/peft.h"
+#include "nn/context.h"
+#include "train/pair_step.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Relative, by the type of the products. */
+typedef struct tolerances {
+    double hidden, loss, gradient, trace_loss, trace_norm;
+    size_t steps; /* of the trace that are compared */
+} tolerances;
+
+/* Where norms come before the sums, these are never normalised, and the random weights of the cases make attention so sharp
+ * that ten steps amplify a rounding 10 to 80 times: in bf16 the trace is compared before the first one. */
+static const tolerances allowed[] = {
+    [AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4, SIZE_MAX}, [AOEI_BF16] = {1e-2, 1e-2, 5e-2, 1e-2, 3e-2, SIZE_MAX}};
+static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1};
+
+/* Texts of a case file: id lists laid end to end. */
+typedef struct id_texts {
+    size_t n;
+    int32_t *ids;    /* owned */
+    size_t *offsets; /* [n + 1], owned */
+    size_t longest;
+} id_texts;
+
+typedef struct golden {
+    const char *name; /* of the report */
+    const char *dir;
+    json_t *cases;              /* owned */
+    char *cases_path;           /* owned */
+    aoei_safetensors *expected; /* owned */
+    aoe_model *model;           /* owned */
+    aoei_pair_step step;        /* owned */
+    id_texts texts, pairs;      /* owned; pairs interleaved */
+    double *graded, *binary;    /* [B], owned */
+    uint32_t *groups;           /* [2B], owned */
+    float *host;                /* owned; room for the largest tensor compared */
+    aoe_pooling pooling;        /* of training */
+} golden;
+
+static const tolerances *tolerance(const golden *g) {
+    return g->model->type == AOEI_BF16 && g->model->config.pre_norm ? &allowed_pre_norm_bf16 : &allowed[g->model->type];
+}
+
+static void golden_free(golden *g) {
+    aoei_pair_step_destroy(&g->step);
+    aoe_model_close(g->model);
+    aoei_safetensors_close(g->expected);
+    json_decref(g->cases);
+    aoei_free(g->cases_path);
+    id_texts *const lists[] = {&g->texts, &g->pairs};
+    for (int i = 0; i < 2; i++) {
+        aoei_free(lists[i]->ids);
+        aoei_free(lists[i]->offsets);
+    }
+    aoei_free(g->graded);
+    aoei_free(g->binary);
+    aoei_free(g->groups);
+    aoei_free(g->host);
+    memset(g, 0, sizeof *g);
+}
+
+static int bad_cases(const golden *g, const char *what, aoe_error *err) {
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; take the golden cases anew", g->cases_path, what);
+}
+
+/* Appends one JSON list of ids. */
+static int add_ids(id_texts *t, const json_t *list, size_t vocab) {
+    const size_t n = json_array_size(list), at = t->offsets[t->n];
+    int32_t *grown = aoei_realloc_array(t->ids, at + n + 1, sizeof *grown);
+    if (!grown)
+        return AOE_ENOMEM;
+    t->ids = grown;
+    for (size_t i = 0; i < n; i++) {
+        const json_int_t id = json_integer_value(json_array_get(list, i));
+        if (!json_is_integer(json_array_get(list, i)) || id < 0 || (size_t)id >= vocab)
+            return AOE_EFORMAT;
+        t->ids[at + i] = (int32_t)id;
+    }
+    t->offsets[++t->n] = at + n;
+    if (n > t->longest)
+        t->longest = n;
+    return n ? AOE_OK : AOE_EFORMAT;
+}
+
+/* "texts" (per entry one list) or "pairs" (per entry two). */
+static int read_texts(golden *g, id_texts *t, const char *key, size_t lists, aoe_error *err) {
+    const json_t *array = json_object_get(g->cases, key);
+    const size_t n = json_array_size(array);
+    t->offsets = aoei_calloc(n * lists + 1, sizeof *t->offsets);
+    if (!t->offsets)
+        return aoei_fail_nomem(err, n * sizeof *t->offsets);
+    int code = n ? AOE_OK : AOE_EFORMAT;
+    for (size_t i = 0; i < n && !code; i++) {
+        const json_t *entry = json_array_get(array, i);
+        for (size_t k = 0; k < lists && !code; k++)
+            code = add_ids(t, lists == 1 ? entry : json_array_get(entry, k), g->model->config.vocab);
+    }
+    if (code == AOE_ENOMEM)
+        return aoei_fail_nomem(err, 0);
+    return code ? bad_cases(g, key, err) : AOE_OK;
+}
+
+static int read_labels(golden *g, double **out, const char *key, aoe_error *err) {
+    const json_t *array = json_object_get(g->cases, key);
+    const size_t B = g->pairs.n / 2;
+    *out = aoei_calloc(B, sizeof **out);
+    if (!*out)
+        return aoei_fail_nomem(err, B * sizeof **out);
+    if (json_array_size(array) != B)
+        return bad_cases(g, key, err);
+    for (size_t i = 0; i < B; i++) {
+        if (!json_is_number(json_array_get(array, i)))
+            return bad_cases(g, key, err);
+        (*out)[i] = json_number_value(json_array_get(array, i));
+    }
+    return AOE_OK;
+}
+
+/* Equal id lists get equal numbers: the index of the first. */
+static int find_groups(golden *g, aoe_error *err) {
+    const id_texts *t = &g->pairs;
+    g->groups = aoei_calloc(t->n, sizeof *g->groups);
+    if (!g->groups)
+        return aoei_fail_nomem(err, t->n * sizeof *g->groups);
+    for (size_t i = 0; i < t->n; i++) {
+        const size_t n = t->offsets[i + 1] - t->offsets[i];
+        size_t k = 0;
+        while (k < i && (t->offsets[k + 1] - t->offsets[k] != n ||
+                         memcmp(t->ids + t->offsets[k], t->ids + t->offsets[i], n * sizeof *t->ids) != 0))
+            k++;
+        g->groups[i] = (uint32_t)k;
+    }
+    return AOE_OK;
+}
+
+static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err) {
+    aoe_model_options options;
+    aoe_model_options_defaults(&options);
+    options.dtype = v->dtype;
+    int code = aoei_model_open_plain(&g->model, v->ctx, g->dir, &options, err);
+    if (code)
+        return code;
+    g->cases_path = aoei_path_join(g->dir, "cases.json");
+    char *expected = aoei_path_join(g->dir, "expected.safetensors");
+    code = g->cases_path && expected ? aoei_json_load(&g->cases, g->cases_path, err) : aoei_fail_nomem(err, 0);
+    if (!code)
+        code = aoei_safetensors_open(&g->expected, expected, err);
+    aoei_free(expected);
+    const char *pooling = NULL;
+    if (!code)
+        code = aoei_json_string(g->cases, "pooling", &pooling, NULL, g->cases_path, err);
+    if (!code)
+        code = pooling ? aoe_pooling_parse(&g->pooling, pooling, err) : bad_cases(g, "pooling", err);
+    return code;
+}
+
+static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
+    const size_t n_texts = g->texts.offsets[g->texts.n], n_pairs = g->pairs.offsets[g->pairs.n];
+    const size_t tokens = n_texts > n_pairs ? n_texts : n_pairs;
+    const size_t longest = g->texts.longest > g->pairs.longest ? g->texts.longest : g->pairs.longest;
+    const size_t rows = g->texts.n > g->pairs.n ? g->texts.n : g->pairs.n;
+    const size_t positions = g->model->config.arch->max_length(&g->model->config);
+    if (longest > positions)
+        return aoei_fail(err, AOE_EFORMAT, "%s: a text of %zu tokens is longer than the model's %zu positions", g->cases_path,
+                         longest, positions);
+    const aoei_pair_step_options step = {.pairs = (rows + 1) / 2, .tokens = tokens, .longest = longest, .type = g->model->type};
+    int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, &step, err);
+    if (code)
+        return code;
+    for (size_t s = 0; s < g->step.params.n_slots; s++)
+        g->step.params.segments[s].decay = 1; /* the golden trace decays biases and norms, too */
+    aoei_params_load(v->ctx, &g->step.params, g->model->weights);
+    g->host = aoei_malloc_array(g->step.params.count + tokens * g->model->config.hidden, sizeof *g->host);
+    return g->host ? AOE_OK : aoei_fail_nomem(err, g->step.params.count * sizeof *g->host);
+}
+
+static void fill(golden *g, const id_texts *t) {
+    aoei_batch_clear(&g->step.buffer);
+    for (size_t i = 0; i < t->n; i++)
+        aoei_batch_add(&g->step.buffer, t->ids + t->offsets[i], t->offsets[i + 1] - t->offsets[i], (uint32_t)i);
+}
+
+/* Compares `got` with the tensor of that name; a missing tensor or another size is an error. */
+static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
+    const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
+    if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != n)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s/expected.safetensors: no F32 tensor \"%s\" of %zu values; take the golden cases anew", g->dir,
+                         name, n);
+    float *want = aoei_malloc_array(n, sizeof *want);
+    if (!want)
+        return aoei_fail_nomem(err, n * sizeof *want);
+    aoei_st_to_float(want, t);
+    aoei_check_floats(c, got, want, n);
+    aoei_free(want);
+    return AOE_OK;
+}
+
+static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
+    const aoei_encoder_config *c = &g->model->config;
+    const aoei_batch *b = &g->step.buffer.batch;
+    aoei_check check;
+    int code = AOE_OK;
+    for (size_t l = 0; l <= c->layers && !code; l++) {
+        char line[32];
+        snprintf(line, sizeof line, "hidden.%zu", l);
+        aoei_check_begin(&check, g->name, line, tolerance(g)->hidden);
+        const aoei_tensor hidden = aoei_encoder_hidden(&g->step.state, c, l, b->n_tokens);
+        for (size_t i = 0; i < b->n_texts && !code; i++) {
+            char name[64];
+            const size_t n = b->offsets[i + 1] - b->offsets[i];
+            snprintf(name, sizeof name, "hidden.%zu.%zu", i, l);
+            aoei_tensor_read(v->ctx, g->host, aoei_tensor_rows(hidden, b->offsets[i], n));
+            code = compare(g, &check, name, g->host, n * c->hidden, err);
+        }
+        if (!code)
+            aoei_check_end(v, &check);
+    }
+    return code;
+}
+
+static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
+    const aoei_encoder_config *c = &g->model->config;
+    const aoei_batch *b = &g->step.buffer.batch;
+    const aoei_tensor out = aoei_tensor_rows(g->step.pooled, 0, b->n_texts);
+    int code = AOE_OK;
+    for (int p = AOE_POOLING_AUTO + 1; p < AOE_POOLING_CELL_LAST && !code; p++) {
+        aoei_check check;
+        char line[48];
+        snprintf(line, sizeof line, "pooled.%s", aoe_pooling_name((aoe_pooling)p));
+        aoei_check_begin(&check, g->name, line, tolerance(g)->hidden);
+        aoei_pool_forward(v->ctx, out, (aoe_pooling)p, aoei_encoder_hidden(&g->step.state, c, 0, b->n_tokens),
+                          aoei_encoder_hidden(&g->step.state, c, c->layers, b->n_tokens), b);
+        for (size_t i = 0; i < b->n_texts && !code; i++) {
+            char name[80];
+            snprintf(name, sizeof name, "pooled.%zu.%s", i, aoe_pooling_name((aoe_pooling)p));
+            aoei_tensor_read(v->ctx, g->host, aoei_tensor_rows(out, i, 1));
+            code = compare(g, &check, name, g->host, c->hidden, err);
+        }
+        if (!code)
+            aoei_check_end(v, &check);
+    }
+    return code;
+}
+
+/* The last layer with all layers attending in both directions, of the texts that have it: causal models. */
+static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
+    aoei_encoder_config c = g->model->config;
+    const aoei_batch *b = &g->step.buffer.batch;
+    aoei_check check;
+    int code = AOE_OK;
+    if (!c.causal)
+        return AOE_OK;
+    c.bidirectional_from = 0;
+    aoei_check_begin(&check, g->name, "bidirectional", tolerance(g)->hidden);
+    const aoei_tensor last = aoei_encoder_forward(v->ctx, &c, g->step.params.values, b, &g->step.state, NULL);
+    for (size_t i = 0; i < b->n_texts && !code; i++) {
+        char name[64];
+        const size_t n = b->offsets[i + 1] - b->offsets[i];
+        snprintf(name, sizeof name, "bidirectional.%zu", i);
+        if (!aoei_safetensors_find(g->expected, name))
+            continue;
+        aoei_tensor_read(v->ctx, g->host, aoei_tensor_rows(last, b->offsets[i], n));
+        code = compare(g, &check, name, g->host, n * c.hidden, err);
+    }
+    if (!code && check.compared)
+        aoei_check_end(v, &check);
+    return code;
+}
+
+static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
+enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
+
+/* Scale 20 for cosine and ibn, 1 for angle: the temperatures of the paper, which are the defaults. Binary labels: 1 is
+ * positive. */
+static aoe_objective_options loss_options(unsigned mask) {
+    aoe_objective_options o;
+    aoe_objective_options_defaults(&o);
+    o.w_cosine = (mask >> COSINE) & 1;
+    o.w_angle = (mask >> ANGLE) & 1;
+    o.w_ibn = (mask >> IBN | mask >> IBN_ISP) & 1;
+    o.isp = (mask >> IBN_ISP) & 1;
+    o.ibn_threshold = 1;
+    return o;
+}
+
+/* Adds the gradient of the losses in mask (all on the same labels); *loss += their sum. */
+static int add_gradient(golden *g, unsigned mask, const double *label, double *loss, aoe_error *err) {
+    const aoe_objective_options o = loss_options(mask);
+    aoe_objective_result r;
+    const int code = aoei_pair_step_gradient(&g->step, g->pooling, &o, label, g->groups, NULL, 1.0, &r, err);
+    if (!code)
+        *loss += r.total;
+    return code;
+}
+
+/* The expected gradient of a slot by the loss called `name`: of an adapter without ".weight". */
+static void gradient_name(char *out, size_t size, const golden *g, const char *name, const aoei_slot *slot) {
+    const size_t tail = slot->adapter ? strlen(".weight") : 0;
+    snprintf(out, size, "grad.%s.%s%.*s", name, g->model->prefix, (int)(strlen(slot->name) - tail), slot->name);
+}
+
+/* name: of the loss among the expected. */
+static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name, aoe_error *err) {
+    aoei_check value, gradient;
+    char line[48];
+    double got = 0;
+    int code = add_gradient(g, 1U << loss, loss == COSINE || loss == ANGLE ? g->graded : g->binary, &got, err);
+    if (code)
+        return code;
+    snprintf(line, sizeof line, "loss.%s", name);
+    aoei_check_begin(&value, g->name, line, tolerance(g)->loss);
+    const json_t *want = json_object_get(json_object_get(g->cases, "losses"), name);
+    if (!json_is_number(want))
+        return bad_cases(g, "losses", err);
+    const double expected = json_number_value(want);
+    aoei_check_values(&value, &got, &expected, 1);
+    snprintf(line, sizeof line, "gradient.%s", name);
+    aoei_check_begin(&gradient, g->name, line, tolerance(g)->gradient);
+    gradient.joined = g->model->type == AOEI_BF16;
+    for (size_t s = 0; s < g->step.params.n_slots && !code; s++) {
+        aoei_slot slot;
+        char tensor[224];
+        aoei_slot_describe(&g->model->config, s, &slot);
+        if (slot.absent || slot.frozen)
+            continue;
+        gradient_name(tensor, sizeof tensor, g, name, &slot);
+        aoei_tensor_read(v->ctx, g->host, g->step.params.grads[s]);
+        code = compare(g, &gradient, tensor, g->host, slot.rows * slot.cols, err);
+    }
+    aoei_tensor_zero(v->ctx, g->step.params.grad);
+    if (!code) {
+        aoei_check_end(v, &value);
+        aoei_check_end(v, &gradient);
+    }
+    return code;
+}
+
+/* The last layer of the texts, with adapters. */
+static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
+    const aoei_batch *b = &g->step.buffer.batch;
+    aoei_check check;
+    int code = AOE_OK;
+    fill(g, &g->texts);
+    aoei_check_begin(&check, g->name, "lora", tolerance(g)->hidden);
+    const aoei_tensor last = aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, b, &g->step.state, NULL);
+    for (size_t i = 0; i < b->n_texts && !code; i++) {
+        char name[64];
+        const size_t n = b->offsets[i + 1] - b->offsets[i];
+        snprintf(name, sizeof name, "lora.%zu", i);
+        aoei_tensor_read(v->ctx, g->host, aoei_tensor_rows(last, b->offsets[i], n));
+        if (aoei_safetensors_find(g->expected, name))
+            code = compare(g, &check, name, g->host, n * g->model->config.hidden, err);
+    }
+    if (!code)
+        aoei_check_end(v, &check);
+    return code;
+}
+
+/* The model once more with the adapters of DIR/adapter beside it, where there are some: forward, and gradients of the angle
+ * loss. */
+static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
+    char *dir = aoei_path_join(whole->dir, "adapter");
+    golden g = *whole;
+    g.model = NULL;
+    g.host = NULL;
+    memset(&g.step, 0, sizeof g.step);
+    int code = dir ? AOE_OK : aoei_fail_nomem(err, strlen(whole->dir));
+    if (!code && aoei_peft_is_dir(dir)) {
+        const aoe_model_options o = {.dtype = v->dtype, .normalize = -1, .base = whole->dir};
+        code = aoei_model_open_plain(&g.model, v->ctx, dir, &o, err);
+        if (!code)
+            code = lay_out(&g, v, err);
+        if (!code)
+            code = check_adapted(&g, v, err);
+        if (!code)
+            fill(&g, &g.pairs);
+        if (!code)
+            code = check_gradients(&g, v, ANGLE, "lora-angle", err);
+    }
+    aoei_pair_step_destroy(&g.step);
+    aoe_model_close(g.model);
+    aoei_free(g.host);
+    aoei_free(dir);
+    return code;
+}
+
+/* Ten steps on the one batch: cosine + ibn-isp + angle; decay on every parameter. */
+static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
+    const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
+    const json_t *betas = json_object_get(adamw, "betas");
+    aoei_adamw o = {.beta1 = json_number_value(json_array_get(betas, 0)), .beta2 = json_number_value(json_array_get(betas, 1))};
+    int code = aoei_json_double(adamw, "lr", &o.lr, g->cases_path, err);
+    if (!code)
+        code = aoei_json_double(adamw, "eps", &o.eps, g->cases_path, err);
+    if (!code)
+        code = aoei_json_double(adamw, "weight_decay", &o.weight_decay, g->cases_path, err);
+    if (code)
+        return code;
+    if (json_array_size(trace) == 0)
+        return bad_cases(g, "adamw.trace", err);
+    aoei_check loss, norm;
+    aoei_check_begin(&loss, g->name, "adamw.loss", tolerance(g)->trace_loss);
+    aoei_check_begin(&norm, g->name, "adamw.gradient-norm", tolerance(g)->trace_norm);
+    for (size_t i = 0; i < json_array_size(trace) && i < tolerance(g)->steps && !code; i++) {
+        double total = 0, want = 0, want_norm = 0;
+        code = add_gradient(g, 1U << COSINE | 1U << ANGLE, g->graded, &total, err);
+        if (!code)
+            code = add_gradient(g, 1U << IBN_ISP, g->binary, &total, err);
+        if (!code)
+            code = aoei_json_double(json_array_get(trace, i), "loss", &want, g->cases_path, err);
+        if (!code)
+            code = aoei_json_double(json_array_get(trace, i), "grad_norm", &want_norm, g->cases_path, err);
+        if (code)
+            break;
+        o.step = i + 1;
+        const double got_norm = aoei_params_update(g->step.ctx, &g->step.params, &o, 0);
+        aoei_check_values(&loss, &total, &want, 1);
+        aoei_check_values(&norm, &got_norm, &want_norm, 1);
+    }
+    if (!code) {
+        aoei_check_end(v, &loss);
+        aoei_check_end(v, &norm);
+    }
+    return code;
+}
+
+int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_error *err) {
+    golden g;
+    memset(&g, 0, sizeof g);
+    g.name = name;
+    g.dir = dir;
+    int code = open_inputs(&g, v, err);
+    if (!code)
+        code = read_texts(&g, &g.texts, "texts", 1, err);
+    if (!code)
+        code = read_texts(&g, &g.pairs, "pairs", 2, err);
+    if (!code)
+        code = read_labels(&g, &g.graded, "graded", err);
+    if (!code)
+        code = read_labels(&g, &g.binary, "binary", err);
+    if (!code)
+        code = find_groups(&g, err);
+    if (!code)
+        code = lay_out(&g, v, err);
+    if (!code) {
+        fill(&g, &g.texts);
+        aoei_encoder_forward(v->ctx, &g.model->config, g.step.params.values, &g.step.buffer.batch, &g.step.state, NULL);
+        code = check_hidden(&g, v, err);
+    }
+    if (!code)
+        code = check_pooled(&g, v, err);
+    if (!code)
+        code = check_bidirectional(&g, v, err);
+    if (!code)
+        fill(&g, &g.pairs);
+    for (int l = 0; l < LOSSES && !code; l++)
+        code = check_gradients(&g, v, l, loss_names[l], err);
+    if (!code)
+        code = check_trace(&g, v, err);
+    if (!code)
+        code = check_adapters(&g, v, err);
+    golden_free(&g);
+    return code;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT
+ * Requests to GitHub through fetch.h and the store. What a status says, but for a refused
+ * token, concerns one repository or issue, and is an answer, as is a server that fails
+ * there. GraphQL says with 200 what REST says by status: judge_query tells them apart.
+ */
+#include "collect/github.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "net/secret.h"
+#include "net/url.h"
+
+#define ACCEPT  "Accept: application/vnd.github+json"
+#define VERSION "X-GitHub-Api-Version: 2022-11-28"
+
+const aoei_fetch_clock *aoei_github_clock;
+
+static int stop(void *user) {
+    const aoei_github *g = user;
+    return g->cancelled || (g->o->stop && g->o->stop(g->o->user));
+}
+
+int aoei_github_tell(aoei_github *g, aoe_error *err) {
+    if (g->o->progress && g->o->progress(g->o->user, &g->progress))
+        g->cancelled = 1;
+    if (stop(g))
+        return aoei_fail(err, AOE_ECANCELLED, "collecting was stopped; run again to go on where it was");
+    return AOE_OK;
+}
+
+static void heard(void *user, const aoei_fetch_progress *p) {
+    aoei_github *g = user;
+    const aoei_fetch_counts rest = aoei_fetch_count(g->rest_fetch), graphql = aoei_fetch_count(g->graphql_fetch);
+    g->progress.requests = rest.requests + graphql.requests;
+    g->progress.stored = rest.stored + graphql.stored;
+    g->progress.quota = p->counts.rate.remaining;
+    g->progress.waiting = p->event == AOEI_FETCH_ANSWER ? 0 : p->seconds;
+    g->progress.why = p->why;
+    if (g->o->progress && g->o->progress(g->o->user, &g->progress))
+        g->cancelled = 1;
+    g->progress.why = "";
+}
+
+/* ---- addresses */
+
+/* "https://api.github.com" has links to github.com and GraphQL at /graphql; "https://HOST/api/v3" to HOST, at /api/graphql. */
+static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
+    size_t len = strlen(api);
+    aoei_url checked;
+    const int code = aoei_url_read(&checked, api, err);
+    aoei_url_free(&checked);
+    if (code)
+        return code;
+    const char *host = strstr(api, "://");
+    if (!host || strpbrk(api, " ?#@")) /* not repeated: it may hold what nobody should see */
+        return aoei_fail(err, AOE_EARG,
+                         "the address of the API has more to it than host and path; give https://HOST, or of GitHub Enterprise "
+                         "https://HOST/api/v3");
+    while (len > 0 && api[len - 1] == '/')
+        len--;
+    host += 3;
+    const size_t host_len = strcspn(host, "/");
+    g->origin = (size_t)(host - api) + host_len;
+    len = len < g->origin ? g->origin : len;
+    g->root = aoei_strndup(api, len);
+    const size_t prefix = host_len > 4 && strncmp(host, "api.", 4) == 0 ? 4 : 0;
+    g->host = aoei_strndup(host + prefix, host_len - prefix);
+    if (!g->root || !g->host)
+        return aoei_fail_nomem(err, len);
+    static const char enterprise[] = "/api/v3";
+    const size_t tail = sizeof enterprise - 1;
+    const int is_enterprise = len > tail && strcmp(g->root + len - tail, enterprise) == 0;
+    aoei_buffer url = {0};
+    aoei_buffer_append(&url, g->root, is_enterprise ? len - strlen("/v3") : len);
+    if (aoei_buffer_append(&url, "/graphql", 8)) {
+        aoei_buffer_free(&url);
+        return aoei_fail_nomem(err, len);
+    }
+    g->graphql = url.data;
+    return AOE_OK;
+}
+
+/* 1: the address is at the origin of the API. */
+static int is_at_origin(const aoei_github *g, const char *url) {
+    return strncmp(url, g->root, g->origin) == 0 && (url[g->origin] == '/' || url[g->origin] == 0);
+}
+
+int aoei_github_open(aoei_github *g, const aoe_github_options *o, aoe_error *err) {
+    const aoei_http_options http = {.stop = stop, .stop_user = g};
+    const aoei_fetch_options fetch = {
+        .seed = o->seed, .stop = stop, .stop_user = g, .progress = heard, .progress_user = g, .clock = aoei_github_clock};
+    *g = (aoei_github){.o = o, .progress = {.repository = "", .why = "", .quota = -1, .total = o->n_repositories}};
+    int code = set_addresses(g, o->api ? o->api : "https://api.github.com", err);
+    if (!code)
+        code = aoei_store_open(&g->store, o->cache, err);
+    if (!code)
+        code = aoei_http_create(&g->http, &http, err);
+    if (!code)
+        code = aoei_fetch_create(&g->rest_fetch, &fetch, err);
+    if (!code)
+        code = aoei_fetch_create(&g->graphql_fetch, &fetch, err);
+    return code;
+}
+
+void aoei_github_close(aoei_github *g) {
+    aoei_fetch_destroy(g->rest_fetch);
+    aoei_fetch_destroy(g->graphql_fetch);
+    aoei_http_destroy(g->http);
+    aoei_store_close(g->store);
+    aoei_free(g->root);
+    aoei_free(g->graphql);
+    aoei_free(g->host);
+    *g = (aoei_github){0};
+}
+
+/* ---- answers */
+
+static void clear(aoei_github_answer *a) {
+    json_decref(a->json);
+    aoei_free(a->next);
+    aoei_free(a->key);
+    a->json = NULL;
+    a->next = a->key = NULL;
+    a->status = 0;
+    a->why[0] = 0;
+}
+
+void aoei_github_answer_free(aoei_github_answer *a) {
+    clear(a);
+    aoei_http_response_free(&a->response);
+}
+
+int aoei_github_step(aoei_github_way *w, const char *page, aoe_error *err) {
+    if (w->mark && strcmp(w->mark, page) == 0)
+        return aoei_fail(err, AOE_EFORMAT, "the pages of a list lead in a circle; check the address of the API");
+    if (w->steps++ < w->until)
+        return AOE_OK;
+    w->until = 2 * w->steps;
+    aoei_free(w->mark);
+    w->mark = aoei_strdup(page);
+    return w->mark ? AOE_OK : aoei_fail_nomem(err, strlen(page));
+}
+
+void aoei_github_way_free(aoei_github_way *w) {
+    aoei_free(w->mark);
+    w->mark = NULL;
+}
+
+/* Text of a server for a message of ours: one line of it, without the token, which a server may send back. */
+static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SHOWN]) {
+    char *copy = aoei_strdup(text ? text : "");
+    out[0] = 0;
+    if (copy) {
+        aoei_blot_out(copy, strlen(copy), g->o->token); /* before it is cut */
+        (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
+        (void)aoei_one_line(out, strlen(out));
+    }
+    aoei_free(copy);
+}
+
+/* The "message" that GitHub sends with an error; "" without. */
+static void message_of(const aoei_github *g, const aoei_http_response *r, char message[AOEI_GITHUB_SHOWN]) {
+    json_t *json = NULL;
+    message[0] = 0;
+    if (aoei_http_json(&json, r, NULL) == AOE_OK)
+        show(g, json_string_value(json_object_get(json, "message")), message);
+    json_decref(json);
+}
+
+/* A status other than 200: an answer about one repository or issue, but for a refused token. */
+static int read_status(const aoei_github *g, aoei_github_answer *a, const char *url, aoe_error *err) {
+    char place[AOEI_HTTP_PLACE_MAX];
+    if (a->status == 401)
+        return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_http_place(url, place),
+                         g->o->token ? "the token was refused; give one that is valid, or none"
+                                     : "the API answers nobody without a token; give one");
+    message_of(g, &a->response, a->why);
+    return AOE_OK;
+}
+
+/* Whether an answer can be used at all, and what the last one was. */
+typedef struct judging {
+    aoei_judge_fn judge;
+    int broken; /* 1: it could not */
+} judging;
+
+static aoei_verdict judge_and_note(void *user, const aoei_http_response *r) {
+    judging *j = user;
+    const aoei_verdict verdict = j->judge(NULL, r);
+    j->broken = verdict == AOEI_VERDICT_BROKEN;
+    return verdict;
+}
+
+/* 1: the server was reached and failed, which it may do for one address alone. */
+static int is_failure(const aoei_http_response *r, const judging *j) {
+    return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
+}
+
+/* One request through the cache. *kept: 1: nothing was transferred. Sets a->status. */
+static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q, aoei_judge_fn judge, double age,
+               aoei_github_answer *a, int *kept, aoe_error *err) {
+    judging j = {.judge = judge};
+    aoe_error why;
+    int64_t time;
+    if (g->o->offline) {
+        const int found = aoei_store_get(g->store, aoe_text_of(key), &a->response, &time, err);
+        *kept = 1;
+        a->status = found > 0 ? a->response.status : 0;
+        g->absent += found == 0;
+        g->progress.stored += found > 0;
+        return found < 0 ? found : AOE_OK;
+    }
+    const int code =
+        aoei_fetch_cached(fetch, g->http, g->store, aoe_text_of(key), age, q, judge_and_note, &j, &a->response, kept, &why);
+    a->status = a->response.status;
+    if (code == AOE_EIO && is_failure(&a->response, &j)) {
+        a->status = AOEI_GITHUB_FAILED;
+        show(g, why.message, a->why);
+        return AOE_OK;
+    }
+    return code ? aoei_fail(err, code, "%s", why.message) : AOE_OK;
+}
+
+int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answer *a, aoe_error *err) {
+    static const char *const headers[] = {ACCEPT, VERSION};
+    clear(a);
+    if (!is_at_origin(g, url))
+        return aoei_fail(err, AOE_EFORMAT, "%s: the next page is said to be elsewhere; check the address of the API", g->root);
+    const aoei_http_request q = {.url = url, .headers = headers, .n_headers = 2, .token = g->o->token};
+    const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
+    int kept;
+    int code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, age, a, &kept, err);
+    if (!code && again && kept && !g->o->offline && !g->o->refresh && a->status != 200)
+        code = ask(g, g->rest_fetch, url, &q, aoei_judge_json, AOEI_AGE_NONE, a, &kept, err);
+    if (code || a->status == 0 || a->status == AOEI_GITHUB_FAILED)
+        return code;
+    if (a->status != 200)
+        return read_status(g, a, url, err);
+    code = aoei_http_json(&a->json, &a->response, err);
+    if (!code)
+        code = aoei_headers_link(&a->response.headers, "next", a->response.url, &a->next);
+    if (!code && !(a->key = aoei_strdup(url)))
+        code = aoei_fail_nomem(err, strlen(url));
+    return code;
+}
+
+/* 1: an error of a GraphQL answer has this type. */
+static int has_error(const json_t *root, const char *type) {
+    const json_t *errors = json_object_get(root, "errors");
+    size_t i;
+    json_t *e;
+    json_array_foreach(errors, i, e) {
+        const char *t = json_string_value(json_object_get(e, "type"));
+        if (t && strcmp(t, type) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* GraphQL says with status 200 that it was asked too much or too often, or that something is not there. */
+static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
+    json_t *root = NULL;
+    (void)user;
+    if (r->status != 200)
+        return AOEI_VERDICT_BY_STATUS;
+    const int code = aoei_http_json(&root, r, NULL);
+    const int errors = json_array_size(json_object_get(root, "errors")) > 0, refused = errors && !json_object_get(root, "data");
+    aoei_verdict verdict = code == AOE_EFORMAT ? AOEI_VERDICT_BROKEN : AOEI_VERDICT_BY_STATUS;
+    if (has_error(root, "RATE_LIMITED"))
+        verdict = AOEI_VERDICT_LIMITED;
+    else if (errors && !refused && !has_error(root, "NOT_FOUND") && !has_error(root, "FORBIDDEN"))
+        verdict = AOEI_VERDICT_BROKEN;
+    json_decref(root);
+    return verdict;
+}
+
+/* What a GraphQL answer says. *refused: 1: the query itself is refused, with the reason in err. */
+static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_error *err) {
+    json_t *root;
+    *refused = 0;
+    json_decref(a->json);
+    a->json = NULL;
+    if (a->status == 0 || a->status == AOEI_GITHUB_FAILED)
+        return AOE_OK;
+    if (a->status != 200)
+        return read_status(g, a, g->graphql, err);
+    int code = aoei_http_json(&root, &a->response, err);
+    if (code)
+        return code;
+    const json_t *first = json_array_get(json_object_get(root, "errors"), 0);
+    json_t *data = json_object_get(root, "data");
+    show(g, json_string_value(json_object_get(first, "message")), a->why);
+    if (has_error(root, "NOT_FOUND"))
+        a->status = 404;
+    else if (has_error(root, "FORBIDDEN") && !json_is_object(json_object_get(data, "repository")))
+        a->status = 403; /* a part of a repository may be: what is there counts */
+    else
+        a->json = json_incref(data);
+    *refused = a->status == 200 && !a->json;
+    if (*refused)
+        code = aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%s); leave GraphQL out, or check the address of the API",
+                         g->graphql, *a->why ? a->why : "there are no data");
+    json_decref(root);
+    return code;
+}
+
+int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int again, aoei_github_answer *a, aoe_error *err) {
+    static const char *const headers[] = {ACCEPT, "Content-Type: application/json"};
+    clear(a);
+    aoei_json_init();
+    json_t *root = json_pack("{s:s,s:O}", "query", query, "variables", variables);
+    char *body = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    aoei_buffer key = {0};
+    json_decref(root);
+    aoei_buffer_printf(&key, "POST %s\n%s", g->graphql, body ? body : "");
+    if (!body || key.failed) {
+        aoei_free(body);
+        aoei_buffer_free(&key);
+        return aoei_fail_nomem(err, key.len);
+    }
+    a->key = key.data;
+    const aoei_http_request q = {.method = "POST",
+                                 .url = g->graphql,
+                                 .headers = headers,
+                                 .n_headers = 2,
+                                 .body = body,
+                                 .body_len = strlen(body),
+                                 .token = g->o->token};
+    const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
+    int kept = 0, refused = 0;
+    int code = ask(g, g->graphql_fetch, a->key, &q, judge_query, age, a, &kept, err);
+    if (!code)
+        code = read_query(g, a, &refused, err);
+    if (kept && !g->o->offline && !g->o->refresh && (refused || (!code && (a->status == 403 || (again && a->status == 404))))) {
+        code = ask(g, g->graphql_fetch, a->key, &q, judge_query, AOEI_AGE_NONE, a, &kept, err);
+        if (!code)
+            code = read_query(g, a, &refused, err);
+    }
+    aoei_free(body);
+    return code;
+}
+
+int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *err) {
+    aoei_http_response r = {0};
+    int64_t time;
+    *json = NULL;
+    int code = aoei_store_get(g->store, aoe_text_of(key), &r, &time, err);
+    if (code == 0)
+        code =
+            aoei_fail(err, AOE_EFORMAT,
+                      "%s: an answer that was there is gone, or holds the token in a header and was not kept; let one run at "
+                      "a time use the file, and run again",
+                      g->o->cache);
+    else if (code > 0)
+        code = aoei_http_json(json, &r, err);
+    aoei_http_response_free(&r);
+    return code;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ * Reading a repository through GraphQL: fifty issues a query, with their comments and
+ * the events that say of what they were marked as duplicates. Only what one query cannot
+ * hold (an issue with more than a hundred such items) takes more.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "collect/github_collect.h"
+
+#define CANONICAL "canonical{... on Issue{number repository{nameWithOwner}}}"
+#define ITEMS                                                                                                                  \
+    "itemTypes:[ISSUE_COMMENT,MARKED_AS_DUPLICATE_EVENT,UNMARKED_AS_DUPLICATE_EVENT]){"                                        \
+    "pageInfo{hasNextPage endCursor}"                                                                                          \
+    "nodes{__typename ... on IssueComment{body}"                                                                               \
+    "... on MarkedAsDuplicateEvent{" CANONICAL "}... on UnmarkedAsDuplicateEvent{" CANONICAL "}}}"
+
+static const char issues_query[] =
+    "query($owner:String!,$name:String!,$after:String){"
+    "repository(owner:$owner,name:$name,followRenames:true){nameWithOwner hasIssuesEnabled "
+    "issues(first:50,after:$after,orderBy:{field:CREATED_AT,direction:ASC}){pageInfo{hasNextPage endCursor}"
+    "nodes{number title body state stateReason(enableDuplicate:true)labels(first:100){nodes{name}}timelineItems(first:100," ITEMS
+    "}}}"
+    "rateLimit{remaining resetAt}}";
+
+static const char items_query[] = "query($owner:String!,$name:String!,$number:Int!,$after:String){"
+                                  "repository(owner:$owner,name:$name,followRenames:true){"
+                                  "issue(number:$number){timelineItems(first:100,after:$after," ITEMS "}}}";
+
+/* The cursor behind a page; NULL: it is the last. */
+static const char *next_cursor(const json_t *connection) {
+    const json_t *info = json_object_get(connection, "pageInfo");
+    return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor")) : NULL;
+}
+
+/* Variables of a query; number 0: none. NULL: no memory. */
+static json_t *variables(const char *full_name, uint64_t number, const char *after) {
+    aoei_json_init();
+    const char *slash = strchr(full_name, '/');
+    json_t *v = json_pack("{s:s%,s:s}", "owner", full_name, (size_t)(slash - full_name), "name", slash + 1);
+    int failed = !v;
+    if (!failed && after)
+        failed = json_object_set_new(v, "after", json_string(after));
+    if (!failed && number)
+        failed = json_object_set_new(v, "number", json_integer((json_int_t)number));
+    if (failed) {
+        json_decref(v);
+        return NULL;
+    }
+    return v;
+}
+
+static int query(aoei_collection *c, const char *text, json_t *v, int again, aoei_github_answer *a, aoe_error *err) {
+    int code = v ? aoei_github_tell(&c->api, err) : aoei_fail_nomem(err, 0);
+    if (!code)
+        code = aoei_github_query(&c->api, text, v, again, a, err);
+    json_decref(v);
+    return code;
+}
+
+static int read_items(aoei_collection *c, uint32_t issue, const json_t *connection, aoe_error *err) {
+    const json_t *nodes = json_object_get(connection, "nodes");
+    int code = AOE_OK;
+    for (size_t i = 0; i < json_array_size(nodes) && !code; i++)
+        code = aoei_collect_event(c, issue, json_array_get(nodes, i), err);
+    return code;
+}
+
+/* An issue's items, the rest of which may take more queries. */
+static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection, aoe_error *err) {
+    const size_t first = c->n_mentions;
+    int code = read_items(c, issue, connection, err);
+    const char *cursor = next_cursor(connection);
+    aoei_github_answer a = {0};
+    aoei_github_way way = {0};
+    char *after = NULL;
+    while (!code && cursor) {
+        code = aoei_github_step(&way, cursor, err);
+        if (code)
+            break;
+        aoei_free(after); /* the cursor is in the answer that goes */
+        after = aoei_strdup(cursor);
+        if (!after) {
+            code = aoei_fail_nomem(err, strlen(cursor));
+            break;
+        }
+        code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
+        if (!code && a.status != 200) {
+            c->result->unread += a.status != 0; /* offline, what the cache lacks is counted there */
+            aoei_collect_cut(c, first);
+        }
+        if (code || a.status != 200)
+            break;
+        const json_t *items = json_object_get(json_object_get(json_object_get(a.json, "repository"), "issue"), "timelineItems");
+        code = read_items(c, issue, items, err);
+        cursor = next_cursor(items);
+    }
+    aoei_free(after);
+    aoei_github_way_free(&way);
+    aoei_github_answer_free(&a);
+    return code;
+}
+
+typedef struct reading {
+    uint32_t repo;
+    char *name;  /* owned: as it is now */
+    char *after; /* owned: cursor; NULL: at the beginning, or at the end */
+    size_t read; /* issues */
+    int more;
+} reading;
+
+static int read_page(aoei_collection *c, reading *r, const aoei_github_answer *a, const json_t *repository, aoe_error *err) {
+    const json_t *issues = json_object_get(repository, "issues"), *item;
+    uint32_t page, index;
+    int code = aoei_collect_page(c, a, &page, err);
+    r->more = 1;
+    for (size_t i = 0; !code && r->more && (item = aoei_issue_json_at(a->json, i)) != NULL; i++) {
+        aoei_issue_json json;
+        if (aoei_issue_json_read(&json, item))
+            continue;
+        const size_t before = c->issues.n;
+        code = aoei_collect_issue(c, &json, r->repo, page, &index, err);
+        if (code || c->issues.n == before)
+            continue;
+        r->more = ++r->read != c->api.o->limit;
+        code = read_all_items(c, r->name, index, json.timeline, err);
+    }
+    const char *cursor = next_cursor(issues);
+    aoei_free(r->after);
+    r->after = r->more && cursor && !code ? aoei_strdup(cursor) : NULL;
+    r->more = r->more && cursor;
+    return !code && r->more && !r->after ? aoei_fail_nomem(err, 0) : code;
+}
+
+/* From the first answer on the name is what the API calls the repository. */
+static int take_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
+    const aoe_text full = aoei_json_text_of(json_object_get(repository, "nameWithOwner"));
+    uint32_t old;
+    if (r->name)
+        return AOE_OK;
+    if (!full.len || aoei_repository_name(full.data, full.len) != full.len)
+        return aoei_fail(err, AOE_EFORMAT, "%s: no repository; check the address of the API", c->api.graphql);
+    r->name = aoei_strndup(full.data, full.len);
+    int code = r->name ? aoei_collect_repo(c, aoe_text_of(given), &old, err) : aoei_fail_nomem(err, full.len);
+    if (!code)
+        code = aoei_collect_repo(c, full, &r->repo, err);
+    if (!code)
+        aoei_collect_renamed(c, old, r->repo);
+    return code;
+}
+
+int aoei_collect_graphql(aoei_collection *c, const char *given, char room[AOEI_WHY], const char **why, aoe_error *err) {
+    reading r = {.more = 1};
+    aoei_github_answer a = {0};
+    aoei_github_way way = {0};
+    int code = AOE_OK;
+    *why = NULL;
+    for (int first = 1; !code && r.more; first = 0) {
+        code = query(c, issues_query, variables(given, 0, r.after), first, &a, err);
+        const json_t *repository = code ? NULL : json_object_get(a.json, "repository");
+        if (code)
+            break;
+        if (!json_is_object(repository)) {
+            if (a.status || first)
+                *why = aoei_collect_why(a.status == 200 ? 404 : a.status, a.why, 1, room);
+            if (*why && r.name)
+                c->repository[r.repo].cut = 1;
+            break;
+        }
+        if (json_is_false(json_object_get(repository, "hasIssuesEnabled"))) {
+            *why = aoei_collect_why(410, "", 1, room);
+            break;
+        }
+        code = take_name(c, &r, given, repository, err);
+        if (!code && first && c->repository[r.repo].read)
+            break;
+        if (!code) {
+            c->repository[r.repo].read = 1;
+            code = read_page(c, &r, &a, repository, err);
+        }
+        if (!code && r.more)
+            code = aoei_github_step(&way, r.after, err);
+    }
+    aoei_github_way_free(&way);
+    aoei_free(r.name);
+    aoei_free(r.after);
+    aoei_github_answer_free(&a);
+    return code;
+}

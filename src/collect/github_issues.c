@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_github_issues: repositories one after the other, then links, pairs and texts.
+ * What one repository lacks does not stop the others.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "collect/github_collect.h"
+#include "table/table.h"
+
+static const char *const angle[] = {
+#include "collect/github_preset.inc"
+};
+
+const char *const *aoe_github_preset(const char *name, size_t *n) {
+    const int known = strcmp(name, "angle") == 0;
+    *n = known ? sizeof angle / sizeof *angle : 0;
+    return known ? angle : NULL;
+}
+
+void aoe_github_options_defaults(aoe_github_options *o) {
+    *o = (aoe_github_options){.share = {12, 1, 1}, .form = AOE_FORM_PAIRS, .negatives = 1, .seed = 42};
+}
+
+/* Shares of the splits that are written, or of all where none is. */
+static void shares_of(const aoe_github_options *o, double share[AOE_ISSUES_SPLITS]) {
+    int named = 0;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        named |= o->name[i] != NULL;
+    for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
+        share[i] = o->name[i] || !named ? o->share[i] : 0;
+}
+
+static int check_splits(const aoe_github_options *o, aoe_error *err) {
+    double share[AOE_ISSUES_SPLITS], sum = 0;
+    int code = AOE_OK;
+    shares_of(o, share);
+    for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
+        aoei_format format;
+        if (!(o->share[i] >= 0) || !isfinite(o->share[i]))
+            return aoei_fail(err, AOE_EARG, "the share of a split is %g; give numbers from 0 on", o->share[i]);
+        sum += share[i];
+        if (o->name[i])
+            code = aoei_format_of(&format, o->name[i], err);
+        if (o->name[i] && !code && format == AOEI_FORMAT_TXT)
+            code = aoei_fail(err, AOE_EARG, "%s: a .txt holds no pairs; name the output .tsv, .csv or .jsonl", o->name[i]);
+    }
+    if (!code && (!(sum > 0) || !isfinite(sum)))
+        code = aoei_fail(err, AOE_EARG, "no split that is written has a share; give at least one above 0");
+    return code;
+}
+
+static int check(const aoe_github_options *o, aoe_error *err) {
+    if (!o->cache)
+        return aoei_fail(err, AOE_EARG, "no cache: name an SQLite file for what is fetched");
+    if (!o->n_repositories)
+        return aoei_fail(err, AOE_EARG, "no repositories; give names such as owner/name");
+    for (size_t i = 0; i < o->n_repositories; i++) {
+        const size_t len = strlen(o->repositories[i]);
+        if (!len || aoei_repository_name(o->repositories[i], len) != len)
+            return aoei_fail(err, AOE_EARG, "'%s' is no name of a repository; give owner/name", o->repositories[i]);
+    }
+    if (!o->negatives || o->negatives > 1000)
+        return aoei_fail(err, AOE_EARG, "%zu negatives of a duplicate; give 1 to 1000", o->negatives);
+    if (o->form != AOE_FORM_PAIRS && o->form != AOE_FORM_TRIPLES)
+        return aoei_fail(err, AOE_EARG, "duplicates are written as pairs or triples; choose one of these forms");
+    if (o->graphql && !o->token && !o->offline)
+        return aoei_fail(err, AOE_EARG, "GraphQL answers nobody without a token; give one, or use REST");
+    if (o->offline && o->refresh)
+        return aoei_fail(err, AOE_EARG, "offline nothing can be refreshed; leave one of the two out");
+    return check_splits(o, err);
+}
+
+static int read_repositories(aoei_collection *c, aoe_error *err) {
+    const aoe_github_options *o = c->api.o;
+    char room[AOEI_WHY];
+    const char *why;
+    int code = AOE_OK;
+    for (size_t i = 0; i < o->n_repositories && !code; i++) {
+        c->api.progress.repository = o->repositories[i];
+        c->api.progress.done = i;
+        code = aoei_github_tell(&c->api, err);
+        if (!code)
+            code = o->graphql ? aoei_collect_graphql(c, o->repositories[i], room, &why, err)
+                              : aoei_collect_rest(c, o->repositories[i], room, &why, err);
+        if (code)
+            break;
+        c->result->repositories += why == NULL;
+        c->result->missing += why != NULL;
+        if (why && o->missing)
+            o->missing(o->user, o->repositories[i], why);
+    }
+    c->api.progress.repository = "";
+    c->api.progress.done = o->n_repositories;
+    return code;
+}
+
+static void sum_up(const aoei_collection *c, const aoei_issue_pairs *p) {
+    aoe_github_result *r = c->result;
+    const aoei_fetch_counts rest = aoei_fetch_count(c->api.rest_fetch), graphql = aoei_fetch_count(c->api.graphql_fetch);
+    for (size_t i = 0; i < c->issues.n; i++)
+        r->marked += c->issues.issue[i].marked;
+    r->unknown = p->unknown;
+    r->clusters = p->clusters;
+    r->clustered = p->clustered;
+    r->largest = p->largest;
+    r->equal += p->equal;
+    r->easier = p->easier;
+    r->without += p->without;
+    r->requests = rest.requests + graphql.requests;
+    r->stored = c->api.o->offline ? c->api.progress.stored : rest.stored + graphql.stored;
+    r->unchanged = rest.unchanged + graphql.unchanged;
+    r->absent = c->api.absent;
+}
+
+int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err) {
+    aoei_collection c = {.result = result};
+    aoei_issue_pairs p = {0};
+    *result = (aoe_github_result){0};
+    int code = check(o, err);
+    if (!code)
+        code = aoei_github_open(&c.api, o, err);
+    if (!code)
+        code = read_repositories(&c, err);
+    if (!code)
+        code = aoei_collect_resolve(&c, err);
+    if (!code) {
+        double share[AOE_ISSUES_SPLITS];
+        shares_of(o, share);
+        const aoei_issue_pair_options options = {
+            .share = share, .n_splits = AOE_ISSUES_SPLITS, .negatives = o->negatives, .kind = o->negatives_by, .seed = o->seed};
+        code = aoei_issue_pairs_make(&p, &c.issues, &options, err);
+    }
+    if (!code)
+        code = aoei_collect_report(&c, &p, err);
+    if (c.api.graphql_fetch)
+        sum_up(&c, &p);
+    aoei_issue_pairs_free(&p);
+    aoei_collection_free(&c);
+    return code;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ * Pairs with their texts as tables: the bodies of the issues chosen are read from the
+ * cache again, a page at a time, cleaned, and written. Lines of templates are those
+ * that many of the chosen issues of a repository have; so what texts become without
+ * them is known late, and what has become equal by it is left out here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "collect/github_collect.h"
+#include "collect/issues_clean.h"
+#include "table/table_write.h"
+
+/* An issue that is in a pair. */
+typedef struct chosen {
+    uint32_t issue;
+    char *body; /* owned [len] */
+    size_t len;
+    uint64_t hash; /* with templates taken out: of the text that is written */
+    uint32_t split;
+    int lost; /* 1: likewise: its text is in an earlier split too */
+} chosen;
+
+enum { COLUMNS = 6 }; /* of a row at most */
+
+typedef struct reporter {
+    aoei_collection *c;
+    const aoei_issue_pairs *p;
+    chosen *chosen; /* owned [n] by page, then issue */
+    size_t n;
+    uint32_t *place;          /* owned [issues.n] in chosen; of issues that are in it */
+    aoei_line_counts *counts; /* owned [issues.n_repos] for templates; NULL: not asked for */
+    aoei_buffer text[3];      /* of query, positive, negative */
+    aoei_buffer id[3];        /* their names, "owner/name#12" */
+    aoei_table_writer writer; /* of the split being written */
+    size_t split;
+    int flat; /* 1: no TABs and line ends in texts */
+} reporter;
+
+static int by_page(const void *pa, const void *pb, void *user) {
+    const reporter *r = user;
+    const chosen *a = pa, *b = pb;
+    const aoei_issue *x = &r->c->issues.issue[a->issue], *y = &r->c->issues.issue[b->issue];
+    if (x->page != y->page)
+        return x->page < y->page ? -1 : 1;
+    return (a->issue > b->issue) - (a->issue < b->issue);
+}
+
+static int list_chosen(reporter *r, aoe_error *err) {
+    const size_t n = r->c->issues.n;
+    unsigned char *in = aoei_calloc(n, 1);
+    r->place = aoei_malloc_array(n, sizeof *r->place);
+    if (!in || !r->place) {
+        aoei_free(in);
+        return aoei_fail_nomem(err, n * sizeof *r->place);
+    }
+    for (size_t i = 0; i < r->p->n; i++)
+        in[r->p->pair[i].query] = in[r->p->pair[i].positive] = 1;
+    for (size_t i = 0; i < r->p->n_negatives; i++)
+        in[r->p->negative[i]] = 1;
+    for (size_t i = 0; i < n; i++)
+        r->n += in[i];
+    r->chosen = aoei_calloc(r->n, sizeof *r->chosen);
+    for (size_t i = 0, at = 0; i < n && r->chosen; i++)
+        if (in[i])
+            r->chosen[at++].issue = (uint32_t)i;
+    aoei_free(in);
+    if (!r->chosen)
+        return aoei_fail_nomem(err, r->n * sizeof *r->chosen);
+    qsort_r(r->chosen, r->n, sizeof *r->chosen, by_page, r);
+    for (size_t i = 0; i < r->n; i++)
+        r->place[r->chosen[i].issue] = (uint32_t)i;
+    return AOE_OK;
+}
+
+/* Copies the bodies of chosen[first, end), which are on one page. */
+static int read_page(reporter *r, size_t first, size_t end, aoe_error *err) {
+    const aoei_issues *s = &r->c->issues;
+    const uint32_t page = s->issue[r->chosen[first].issue].page;
+    const json_t *item;
+    json_t *root;
+    size_t found = 0;
+    int code = aoei_github_load(&r->c->api, r->c->page[page], &root, err);
+    for (size_t i = 0; !code && (item = aoei_issue_json_at(root, i)) != NULL; i++) {
+        aoei_issue_json json;
+        if (aoei_issue_json_read(&json, item))
+            continue;
+        for (size_t k = first; k < end && !code; k++) {
+            chosen *one = &r->chosen[k];
+            if (s->issue[one->issue].number != json.number || one->body)
+                continue;
+            one->body = aoei_strndup(json.body.data, json.body.len);
+            one->len = json.body.len;
+            code = one->body ? AOE_OK : aoei_fail_nomem(err, json.body.len);
+            found++;
+        }
+    }
+    if (!code && found < end - first)
+        code =
+            aoei_fail(err, AOE_EFORMAT, "%s: answers changed while they were read; let one run at a time use it, and run again",
+                      r->c->api.o->cache);
+    json_decref(root);
+    return code;
+}
+
+static int read_bodies(reporter *r, aoe_error *err) {
+    const aoei_issues *s = &r->c->issues;
+    int code = AOE_OK;
+    for (size_t first = 0, end; first < r->n && !code; first = end) {
+        for (end = first + 1; end < r->n && s->issue[r->chosen[end].issue].page == s->issue[r->chosen[first].issue].page;)
+            end++;
+        code = read_page(r, first, end, err);
+        if (!code)
+            code = aoei_github_tell(&r->c->api, err);
+    }
+    return code;
+}
+
+static int count_lines(reporter *r, aoe_error *err) {
+    if (!(r->c->api.o->clean & AOE_ISSUE_CLEAN_TEMPLATES))
+        return AOE_OK;
+    r->counts = aoei_calloc(r->c->issues.n_repos, sizeof *r->counts);
+    if (!r->counts)
+        return aoei_fail_nomem(err, r->c->issues.n_repos * sizeof *r->counts);
+    int code = AOE_OK;
+    for (size_t i = 0; i < r->n && !code; i++) {
+        const chosen *one = &r->chosen[i];
+        code = aoei_line_counts_add(&r->counts[r->c->issues.issue[one->issue].repo], (aoe_text){one->body, one->len}, err);
+    }
+    return code;
+}
+
+/* TABs and line ends become spaces. */
+static void flatten(char *s, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (s[i] == '\t' || s[i] == '\n' || s[i] == '\r')
+            s[i] = ' ';
+}
+
+/* The text and the name of an issue as the part-th of a row: 0 query, 1 positive, 2 negative. */
+static int put_text(reporter *r, uint32_t issue, int part, aoe_error *err) {
+    const aoei_issue *i = &r->c->issues.issue[issue];
+    const chosen *one = &r->chosen[r->place[issue]];
+    aoei_buffer *text = &r->text[part], *id = &r->id[part];
+    aoei_buffer_clear(text);
+    aoei_buffer_clear(id);
+    if (aoei_buffer_printf(id, "%s#%llu", r->c->issues.repo[i->repo], (unsigned long long)i->number))
+        return aoei_fail_nomem(err, id->len);
+    const int code = aoei_issue_text(text, i->title, (aoe_text){one->body, one->len}, r->c->api.o->clean,
+                                     r->counts ? &r->counts[i->repo] : NULL, err);
+    if (!code && r->flat)
+        flatten(text->data, text->len);
+    return code;
+}
+
+static int by_text(const void *pa, const void *pb, void *user) {
+    const reporter *r = user;
+    const chosen *a = &r->chosen[*(const uint32_t *)pa], *b = &r->chosen[*(const uint32_t *)pb];
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    return (a->split > b->split) - (a->split < b->split);
+}
+
+/* Without the lines of templates texts of two splits may be one: it stays in the first. */
+static int find_lost(reporter *r, aoe_error *err) {
+    int empty, code = AOE_OK;
+    if (!r->counts)
+        return AOE_OK;
+    uint32_t *order = aoei_malloc_array(r->n, sizeof *order);
+    if (!order)
+        return aoei_fail_nomem(err, r->n * sizeof *order);
+    for (size_t i = 0; i < r->p->n; i++) {
+        const aoei_issue_pair *p = &r->p->pair[i];
+        r->chosen[r->place[p->query]].split = r->chosen[r->place[p->positive]].split = p->split;
+        for (size_t k = 0; k < p->n_negatives; k++)
+            r->chosen[r->place[r->p->negative[p->first_negative + k]]].split = p->split;
+    }
+    for (size_t i = 0; i < r->n && !code; i++) {
+        order[i] = (uint32_t)i;
+        code = put_text(r, r->chosen[i].issue, 0, err);
+        if (!code)
+            code = aoei_collect_hash(r->c, &r->text[0], &r->chosen[i].hash, &empty, err);
+    }
+    if (!code)
+        qsort_r(order, r->n, sizeof *order, by_text, r);
+    for (size_t i = 1, first = 0; i < r->n && !code; i++) {
+        const chosen *one = &r->chosen[order[first]];
+        if (r->chosen[order[i]].hash != one->hash)
+            first = i;
+        else
+            r->chosen[order[i]].lost = r->chosen[order[i]].split != one->split;
+    }
+    aoei_free(order);
+    return code;
+}
+
+/* 1: the texts can stand in one row: neither is lost, and they are two. */
+static int is_row(const reporter *r, uint32_t a, uint32_t b) {
+    const chosen *x = &r->chosen[r->place[a]], *y = &r->chosen[r->place[b]];
+    return !r->counts || (!x->lost && !y->lost && x->hash != y->hash);
+}
+
+static int is_negative(const reporter *r, const aoei_issue_pair *p, uint32_t issue) {
+    return is_row(r, p->query, issue) && is_row(r, p->positive, issue);
+}
+
+static aoei_cell cell_of(const aoei_buffer *b) {
+    return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
+}
+
+/* A row of the parts given; label NULL: triples. */
+static int write_row(reporter *r, const int *part, size_t n, const char *label, aoe_error *err) {
+    aoei_cell cell[COLUMNS];
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        cell[k++] = cell_of(&r->text[part[i]]);
+    if (label)
+        cell[k++] = (aoei_cell){.text = aoe_text_of(label), .is_number = 1};
+    for (size_t i = 0; i < n && r->c->api.o->ids; i++)
+        cell[k++] = cell_of(&r->id[part[i]]);
+    return aoei_table_writer_row(&r->writer, cell, r->c->api.o->cache, 0, err);
+}
+
+static int write_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
+    static const int positive[] = {0, 1}, negative[] = {0, 2}, triple[] = {0, 1, 2};
+    const int triples = r->c->api.o->form == AOE_FORM_TRIPLES;
+    int code = put_text(r, p->query, 0, err);
+    if (!code)
+        code = put_text(r, p->positive, 1, err);
+    if (!code && !triples)
+        code = write_row(r, positive, 2, "1", err);
+    for (size_t i = 0; i < p->n_negatives && !code; i++) {
+        const uint32_t issue = r->p->negative[p->first_negative + i];
+        if (!is_negative(r, p, issue))
+            continue;
+        code = put_text(r, issue, 2, err);
+        if (!code)
+            code = triples ? write_row(r, triple, 3, NULL, err) : write_row(r, negative, 2, "0", err);
+    }
+    return code;
+}
+
+static int pass_on(void *user, size_t part, const char *data, size_t len) {
+    const reporter *r = user;
+    (void)part;
+    return r->c->api.o->write(r->c->api.o->user, r->split, data, len);
+}
+
+static int open_split(reporter *r, aoe_error *err) {
+    static const char *const pairs[] = {"text1", "text2", "label", "id1", "id2"};
+    static const char *const triples[] = {"query", "positive", "negative", "query_id", "positive_id", "negative_id"};
+    const aoe_github_options *o = r->c->api.o;
+    const int is_triples = o->form == AOE_FORM_TRIPLES;
+    const size_t n = is_triples ? (o->ids ? 6 : 3) : (o->ids ? 5 : 3);
+    aoe_text name[COLUMNS];
+    aoei_format format;
+    for (size_t i = 0; i < n; i++)
+        name[i] = aoe_text_of(is_triples ? triples[i] : pairs[i]);
+    const int code = aoei_format_of(&format, o->name[r->split], err);
+    r->flat = format == AOEI_FORMAT_TSV;
+    return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, pass_on, r, err);
+}
+
+static size_t count_negatives(const reporter *r, const aoei_issue_pair *p) {
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_negatives; i++)
+        n += is_negative(r, p, r->p->negative[p->first_negative + i]) != 0;
+    return n;
+}
+
+/* The table of a split, or where it has no name only the counts. */
+static int write_split(reporter *r, size_t split, aoe_error *err) {
+    const aoe_github_options *o = r->c->api.o;
+    aoe_github_result *result = r->c->result;
+    const int written = o->write && o->name[split];
+    r->split = split;
+    int code = written ? open_split(r, err) : AOE_OK;
+    for (size_t i = 0; i < r->p->n && !code; i++) {
+        const aoei_issue_pair *p = &r->p->pair[i];
+        if (p->split != split)
+            continue;
+        if (!is_row(r, p->query, p->positive)) {
+            result->equal++;
+            continue;
+        }
+        const size_t negatives = count_negatives(r, p);
+        result->positives[split]++;
+        result->negatives[split] += negatives;
+        result->without += negatives < p->n_negatives && p->n_negatives == o->negatives; /* others are counted already */
+        code = written ? write_pair(r, p, err) : AOE_OK;
+    }
+    if (!code && written)
+        code = aoei_table_writer_end(&r->writer, err);
+    aoei_table_writer_free(&r->writer);
+    r->writer = (aoei_table_writer){0};
+    return code;
+}
+
+int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error *err) {
+    reporter r = {.c = c, .p = p};
+    int code = list_chosen(&r, err);
+    if (!code && c->api.o->write)
+        code = read_bodies(&r, err);
+    if (!code && c->api.o->write)
+        code = count_lines(&r, err);
+    if (!code)
+        code = find_lost(&r, err);
+    for (size_t split = 0; split < AOE_ISSUES_SPLITS && !code; split++)
+        code = write_split(&r, split, err);
+    for (size_t i = 0; r.chosen && i < r.n; i++)
+        aoei_free(r.chosen[i].body);
+    for (size_t i = 0; r.counts && i < c->issues.n_repos; i++)
+        aoei_line_counts_free(&r.counts[i]);
+    aoei_free(r.chosen);
+    aoei_free(r.place);
+    aoei_free(r.counts);
+    for (int i = 0; i < 3; i++) {
+        aoei_buffer_free(&r.text[i]);
+        aoei_buffer_free(&r.id[i]);
+    }
+    return code;
+}

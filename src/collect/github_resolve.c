@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ * From what was said of an issue to links. In the order of time: a denial takes back
+ * what was said of the same target, GitHub's "unmarked" all that was said before. Of a
+ * closed issue what was stated counts; a guess counts when nothing was stated, the
+ * issue is marked as a duplicate, and there is one target alone. All else makes weak
+ * links: no pairs, but no negatives either. So does what an issue says that was fetched
+ * because another points to it: nobody asked for its repository, or for it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "collect/github_collect.h"
+
+enum { ROUNDS = 5 }; /* an issue pointed to may point to others, and those again */
+
+/* A mention with its place in time. */
+typedef struct said {
+    aoei_mention m;
+    size_t order;
+} said;
+
+static int by_issue(const void *pa, const void *pb) {
+    const said *a = pa, *b = pb;
+    if (a->m.issue != b->m.issue)
+        return a->m.issue < b->m.issue ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static int same_target(const aoei_mention *a, const aoei_mention *b) {
+    return a->repo == b->repo && a->number == b->number;
+}
+
+/* Takes back from s[0, n) what a denial is about, or all; returns how many are left. */
+static size_t take_back(said *s, size_t n, const aoei_mention *m) {
+    const int all = m->kind == AOEI_MENTION_UNMARKED && !m->number;
+    size_t left = 0;
+    for (size_t k = 0; k < n; k++)
+        if (!all && !same_target(&s[k].m, m))
+            s[left++] = s[k];
+    return left;
+}
+
+/* Leaves in s[0, n) what still holds of one issue, statements and guesses; returns how many. *marked: by GitHub. */
+static size_t settle(said *s, size_t n, int *marked) {
+    size_t kept = 0;
+    *marked = 0;
+    for (size_t i = 0; i < n; i++) {
+        said one = s[i];
+        if (one.m.kind == AOEI_MENTION_MARKED || one.m.kind == AOEI_MENTION_UNMARKED)
+            *marked = one.m.kind == AOEI_MENTION_MARKED;
+        if (one.m.kind == AOEI_MENTION_DENIED || one.m.kind == AOEI_MENTION_UNMARKED) {
+            kept = take_back(s, kept, &one.m);
+            continue;
+        }
+        if (!one.m.number)
+            continue;
+        one.m.kind = one.m.kind == AOEI_MENTION_MARKED ? AOEI_MENTION_STATED : one.m.kind;
+        size_t k = 0;
+        while (k < kept && !same_target(&s[k].m, &one.m))
+            k++;
+        if (k == kept)
+            s[kept++] = one;
+        else if (one.m.kind < s[k].m.kind) /* the stronger one */
+            s[k].m.kind = one.m.kind;
+    }
+    return kept;
+}
+
+/* The issue a mention is about, which the API may have to be asked for; AOEI_NO_ISSUE: there is none. */
+static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *target, aoe_error *err) {
+    aoei_github_answer a = {0};
+    aoei_buffer url = {0};
+    aoei_issue_json json;
+    uint32_t page, repo = m->repo;
+    *target = aoei_issues_find(&c->issues, m->repo, m->number);
+    if (*target != AOEI_NO_ISSUE)
+        return AOE_OK;
+    int code = aoei_github_tell(&c->api, err);
+    if (!code && aoei_buffer_printf(&url, "%s/repos/%s/issues/%llu", c->api.root, c->issues.repo[m->repo],
+                                    (unsigned long long)m->number))
+        code = aoei_fail_nomem(err, url.len);
+    if (!code)
+        code = aoei_github_get(&c->api, url.data, 0, &a, err);
+    const int there = !code && a.status == 200 && aoei_issue_json_read(&json, a.json) == 0;
+    const int failed = a.status == AOEI_GITHUB_FAILED || (a.status > 0 && a.status != 200 && a.status != 403 &&
+                                                          a.status != 404 && a.status != 410 && a.status != 451);
+    if (!code && a.status != 0 && (!there || json.pull_request)) {
+        c->result->gone += failed == 0;
+        c->result->unread += failed != 0;
+    }
+    if (there && !json.pull_request) {
+        if (json.repo.len)
+            code = aoei_collect_repo(c, json.repo, &repo, err);
+        if (!code)
+            *target = aoei_issues_find(&c->issues, repo, json.number);
+        if (!code && *target == AOEI_NO_ISSUE)
+            code = aoei_collect_page(c, &a, &page, err);
+        if (!code && *target == AOEI_NO_ISSUE)
+            code = aoei_collect_issue(c, &json, repo, page, target, err);
+        if (!code && (repo != m->repo || json.number != m->number)) {
+            c->result->transferred++;
+            code = aoei_issues_alias(&c->issues, m->repo, m->number, *target, err);
+        }
+    }
+    aoei_buffer_free(&url);
+    aoei_github_answer_free(&a);
+    return code;
+}
+
+/* Links of one issue: s[n] is what holds of it. weak: 1: no other links. */
+static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, int weak, aoe_error *err) {
+    const uint32_t from = s[0].m.issue;
+    const int closed = c->issues.issue[from].closed;
+    int code = AOE_OK;
+    marked |= c->issues.issue[from].marked;
+    weak |= c->repository[c->issues.issue[from].repo].cut;
+    for (size_t i = 0; i < n && !code; i++) {
+        const int is_stated = s[i].m.kind == AOEI_MENTION_STATED;
+        const int is_likely = s[i].m.kind == AOEI_MENTION_GUESS && marked && n == 1, holds = closed && (is_stated || is_likely);
+        uint32_t target = aoei_issues_find(&c->issues, s[i].m.repo, s[i].m.number);
+        if (holds)
+            code = find_target(c, &s[i].m, &target, err);
+        if (!code && target != AOEI_NO_ISSUE && target != from)
+            code = aoei_issues_link_add(&c->issues, from, target, weak || !holds, err);
+    }
+    return code;
+}
+
+/* What was said from the first-th mention on. */
+static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
+    const size_t n = c->n_mentions - begin;
+    said *s = aoei_malloc_array(n, sizeof *s);
+    int code = s ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s);
+    for (size_t i = 0; i < n && !code; i++) {
+        s[i] = (said){c->mention[begin + i], i};
+        code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo, err); /* as it is called now */
+    }
+    if (!code)
+        qsort(s, n, sizeof *s, by_issue);
+    for (size_t first = 0, end; first < n && !code; first = end) {
+        int marked;
+        for (end = first + 1; end < n && s[end].m.issue == s[first].m.issue;)
+            end++;
+        const size_t kept = settle(s + first, end - first, &marked);
+        const uint32_t issue = s[first].m.issue;
+        c->issues.issue[issue].marked |= (unsigned char)marked;
+        if (kept)
+            code = link_issue(c, s + first, kept, marked, weak, err);
+    }
+    aoei_free(s);
+    return code;
+}
+
+int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
+    int code = AOE_OK;
+    for (size_t round = 0, first = 0, end; round < ROUNDS && first < c->n_mentions && !code; round++, first = end) {
+        end = c->n_mentions; /* what is said by issues fetched now comes behind */
+        code = resolve(c, first, round > 0, err);
+    }
+    return code;
+}

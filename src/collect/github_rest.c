@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ * Reading a repository through REST: its name (which may have changed), the list of its
+ * issues, and what is said of them: the timelines of those that are marked as
+ * duplicates, and where it is asked for the comments of the others. REST does not say of what an issue was marked as a
+ * duplicate: that has to stand in a comment.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "collect/github_collect.h"
+
+/* A walk over the pages of a list. */
+typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);
+
+/* Of the answer that ended a walk: status 200, or that of the page that cannot be read. */
+typedef struct ending {
+    int status;
+    char why[AOEI_GITHUB_SHOWN];
+} ending;
+
+/* Calls fn for each page from url (taken over, freed) on, while *more stays 1. */
+static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
+    aoei_github_answer a = {0};
+    aoei_github_way way = {0};
+    int code = url ? AOE_OK : aoei_fail_nomem(err, 0), more = 1;
+    while (!code && url && more) {
+        code = aoei_github_step(&way, url, err);
+        if (!code)
+            code = aoei_github_tell(&c->api, err);
+        if (!code)
+            code = aoei_github_get(&c->api, url, 0, &a, err);
+        aoei_free(url);
+        url = NULL;
+        if (code)
+            break;
+        e->status = a.status;
+        memcpy(e->why, a.why, sizeof e->why);
+        if (a.status != 200)
+            break;
+        code = fn(c, &a, user, &more, err);
+        url = a.next;
+        a.next = NULL;
+    }
+    aoei_free(url);
+    aoei_github_way_free(&way);
+    aoei_github_answer_free(&a);
+    return code;
+}
+
+/* "ROOT/repos/OWNER/NAME" and what follows; NULL: no memory. */
+static char *address(const aoei_collection *c, const char *name, const char *rest) {
+    aoei_buffer url = {0};
+    if (aoei_buffer_printf(&url, "%s/repos/%s%s", c->api.root, name, rest)) {
+        aoei_buffer_free(&url);
+        return NULL;
+    }
+    return url.data;
+}
+
+typedef struct listing {
+    uint32_t repo;
+    size_t read;      /* issues */
+    uint32_t *marked; /* owned [n_marked] issues to ask more about */
+    size_t n_marked, capacity;
+} listing;
+
+static int expect_array(const aoei_collection *c, const aoei_github_answer *a, aoe_error *err) {
+    (void)c;
+    return json_is_array(a->json) ? AOE_OK : aoei_fail(err, AOE_EFORMAT, "%s: no list; check the address of the API", a->key);
+}
+
+/* Closed and marked, with comments in which it may be said of what. */
+static int is_worth_asking(const aoei_issue *issue, const aoei_issue_json *json) {
+    return issue->marked && issue->closed && json->comments > 0;
+}
+
+static int read_issues(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err) {
+    listing *l = user;
+    uint32_t page, index;
+    int code = expect_array(c, a, err);
+    if (!code)
+        code = aoei_collect_page(c, a, &page, err);
+    const json_t *item;
+    for (size_t i = 0; !code && *more && (item = aoei_issue_json_at(a->json, i)) != NULL; i++) {
+        aoei_issue_json json;
+        if (aoei_issue_json_read(&json, item))
+            continue;
+        const size_t before = c->issues.n;
+        code = aoei_collect_issue(c, &json, l->repo, page, &index, err);
+        if (code || c->issues.n == before)
+            continue;
+        *more = ++l->read != c->api.o->limit;
+        if (!is_worth_asking(&c->issues.issue[index], &json))
+            continue;
+        if (aoei_grow((void **)&l->marked, &l->capacity, l->n_marked, sizeof *l->marked))
+            return aoei_fail_nomem(err, sizeof *l->marked);
+        l->marked[l->n_marked++] = index;
+    }
+    return code;
+}
+
+static int read_timeline(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err) {
+    const uint32_t *issue = user;
+    int code = expect_array(c, a, err);
+    (void)more;
+    for (size_t i = 0; i < json_array_size(a->json) && !code; i++)
+        code = aoei_collect_event(c, *issue, json_array_get(a->json, i), err);
+    return code;
+}
+
+/* The number at the end of ".../issues/12"; 0: none. */
+static uint64_t number_of(aoe_text url) {
+    size_t at = url.len;
+    uint64_t value = 0;
+    while (at > 0 && url.data[at - 1] >= '0' && url.data[at - 1] <= '9')
+        at--;
+    if (url.len - at > 10)
+        return 0;
+    for (; at < url.len; at++)
+        value = value * 10 + (uint64_t)(url.data[at] - '0');
+    return value;
+}
+
+static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err) {
+    const listing *l = user;
+    int code = expect_array(c, a, err);
+    (void)more;
+    for (size_t i = 0; i < json_array_size(a->json) && !code; i++) {
+        const json_t *comment = json_array_get(a->json, i);
+        const uint64_t number = number_of(aoei_json_text_of(json_object_get(comment, "issue_url")));
+        const uint32_t issue = number ? aoei_issues_find(&c->issues, l->repo, number) : AOEI_NO_ISSUE;
+        const int has_timeline = issue != AOEI_NO_ISSUE && c->issues.issue[issue].marked && c->issues.issue[issue].closed;
+        if (issue != AOEI_NO_ISSUE && !has_timeline)
+            code = aoei_collect_comment(c, issue, aoei_json_text_of(json_object_get(comment, "body")), err);
+    }
+    return code;
+}
+
+/* What was said in a walk from the first-th mention on; of a list that ended early little can be believed. */
+static void note_ending(aoei_collection *c, const ending *e, size_t first) {
+    if (e->status != 200)
+        aoei_collect_cut(c, first);
+    c->result->unread += e->status != 200 && e->status != 0; /* offline, what the cache lacks is counted there */
+}
+
+/* Timelines of the marked ones, which say too what was taken back; comments of the others where they are asked for. */
+static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
+    ending e = {0};
+    int code = AOE_OK;
+    for (size_t i = 0; i < l->n_marked && !code; i++) {
+        const size_t first = c->n_mentions;
+        char rest[64];
+        (void)snprintf(rest, sizeof rest, "/issues/%llu/timeline?per_page=100",
+                       (unsigned long long)c->issues.issue[l->marked[i]].number);
+        code = walk(c, address(c, name, rest), read_timeline, &l->marked[i], &e, err);
+        if (!code)
+            note_ending(c, &e, first);
+    }
+    if (!code && c->api.o->all_comments) {
+        const size_t first = c->n_mentions;
+        code = walk(c, address(c, name, "/issues/comments?sort=created&direction=asc&per_page=100"), read_comments, l, &e, err);
+        if (!code)
+            note_ending(c, &e, first);
+    }
+    return code;
+}
+
+/* The repository under the name it has now: *repo, and *name (owned by the caller). *why as in aoei_collect_rest. */
+static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char **name, char room[AOEI_WHY], const char **why,
+                   aoe_error *err) {
+    aoei_github_answer a = {0};
+    uint32_t old;
+    char *url = address(c, given, "");
+    *name = NULL;
+    int code = url ? aoei_github_get(&c->api, url, 1, &a, err) : aoei_fail_nomem(err, 0);
+    aoei_free(url);
+    if (!code && a.status != 200) {
+        *why = aoei_collect_why(a.status, a.why, c->api.o->token != NULL, room);
+    } else if (!code) {
+        const aoe_text full = aoei_json_text_of(json_object_get(a.json, "full_name"));
+        if (!full.len || aoei_repository_name(full.data, full.len) != full.len)
+            code = aoei_fail(err, AOE_EFORMAT, "%s: no repository; check the address of the API", a.key);
+        if (!code && !(*name = aoei_strndup(full.data, full.len)))
+            code = aoei_fail_nomem(err, full.len);
+        if (!code)
+            code = aoei_collect_repo(c, aoe_text_of(given), &old, err);
+        if (!code)
+            code = aoei_collect_repo(c, full, repo, err);
+        if (!code)
+            aoei_collect_renamed(c, old, *repo);
+    }
+    aoei_github_answer_free(&a);
+    return code;
+}
+
+int aoei_collect_rest(aoei_collection *c, const char *given, char room[AOEI_WHY], const char **why, aoe_error *err) {
+    listing l = {0};
+    char *name;
+    ending e = {0};
+    *why = NULL;
+    int code = look_up(c, given, &l.repo, &name, room, why, err);
+    if (!code && !*why && !c->repository[l.repo].read) {
+        c->repository[l.repo].read = 1;
+        code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &e, err);
+        if (!code && e.status != 200 && (e.status || !l.read)) { /* offline, what the cache has is taken */
+            c->repository[l.repo].cut = 1;
+            *why = aoei_collect_why(e.status, e.why, c->api.o->token != NULL, room);
+        } else if (!code) {
+            code = read_talk(c, &l, name, err);
+        }
+    }
+    aoei_free(l.marked);
+    aoei_free(name);
+    return code;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ * The mean of the weights of models, as a model: "model soups" (Wortsman et al.,
+ * ICML 2022). Rows are averaged on their way into the new file, so that memory does
+ * not grow with the models. All else is that of the first model, but for the training
+ * record: it names them all.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "create/convert.h"
+#include "model/model.h"
+#include "nn/context.h"
+
+typedef struct averaging {
+    aoei_row_source source; /* first */
+    aoe_model *out;         /* owned; the first model again, which is written with the rows of `source` */
+    aoe_model **models;     /* owned [n] */
+    size_t n;
+    float *row;  /* owned [widest]; a row of one model */
+    double *sum; /* owned [widest] */
+} averaging;
+
+static void mean_rows(aoei_row_source *source, const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
+    const averaging *a = (const averaging *)source;
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    for (size_t i = 0; i < n; i++, to += d.cols) {
+        memset(a->sum, 0, d.cols * sizeof *a->sum);
+        for (size_t k = 0; k < a->n; k++) {
+            aoei_model_rows(a->models[k], a->row, slot, first + i, 1);
+            for (size_t c = 0; c < d.cols; c++)
+                a->sum[c] += (double)a->row[c];
+        }
+        for (size_t c = 0; c < d.cols; c++)
+            to[c] = (float)(a->sum[c] / (double)a->n);
+    }
+}
+
+/* Settings of config.json that say nothing of what the weights mean. */
+static const char *const passed_over[] = {
+    "_name_or_path", "architectures",      "torch_dtype",         "transformers_version",
+    "dtype",         "initializer_range",  "hidden_dropout_prob", "attention_probs_dropout_prob",
+    "use_cache",     "classifier_dropout", "attention_dropout",   "gradient_checkpointing"};
+
+/* A copy of a model's config.json without them; NULL: no memory. */
+static json_t *meaning(const aoe_model *m) {
+    json_t *copy = json_object(); /* not json_copy: it leaves out what it has no memory for */
+    if (json_object_update(copy, m->config_json)) {
+        json_decref(copy);
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof passed_over / sizeof *passed_over; i++)
+        json_object_del(copy, passed_over[i]);
+    return copy;
+}
+
+/* Models a and b have one configuration and one vocabulary. */
+static int check_alike(const aoe_model *a, const aoe_model *b, aoe_error *err) {
+    json_t *x = meaning(a), *y = meaning(b);
+    const int memory = x && y, same = memory && json_equal(x, y);
+    json_decref(x);
+    json_decref(y);
+    if (!memory)
+        return aoei_fail_nomem(err, 1);
+    if (!same)
+        return aoei_fail(err, AOE_EARG,
+                         "%s and %s: their config.json differ; only models of one architecture and size have a mean", a->dir,
+                         b->dir);
+    if (!a->tokenizer != !b->tokenizer)
+        return aoei_fail(err, AOE_EARG, "%s and %s: only one of them has a tokenizer; add the missing files", a->dir, b->dir);
+    const size_t n = a->tokenizer ? aoe_tokenizer_vocab_size(a->tokenizer) : 0;
+    int differ = a->tokenizer && n != aoe_tokenizer_vocab_size(b->tokenizer);
+    for (size_t id = 0; id < n && !differ; id++) {
+        const aoe_text s = aoe_tokenizer_token(a->tokenizer, (int32_t)id), t = aoe_tokenizer_token(b->tokenizer, (int32_t)id);
+        differ = s.len != t.len || (s.len && memcmp(s.data, t.data, s.len) != 0);
+    }
+    if (differ)
+        return aoei_fail(err, AOE_EARG, "%s and %s: their vocabularies differ; only models with one vocabulary have a mean",
+                         a->dir, b->dir);
+    return 0;
+}
+
+/* What made the mean: the models as named, and how each was trained. NULL: no memory. */
+static json_t *record_of(const averaging *a, const char *const *from) {
+    json_t *record = json_object(), *names = json_array(), *records = json_array();
+    int bad = !record || !names || !records;
+    for (size_t k = 0; k < a->n && !bad; k++) {
+        json_t *trained = a->models[k]->record;
+        bad = json_array_append_new(names, aoei_name_json(from[k])) ||
+              json_array_append_new(records, trained ? json_incref(trained) : json_null());
+    }
+    if (bad) {
+        json_decref(names);
+        json_decref(records);
+    } else {
+        bad = json_object_set_new(record, "mean_of", names);
+        bad |= json_object_set_new(record, "trained", records);
+        bad |= json_object_set_new(record, "aoe_version", json_string(AOE_VERSION));
+    }
+    if (!bad)
+        return record;
+    json_decref(record);
+    return NULL;
+}
+
+/* The licence of the first that has one goes along; one that says something else is not lost in silence. */
+static int choose_license(averaging *a, const char *const *from, const char *to, aoe_error *err) {
+    char *first = NULL;
+    size_t size = 0;
+    int rc = 0;
+    for (size_t k = 0; k < a->n && !rc; k++) {
+        char *path = aoei_path_join(from[k], "LICENSE"), *text = NULL;
+        size_t n = 0;
+        rc = path ? 0 : aoei_fail_nomem(err, strlen(from[k]));
+        if (!rc && aoei_exists(path) && !(rc = aoei_read_file(&text, &n, path, 0, err))) {
+            if (!first) {
+                a->out->license_dir = from[k];
+                first = text;
+                size = n;
+                text = NULL;
+            } else if (n != size || memcmp(text, first, n) != 0) {
+                aoei_log_write(&a->out->ctx->log, AOE_LOG_WARNING,
+                               "%s: the LICENSE there is that of %s; %s is another one, whose terms hold too", to,
+                               a->out->license_dir, path);
+            }
+        }
+        aoei_free(text);
+        aoei_free(path);
+    }
+    aoei_free(first);
+    return rc;
+}
+
+static void close_all(averaging *a) {
+    for (size_t k = 0; a->models && k < a->n; k++)
+        aoe_model_close(a->models[k]);
+    aoe_model_close(a->out);
+    aoei_free(a->models);
+    aoei_free(a->row);
+    aoei_free(a->sum);
+}
+
+static int open_all(averaging *a, aoe_context *ctx, const char *const *from, aoe_error *err) {
+    const aoei_purpose stored = {.stored = 1};
+    size_t widest = 0;
+    int rc = aoei_model_open_for(&a->out, ctx, from[0], NULL, &stored, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < aoei_slot_count(&a->out->config); i++) {
+        aoei_slot d;
+        aoei_slot_describe(&a->out->config, i, &d);
+        widest = d.cols > widest ? d.cols : widest;
+    }
+    a->models = aoei_calloc(a->n, sizeof(aoe_model *));
+    a->row = aoei_malloc_array(widest, sizeof *a->row);
+    a->sum = aoei_malloc_array(widest, sizeof *a->sum);
+    if (!a->models || !a->row || !a->sum)
+        return aoei_fail_nomem(err, widest * sizeof *a->sum);
+    for (size_t k = 0; k < a->n && !rc; k++) {
+        rc = aoei_model_open_for(&a->models[k], ctx, from[k], NULL, &stored, err);
+        if (!rc && a->models[k]->config.lora.r)
+            rc = aoei_fail(err, AOE_EARG, "%s: adapters have no mean; merge them first: aoe merge %s -o NEW", from[k], from[k]);
+        if (!rc)
+            rc = check_alike(a->out, a->models[k], err);
+    }
+    a->out->source = &a->source;
+    return rc;
+}
+
+int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
+                aoe_convert_result *result, aoe_error *err) {
+    aoe_convert_options options;
+    aoe_convert_options_defaults(&options);
+    if (o) {
+        options.storage = o->storage;
+        options.force = o->force;
+    }
+    averaging a = {.source = {.rows = mean_rows}, .n = n};
+    int rc = n ? 0 : aoei_fail(err, AOE_EARG, "a mean needs a model; name two or more");
+    for (size_t k = 0; k < n && !rc; k++)
+        rc = aoei_convert_check(from[k], to, &options, err);
+    if (!rc)
+        rc = open_all(&a, ctx, from, err);
+    if (!rc)
+        rc = choose_license(&a, from, to, err);
+    if (!rc) {
+        json_decref(a.out->record);
+        if (!(a.out->record = record_of(&a, from)))
+            rc = aoei_fail_nomem(err, n);
+    }
+    if (!rc)
+        rc = aoei_convert_write(a.out, to, options.storage, result, err);
+    close_all(&a);
+    return rc;
+}

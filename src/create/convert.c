@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * A model directory written again with its weights stored in another form.
+ * Nothing is computed: settings, prompts, tokenizer and training record come along
+ * as they are, the values are those that aoe_model_open gives.
+ */
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "create/convert.h"
+#include "model/model.h"
+#include "modeldir/peft.h"
+#include "modeldir/storage.h"
+#include "nn/context.h"
+
+int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err) {
+    if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
+        return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
+    if (!o->force && aoei_same_path(from, to))
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model to read and the output are the same directory; choose another output, or use --force "
+                         "to replace the model",
+                         to);
+    if (o->merge && !aoei_peft_is_dir(from))
+        return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
+                         "%s: no adapters there to merge (%s beside no config.json); name their directory", from,
+                         AOEI_PEFT_CONFIG);
+    if (aoei_is_model_dir(to) && !o->force)
+        return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use --force", to);
+    const int rc = aoei_model_dir_check(to, o->force, err);
+    return rc ? rc : aoei_check_writable_dir(to, err);
+}
+
+static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage storage) {
+    *r = (aoe_convert_result){.from = m->storage,
+                              .to = aoei_storage_name(storage),
+                              .parameters = aoei_base_count(&m->config),
+                              .bytes_from = m->stored_bytes};
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(&m->config, i, &slot);
+        if (!slot.absent && !slot.adapter)
+            r->bytes_stored += aoei_storage_bytes(slot.pooled ? AOE_STORAGE_F32 : storage, slot.rows, slot.cols, slot.vector);
+    }
+}
+
+void aoe_convert_options_defaults(aoe_convert_options *o) {
+    *o = (aoe_convert_options){.storage = AOE_STORAGE_F32};
+}
+
+int aoei_convert_write(const aoe_model *m, const char *to, aoe_storage storage, aoe_convert_result *result, aoe_error *err) {
+    const int rc = aoei_model_save_as(m, to, m->record, storage, err);
+    if (!rc && result)
+        fill_result(result, m, storage);
+    if (!rc && storage == AOE_STORAGE_INT8)
+        aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
+                       "%s: other programs than aoe cannot read int8 weights; for them: aoe convert --dtype f32 %s -o NEW", to,
+                       to);
+    return rc;
+}
+
+int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o, aoe_convert_result *result,
+                aoe_error *err) {
+    aoe_convert_options defaults;
+    aoe_convert_options_defaults(&defaults);
+    o = o ? o : &defaults;
+    aoe_model *m;
+    aoe_model_options options;
+    aoe_model_options_defaults(&options);
+    options.base = o->base;
+    int rc = aoei_convert_check(from, to, o, err);
+    if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_purpose){.stored = 1}, err)))
+        return rc;
+    if (m->base_dir && aoei_path_within(m->base_dir, to))
+        rc = aoei_fail(err, AOE_EARG, "%s: the model that the adapters are for is there; choose another output", to);
+    if (!rc)
+        rc = aoei_convert_write(m, to, o->storage, result, err);
+    aoe_model_close(m);
+    return rc;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ * A new model directory: a vocabulary trained or copied, and weights as BERT
+ * begins: normal with standard deviation 0.02, norms 1, biases 0. A weight is a
+ * pure function of (seed, slot, index), whatever the number of threads.
+ */
+#include "create/init.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/pool.h"
+#include "base/random.h"
+#include "model/model.h"
+#include "nn/context.h"
+
+#define WEIGHT_SD       0.02
+#define LEAST_POSITIONS ((size_t)3)
+#define ROOM            ((size_t)64 << 20) /* weights made at a time */
+
+static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
+
+static int check_request(const char *dir, const aoe_init_options *o, aoe_error *err) {
+    if (!o->tokenizer_from && !o->n_texts)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: no tokenizer: give texts to train a vocabulary on, or a model directory to copy it from", dir);
+    if (o->tokenizer_from && o->n_texts)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: two tokenizers: give texts to train a vocabulary on or a directory to copy it from", dir);
+    if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
+        return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
+    if (aoei_is_model_dir(dir) && !o->force)
+        return aoei_fail(err, AOE_EEXIST,
+                         "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
+    const int rc = aoei_model_dir_check(dir, o->force, err);
+    return rc ? rc : aoei_check_writable_dir(dir, err);
+}
+
+/* What texts are cut to: a RAN has no table of positions that would say so. */
+static size_t longest_text(const aoei_encoder_config *c, const aoe_init_options *o) {
+    return c->ran.window ? o->shape.positions : c->arch->max_length(c);
+}
+
+static int check_length(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
+    const size_t n = o->shape.positions, least = c->position_offset + LEAST_POSITIONS;
+    if (n < least)
+        return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %zu", n,
+                         least);
+    return !c->ran.window || n <= c->arch->max_length(c)
+               ? 0
+               : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", n, c->arch->max_length(c));
+}
+
+/* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
+static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
+    aoei_encoder_config c;
+    int rc = aoei_shape_config(&c, &o->shape, err);
+    if (rc || (rc = check_length(&c, o, err)))
+        return rc;
+    c.vocab = c.vocab ? c.vocab : vocab;
+    c.hidden_dropout = c.hidden_dropout > 0 ? o->dropout : 0;
+    c.attention_dropout = c.attention_dropout > 0 ? o->dropout : 0;
+    json_decref(m->config_json);
+    m->config_json = json_pack("{s:[s]}", "architectures", c.arch->class_name);
+    if (!m->config_json || c.arch->write(&c, m->config_json) ||
+        json_object_set_new(m->config_json, "torch_dtype", json_string("float32")))
+        return aoei_fail_nomem(err, sizeof c);
+    rc = aoei_config_read(&m->config, m->config_json, shape_file, err);
+    if (rc == AOE_EFORMAT) {
+        rc = AOE_EARG; /* the caller's numbers, not a file's */
+        if (err)
+            err->code = rc;
+    }
+    return rc;
+}
+
+/* Trains a vocabulary and reads it back through the staging folder of the directory. */
+static int train_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
+    aoei_wordpiece_trainer *trainer = NULL;
+    aoei_wordpiece_options w;
+    char *staging = NULL;
+    aoei_wordpiece_options_defaults(&w);
+    w.vocab_size = o->vocab_size;
+    w.lowercase = o->lowercase;
+    w.model_max_length = longest_text(&m->config, o);
+    int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
+    if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
+        goto done;
+    if (!(staging = aoei_model_staging(m->dir)))
+        rc = aoei_fail_nomem(err, strlen(m->dir));
+    else if (!(rc = aoei_make_dir(staging, err))) {
+        rc = aoei_wordpiece_save(trainer, staging, err);
+        if (!rc)
+            rc = aoe_tokenizer_open(&m->tokenizer, staging, err);
+        aoei_remove_tree(staging, NULL);
+    }
+done:
+    aoei_free(staging);
+    aoei_wordpiece_trainer_destroy(trainer);
+    return rc;
+}
+
+void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed) {
+    aoei_slot d;
+    aoei_rng rng;
+    aoei_slot_describe(c, slot, &d);
+    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
+    const double bound = 1 / sqrt((double)d.cols); /* of lora_A, as in PEFT: Kaiming's uniform with a = sqrt(5) */
+    for (size_t i = 0; i < d.rows * d.cols; i++)
+        to[i] = d.norm                       ? 1.0f
+                : d.vector || d.adapter == 2 ? 0.0f
+                : d.adapter                  ? (float)(bound * (2 * aoei_rng_uniform(&rng) - 1))
+                                             : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
+}
+
+/* Random weights on their way into the file: some slots at a time, so that a model larger than memory can be made. */
+typedef struct making {
+    aoei_row_source source; /* first */
+    uint64_t seed;
+    const aoe_model *m;
+    size_t begin, end; /* slots in `room` */
+    size_t *at;        /* owned [slots]; where a slot begins in it */
+    float *room;       /* owned [size] */
+    size_t size;       /* floats; at least those of the largest slot */
+} making;
+
+static size_t slot_size(const aoe_model *m, size_t slot) {
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    return d.absent ? 0 : d.rows * d.cols;
+}
+
+static void make_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const making *k = arg;
+    const size_t slot = k->begin + task;
+    if (slot_size(k->m, slot))
+        aoei_init_weight(k->room + k->at[slot], &k->m->config, slot, k->seed);
+}
+
+/* Makes slot and as many of those behind it as there is room for. */
+static void make_from(making *k, size_t slot) {
+    const size_t slots = aoei_slot_count(&k->m->config);
+    size_t used = 0;
+    k->begin = k->end = slot;
+    while (k->end < slots && slot_size(k->m, k->end) <= k->size - used) {
+        k->at[k->end] = used;
+        used += slot_size(k->m, k->end++);
+    }
+    aoei_parallel_for(k->m->ctx->pool, k->end - k->begin, make_task, k);
+}
+
+static void made_rows(aoei_row_source *source, const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
+    making *k = (making *)source;
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    if (slot < k->begin || slot >= k->end)
+        make_from(k, slot);
+    memcpy(to, k->room + k->at[slot] + first * d.cols, n * d.cols * sizeof *to);
+}
+
+static int make_weights(making *k, aoe_model *m, uint64_t seed, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config), all = aoei_parameter_count(&m->config);
+    *k = (making){.source = {.rows = made_rows}, .seed = seed, .m = m, .size = all < ROOM ? all : ROOM};
+    for (size_t i = 0; i < n; i++)
+        if (slot_size(m, i) > k->size)
+            k->size = slot_size(m, i);
+    k->at = aoei_calloc(n, sizeof *k->at);
+    k->room = aoei_malloc_array(k->size, sizeof *k->room);
+    m->weights = aoei_calloc(n, sizeof *m->weights);
+    m->source = &k->source;
+    return k->at && k->room && m->weights ? 0 : aoei_fail_nomem(err, k->size * sizeof *k->room);
+}
+
+static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
+    m->prefix = "";
+    m->storage = "F32";
+    m->settings.pooling = o->pooling != AOE_POOLING_AUTO             ? o->pooling
+                          : m->config.causal || m->config.ran.window ? m->config.arch->default_pooling
+                                                                     : AOE_POOLING_LAST_AVG;
+    m->settings.pooling_from = m->settings.max_length_from = "default";
+    m->settings.max_length = longest_text(&m->config, o);
+    m->settings.prompt = aoei_strdup("");
+    return m->settings.prompt ? 0 : aoei_fail_nomem(err, 1);
+}
+
+/* The tokenizer, and the configuration checked against it. */
+static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
+    int rc =
+        o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);
+    if (rc)
+        return rc;
+    size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
+    if (o->shape.vocab && o->shape.vocab < n)
+        return aoei_fail(err, AOE_EARG,
+                         "the shape has a vocabulary of %zu, the tokenizer %zu tokens; ask for at least as many or 0",
+                         o->shape.vocab, n);
+    return make_config(m, o, n, err);
+}
+
+int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
+                   aoe_init_result *result, aoe_error *err) {
+    aoei_json_init();
+    int rc = check_request(dir, o, err), existed = aoei_exists(dir);
+    if (rc)
+        return rc;
+    aoe_model *m = aoei_calloc(1, sizeof *m);
+    if (!m)
+        return aoei_fail_nomem(err, sizeof *m);
+    making k = {.size = 0};
+    m->ctx = ctx;
+    m->dir = aoei_strdup(dir);
+    if (!m->dir)
+        rc = aoei_fail_nomem(err, strlen(dir));
+    /* sizes that cannot work are refused before a vocabulary is trained for them */
+    if (!rc && !(rc = make_config(m, o, 1, err)) && !(rc = make_tokenizer(m, o, feed, user, err)) &&
+        !(rc = make_weights(&k, m, o->seed, err)) && !(rc = make_settings(m, o, err)))
+        rc = aoei_model_save_as(m, dir, NULL, o->storage, err);
+    if (!rc && result)
+        *result = (aoe_init_result){.parameters = aoei_parameter_count(&m->config),
+                                    .hidden = m->config.hidden,
+                                    .layers = m->config.layers,
+                                    .vocab = m->config.vocab};
+    aoei_free(k.at);
+    aoei_free(k.room);
+    aoe_model_close(m);
+    if (rc && !existed)
+        rmdir(dir);
+    return rc;
+}

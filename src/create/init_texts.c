@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_init: gives the texts of data files to the vocabulary trainer; the model
+ * itself is made in model/. Of a table every column that has a recognised name
+ * of a text is read, so that any training or evaluation file serves.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/table.h"
+#include "create/init.h"
+
+#define COLUMN_LIST                                                                                                             \
+    "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
+    "positive, negative, entailment, contradiction"
+
+static int is_text_column(aoe_text name) {
+    static const char list[] = COLUMN_LIST;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        if (len == name.len && !memcmp(s, name.data, len))
+            return 1;
+        s += len;
+        s += strspn(s, ", ");
+    }
+    return 0;
+}
+
+/* Selects the text columns; *n is their number. */
+static int select_columns(aoei_table *t, size_t *n, aoe_error *err) {
+    size_t count = aoei_table_columns(t);
+    size_t *column = aoei_malloc_array(count + 1, sizeof *column);
+    if (!column)
+        return aoei_fail_nomem(err, count * sizeof *column);
+    *n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_text_column(aoei_table_column(t, i)))
+            column[(*n)++] = i;
+    int rc = *n ? aoei_table_select(t, column, *n, err)
+                : aoei_fail(err, AOE_EFORMAT,
+                            "%s: no column of texts: looked for " COLUMN_LIST "; rename a column or give a .txt file",
+                            aoei_table_name(t));
+    aoei_free(column);
+    return rc;
+}
+
+static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wordpiece_trainer *trainer, aoe_error *err) {
+    char column[AOEI_EXCERPT];
+    for (size_t i = 0; i < n; i++) {
+        const aoei_field *f = &row->field[i];
+        aoei_excerpt(column, aoei_table_selected(t, i));
+        if (f->kind != AOEI_FIELD_TEXT)
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s' is not a text; correct the row", aoei_table_name(t),
+                             row->line, column);
+        int rc = aoei_wordpiece_trainer_add(trainer, f->text.data, f->text.len, err);
+        if (rc) {
+            aoei_error_prefix(err, "%s:%zu: column '%s'", aoei_table_name(t), row->line, column);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int feed_file(const char *path, aoei_wordpiece_trainer *trainer, aoe_error *err) {
+    aoei_table *t = NULL;
+    aoei_row row;
+    size_t n = 0;
+    int rc = aoei_table_open(&t, path, err);
+    if (!rc)
+        rc = select_columns(t, &n, err);
+    while (!rc && (rc = aoei_table_next(t, &row, err)) == 1)
+        rc = feed_row(t, &row, n, trainer, err);
+    aoei_table_close(t);
+    return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
+}
+
+static int feed_files(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err) {
+    const aoe_init_options *o = user;
+    int rc = 0;
+    for (size_t i = 0; i < o->n_texts && !rc; i++)
+        rc = feed_file(o->texts[i], trainer, err);
+    return rc;
+}
+
+void aoe_init_options_defaults(aoe_init_options *o) {
+    *o = (aoe_init_options){.vocab_size = 8000, .lowercase = 1, .dropout = 0.1, .seed = 42};
+    aoe_shape_named(&o->shape, "bert-mini", NULL);
+    o->shape.vocab = 0;
+}
+
+int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err) {
+    aoe_init_options defaults;
+    aoe_init_options_defaults(&defaults);
+    o = o ? o : &defaults;
+    return aoei_init_with(ctx, dir, o, feed_files, (void *)(uintptr_t)o, result, err);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ * Word vectors in text files (GloVe: a word, then its numbers, a line; word2vec's form
+ * with a line of two counts above them, too) as a static model: a text's vector is the
+ * mean of its words', those that are not there are passed over. The tokenizer that goes
+ * with them keeps words whole: it cuts at white space, then English clitics and the
+ * punctuation around a word off, which is what the texts behind such vectors had. Words
+ * of the file that this would take apart ("u.s.", "mr.") are found first, as added tokens.
+ */
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "table/lines.h"
+#include "create/convert.h"
+#include "model/model.h"
+#include "nn/context.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/unicode.h"
+#include "tokenizer/vocab.h"
+
+enum { ROWS = 4096 /* of a chunk */, MOST_DIMS = 65536 };
+#define NO_CONTINUATION "\\u0001" /* in JSON: what a piece inside a word would begin with; no word does */
+#define UNKNOWN         "[UNK]"
+
+/* Behind white space: n't and 's, dots in a row, and punctuation that has no word on both sides. */
+static const char cuts[] =
+    "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)"; /* in JSON */
+
+typedef struct reader {
+    aoei_row_source source; /* first */
+    size_t dims;
+    size_t n;         /* words taken */
+    aoei_vocab words; /* their numbers */
+    float **chunk;    /* owned [chunks], each owned [ROWS, dims] */
+    size_t chunks, capacity;
+    size_t added;  /* 1: the unknown word, which the file does not have */
+    size_t passed; /* lines passed over: words with spaces, or twice */
+    const char *name;
+    locale_t locale;
+    aoei_buffer copy; /* of the line at hand, ended by NUL */
+} reader;
+
+/* ---------------------------------------------------------------- reading */
+
+static float *row_at(const reader *r, size_t i) {
+    return r->chunk[i / ROWS] + i % ROWS * r->dims;
+}
+
+/* A place for row r->n. NULL: no memory. */
+static float *next_row(reader *r) {
+    if (r->n / ROWS == r->chunks) {
+        if (aoei_grow((void **)&r->chunk, &r->capacity, r->chunks, sizeof *r->chunk) ||
+            !(r->chunk[r->chunks] = aoei_malloc_array(ROWS, r->dims * sizeof **r->chunk)))
+            return NULL;
+        r->chunks++;
+    }
+    return row_at(r, r->n);
+}
+
+static size_t count_fields(const char *s) {
+    size_t n = 0;
+    for (; *s; n++) {
+        s += strspn(s, " \t");
+        if (!*s)
+            break;
+        s += strcspn(s, " \t");
+    }
+    return n;
+}
+
+static int is_count(const char *s, size_t len) {
+    return len > 0 && strspn(s, "0123456789") >= len;
+}
+
+/* 1: the first line is "WORDS COMPONENTS". */
+static int is_header(const char *s) {
+    const size_t first = strcspn(s, " "), second = s[first] ? strcspn(s + first + 1, " \r") : 0;
+    return count_fields(s) == 2 && is_count(s, first) && is_count(s + first + 1, second);
+}
+
+/* Where the last `dims` fields of s begin; NULL: there are not so many behind a word. */
+static char *numbers_of(char *s, size_t len, size_t dims) {
+    char *at = s + len;
+    for (size_t i = 0; i < dims; i++) {
+        while (at > s && (at[-1] == ' ' || at[-1] == '\t'))
+            at--;
+        while (at > s && at[-1] != ' ' && at[-1] != '\t')
+            at--;
+    }
+    return at > s ? at : NULL;
+}
+
+static int read_numbers(const reader *r, float *row, const char *s, size_t line, aoe_error *err) {
+    for (size_t k = 0; k < r->dims; k++) {
+        char *end;
+        const float v = strtof_l(s, &end, r->locale);
+        if (end == s || !isfinite(v) || (*end && *end != ' ' && *end != '\t'))
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: component %zu is not a finite number; fetch the file again", r->name,
+                             line, k + 1);
+        row[k] = v;
+        s = end;
+    }
+    return 0;
+}
+
+/* 1: the word is one that a tokenizer can give, and new. */
+static int is_wanted(const reader *r, const char *word, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (word[i] == ' ' || word[i] == '\t' || word[i] == '\1')
+            return 0;
+    return len > 0 && aoei_vocab_id(&r->words, word, len) < 0;
+}
+
+static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
+    aoei_buffer_clear(&r->copy);
+    if (aoei_buffer_append(&r->copy, line->data, line->len))
+        return aoei_fail_nomem(err, line->len);
+    char *s = r->copy.data;
+    if (memchr(s, 0, line->len)) {
+        r->passed++;
+        return 0;
+    }
+    if (line->number == 1 && is_header(s))
+        return 0;
+    if (!r->dims) {
+        const size_t fields = count_fields(s);
+        if (fields < 2 || fields > MOST_DIMS)
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: not a word and its vector (%zu fields); a line a word is expected",
+                             r->name, line->number, fields);
+        r->dims = fields - 1;
+    }
+    char *numbers = numbers_of(s, line->len, r->dims);
+    if (!numbers)
+        return aoei_fail(err, AOE_EFORMAT, "%s:%zu: no word with %zu numbers, as the lines before have; fetch the file again",
+                         r->name, line->number, r->dims);
+    size_t len = (size_t)(numbers - s);
+    while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
+        len--;
+    float *row = next_row(r);
+    if (!row)
+        return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the vectors of %zu words", r->name, r->n + 1);
+    int rc = read_numbers(r, row, numbers, line->number, err);
+    if (rc || !is_wanted(r, s, len)) {
+        r->passed++;
+        return rc;
+    }
+    if ((rc = aoei_vocab_add(&r->words, s, len, (int64_t)r->n, err)))
+        aoei_error_prefix(err, "%s:%zu", r->name, line->number);
+    r->n++;
+    return rc;
+}
+
+/* The unknown word, whose vector is never looked at, behind the others. */
+static int add_unknown(reader *r, aoe_error *err) {
+    if (aoei_vocab_id(&r->words, UNKNOWN, strlen(UNKNOWN)) >= 0)
+        return 0;
+    float *row = next_row(r);
+    if (!row)
+        return aoei_fail_nomem(err, r->dims * sizeof *row);
+    memset(row, 0, r->dims * sizeof *row);
+    r->added = 1;
+    return aoei_vocab_add(&r->words, UNKNOWN, strlen(UNKNOWN), (int64_t)r->n++, err);
+}
+
+static int read_file(reader *r, const char *path, aoe_error *err) {
+    aoei_lines *lines = NULL;
+    aoei_line line;
+    int rc = aoei_lines_open(&lines, path, err);
+    r->name = path;
+    r->locale = rc ? (locale_t)0 : newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!rc && !r->locale)
+        rc = aoei_fail_nomem(err, 1);
+    while (!rc && (rc = aoei_lines_next(lines, &line, err)) == 1)
+        rc = line.len ? add_line(r, &line, err) : 0;
+    if (!rc && !r->n)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no word with a vector; a line a word is expected", path);
+    if (!rc)
+        rc = add_unknown(r, err);
+    if (r->locale)
+        freelocale(r->locale);
+    aoei_lines_close(lines);
+    return rc;
+}
+
+static void reader_free(reader *r) {
+    for (size_t i = 0; i < r->chunks; i++)
+        aoei_free(r->chunk[i]);
+    aoei_free(r->chunk);
+    aoei_vocab_free(&r->words);
+    aoei_buffer_free(&r->copy);
+}
+
+/* ------------------------------------------------------------------ model */
+
+static void put_string(aoei_buffer *b, aoe_text s) {
+    aoei_buffer_putc(b, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned char c = (unsigned char)s.data[i];
+        if (c < 0x20)
+            aoei_buffer_printf(b, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            aoei_buffer_printf(b, "\\%c", c);
+        else
+            aoei_buffer_putc(b, s.data[i]);
+    }
+    aoei_buffer_putc(b, '"');
+}
+
+/* The added tokens among the words: apart[i] is not 0. A letter or digit that touches one keeps it from being found. */
+static void put_added_tokens(aoei_buffer *b, const reader *r, const unsigned char *apart) {
+    for (size_t i = 0, n = 0; i < r->n; i++) {
+        if (!apart[i])
+            continue;
+        aoei_buffer_printf(b, "%s{\"id\":%zu,\"content\":", n++ ? "," : "", i);
+        put_string(b, aoei_vocab_token(&r->words, (int32_t)i));
+        aoei_buffer_printf(b, ",\"single_word\":true,\"lstrip\":false,\"rstrip\":false,\"normalized\":true,\"special\":false}");
+    }
+}
+
+/* apart[n]: the added tokens. */
+static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, const unsigned char *apart, aoe_error *err) {
+    aoei_buffer b = {0};
+    aoei_buffer_printf(&b, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
+    put_added_tokens(&b, r, apart);
+    aoei_buffer_printf(&b,
+                       "],\"normalizer\":%s,"
+                       "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},"
+                       "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"%s\"},\"behavior\":\"Isolated\",\"invert\":false}]},"
+                       "\"post_processor\":null,\"decoder\":null,\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"" UNKNOWN
+                       "\",\"continuing_subword_prefix\":\"" NO_CONTINUATION "\",\"max_input_chars_per_word\":100,\"vocab\":{",
+                       lowercase ? "{\"type\":\"Lowercase\"}" : "null", cuts);
+    for (size_t i = 0; i < r->n; i++) {
+        if (i)
+            aoei_buffer_putc(&b, ',');
+        put_string(&b, aoei_vocab_token(&r->words, (int32_t)i));
+        aoei_buffer_printf(&b, ":%zu", i);
+    }
+    aoei_buffer_append(&b, "}}}", 3);
+    const int rc = b.failed ? aoei_fail_nomem(err, b.len) : aoei_tokenizer_parse_json(t, b.data, b.len, "tokenizer.json", err);
+    aoei_buffer_free(&b);
+    return rc;
+}
+
+static int is_lowercase(aoe_text s) {
+    uint32_t lower[AOEI_LOWER_MAX];
+    for (size_t at = 0; at < s.len;) {
+        uint32_t cp;
+        at += aoei_utf8_decode(s.data + at, s.len - at, &cp);
+        if (aoei_unicode_lower(cp, lower) != 1 || lower[0] != cp)
+            return 0;
+    }
+    return 1;
+}
+
+/* apart[i] = 1: t takes word i apart. With `lowercase`, a word with capitals is one that no text has. */
+static int find_apart(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *apart, aoe_error *err) {
+    const aoe_encode_options o = {.no_specials = 1};
+    aoe_ids ids = {0};
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->n; i++) {
+        const aoe_text word = aoei_vocab_token(&r->words, (int32_t)i);
+        rc = aoe_tokenizer_encode(t, word, &o, &ids, err);
+        apart[i] = !rc && ids.n > 1 && (!lowercase || is_lowercase(word));
+    }
+    aoe_ids_free(&ids);
+    return rc;
+}
+
+static int make_tokenizer(aoe_model *m, const reader *r, int lowercase, aoe_error *err) {
+    unsigned char *apart = aoei_calloc(r->n, 1);
+    aoe_tokenizer *cutting = NULL;
+    int rc = apart ? parse_tokenizer(&cutting, r, lowercase, apart, err) : aoei_fail_nomem(err, r->n);
+    if (!rc)
+        rc = find_apart(cutting, r, lowercase, apart, err);
+    aoe_tokenizer_close(cutting);
+    if (!rc)
+        rc = parse_tokenizer(&m->tokenizer, r, lowercase, apart, err);
+    aoei_free(apart);
+    return rc;
+}
+
+static void word_rows(aoei_row_source *source, const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
+    const reader *r = (const reader *)source;
+    (void)m, (void)slot; /* there is one: the table */
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * r->dims, row_at(r, first + i), r->dims * sizeof *to);
+}
+
+static int make_model(aoe_model *m, reader *r, int lowercase, aoe_error *err) {
+    r->source.rows = word_rows;
+    m->source = &r->source;
+    m->prefix = "";
+    m->storage = "F32";
+    m->config_json = json_pack("{s:s, s:I, s:I, s:b}", "model_type", "model2vec", "hidden_size", (json_int_t)r->dims,
+                               "vocab_size", (json_int_t)r->n, "normalize", 0);
+    m->settings.prompt = aoei_strdup("");
+    if (!m->config_json || !m->settings.prompt)
+        return aoei_fail_nomem(err, 1);
+    int rc = aoei_config_read(&m->config, m->config_json, r->name, err);
+    if (rc || (rc = make_tokenizer(m, r, lowercase, err)))
+        return rc;
+    m->settings.pooling = m->config.arch->default_pooling;
+    m->settings.max_length = m->config.arch->default_length;
+    m->settings.pooling_from = m->settings.max_length_from = "default";
+    m->weights = aoei_calloc(aoei_slot_count(&m->config), sizeof *m->weights);
+    return m->weights ? 0 : aoei_fail_nomem(err, sizeof *m->weights);
+}
+
+int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *options,
+                     aoe_word_vectors_result *result, aoe_error *err) {
+    static const aoe_word_vectors_options none = {.storage = AOE_STORAGE_F32};
+    const aoe_word_vectors_options *o = options ? options : &none;
+    const aoe_convert_options output = {.storage = o->storage, .force = o->force};
+    reader r = {.dims = 0};
+    aoei_json_init();
+    const int existed = aoei_exists(to);
+    int rc = aoei_convert_check(path, to, &output, err);
+    if (!rc)
+        rc = read_file(&r, path, err);
+    aoe_model *m = rc ? NULL : aoei_calloc(1, sizeof *m);
+    if (!rc && !m)
+        rc = aoei_fail_nomem(err, sizeof *m);
+    if (!rc) {
+        m->ctx = ctx;
+        m->dir = aoei_strdup(to);
+        rc = m->dir ? make_model(m, &r, o->lowercase, err) : aoei_fail_nomem(err, strlen(to));
+    }
+    if (!rc)
+        rc = aoei_model_save_as(m, to, NULL, o->storage, err);
+    if (!rc && result)
+        *result = (aoe_word_vectors_result){.words = r.n - r.added, .dims = r.dims, .passed_over = r.passed};
+    aoe_model_close(m);
+    reader_free(&r);
+    if (rc && !existed)
+        rmdir(to);
+    return rc;
+}

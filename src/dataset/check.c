@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_data_check: all files are read, then gone through row by row in their order; rows with equal texts
+ * have one key, and where a key or text was first tells duplicates and leaks.
+ * Rows are numbered over all files; NONE: there is no such row.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/examples.h"
+#include "dataset/records.h"
+#include "table/table.h"
+
+#define NONE SIZE_MAX
+
+/* A row that cannot be read. */
+typedef struct bad_row {
+    size_t line;
+    aoe_text why; /* in the file's bytes */
+} bad_row;
+
+typedef struct checked_file {
+    aoei_records records; /* owned, as all below */
+    size_t start;         /* number of its first row */
+    size_t *key;          /* [rows] */
+    bad_row *bad;         /* [n_bad] */
+    size_t n_bad, bad_capacity;
+    aoei_chunks bytes;
+    int no_memory; /* for a bad row */
+} checked_file;
+
+typedef struct check {
+    const aoe_data_check_options *o;
+    aoe_data_check_result *result;
+    checked_file *file; /* [n] owned, as all below */
+    size_t n;
+    aoei_names names;
+    aoei_distinct keys;
+    aoei_labels map;
+    size_t *class;      /* [texts] */
+    size_t *text_first; /* [texts] the first row with a class, in files before the one at hand */
+    size_t *key_first;  /* [keys] likewise */
+    size_t *key_here;   /* [keys] the first row with it in the file where it was last */
+} check;
+
+static const char *const finding_names[AOE_FINDING_COUNT] = {
+#define AOE_X(name, word, text) [AOE_FINDING_##name] = (word),
+    AOE_FINDING_LIST(AOE_X)
+#undef AOE_X
+};
+static const char *const finding_texts[AOE_FINDING_COUNT] = {
+#define AOE_X(name, word, text) [AOE_FINDING_##name] = (text),
+    AOE_FINDING_LIST(AOE_X)
+#undef AOE_X
+};
+
+const char *aoe_finding_name(aoe_finding_kind kind) {
+    return finding_names[kind];
+}
+
+const char *aoe_finding_text(aoe_finding_kind kind) {
+    return finding_texts[kind];
+}
+
+void aoe_data_check_options_defaults(aoe_data_check_options *o) {
+    *o = (aoe_data_check_options){.same = AOE_SAME_CASE, .low = NAN, .high = NAN, .longest = 20000};
+}
+
+static int looks_for(const check *c, aoe_finding_kind kind) {
+    return !(c->o->ignore >> kind & 1);
+}
+
+static void found(check *c, const aoe_finding *f) {
+    if (!looks_for(c, f->kind))
+        return;
+    c->result->found[f->kind]++;
+    c->result->total++;
+    if (c->o->report)
+        c->o->report(c->o->user, f);
+}
+
+/* ---- reading */
+
+/* Why a row is bad, without the file and line before it and the remedy behind it. */
+static aoe_text reason(const char *message, const char *name) {
+    const size_t len = strlen(name);
+    const char *s = message, *end = message + strlen(message);
+    if (!strncmp(s, name, len) && s[len] == ':') {
+        s += len + 1 + strspn(s + len + 1, "0123456789");
+        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* the byte in the line */
+        s += strspn(s, ": ");
+    }
+    for (const char *at = s; (at = strstr(at, "; ")); at++)
+        end = at;
+    return (aoe_text){s, (size_t)(end - s)};
+}
+
+static void note_bad_row(void *user, size_t line, const char *message) {
+    checked_file *f = user;
+    const aoe_text why = reason(message, f->records.name);
+    char *copy =
+        aoei_grow((void **)&f->bad, &f->bad_capacity, f->n_bad, sizeof *f->bad) ? NULL : aoei_chunks_take(&f->bytes, why.len);
+    f->no_memory |= !copy;
+    if (!copy)
+        return;
+    memcpy(copy, why.data, why.len);
+    f->bad[f->n_bad++] = (bad_row){line, {copy, why.len}};
+}
+
+/* Is the error that of a first row which cannot be read, so that there are no columns? *line: its place. */
+static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line) {
+    const size_t len = strlen(path);
+    char *end = NULL;
+    if (err->code != AOE_EFORMAT || strncmp(err->message, path, len) != 0 || err->message[len] != ':' ||
+        !strstr(err->message, AOEI_ROW_REMEDY))
+        return 0;
+    *line = strtoul(err->message + len + 1, &end, 10);
+    return *line > 0 && *end == ':';
+}
+
+/* Reads a file; one whose first row is bad has that row alone. */
+static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
+    const aoei_records_options read = {.columns = c->o->table.columns, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
+    aoe_error why = {.code = 0};
+    size_t line;
+    int rc = aoei_records_read(&f->records, &c->names, path, &read, &why);
+    if (rc && !f->records.name && is_bad_first_row(&why, path, &line)) {
+        f->records.name = aoei_strdup(path);
+        rc = f->records.name ? 0 : AOE_ENOMEM;
+        if (!rc)
+            note_bad_row(f, line, why.message);
+    }
+    if (rc == AOE_ENOMEM || (!rc && f->no_memory))
+        return aoei_fail_nomem(err, (f->n_bad + 1) * sizeof *f->bad);
+    return rc ? aoei_fail(err, rc, "%s", why.message) : 0;
+}
+
+static int read_files(check *c, const char *const *paths, aoe_error *err) {
+    size_t rows = 0;
+    int rc = 0;
+    for (size_t i = 0; i < c->n && !rc; i++) {
+        checked_file *f = &c->file[i];
+        f->start = rows;
+        rc = read_file(c, f, paths[i], err);
+        if (!rc && !f->records.n && !f->n_bad)
+            rc = aoei_records_fail_empty(&f->records, err);
+        rows += f->records.n;
+        c->result->rows += f->records.n + f->n_bad;
+    }
+    return rc;
+}
+
+static size_t *all_none(size_t n) {
+    size_t *a = aoei_malloc_array(n, sizeof *a);
+    for (size_t i = 0; i < n && a; i++)
+        a[i] = NONE;
+    return a;
+}
+
+static int index_files(check *c, aoe_error *err) {
+    const size_t texts = c->names.texts.n;
+    c->class = aoei_malloc_array(texts, sizeof *c->class);
+    int rc = c->class ? aoei_distinct_classes(&c->names.texts, c->o->same, c->class, err)
+                      : aoei_fail_nomem(err, texts * sizeof *c->class);
+    for (size_t i = 0; i < c->n && !rc; i++) {
+        checked_file *f = &c->file[i];
+        f->key = aoei_malloc_array(f->records.n, sizeof *f->key);
+        rc = f->key ? aoei_records_keys(&f->records, c->class, c->o->ordered, &c->keys, f->key, err)
+                    : aoei_fail_nomem(err, f->records.n * sizeof *f->key);
+    }
+    if (rc)
+        return rc;
+    c->text_first = all_none(texts);
+    c->key_first = all_none(c->keys.n);
+    c->key_here = all_none(c->keys.n);
+    return c->text_first && c->key_first && c->key_here ? 0 : aoei_fail_nomem(err, texts * sizeof *c->class);
+}
+
+/* ---- rows */
+
+/* Fills in where row number `row` is. */
+static void place(const check *c, size_t row, aoe_finding *f) {
+    size_t i = c->n - 1;
+    while (c->file[i].start > row || !c->file[i].records.n)
+        i--;
+    f->other_file = c->file[i].records.name;
+    f->other_line = c->file[i].records.line[row - c->file[i].start];
+}
+
+static aoe_finding finding(const checked_file *f, size_t i, aoe_finding_kind kind) {
+    return (aoe_finding){
+        .kind = kind, .file = f->records.name, .line = f->records.line[i], .text = {"", 0}, .other_label = {"", 0}};
+}
+
+static void check_label(check *c, const checked_file *f, size_t i) {
+    double value = 0;
+    const size_t label = f->records.label[i];
+    const aoei_label kind = aoei_records_label(&f->records, &c->names, &c->map, label, &value);
+    aoe_finding x = finding(f, i, kind == AOEI_LABEL_VALUE ? AOE_FINDING_RANGE : AOE_FINDING_LABEL);
+    x.text = c->names.labels.text[label];
+    if (kind == AOEI_LABEL_UNKNOWN || kind == AOEI_LABEL_NOT_FINITE ||
+        (kind == AOEI_LABEL_VALUE && (value < c->o->low || value > c->o->high)))
+        found(c, &x);
+}
+
+static size_t characters(aoe_text t) {
+    size_t n = 0;
+    for (size_t i = 0; i < t.len; i++)
+        n += ((unsigned char)t.data[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* The first empty text of a row, and its first long one. */
+static void check_texts(check *c, const checked_file *f, size_t i) {
+    const aoei_records *r = &f->records;
+    int empty = 0, too_long = 0;
+    for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {
+        const aoe_text text = c->names.texts.text[r->text[k]];
+        if (!empty && aoei_text_is_empty(text)) {
+            const aoe_finding x = finding(f, i, AOE_FINDING_EMPTY);
+            found(c, &x);
+            empty = 1;
+        }
+        if (!too_long && c->o->longest && text.len > c->o->longest && characters(text) > c->o->longest) {
+            aoe_finding x = finding(f, i, AOE_FINDING_LONG);
+            x.text = text;
+            x.length = characters(text);
+            found(c, &x);
+            too_long = 1;
+        }
+    }
+}
+
+static void check_twins(check *c, const checked_file *f, size_t i) {
+    const size_t key = f->key[i], first = c->key_here[key];
+    if (first == NONE || first < f->start) {
+        c->key_here[key] = f->start + i;
+        return;
+    }
+    const size_t label = f->records.label[i], other = f->records.label[first - f->start];
+    aoe_finding x = finding(f, i, label == other ? AOE_FINDING_DUPLICATE : AOE_FINDING_CONFLICT);
+    place(c, first, &x);
+    if (label != other) {
+        x.text = c->names.labels.text[label];
+        x.other_label = c->names.labels.text[other];
+    }
+    found(c, &x);
+}
+
+static void check_leaks(check *c, const checked_file *f, size_t i) {
+    const aoei_records *r = &f->records;
+    if (c->key_first[f->key[i]] != NONE) {
+        aoe_finding x = finding(f, i, AOE_FINDING_LEAK);
+        place(c, c->key_first[f->key[i]], &x);
+        found(c, &x);
+        return;
+    }
+    for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {
+        const size_t first = c->text_first[c->class[r->text[k]]];
+        if (first == NONE)
+            continue;
+        aoe_finding x = finding(f, i, AOE_FINDING_SHARED);
+        x.text = c->names.texts.text[r->text[k]];
+        place(c, first, &x);
+        found(c, &x);
+        return;
+    }
+}
+
+/* A file in which all labels are the same teaches and tells nothing. */
+static void check_classes(check *c, const checked_file *f) {
+    size_t only = NONE;
+    double value;
+    for (size_t i = 0; i < f->records.n; i++) {
+        if (aoei_records_label(&f->records, &c->names, &c->map, f->records.label[i], &value) == AOEI_LABEL_DROP)
+            continue;
+        if (only != NONE && f->records.label[i] != only)
+            return;
+        only = f->records.label[i];
+    }
+    if (only == NONE || f->records.n < 2)
+        return;
+    const aoe_finding x = {
+        .kind = AOE_FINDING_CLASS, .file = f->records.name, .text = c->names.labels.text[only], .other_label = {"", 0}};
+    found(c, &x);
+}
+
+/* What the files that follow are compared with. */
+static void remember(check *c, const checked_file *f) {
+    const aoei_records *r = &f->records;
+    for (size_t i = 0; i < r->n; i++) {
+        size_t *key = &c->key_first[f->key[i]];
+        *key = *key == NONE ? f->start + i : *key;
+        for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {
+            size_t *text = &c->text_first[c->class[r->text[k]]];
+            *text = *text == NONE ? f->start + i : *text;
+        }
+    }
+}
+
+static void check_file(check *c, const checked_file *f) {
+    size_t bad = 0;
+    for (size_t i = 0; i <= f->records.n; i++) {
+        for (; bad < f->n_bad && (i == f->records.n || f->bad[bad].line < f->records.line[i]); bad++) {
+            const aoe_finding x = {.kind = AOE_FINDING_INVALID,
+                                   .file = f->records.name,
+                                   .line = f->bad[bad].line,
+                                   .text = f->bad[bad].why,
+                                   .other_label = {"", 0}};
+            found(c, &x);
+        }
+        if (i == f->records.n)
+            break;
+        if (f->records.labelled)
+            check_label(c, f, i);
+        check_texts(c, f, i);
+        check_twins(c, f, i);
+        check_leaks(c, f, i);
+    }
+    if (f->records.labelled)
+        check_classes(c, f);
+    remember(c, f);
+}
+
+static void release(check *c) {
+    aoei_names_free(&c->names);
+    aoei_distinct_free(&c->keys);
+    aoei_labels_free(&c->map);
+    for (size_t i = 0; i < c->n && c->file; i++) {
+        aoei_records_free(&c->file[i].records);
+        aoei_chunks_free(&c->file[i].bytes);
+        aoei_free(c->file[i].key);
+        aoei_free(c->file[i].bad);
+    }
+    aoei_free(c->file);
+    aoei_free(c->class);
+    aoei_free(c->text_first);
+    aoei_free(c->key_first);
+    aoei_free(c->key_here);
+}
+
+int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o, aoe_data_check_result *result,
+                   aoe_error *err) {
+    aoe_data_check_result own;
+    check c = {.o = o, .result = result ? result : &own, .n = n_paths};
+    *c.result = (aoe_data_check_result){0};
+    c.file = aoei_calloc(n_paths, sizeof *c.file);
+    int rc = c.file ? aoei_labels_create(&c.map, o->table.label_map, err) : aoei_fail_nomem(err, n_paths * sizeof *c.file);
+    if (!rc)
+        rc = read_files(&c, paths, err);
+    if (!rc)
+        rc = index_files(&c, err);
+    for (size_t i = 0; i < n_paths && !rc; i++)
+        check_file(&c, &c.file[i]);
+    release(&c);
+    return rc;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ * Disjoint sets with the smallest member as root and paths halved on the way: m joins take
+ * m log n at worst, about m in practice. The split is a greedy one, heaviest first.
+ */
+#include "dataset/clusters.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/random.h"
+
+int aoei_clusters_create(aoei_clusters *c, size_t n, aoe_error *err) {
+    *c = (aoei_clusters){.n = n};
+    c->parent = aoei_malloc_array(n, sizeof *c->parent);
+    if (!c->parent)
+        return aoei_fail_nomem(err, n * sizeof *c->parent);
+    for (size_t i = 0; i < n; i++)
+        c->parent[i] = i;
+    return 0;
+}
+
+void aoei_clusters_free(aoei_clusters *c) {
+    aoei_free(c->parent);
+    *c = (aoei_clusters){0};
+}
+
+size_t aoei_clusters_first(aoei_clusters *c, size_t item) {
+    while (c->parent[item] != item) {
+        c->parent[item] = c->parent[c->parent[item]];
+        item = c->parent[item];
+    }
+    return item;
+}
+
+void aoei_clusters_join(aoei_clusters *c, size_t a, size_t b) {
+    a = aoei_clusters_first(c, a);
+    b = aoei_clusters_first(c, b);
+    if (a < b)
+        c->parent[b] = a;
+    else
+        c->parent[a] = b;
+}
+
+size_t aoei_clusters_number(aoei_clusters *c, size_t *of) {
+    size_t count = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const size_t first = aoei_clusters_first(c, i);
+        of[i] = first == i ? count++ : of[first]; /* the first member comes before the others */
+    }
+    return count;
+}
+
+/* A cluster in the order of placing. */
+typedef struct entry {
+    size_t weight, cluster;
+    size_t place; /* at random */
+} entry;
+
+static int heavy_first(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* The part for a cluster: drawn by room among those that it fits into, else the one with most room. room: [n_parts] */
+static size_t choose(const double *room, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
+    double sum = 0;
+    size_t most = n_parts, last = n_parts;
+    for (size_t p = 0; p < n_parts; p++) {
+        if (!(share[p] > 0))
+            continue;
+        most = most == n_parts || room[p] > room[most] ? p : most;
+        sum += room[p] >= weight ? room[p] : 0;
+    }
+    double at = aoei_rng_uniform(rng) * sum;
+    for (size_t p = 0; p < n_parts; p++) {
+        if (!(share[p] > 0) || room[p] < weight)
+            continue;
+        last = p;
+        at -= room[p];
+        if (at < 0)
+            break;
+    }
+    return last == n_parts ? most : last;
+}
+
+int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, const double *share, size_t n_parts,
+                        uint64_t seed, aoe_error *err) {
+    double total = 0, shares = 0;
+    for (size_t p = 0; p < n_parts; p++) {
+        if (!isfinite(share[p]) || share[p] < 0)
+            return aoei_fail(err, AOE_EARG, "share %zu of the split is %g; give numbers from 0 on", p + 1, share[p]);
+        shares += share[p];
+    }
+    if (!(shares > 0) || !isfinite(shares) || n_clusters > UINT32_MAX)
+        return aoei_fail(err, AOE_EARG, "no split of %zu clusters by shares of %g in all; give shares such as 0.8 and 0.2",
+                         n_clusters, shares);
+    size_t *place = aoei_malloc_array(n_clusters, sizeof *place);
+    entry *order = aoei_malloc_array(n_clusters, sizeof *order);
+    double *room = aoei_malloc_array(n_parts, sizeof *room);
+    int rc = place && order && room ? 0 : aoei_fail_nomem(err, n_clusters * sizeof *order);
+    if (!rc) {
+        aoei_rng rng;
+        aoei_rng_init(&rng, seed, AOEI_STREAM_SPLIT, 0);
+        for (size_t i = 0; i < n_clusters; i++)
+            place[i] = i;
+        aoei_rng_shuffle(&rng, place, n_clusters);
+        for (size_t i = 0; i < n_clusters; i++) {
+            order[i] = (entry){weight[i], i, place[i]};
+            total += (double)weight[i];
+        }
+        for (size_t p = 0; p < n_parts; p++)
+            room[p] = share[p] / shares * total;
+        qsort(order, n_clusters, sizeof *order, heavy_first);
+        for (size_t i = 0; i < n_clusters; i++) {
+            const double w = (double)order[i].weight;
+            const size_t p = choose(room, share, n_parts, w, &rng);
+            part[order[i].cluster] = p;
+            room[p] -= w;
+        }
+    }
+    aoei_free(room);
+    aoei_free(order);
+    aoei_free(place);
+    return rc;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT
+ * Rows of one form as rows of another: labelled pairs, positives, triples. All rows are in memory, since
+ * what becomes of one may depend on others (pairs with the same first text, known positives).
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "dataset/convert_rows.h"
+#include "dataset/distinct.h"
+#include "table/examples.h"
+#include "table/labels.h"
+#include "table/table_write.h"
+
+enum { MAX_ROLES = 3, TRIES = 64 /* random draws of a negative before all candidates are gone through */ };
+
+typedef struct forms {
+    const aoe_data_convert_options *o;
+    aoe_data_convert_result *result;
+    aoei_examples examples; /* owned, as all below */
+    aoei_table_writer out;
+    aoei_distinct texts; /* what is numbered: first texts, or all */
+    size_t *number;      /* [examples' texts] of the first text that is the same */
+    size_t *first;       /* [texts + 1] of each text's neighbours, or rows */
+    size_t *next;        /* its neighbours (numbers of texts), ascending; or rows, ascending */
+    size_t *candidate;   /* [n_candidates] numbers of distinct positives, as they first come */
+    size_t n_candidates;
+    size_t *drawn; /* [negatives] of the row at hand */
+    double threshold;
+} forms;
+
+/* ---- writing */
+
+/* A text, or the alternatives, of a role of a row. */
+static aoei_cell cell_of(const forms *f, size_t row, size_t role) {
+    const size_t *first = f->examples.first + row * f->examples.roles + role;
+    const size_t n = first[1] - first[0];
+    return (aoei_cell){.text = f->examples.text[first[0]], .list = n > 1 ? f->examples.text + first[0] : NULL, .n = n};
+}
+
+static int write_row(forms *f, size_t row, aoei_cell a, aoei_cell b, aoei_cell c, aoe_error *err) {
+    const aoei_cell cells[MAX_ROLES] = {a, b, c};
+    f->result->written++;
+    return aoei_table_writer_row(&f->out, cells, f->examples.name, f->examples.line[row], err);
+}
+
+static int write_pair(forms *f, size_t row, aoei_cell a, aoei_cell b, double label, aoe_error *err) {
+    char text[AOEI_NUMBER_TEXT];
+    const size_t len = aoei_number_text(text, label);
+    return write_row(f, row, a, b, (aoei_cell){.text = {text, len}, .is_number = 1}, err);
+}
+
+/* ---- row by row */
+
+static int write_plain(forms *f, aoe_error *err) {
+    const aoei_examples *e = &f->examples;
+    const aoe_form to = f->o->to;
+    int rc = 0;
+    for (size_t i = 0; i < e->n && !rc; i++) {
+        const aoei_cell query = cell_of(f, i, 0), positive = cell_of(f, i, 1);
+        if (e->form == AOEI_FORM_PAIR && to == AOE_FORM_POSITIVES && !(e->label[i] >= f->threshold)) {
+            f->result->below++;
+        } else if (to == AOE_FORM_PAIRS) {
+            rc = write_pair(f, i, query, positive, e->form == AOEI_FORM_PAIR ? e->label[i] : 1, err);
+            if (!rc && e->form == AOEI_FORM_TRIPLE)
+                rc = write_pair(f, i, query, cell_of(f, i, 2), 0, err);
+        } else {
+            rc = write_row(f, i, query, positive, e->roles == MAX_ROLES ? cell_of(f, i, 2) : positive, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- pairs to triples */
+
+static int reserve(forms *f, size_t texts, size_t links, aoe_error *err) {
+    size_t places;
+    if (aoei_add_size(texts, 2, &places))
+        return aoei_fail_nomem(err, texts);
+    f->first = aoei_calloc(places, sizeof *f->first);
+    f->next = aoei_malloc_array(links, sizeof *f->next);
+    return f->first && f->next ? 0 : aoei_fail_nomem(err, (texts + links) * sizeof *f->first);
+}
+
+static int number_texts(forms *f, aoe_error *err) {
+    const aoei_examples *e = &f->examples;
+    f->number = aoei_malloc_array(e->n_texts, sizeof *f->number);
+    int rc = f->number ? 0 : aoei_fail_nomem(err, e->n_texts * sizeof *f->number);
+    for (size_t i = 0; i < e->n_texts && !rc; i++)
+        rc = aoei_distinct_add(&f->texts, e->text[i], 1, &f->number[i], err);
+    size_t *class = rc ? NULL : aoei_malloc_array(f->texts.n, sizeof *class);
+    if (!rc)
+        rc =
+            class ? aoei_distinct_classes(&f->texts, f->o->same, class, err) : aoei_fail_nomem(err, f->texts.n * sizeof *class);
+    for (size_t i = 0; i < e->n_texts && !rc; i++)
+        f->number[i] = class[f->number[i]];
+    aoei_free(class);
+    return rc;
+}
+
+/* The rows of each first text, in f->first and f->next; texts that are none have no rows. */
+static int group_rows(forms *f, aoe_error *err) {
+    const aoei_examples *e = &f->examples;
+    int rc = number_texts(f, err);
+    if (!rc)
+        rc = reserve(f, f->texts.n, e->n, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < e->n; i++)
+        f->first[f->number[2 * i] + 2]++;
+    for (size_t t = 2; t <= f->texts.n; t++)
+        f->first[t] += f->first[t - 1];
+    for (size_t i = 0; i < e->n; i++)
+        f->next[f->first[f->number[2 * i] + 1]++] = i;
+    return 0;
+}
+
+/* A text's rows, those from the threshold on first; returns how many these are. Both keep their order. */
+static size_t part_rows(const forms *f, size_t *row, size_t n, size_t *scratch) {
+    size_t positives = 0, others = 0;
+    for (size_t i = 0; i < n; i++)
+        if (f->examples.label[row[i]] >= f->threshold)
+            row[positives++] = row[i];
+        else
+            scratch[others++] = row[i];
+    for (size_t i = 0; i < others; i++)
+        row[positives + i] = scratch[i];
+    return positives;
+}
+
+static int write_triple(forms *f, size_t positive, size_t negative, aoe_error *err) {
+    return write_row(f, positive, cell_of(f, positive, 0), cell_of(f, positive, 1), cell_of(f, negative, 1), err);
+}
+
+/* The triples of one text with its positive and negative rows. */
+static int combine(forms *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
+                   aoei_rng *rng, aoe_error *err) {
+    int rc = 0;
+    if (f->o->pairing == AOE_PAIRING_ZIP) {
+        const size_t n = n_positive < n_negative ? n_positive : n_negative;
+        for (size_t i = 0; i < n && !rc; i++)
+            rc = write_triple(f, positive[i], negative[i], err);
+        f->result->unused += n_positive + n_negative - 2 * n;
+        return rc;
+    }
+    for (size_t i = 0; i < n_positive && !rc; i++) {
+        if (f->o->pairing == AOE_PAIRING_SAMPLE) {
+            const size_t k = aoei_rng_below(rng, (uint32_t)n_negative);
+            rc = write_triple(f, positive[i], negative[k], err);
+            f->drawn[k] = 1; /* in use */
+        } else {
+            for (size_t k = 0; k < n_negative && !rc; k++)
+                rc = write_triple(f, positive[i], negative[k], err);
+        }
+    }
+    for (size_t k = 0; k < n_negative && f->o->pairing == AOE_PAIRING_SAMPLE; k++) {
+        f->result->unused += !f->drawn[k];
+        f->drawn[k] = 0;
+    }
+    return rc;
+}
+
+static int write_grouped(forms *f, aoe_error *err) {
+    aoei_rng rng;
+    aoei_rng_init(&rng, f->o->seed, AOEI_STREAM_SPLIT, 1);
+    int rc = f->examples.n > UINT32_MAX ? aoei_fail(err, AOE_EARG, "%s: 2^32 rows or more; split the file", f->examples.name)
+                                        : group_rows(f, err);
+    size_t *scratch = rc ? NULL : aoei_malloc_array(f->examples.n, sizeof *scratch);
+    f->drawn = rc ? NULL : aoei_calloc(f->examples.n, sizeof *f->drawn);
+    if (!rc && (!scratch || !f->drawn))
+        rc = aoei_fail_nomem(err, f->examples.n * sizeof *scratch);
+    for (size_t t = 0; !rc && t < f->texts.n; t++) {
+        size_t *row = f->next + f->first[t];
+        const size_t n = f->first[t + 1] - f->first[t];
+        if (!n)
+            continue;
+        const size_t positives = part_rows(f, row, n, scratch);
+        f->result->texts++;
+        if (positives == 0 || positives == n) {
+            f->result->without++;
+            f->result->unused += n;
+        } else {
+            rc = combine(f, row, positives, row + positives, n - positives, &rng, err);
+        }
+    }
+    aoei_free(scratch);
+    return rc;
+}
+
+/* ---- positives with drawn negatives */
+
+static int ascending(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Each text's neighbours: what stands with it in a row; and the candidates. */
+static int link_texts(forms *f, aoe_error *err) {
+    const aoei_examples *e = &f->examples;
+    size_t links;
+    int rc = number_texts(f, err);
+    if (!rc)
+        rc = aoei_mul_size(e->n, 2, &links) ? aoei_fail_nomem(err, e->n) : reserve(f, f->texts.n, links, err);
+    if (rc)
+        return rc;
+    char *is_candidate = aoei_calloc(f->texts.n, 1);
+    f->candidate = aoei_malloc_array(f->texts.n, sizeof *f->candidate);
+    if (!is_candidate || !f->candidate) {
+        aoei_free(is_candidate);
+        return aoei_fail_nomem(err, f->texts.n * sizeof *f->candidate);
+    }
+    for (size_t i = 0; i < 2 * e->n; i++)
+        f->first[f->number[i] + 2]++;
+    for (size_t t = 2; t <= f->texts.n; t++)
+        f->first[t] += f->first[t - 1];
+    for (size_t i = 0; i < 2 * e->n; i++)
+        f->next[f->first[f->number[i] + 1]++] = f->number[i ^ 1];
+    for (size_t t = 0; t < f->texts.n; t++)
+        qsort(f->next + f->first[t], f->first[t + 1] - f->first[t], sizeof *f->next, ascending);
+    for (size_t i = 0; i < e->n; i++) {
+        const size_t positive = f->number[2 * i + 1];
+        if (!is_candidate[positive])
+            f->candidate[f->n_candidates++] = positive;
+        is_candidate[positive] = 1;
+    }
+    aoei_free(is_candidate);
+    return 0;
+}
+
+/* Whether a text may be a negative of a query that has n already. */
+static int is_free(const forms *f, size_t query, size_t text, size_t n) {
+    const size_t *next = f->next + f->first[query];
+    if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, ascending))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (f->drawn[i] == text)
+            return 0;
+    return 1;
+}
+
+/* Draws up to `negatives` texts into f->drawn; returns how many there are. */
+static size_t draw(forms *f, size_t query, aoei_rng *rng) {
+    size_t n = 0;
+    while (n < f->o->negatives) {
+        size_t text = query, tries = 0;
+        while (tries < TRIES && !is_free(f, query, text, n)) {
+            text = f->candidate[aoei_rng_below(rng, (uint32_t)f->n_candidates)];
+            tries++;
+        }
+        const size_t start = aoei_rng_below(rng, (uint32_t)f->n_candidates);
+        for (size_t i = 0; i < f->n_candidates && !is_free(f, query, text, n); i++)
+            text = f->candidate[(start + i) % f->n_candidates];
+        if (!is_free(f, query, text, n))
+            break;
+        f->drawn[n++] = text;
+    }
+    return n;
+}
+
+static int write_drawn(forms *f, aoe_error *err) {
+    const aoei_examples *e = &f->examples;
+    aoei_rng rng;
+    aoei_rng_init(&rng, f->o->seed, AOEI_STREAM_SPLIT, 2);
+    int rc =
+        e->n > UINT32_MAX ? aoei_fail(err, AOE_EARG, "%s: 2^32 rows or more; split the file", e->name) : link_texts(f, err);
+    f->drawn = rc ? NULL : aoei_malloc_array(f->o->negatives, sizeof *f->drawn);
+    if (!rc && !f->drawn)
+        rc = aoei_fail_nomem(err, f->o->negatives * sizeof *f->drawn);
+    for (size_t i = 0; i < e->n && !rc; i++) {
+        const aoei_cell query = cell_of(f, i, 0), positive = cell_of(f, i, 1);
+        const size_t n = draw(f, f->number[2 * i], &rng);
+        f->result->without += n == 0;
+        if (f->o->to == AOE_FORM_PAIRS)
+            rc = write_pair(f, i, query, positive, 1, err);
+        for (size_t k = 0; k < n && !rc; k++) {
+            const aoei_cell negative = {.text = f->texts.text[f->drawn[k]]};
+            rc = f->o->to == AOE_FORM_PAIRS ? write_pair(f, i, query, negative, 0, err)
+                                            : write_row(f, i, query, positive, negative, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- all of it */
+
+static int is_grouped(const forms *f) {
+    return f->examples.form == AOEI_FORM_PAIR && f->o->to == AOE_FORM_TRIPLES;
+}
+
+static int is_drawn(const forms *f) {
+    return f->examples.form == AOEI_FORM_POSITIVE && f->o->to != AOE_FORM_POSITIVES && f->o->negatives;
+}
+
+static int read_examples(forms *f, const char *path, aoe_error *err) {
+    static const aoei_form forms_of[] = {
+        [AOE_FORM_PAIRS] = AOEI_FORM_PAIR, [AOE_FORM_POSITIVES] = AOEI_FORM_POSITIVE, [AOE_FORM_TRIPLES] = AOEI_FORM_TRIPLE};
+    aoe_table_options table = f->o->table;
+    aoei_table *t;
+    table.allow_empty = 1;
+    int rc = aoei_table_open(&t, path, err);
+    if (rc)
+        return rc;
+    f->examples.form = forms_of[f->o->from];
+    if (f->o->from == AOE_FORM_AUTO)
+        rc = aoei_columns_detect(&f->examples.form, t, table.columns, err);
+    if (!rc) {
+        const int lists = !is_grouped(f) && !is_drawn(f); /* texts that are compared with others are one each */
+        rc = aoei_examples_read(&f->examples, t, f->examples.form, lists, &table, err);
+    }
+    aoei_table_close(t);
+    f->result->rows = f->examples.n;
+    f->result->skipped = f->examples.skipped;
+    f->result->dropped = f->examples.dropped;
+    return rc;
+}
+
+static void find_threshold(forms *f) {
+    const aoei_examples *e = &f->examples;
+    double lowest = INFINITY, highest = -INFINITY;
+    for (size_t i = 0; i < e->n; i++) {
+        lowest = fmin(lowest, e->label[i]);
+        highest = fmax(highest, e->label[i]);
+    }
+    f->threshold = isnan(f->o->threshold) ? lowest + 0.8 * (highest - lowest) : f->o->threshold;
+}
+
+static int open_output(forms *f, aoe_error *err) {
+    static const char *const columns[][MAX_ROLES] = {[AOE_FORM_PAIRS] = {"text1", "text2", "label"},
+                                                     [AOE_FORM_POSITIVES] = {"query", "positive", NULL},
+                                                     [AOE_FORM_TRIPLES] = {"query", "positive", "negative"}};
+    aoe_text name[MAX_ROLES];
+    size_t n = 0;
+    for (; n < MAX_ROLES && columns[f->o->to][n]; n++)
+        name[n] = aoe_text_of(columns[f->o->to][n]);
+    return aoei_table_writer_open(&f->out, f->o->name, name, n, f->o->keep, f->o->rename, f->o->write, f->o->user, err);
+}
+
+static int write_all(forms *f, aoe_error *err) {
+    if (f->examples.form == AOEI_FORM_POSITIVE && f->o->to == AOE_FORM_TRIPLES && !f->o->negatives)
+        return aoei_fail(err, AOE_EARG, "triples have a negative; give --negatives 1 or more, or use aoe data mine");
+    int rc = open_output(f, err);
+    if (!rc)
+        rc = is_grouped(f) ? write_grouped(f, err) : is_drawn(f) ? write_drawn(f, err) : write_plain(f, err);
+    if (!rc && !f->result->written)
+        rc = aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: none of %zu rows gives one of the other form: %s; set --threshold or --label-map, or give other data",
+            f->examples.name, f->examples.n,
+            is_grouped(f) ? "no text1 has both a positive and a negative"
+            : is_drawn(f) ? "every text stands with every other"
+                          : "no label is as high as the threshold");
+    return rc ? rc : aoei_table_writer_end(&f->out, err);
+}
+
+int aoei_convert_form(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+    forms f = {.o = o, .result = result};
+    int rc = read_examples(&f, path, err);
+    if (!rc) {
+        find_threshold(&f);
+        rc = write_all(&f, err);
+    }
+    aoei_table_writer_free(&f.out);
+    aoei_distinct_free(&f.texts);
+    aoei_examples_free(&f.examples);
+    aoei_free(f.number);
+    aoei_free(f.first);
+    aoei_free(f.next);
+    aoei_free(f.candidate);
+    aoei_free(f.drawn);
+    return rc;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_data_convert, and of it what leaves rows as they are: every column goes over, whatever it means.
+ * Nothing is lost on the way: what the output cannot hold is an error.
+ */
+#include "dataset/convert_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/table_write.h"
+
+#define LARGEST_EXACT 9007199254740992.0 /* 2^53: below it every whole number is a double */
+
+void aoe_data_convert_options_defaults(aoe_data_convert_options *o) {
+    *o = (aoe_data_convert_options){.threshold = NAN, .pairing = AOE_PAIRING_ZIP, .negatives = 1, .seed = 42};
+}
+
+/* Selects all columns; name, cell: [columns], the caller's. */
+static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_error *err) {
+    const size_t n = aoei_table_columns(t);
+    size_t *column = aoei_malloc_array(n, sizeof *column);
+    *name = aoei_malloc_array(n, sizeof **name);
+    *cell = aoei_calloc(n, sizeof **cell);
+    int rc = column && *name && *cell ? 0 : aoei_fail_nomem(err, n * sizeof **cell);
+    for (size_t i = 0; i < n && !rc; i++) {
+        column[i] = i;
+        (*name)[i] = aoei_table_column(t, i);
+    }
+    if (!rc)
+        rc = aoei_table_select(t, column, n, err);
+    aoei_free(column);
+    return rc;
+}
+
+/* Whether a value has only numbers that came through reading as they were. */
+static int is_exact(const json_t *v) {
+    if (json_is_number(v))
+        return fabs(json_number_value(v)) < LARGEST_EXACT;
+    for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++)
+        if (!is_exact(json_array_get(v, i)))
+            return 0;
+    const char *key;
+    json_t *member;
+    if (json_is_object(v))
+        json_object_foreach((json_t *)(uintptr_t)v, key, member) {
+            if (!is_exact(member))
+                return 0;
+        }
+    return 1;
+}
+
+/* The cells of a row. 0, AOEI_BAD_ROW or an error. */
+static int fill(const aoei_table *t, const aoei_row *row, int all, aoei_cell *cell, aoe_error *err) {
+    const size_t n = aoei_table_columns(t);
+    const json_t *object = aoei_table_object(t);
+    char excerpt[AOEI_EXCERPT];
+    if (object && all && json_object_size(object) != n) {
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: %zu keys where the first row has %zu, and the others would be lost; choose columns with --keep",
+                  aoei_table_name(t), row->line, json_object_size(object), n);
+        return AOEI_BAD_ROW;
+    }
+    for (size_t i = 0; i < n; i++) {
+        cell[i] = (aoei_cell){.text = row->field[i].text};
+        if (!object)
+            continue;
+        cell[i].json = json_object_get(object, aoei_table_column(t, i).data);
+        if (!is_exact(cell[i].json)) {
+            aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' is a number too large to be kept to its last digit; write it as a string",
+                      aoei_table_name(t), row->line, aoei_excerpt(excerpt, aoei_table_column(t, i)));
+            return AOEI_BAD_ROW;
+        }
+    }
+    return 0;
+}
+
+static int copy_rows(aoei_table *t, aoei_table_writer *w, aoei_cell *cell, const aoe_data_convert_options *o,
+                     aoe_data_convert_result *result, aoe_error *err) {
+    for (;;) {
+        aoei_row row;
+        int rc = aoei_table_next(t, &row, err);
+        if (rc == 0)
+            break;
+        if (rc == 1)
+            rc = fill(t, &row, !o->keep, cell, err);
+        if (rc == AOEI_BAD_ROW && !o->table.skip_bad_rows)
+            return AOE_EFORMAT;
+        if (rc == AOEI_BAD_ROW) {
+            result->skipped++;
+            continue;
+        }
+        if (!rc)
+            rc = aoei_table_writer_row(w, cell, aoei_table_name(t), row.line, err);
+        if (rc)
+            return rc;
+        result->rows++;
+        result->written++;
+    }
+    if (!result->rows)
+        return aoei_fail(err, AOE_EFORMAT, "%s: no row to convert (%zu bad ones); give a table that has some",
+                         aoei_table_name(t), result->skipped);
+    return aoei_table_writer_end(w, err);
+}
+
+int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+    aoei_table *t = NULL;
+    aoei_table_writer w = {0};
+    aoe_text *name = NULL;
+    aoei_cell *cell = NULL;
+    int rc = aoei_table_open(&t, path, err);
+    if (!rc)
+        rc = select_all(t, &name, &cell, err);
+    if (!rc)
+        rc = aoei_table_writer_open(&w, o->name, name, aoei_table_columns(t), o->keep, o->rename, o->write, o->user, err);
+    if (!rc)
+        rc = copy_rows(t, &w, cell, o, result, err);
+    aoei_table_writer_free(&w);
+    aoei_free(name);
+    aoei_free(cell);
+    aoei_table_close(t);
+    return rc;
+}
+
+int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+    aoe_data_convert_result own;
+    result = result ? result : &own;
+    *result = (aoe_data_convert_result){0};
+    return o->to == AOE_FORM_AUTO ? aoei_convert_rows(path, o, result, err) : aoei_convert_form(path, o, result, err);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_data_dedup: rows with equal texts have one key; the first row of a key, and the first of a key and
+ * label, decide what becomes of those that follow.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/compress.h"
+#include "dataset/records.h"
+
+typedef struct dedup {
+    const aoe_data_dedup_options *o;
+    aoei_records records; /* owned, as all below */
+    aoei_names names;
+    aoei_distinct keys, labelled; /* of texts; of texts and label */
+    size_t *class;                /* [texts] */
+    size_t *key;                  /* [rows] */
+    size_t *first;                /* [keys] the first row */
+    char *disputed;               /* [keys] 1: there are several labels */
+    aoe_text *text;               /* [capacity] of a row that is reported */
+    size_t capacity;
+} dedup;
+
+void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
+    *o = (aoe_data_dedup_options){.same = AOE_SAME_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
+}
+
+static int find_keys(dedup *d, aoe_error *err) {
+    const size_t n = d->records.n, texts = d->names.texts.n;
+    d->class = aoei_malloc_array(texts, sizeof *d->class);
+    d->key = aoei_malloc_array(n, sizeof *d->key);
+    d->first = aoei_malloc_array(n, sizeof *d->first);
+    d->disputed = aoei_calloc(n, 1);
+    if (!d->class || !d->key || !d->first || !d->disputed)
+        return aoei_fail_nomem(err, (n + texts) * sizeof *d->class);
+    int rc = aoei_distinct_classes(&d->names.texts, d->o->same, d->class, err);
+    if (!rc)
+        rc = aoei_records_keys(&d->records, d->class, d->o->ordered, &d->keys, d->key, err);
+    if (rc)
+        return rc;
+    for (size_t i = n; i-- > 0;)
+        d->first[d->key[i]] = i;
+    for (size_t i = 0; i < n; i++)
+        d->disputed[d->key[i]] |= d->records.label[i] != d->records.label[d->first[d->key[i]]];
+    return 0;
+}
+
+static int report(dedup *d, size_t row, aoe_error *err) {
+    const aoei_records *r = &d->records;
+    const size_t first = d->first[d->key[row]], from = r->first[row * r->roles], n = r->first[(row + 1) * r->roles] - from;
+    if (!d->o->report)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (aoei_grow((void **)&d->text, &d->capacity, i, sizeof *d->text))
+            return aoei_fail_nomem(err, n * sizeof *d->text);
+        d->text[i] = d->names.texts.text[r->text[from + i]];
+    }
+    const aoe_data_conflict conflict = {.first = r->line[first],
+                                        .line = r->line[row],
+                                        .first_label = d->names.labels.text[r->label[first]],
+                                        .label = d->names.labels.text[r->label[row]],
+                                        .text = d->text,
+                                        .n = n};
+    d->o->report(d->o->user, &conflict);
+    return 0;
+}
+
+/* *stays: whether a row is written. */
+static int judge(dedup *d, size_t row, int *stays, aoe_data_dedup_result *result, aoe_error *err) {
+    const aoei_records *r = &d->records;
+    const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known = d->labelled.n;
+    size_t number;
+    int rc = aoei_distinct_add(&d->labelled, (aoe_text){(const char *)pair, sizeof pair}, 0, &number, err);
+    if (rc)
+        return rc;
+    const int again = number < known, other = r->label[row] != r->label[d->first[key]];
+    if (other) {
+        result->conflicts++;
+        rc = report(d, row, err);
+    }
+    const int dropped = d->o->conflicts == AOE_CONFLICTS_DROP    ? d->disputed[key]
+                        : d->o->conflicts == AOE_CONFLICTS_FIRST ? other
+                                                                 : 0;
+    *stays = !dropped && !again;
+    result->dropped += (size_t)dropped;
+    result->duplicates += !dropped && again;
+    result->kept += (size_t)*stays;
+    return rc;
+}
+
+static int write_rows(dedup *d, aoe_data_dedup_result *result, aoe_error *err) {
+    aoei_pack pack;
+    const aoei_records *r = &d->records;
+    int rc = aoei_pack_open(&pack, d->o->name ? aoei_codec_of(d->o->name) : AOEI_CODEC_PLAIN, d->o->write, d->o->user, 0, err);
+    if (!rc)
+        rc = aoei_pack_write(&pack, r->header.data, r->header.len, err);
+    for (size_t i = 0; i < r->n && !rc; i++) {
+        int stays = 0;
+        rc = judge(d, i, &stays, result, err);
+        if (!rc && stays)
+            rc = aoei_pack_write(&pack, r->row[i].data, r->row[i].len, err);
+    }
+    if (!rc)
+        rc = aoei_pack_end(&pack, err);
+    if (!rc && !result->kept)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: every row has a twin with another label, so none is left; correct the labels",
+                       r->name);
+    aoei_pack_free(&pack);
+    return rc;
+}
+
+static void release(dedup *d) {
+    aoei_names_free(&d->names);
+    aoei_records_free(&d->records);
+    aoei_distinct_free(&d->keys);
+    aoei_distinct_free(&d->labelled);
+    aoei_free(d->class);
+    aoei_free(d->key);
+    aoei_free(d->first);
+    aoei_free(d->disputed);
+    aoei_free(d->text);
+}
+
+int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_dedup_result *result, aoe_error *err) {
+    dedup d = {.o = o};
+    aoe_data_dedup_result own;
+    result = result ? result : &own;
+    *result = (aoe_data_dedup_result){0};
+    const aoei_records_options read = {.columns = o->table.columns, .keep_rows = 1, .skip_bad_rows = o->table.skip_bad_rows};
+    int rc = aoei_records_read(&d.records, &d.names, path, &read, err);
+    if (!rc && !d.records.n)
+        rc = aoei_records_fail_empty(&d.records, err);
+    if (!rc)
+        rc = find_keys(&d, err);
+    if (!rc) {
+        result->rows = d.records.n;
+        result->skipped = d.records.skipped;
+        rc = write_rows(&d, result, err);
+    }
+    release(&d);
+    return rc;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ * A hash table of numbers over an array of texts. Classes are a second one of hashes of forms, whose
+ * forms are not kept: where a hash is met again, the form of the text that has it is made once more.
+ */
+#include "dataset/distinct.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+enum { FIRST_SLOTS = 1024 };
+
+/* The high bits of FNV-1a depend on every byte; a table takes the low ones. */
+static uint64_t hash_of(aoe_text t) {
+    const uint64_t h = aoei_hash(AOEI_HASH_START, t.data, t.len);
+    return h ^ (h >> 32);
+}
+
+static int grow_slots(aoei_distinct *d) {
+    size_t slots;
+    if (aoei_mul_size(d->slots ? d->slots : FIRST_SLOTS / 2, 2, &slots))
+        return -1;
+    size_t *slot = aoei_calloc(slots, sizeof *slot);
+    if (!slot)
+        return -1;
+    for (size_t i = 0; i < d->n; i++) {
+        size_t at = (size_t)d->hash[i] & (slots - 1);
+        while (slot[at])
+            at = (at + 1) & (slots - 1);
+        slot[at] = i + 1;
+    }
+    aoei_free(d->slot);
+    d->slot = slot;
+    d->slots = slots;
+    return 0;
+}
+
+int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number, aoe_error *err) {
+    const uint64_t h = hash_of(text);
+    if (2 * (d->n + 1) > d->slots && grow_slots(d))
+        return aoei_fail_nomem(err, 2 * d->slots * sizeof *d->slot);
+    size_t at = (size_t)h & (d->slots - 1);
+    for (; d->slot[at]; at = (at + 1) & (d->slots - 1)) {
+        const size_t i = d->slot[at] - 1;
+        if (d->hash[i] == h && d->text[i].len == text.len && (!text.len || !memcmp(d->text[i].data, text.data, text.len))) {
+            *number = i;
+            return 0;
+        }
+    }
+    if (aoei_grow((void **)&d->text, &d->text_capacity, d->n, sizeof *d->text) ||
+        aoei_grow((void **)&d->hash, &d->hash_capacity, d->n, sizeof *d->hash))
+        return aoei_fail_nomem(err, d->n * sizeof *d->text);
+    if (!stays) {
+        char *copy = aoei_chunks_take(&d->bytes, text.len);
+        if (!copy)
+            return aoei_fail_nomem(err, text.len);
+        if (text.len)
+            memcpy(copy, text.data, text.len);
+        text.data = copy;
+    }
+    d->text[d->n] = text;
+    d->hash[d->n] = h;
+    d->slot[at] = ++d->n;
+    *number = d->n - 1;
+    return 0;
+}
+
+void aoei_distinct_free(aoei_distinct *d) {
+    aoei_chunks_free(&d->bytes);
+    aoei_free(d->text);
+    aoei_free(d->hash);
+    aoei_free(d->slot);
+    *d = (aoei_distinct){0};
+}
+
+/* What making classes works with. */
+typedef struct sorter {
+    const aoei_distinct *d;
+    aoe_same same;
+    aoei_same_scratch scratch; /* owned, as all below */
+    aoei_buffer form, other;   /* of the text at hand; of one that may be the same */
+    size_t *slot;              /* [slots] number + 1 of the first text of a class */
+    size_t slots;
+    uint64_t *hash; /* [d->n] of forms */
+} sorter;
+
+/* The first text that is the same as text i, whose form is at hand; i when there is none. -1: no memory. */
+static int find_class(sorter *s, size_t i, size_t *class) {
+    size_t at = (size_t)s->hash[i] & (s->slots - 1);
+    for (; s->slot[at]; at = (at + 1) & (s->slots - 1)) {
+        const size_t k = s->slot[at] - 1;
+        if (s->hash[k] != s->hash[i])
+            continue;
+        if (aoei_same_form(&s->other, s->d->text[k], s->same, &s->scratch))
+            return -1;
+        if (s->other.len == s->form.len && (!s->form.len || !memcmp(s->other.data, s->form.data, s->form.len))) {
+            *class = k;
+            return 0;
+        }
+    }
+    s->slot[at] = i + 1;
+    *class = i;
+    return 0;
+}
+
+int aoei_distinct_classes(const aoei_distinct *d, aoe_same same, size_t *class, aoe_error *err) {
+    sorter s = {.d = d, .same = same, .slots = FIRST_SLOTS};
+    int failed = 0;
+    if (same == AOE_SAME_EXACT) {
+        for (size_t i = 0; i < d->n; i++)
+            class[i] = i;
+        return 0;
+    }
+    while (s.slots / 2 < d->n && !failed)
+        failed = aoei_mul_size(s.slots, 2, &s.slots);
+    if (!failed) {
+        s.slot = aoei_calloc(s.slots, sizeof *s.slot);
+        s.hash = aoei_malloc_array(d->n, sizeof *s.hash);
+        failed = !s.slot || !s.hash;
+    }
+    for (size_t i = 0; i < d->n && !failed; i++) {
+        failed = aoei_same_form(&s.form, d->text[i], same, &s.scratch);
+        if (!failed) {
+            s.hash[i] = hash_of((aoe_text){s.form.data ? s.form.data : "", s.form.len});
+            failed = find_class(&s, i, &class[i]);
+        }
+    }
+    aoei_free(s.slot);
+    aoei_free(s.hash);
+    aoei_free(s.scratch.point);
+    aoei_buffer_free(&s.form);
+    aoei_buffer_free(&s.other);
+    return failed ? aoei_fail_nomem(err, d->n * sizeof *s.hash) : 0;
+}

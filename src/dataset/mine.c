@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ * Mining hard negatives: every distinct text is embedded once; then, a window of rows
+ * at a time, the nearest candidates of their queries are searched and negatives chosen
+ * among them. Rows are independent of each other and of the windows. It writes no file.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "nn/nearest.h"
+#include "nn/nn.h"
+#include "dataset/mine_texts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUERY = 0, POSITIVE = 1 };                  /* roles */
+enum { EMBED = 4096, SEARCH = 1024, ROWS = 4096 }; /* texts embedded, queries searched, rows mined at a time */
+
+/* A query to search for. Rows with one query text share it; that of a row with alternatives is the row's own, for what is to
+ * be passed over depends on all of them. */
+typedef struct search {
+    size_t row;
+    uint32_t class_of;
+} search;
+
+/* A row of the window and its searches. */
+typedef struct target {
+    size_t row, first, n;
+} target;
+
+typedef struct miner {
+    aoe_embedder *embedder; /* borrowed */
+    const aoe_mine_options *o;
+    aoei_mine_texts t;
+    aoe_mine_result result;
+    double positives, negatives; /* sums of cosines */
+    size_t D, k;                 /* components; neighbours a search finds */
+    size_t searches;             /* room of the arrays below: a window's */
+    aoei_arena arena;
+    aoei_tensor vectors;  /* [classes, D] of unit length, or zero */
+    aoei_tensor queries;  /* [searches, D] of the window */
+    aoei_tensor room;     /* of the search */
+    float *host;          /* owned [EMBED, D], or two vectors */
+    search *search;       /* owned [searches] */
+    uint32_t *index;      /* owned [searches] their classes */
+    aoei_neighbor *best;  /* owned [searches, k] */
+    aoei_neighbor *found; /* owned [most searches of a row, k] */
+    size_t *latest;       /* owned [classes] 1 + number in the whole run of the class's latest shared search; 0: none */
+    size_t before;        /* searches of the windows before */
+    target *target;       /* owned [ROWS] */
+} miner;
+
+void aoe_mine_options_defaults(aoe_mine_options *o) {
+    *o = (aoe_mine_options){
+        .negatives = 1, .range = 50, .threshold = NAN, .margin = NAN, .min_score = NAN, .max_score = NAN, .seed = 42};
+}
+
+static int check_options(const aoe_mine_options *o, aoe_error *err) {
+    if (!o->n_files)
+        return aoei_fail(err, AOE_EARG, "nothing to mine for; give training files");
+    if (!o->negatives || !o->range)
+        return aoei_fail(err, AOE_EARG, "the numbers of negatives and of texts looked at must be at least 1");
+    if (o->skip >= o->range)
+        return aoei_fail(err, AOE_EARG, "of the nearest %zu texts %zu are passed over, so none is left; raise --range",
+                         o->range, o->skip);
+    if (o->min_score > o->max_score)
+        return aoei_fail(err, AOE_EARG, "no score is from %g to %g; lower --min-score", o->min_score, o->max_score);
+    return AOE_OK;
+}
+
+static int tell(const miner *m, aoe_mine_stage stage, size_t done, size_t total, aoe_error *err) {
+    if (m->o->progress && m->o->progress(m->o->user, stage, done, total))
+        return aoei_fail(err, AOE_ECANCELLED, "mining was cancelled");
+    return AOE_OK;
+}
+
+/* Texts of the longest query of a row. */
+static size_t most_alternatives(const aoei_mine_texts *t) {
+    size_t most = 1;
+    for (size_t r = 0; r < t->n_rows; r++) {
+        const size_t n = aoei_mine_role(&t->row[r], POSITIVE) - aoei_mine_role(&t->row[r], QUERY);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void lay_out(miner *m) {
+    const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
+    m->vectors = aoei_tensor_take(&m->arena, m->t.n_classes, m->D);
+    m->queries = aoei_tensor_take(&m->arena, m->searches, m->D);
+    m->room = aoei_room_take(&m->arena, aoei_nearest_room(ctx, m->searches, m->t.n_candidates, m->D));
+}
+
+static int create(miner *m, aoe_error *err) {
+    const size_t most = most_alternatives(&m->t);
+    m->D = aoe_model_dims(aoe_embedder_model(m->embedder));
+    m->k = m->o->range < m->t.n_candidates ? m->o->range : m->t.n_candidates;
+    m->searches = SEARCH + most;
+    aoei_arena_measure(&m->arena);
+    lay_out(m);
+    if (m->arena.overflow)
+        return aoei_fail_nomem(err, SIZE_MAX);
+    const size_t bytes = m->arena.used;
+    const int code = aoei_arena_create(&m->arena, bytes, err);
+    if (code)
+        return code;
+    lay_out(m);
+    size_t found;
+    if (aoei_mul_size(m->searches, m->k, &found))
+        return aoei_fail_nomem(err, SIZE_MAX);
+    m->host = aoei_malloc_array(EMBED * m->D, sizeof *m->host);
+    m->search = aoei_malloc_array(m->searches, sizeof *m->search);
+    m->index = aoei_malloc_array(m->searches, sizeof *m->index);
+    m->best = aoei_malloc_array(found, sizeof *m->best);
+    m->found = aoei_malloc_array(most * m->k, sizeof *m->found);
+    m->latest = aoei_calloc(m->t.n_classes, sizeof *m->latest);
+    m->target = aoei_malloc_array(ROWS, sizeof *m->target);
+    if (m->host && m->search && m->index && m->best && m->found && m->latest && m->target)
+        return AOE_OK;
+    return aoei_fail_nomem(err, found * sizeof *m->best);
+}
+
+static void destroy(miner *m) {
+    aoei_arena_destroy(&m->arena);
+    aoei_free(m->host);
+    aoei_free(m->search);
+    aoei_free(m->index);
+    aoei_free(m->best);
+    aoei_free(m->found);
+    aoei_free(m->latest);
+    aoei_free(m->target);
+    aoei_mine_texts_free(&m->t);
+}
+
+static int embed(miner *m, aoe_error *err) {
+    const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
+    const aoei_token_lists *all = &m->t.tokens;
+    int code = tell(m, AOE_MINE_EMBED, 0, all->n, err);
+    for (size_t first = 0; first < all->n && !code; first += EMBED) {
+        const size_t n = all->n - first < EMBED ? all->n - first : EMBED;
+        const aoei_token_lists window = {
+            .n = n, .ids = all->ids, .offsets = all->offsets + first, .truncated = all->truncated + first};
+        code = aoei_embed_lists(m->embedder, &window, m->host, err);
+        const size_t failed = aoe_embed_failed_text(m->embedder);
+        if (code)
+            return failed < n ? aoei_mine_name_text(&m->t, m->t.representative[first + failed], code, err) : code;
+        const aoei_tensor rows = aoei_tensor_rows(m->vectors, first, n);
+        aoei_tensor_write(ctx, rows, m->host);
+        aoei_l2_normalize(ctx, rows);
+        code = tell(m, AOE_MINE_EMBED, first + n, all->n, err);
+    }
+    aoei_mine_texts_drop_tokens(&m->t);
+    return code;
+}
+
+/* For aoei_nearest: a text that a query of the search's row is known to belong with. */
+static int is_known(const void *user, size_t query, uint32_t text) {
+    const miner *m = user;
+    const aoei_mine_row *row = &m->t.row[m->search[query].row];
+    for (size_t i = aoei_mine_role(row, QUERY); i < aoei_mine_role(row, POSITIVE); i++)
+        if (aoei_mine_related(&m->t, row->class_of[i], text))
+            return 1;
+    return 0;
+}
+
+/* Fills the window with rows from `first` on; returns the number of searches, *n that of rows. */
+static size_t plan_window(miner *m, size_t first, size_t *n) {
+    size_t n_searches = 0;
+    for (*n = 0; *n < ROWS && first + *n < m->t.n_rows && n_searches < SEARCH; ++*n) {
+        const aoei_mine_row *row = &m->t.row[first + *n];
+        const size_t begin = aoei_mine_role(row, QUERY), count = aoei_mine_role(row, POSITIVE) - begin;
+        size_t *latest = &m->latest[row->class_of[begin]];
+        m->target[*n] = (target){first + *n, n_searches, count};
+        if (count == 1 && *latest > m->before) {
+            m->target[*n].first = *latest - 1 - m->before;
+            continue;
+        }
+        for (size_t i = 0; i < count; i++)
+            m->search[n_searches++] = (search){first + *n, row->class_of[begin + i]};
+        if (count == 1)
+            *latest = m->before + n_searches;
+    }
+    return n_searches;
+}
+
+static void search_window(miner *m, size_t n_searches) {
+    const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
+    const aoei_nearest_job job = {.queries = aoei_tensor_rows(m->queries, 0, n_searches),
+                                  .texts = aoei_tensor_rows(m->vectors, 0, m->t.n_candidates),
+                                  .k = m->k,
+                                  .pass_over = is_known,
+                                  .user = m,
+                                  .room = m->room};
+    for (size_t i = 0; i < n_searches; i++)
+        m->index[i] = m->search[i].class_of;
+    aoei_rows_gather(ctx, job.queries, m->vectors, m->index);
+    aoei_nearest(ctx, &job, m->best);
+    m->before += n_searches;
+}
+
+static int by_text(const void *pa, const void *pb) { /* of a text the best score first */
+    const aoei_neighbor *a = pa, *b = pb;
+    if (a->text != b->text)
+        return a->text < b->text ? -1 : 1;
+    return (a->score < b->score) - (a->score > b->score);
+}
+
+static int by_score(const void *pa, const void *pb) {
+    const aoei_neighbor *a = pa, *b = pb;
+    if (a->score > b->score || a->score < b->score)
+        return a->score > b->score ? -1 : 1;
+    return (a->text > b->text) - (a->text < b->text);
+}
+
+/* The nearest of a row into m->found, best first; returns how many. The score of a row with alternatives is the best one. */
+static size_t collect(const miner *m, const target *w) {
+    aoei_neighbor *found = m->found;
+    size_t n = 0, kept = 0;
+    for (const aoei_neighbor *b = m->best + w->first * m->k, *end = b + w->n * m->k; b < end; b++)
+        if (b->text != AOEI_NO_TEXT)
+            found[n++] = *b;
+    if (w->n == 1)
+        return n;
+    qsort(found, n, sizeof *found, by_text);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || found[i].text != found[kept - 1].text)
+            found[kept++] = found[i];
+    qsort(found, kept, sizeof *found, by_score);
+    return kept < m->k ? kept : m->k;
+}
+
+/* The cosine of two classes. */
+static double cosine(const miner *m, uint32_t a, uint32_t b) {
+    const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
+    double sum = 0;
+    aoei_tensor_read(ctx, m->host, aoei_tensor_rows(m->vectors, a, 1));
+    aoei_tensor_read(ctx, m->host + m->D, aoei_tensor_rows(m->vectors, b, 1));
+    for (size_t i = 0; i < m->D; i++)
+        sum += (double)m->host[i] * (double)m->host[m->D + i];
+    return sum;
+}
+
+/* Query with positive: of alternatives the best of two different texts. -infinity: the model knows no word of the query. */
+static double positive_score(const miner *m, const aoei_mine_row *row) {
+    double best = -INFINITY;
+    int known = 0;
+    for (size_t q = aoei_mine_role(row, QUERY); q < aoei_mine_role(row, POSITIVE); q++) {
+        known |= cosine(m, row->class_of[q], row->class_of[q]) > 0;
+        for (size_t p = aoei_mine_role(row, POSITIVE); p < aoei_mine_role(row, POSITIVE + 1); p++)
+            if (row->class_of[q] != row->class_of[p])
+                best = fmax(best, cosine(m, row->class_of[q], row->class_of[p]));
+    }
+    return !known ? -INFINITY : isinf(best) ? 1 : best;
+}
+
+/* Leaves those that may be negatives in m->found; returns how many. */
+static size_t filter(const miner *m, size_t n, double positive) {
+    const aoe_mine_options *o = m->o;
+    size_t kept = 0;
+    for (size_t i = o->skip; i < n; i++) {
+        const double score = (double)m->found[i].score;
+        if (!(score > positive - o->margin) && !(score < o->min_score) && !(score > o->max_score))
+            m->found[kept++] = m->found[i];
+    }
+    return kept;
+}
+
+/* Leaves the negatives of a row out of n in m->found, nearest first; returns how many. */
+static size_t choose(const miner *m, size_t row, size_t n) {
+    const size_t wanted = m->o->negatives < n ? m->o->negatives : n;
+    size_t kept = 0;
+    aoei_rng rng;
+    if (!m->o->sample)
+        return wanted;
+    aoei_rng_init(&rng, m->o->seed, AOEI_STREAM_MINE, (uint32_t)row);
+    for (size_t i = 0; kept < wanted; i++)
+        if (aoei_rng_below(&rng, (uint32_t)(n - i)) < wanted - kept)
+            m->found[kept++] = m->found[i];
+    return kept;
+}
+
+static int mine_row(miner *m, const target *w, aoe_error *err) {
+    const aoei_mine_row *row = &m->t.row[w->row];
+    const aoe_text *texts = row->file->text;
+    const double positive = positive_score(m, row);
+    const size_t n = isinf(positive) ? 0 : choose(m, w->row, filter(m, collect(m, w), positive));
+    const size_t query = aoei_mine_role(row, QUERY), first = aoei_mine_role(row, POSITIVE),
+                 end = aoei_mine_role(row, POSITIVE + 1);
+    if (!n) {
+        m->result.without++;
+        return AOE_OK;
+    }
+    m->positives += positive;
+    for (size_t i = 0; i < n; i++) {
+        const double score = (double)m->found[i].score;
+        const aoe_mined mined = {.query = texts + query,
+                                 .n_query = first - query,
+                                 .positive = texts + first,
+                                 .n_positive = end - first,
+                                 .negative = m->t.text[m->t.representative[m->found[i].text]],
+                                 .positive_score = positive,
+                                 .negative_score = score};
+        m->negatives += score;
+        m->result.triples++;
+        if (m->o->report && m->o->report(m->o->user, &mined))
+            return aoei_fail(err, AOE_ECANCELLED, "mining was cancelled");
+    }
+    return AOE_OK;
+}
+
+static int mine(miner *m, aoe_error *err) {
+    size_t n;
+    int code = tell(m, AOE_MINE_SEARCH, 0, m->t.n_rows, err);
+    for (size_t first = 0; first < m->t.n_rows && !code; first += n) {
+        search_window(m, plan_window(m, first, &n));
+        for (size_t i = 0; i < n && !code; i++)
+            code = mine_row(m, &m->target[i], err);
+        if (!code)
+            code = tell(m, AOE_MINE_SEARCH, first + n, m->t.n_rows, err);
+    }
+    return code;
+}
+
+/* What was read, and what came of it. */
+static void sum_up(miner *m) {
+    aoe_mine_result *r = &m->result;
+    const size_t mined = m->t.n_rows - r->without;
+    for (size_t f = 0; f < m->t.n_files; f++) {
+        r->skipped += m->t.file[f].skipped;
+        r->dropped += m->t.file[f].dropped;
+    }
+    r->rows = m->t.n_rows;
+    r->below = m->t.below;
+    r->texts = m->t.n_classes;
+    r->truncated = m->t.truncated;
+    r->candidates = m->t.n_candidates;
+    r->positive_score = mined ? m->positives / (double)mined : NAN;
+    r->negative_score = r->triples ? m->negatives / (double)r->triples : NAN;
+}
+
+int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err) {
+    miner m = {.embedder = e, .o = o};
+    memset(result, 0, sizeof *result);
+    int code = check_options(o, err);
+    if (!code)
+        code = aoei_mine_texts_read(&m.t, aoe_embedder_model(e), o, err);
+    if (!code)
+        code = create(&m, err);
+    if (!code)
+        code = embed(&m, err);
+    if (!code)
+        code = mine(&m, err);
+    if (!code) {
+        sum_up(&m);
+        *result = m.result;
+    }
+    destroy(&m);
+    return code;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ * Set-similarity join by prefixes (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity
+ * search", 2007; positions as in Xiao et al. 2008): with words ordered from the rarest on, two sets that are alike share a word
+ * among their first few, so that only texts that share a rare word are compared. Invariant: texts are taken from the shortest
+ * set on, so that an index only has sets of the same size or smaller.
+ */
+#include "dataset/near_duplicates.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+typedef struct set {
+    size_t text;  /* its number */
+    size_t first; /* of its words, in `word` */
+    size_t n;
+} set;
+
+/* An entry of a word's list of sets. */
+typedef struct posting {
+    size_t set, at; /* the word is the at-th of the set */
+    size_t next;    /* number + 1 of an entry; 0: the last */
+} posting;
+
+typedef struct join {
+    double threshold;
+    aoei_distinct words; /* all below owned */
+    size_t *word;        /* [n_words] of the sets, end to end; numbers of words, then their ranks, ascending */
+    size_t n_words, word_capacity;
+    set *set; /* [n], from the smallest on */
+    size_t n, set_capacity;
+    posting *posting; /* [n_postings] */
+    size_t n_postings, posting_capacity;
+    size_t *head, *tail; /* [words.n] of each word's list: number + 1, 0: empty */
+    size_t *seen;        /* [n] number + 1 of the set that last looked at this one */
+} join;
+
+static int ascending(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts and keeps one of each; returns how many. */
+static size_t make_set(size_t *word, size_t n) {
+    size_t kept = 0;
+    qsort(word, n, sizeof *word, ascending);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || word[i] != word[i - 1])
+            word[kept++] = word[i];
+    return kept;
+}
+
+/* The words of a form, numbered, appended. */
+static int add_words(join *j, const aoei_buffer *form, aoe_error *err) {
+    size_t from = 0;
+    for (size_t at = 0, step; at <= form->len; at += step) {
+        uint32_t cp = 0;
+        step = at < form->len ? aoei_utf8_decode(form->data + at, form->len - at, &cp) : 1;
+        if (at < form->len && aoei_same_is_letter_or_digit((int32_t)cp))
+            continue;
+        if (at > from) {
+            if (aoei_grow((void **)&j->word, &j->word_capacity, j->n_words, sizeof *j->word))
+                return aoei_fail_nomem(err, j->n_words * sizeof *j->word);
+            const int rc = aoei_distinct_add(&j->words, (aoe_text){form->data + from, at - from}, 0, &j->word[j->n_words], err);
+            if (rc)
+                return rc;
+            j->n_words++;
+        }
+        from = at + step;
+    }
+    return 0;
+}
+
+static int add_sets(join *j, const aoei_distinct *texts, const size_t *class, aoe_error *err) {
+    aoei_same_scratch scratch = {0};
+    aoei_buffer form = {0};
+    int rc = 0;
+    for (size_t i = 0; i < texts->n && !rc; i++) {
+        if (class[i] != i)
+            continue;
+        const size_t first = j->n_words;
+        if (aoei_same_form(&form, texts->text[i], AOE_SAME_CASE, &scratch) ||
+            aoei_grow((void **)&j->set, &j->set_capacity, j->n, sizeof *j->set))
+            rc = aoei_fail_nomem(err, form.len);
+        else
+            rc = add_words(j, &form, err);
+        if (rc || j->n_words == first)
+            continue;
+        const size_t n = make_set(j->word + first, j->n_words - first);
+        j->n_words = first + n;
+        j->set[j->n++] = (set){i, first, n};
+    }
+    aoei_free(scratch.point);
+    aoei_buffer_free(&form);
+    return rc;
+}
+
+static int small_first(const void *a, const void *b) {
+    const set *x = a, *y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    return (x->text > y->text) - (x->text < y->text);
+}
+
+/* A word with the number of sets it is in. */
+typedef struct frequency {
+    size_t count, word;
+} frequency;
+
+static int rare_first(const void *a, const void *b) {
+    const frequency *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? -1 : 1;
+    return (x->word > y->word) - (x->word < y->word);
+}
+
+/* Numbers of words become ranks, the rarest first. */
+static int rank_words(join *j, aoe_error *err) {
+    const size_t n = j->words.n;
+    frequency *f = aoei_calloc(n, sizeof *f);
+    size_t *rank = aoei_malloc_array(n, sizeof *rank);
+    const int rc = f && rank ? 0 : aoei_fail_nomem(err, n * sizeof *f);
+    if (!rc) {
+        for (size_t i = 0; i < n; i++)
+            f[i].word = i;
+        for (size_t i = 0; i < j->n_words; i++)
+            f[j->word[i]].count++;
+        qsort(f, n, sizeof *f, rare_first);
+        for (size_t i = 0; i < n; i++)
+            rank[f[i].word] = i;
+        for (size_t i = 0; i < j->n_words; i++)
+            j->word[i] = rank[j->word[i]];
+        for (size_t i = 0; i < j->n; i++)
+            qsort(j->word + j->set[i].first, j->set[i].n, sizeof *j->word, ascending);
+        qsort(j->set, j->n, sizeof *j->set, small_first);
+    }
+    aoei_free(f);
+    aoei_free(rank);
+    return rc;
+}
+
+/* The least number of common words that a set of n needs; rounding may make it one too few, never too many. */
+static size_t least(double threshold, size_t n) {
+    const double x = ceil(threshold * (double)n - 1e-9);
+    return x < 1 ? 1 : (size_t)x;
+}
+
+static int is_near(const join *j, const set *a, const set *b) {
+    const size_t *x = j->word + a->first, *y = j->word + b->first;
+    size_t i = 0, k = 0, common = 0;
+    while (i < a->n && k < b->n) {
+        common += x[i] == y[k];
+        const int next = x[i] <= y[k];
+        k += x[i] >= y[k];
+        i += (size_t)next;
+    }
+    return (double)common >= j->threshold * (double)(a->n + b->n - common);
+}
+
+/* Whether sets whose first common word is the i-th of one and the k-th of the other can have enough behind it. */
+static int may_be_near(const join *j, const set *a, size_t i, const set *b, size_t k) {
+    const size_t left = a->n - i < b->n - k ? a->n - i : b->n - k;
+    return (double)left * (1 + j->threshold) >= j->threshold * (double)(a->n + b->n) - 1e-9;
+}
+
+/* Compares set s with those in the list of its i-th word, from which sets that are too small for all that follow are taken
+ * away. */
+static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
+    const set *a = &j->set[s];
+    const size_t word = j->word[a->first + i];
+    const size_t smallest = least(j->threshold, a->n);
+    while (j->head[word] && j->set[j->posting[j->head[word] - 1].set].n < smallest)
+        j->head[word] = j->posting[j->head[word] - 1].next;
+    for (size_t at = j->head[word]; at; at = j->posting[at - 1].next) {
+        const size_t other = j->posting[at - 1].set;
+        const set *b = &j->set[other];
+        if (j->seen[other] == s + 1)
+            continue;
+        j->seen[other] = s + 1;
+        if (!may_be_near(j, a, i, b, j->posting[at - 1].at))
+            continue;
+        const size_t x = aoei_clusters_first(c, item[a->text]), y = aoei_clusters_first(c, item[b->text]);
+        if (x != y && is_near(j, a, b)) {
+            aoei_clusters_join(c, x, y);
+            ++*joined;
+        }
+    }
+}
+
+/* Puts set s into the list of its i-th word. */
+static int add_posting(join *j, size_t s, size_t i, aoe_error *err) {
+    const size_t word = j->word[j->set[s].first + i];
+    if (aoei_grow((void **)&j->posting, &j->posting_capacity, j->n_postings, sizeof *j->posting))
+        return aoei_fail_nomem(err, j->n_postings * sizeof *j->posting);
+    j->posting[j->n_postings++] = (posting){s, i, 0};
+    if (j->head[word])
+        j->posting[j->tail[word] - 1].next = j->n_postings;
+    else
+        j->head[word] = j->n_postings;
+    j->tail[word] = j->n_postings;
+    return 0;
+}
+
+static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *joined, aoe_error *err) {
+    int rc = 0;
+    j->head = aoei_calloc(j->words.n, sizeof *j->head);
+    j->tail = aoei_calloc(j->words.n, sizeof *j->tail);
+    j->seen = aoei_calloc(j->n, sizeof *j->seen);
+    if (!j->head || !j->tail || !j->seen)
+        return aoei_fail_nomem(err, j->n * sizeof *j->seen);
+    for (size_t s = 0; s < j->n && !rc; s++) {
+        const size_t n = j->set[s].n, prefix = n - least(j->threshold, n) + 1;
+        const size_t listed = n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* those that follow are not smaller */
+        for (size_t i = 0; i < prefix; i++)
+            compare_with(j, s, i, c, item, joined);
+        for (size_t i = 0; i < listed && !rc; i++)
+            rc = add_posting(j, s, i, err);
+    }
+    return rc;
+}
+
+int aoei_near_join(aoei_clusters *c, const aoei_distinct *texts, const size_t *class, const size_t *item, double threshold,
+                   size_t *joined, aoe_error *err) {
+    join j = {.threshold = threshold};
+    *joined = 0;
+    if (!(threshold > 0 && threshold <= 1))
+        return aoei_fail(err, AOE_EARG, "near duplicates share a part of their words above 0 and up to 1, not %g", threshold);
+    int rc = add_sets(&j, texts, class, err);
+    if (!rc)
+        rc = rank_words(&j, err);
+    if (!rc)
+        rc = join_sets(&j, c, item, joined, err);
+    aoei_distinct_free(&j.words);
+    aoei_free(j.word);
+    aoei_free(j.set);
+    aoei_free(j.posting);
+    aoei_free(j.head);
+    aoei_free(j.tail);
+    aoei_free(j.seen);
+    return rc;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ * Reading records. Where rows are kept, a text that stands in its row byte by byte (as in .tsv) is not copied again.
+ */
+#include "dataset/records.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/examples.h"
+#include "table/texts.h"
+
+enum { MAX_EXTRA = 2 /* label and group */ };
+
+/* ---- columns */
+
+static int is_named(const aoei_table *t, size_t i, const char *name) {
+    const aoe_text c = aoei_table_column(t, i);
+    return c.len == strlen(name) && !memcmp(c.data, name, c.len);
+}
+
+/* The column of that name, or the number of columns. */
+static size_t find_column(const aoei_table *t, const char *name) {
+    size_t i = 0;
+    while (i < aoei_table_columns(t) && !is_named(t, i, name))
+        i++;
+    return i;
+}
+
+/* Selects the columns of the form that the table has; else of texts. */
+static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
+    const int roles = columns && strchr(columns, '='), list = columns && !roles;
+    int rc = 0;
+    s->form = AOEI_FORM_TEXT;
+    if (roles && strncmp(columns, "text=", strlen("text=")) != 0)
+        rc = aoei_columns_detect(&s->form, s->table, columns, err);
+    else if (!list && !roles && aoei_columns_detect(&s->form, s->table, NULL, NULL))
+        s->form = AOEI_FORM_TEXT;
+    if (rc)
+        return rc;
+    if (s->form == AOEI_FORM_TEXT)
+        return aoei_texts_select(s->table, &s->texts, columns, err);
+    s->texts = s->form == AOEI_FORM_TRIPLE ? 3 : 2;
+    return aoei_columns_select(s->table, s->form, columns, err);
+}
+
+/* The column of labels: that of the form, else one with a name of labels that is no text. */
+static size_t label_column(const aoei_sheet *s) {
+    static const char *const names[] = {"label", "score", "similarity"};
+    const aoei_table *t = s->table;
+    if (s->form == AOEI_FORM_PAIR)
+        return aoei_table_selected_index(t, 2);
+    for (size_t i = 0; s->form == AOEI_FORM_TEXT && i < sizeof names / sizeof *names; i++) {
+        const size_t c = find_column(t, names[i]);
+        size_t k = 0;
+        while (k < s->texts && aoei_table_selected_index(t, k) != c)
+            k++;
+        if (c < aoei_table_columns(t) && k == s->texts)
+            return c;
+    }
+    return aoei_table_columns(t);
+}
+
+static int select_all(aoei_sheet *s, const char *group, aoe_error *err) {
+    const aoei_table *t = s->table;
+    const size_t label = label_column(s), grouped = group ? find_column(t, group) : aoei_table_columns(t);
+    size_t n = s->texts;
+    if (group && grouped == aoei_table_columns(t)) {
+        char found[AOEI_COLUMN_LIST];
+        aoei_columns_list(t, found);
+        return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; found %s; correct the name of the group", aoei_table_name(t),
+                         group, *found ? found : "none");
+    }
+    size_t *column = aoei_malloc_array(n + MAX_EXTRA, sizeof *column);
+    if (!column)
+        return aoei_fail_nomem(err, n * sizeof *column);
+    for (size_t i = 0; i < n; i++)
+        column[i] = aoei_table_selected_index(t, i);
+    if (label < aoei_table_columns(t)) {
+        s->label = n;
+        column[n++] = label;
+    }
+    if (group) {
+        s->group = n;
+        column[n++] = grouped;
+    }
+    const int rc = aoei_table_select(s->table, column, n, err);
+    aoei_free(column);
+    return rc;
+}
+
+int aoei_sheet_open(aoei_sheet *s, const char *path, const char *columns, const char *group, aoe_error *err) {
+    *s = (aoei_sheet){0};
+    int rc = aoei_table_open(&s->table, path, err);
+    if (!rc)
+        rc = select_form(s, columns, err);
+    return rc ? rc : select_all(s, group, err);
+}
+
+void aoei_sheet_close(aoei_sheet *s) {
+    aoei_table_close(s->table);
+    *s = (aoei_sheet){0};
+}
+
+/* ---- rows */
+
+typedef struct reader {
+    aoei_records *r;
+    aoei_names *names;
+    const aoei_sheet *sheet;
+    const aoei_records_options *o;
+} reader;
+
+static int bad_field(const reader *d, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
+    char column[AOEI_EXCERPT];
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': %s; " AOEI_ROW_REMEDY, d->r->name, row->line,
+              aoei_excerpt(column, aoei_table_selected(d->sheet->table, i)), what);
+    return AOEI_BAD_ROW;
+}
+
+static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
+    for (size_t i = 0; i < d->sheet->texts; i++) {
+        const aoei_field *f = &row->field[i];
+        if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
+            return bad_field(d, row, i, "neither a JSON string nor a list of them", err);
+        for (size_t k = 0; f->kind == AOEI_FIELD_LIST && k < json_array_size(f->list); k++)
+            if (!json_is_string(json_array_get(f->list, k)))
+                return bad_field(d, row, i, "an element of the list is not a JSON string", err);
+        if (f->kind == AOEI_FIELD_LIST && json_array_size(f->list) == 0)
+            return bad_field(d, row, i, "the list has no text", err);
+    }
+    const size_t extra[MAX_EXTRA] = {d->sheet->label, d->sheet->group};
+    for (size_t i = 0; i < MAX_EXTRA; i++)
+        if (extra[i] && (row->field[extra[i]].kind == AOEI_FIELD_LIST || row->field[extra[i]].kind == AOEI_FIELD_OTHER))
+            return bad_field(d, row, extra[i], "no number, word or boolean", err);
+    return 0;
+}
+
+/* A number in one spelling, so that 1 and 1.0 are equal; else the word. */
+static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_error *err) {
+    char text[AOEI_NUMBER_TEXT];
+    double x = f->number;
+    if (f->kind == AOEI_FIELD_NUMBER || aoei_number_of(f->text, &x) == AOEI_LABEL_VALUE)
+        return aoei_distinct_add(d, (aoe_text){text, aoei_number_text(text, x + 0.0)}, 0, number, err);
+    return aoei_distinct_add(d, f->text, 0, number, err);
+}
+
+/* Bytes that stay, of bytes that are borrowed. */
+static int keep(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
+    char *copy = aoei_chunks_take(&r->bytes, bytes.len + 1); /* a last line may lack its end */
+    if (!copy)
+        return aoei_fail_nomem(err, bytes.len);
+    if (bytes.len)
+        memcpy(copy, bytes.data, bytes.len);
+    if (bytes.len && copy[bytes.len - 1] != '\n')
+        copy[bytes.len++] = '\n';
+    *to = (aoe_text){copy, bytes.len};
+    return 0;
+}
+
+static int add_text(reader *d, aoe_text text, aoe_text row, aoe_text kept, aoe_error *err) {
+    aoei_records *r = d->r;
+    const uintptr_t at = (uintptr_t)text.data, from = (uintptr_t)row.data;
+    const int inside = kept.data && at >= from && at + text.len <= from + row.len;
+    if (inside)
+        text.data = kept.data + (at - from);
+    if (aoei_grow((void **)&r->text, &r->text_capacity, r->n_texts, sizeof *r->text))
+        return aoei_fail_nomem(err, r->n_texts * sizeof *r->text);
+    const int rc = aoei_distinct_add(&d->names->texts, text, inside, &r->text[r->n_texts], err);
+    r->n_texts += !rc;
+    return rc;
+}
+
+static int reserve(aoei_records *r, int keep_rows) {
+    for (size_t i = 0; i <= r->roles; i++)
+        if (aoei_grow((void **)&r->first, &r->first_capacity, r->n * r->roles + i, sizeof *r->first))
+            return -1;
+    return aoei_grow((void **)&r->line, &r->line_capacity, r->n, sizeof *r->line) ||
+                   aoei_grow((void **)&r->label, &r->label_capacity, r->n, sizeof *r->label) ||
+                   aoei_grow((void **)&r->group, &r->group_capacity, r->n, sizeof *r->group) ||
+                   (keep_rows && aoei_grow((void **)&r->row, &r->row_capacity, r->n, sizeof *r->row))
+               ? -1
+               : 0;
+}
+
+static int add_row(reader *d, const aoei_row *row, aoe_error *err) {
+    aoei_records *r = d->r;
+    const aoei_sheet *s = d->sheet;
+    const aoe_text bytes = aoei_table_row_bytes(s->table);
+    aoe_text kept = {NULL, 0};
+    int rc = check_fields(d, row, err);
+    if (rc)
+        return rc;
+    if (reserve(r, d->o->keep_rows))
+        return aoei_fail_nomem(err, r->n * sizeof *r->first);
+    r->label[r->n] = r->group[r->n] = 0;
+    if (d->o->keep_rows)
+        rc = keep(r, &kept, bytes, err);
+    for (size_t i = 0; i < s->texts && !rc; i++) {
+        const aoei_field *f = &row->field[i];
+        const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
+        r->first[r->n * r->roles + i] = r->n_texts;
+        for (size_t k = 0; k < count && !rc; k++) {
+            const json_t *v = f->kind == AOEI_FIELD_LIST ? json_array_get(f->list, k) : NULL;
+            rc = add_text(d, v ? (aoe_text){json_string_value(v), json_string_length(v)} : f->text, bytes, kept, err);
+        }
+    }
+    if (!rc && s->label)
+        rc = add_value(&d->names->labels, &row->field[s->label], &r->label[r->n], err);
+    if (!rc && s->group)
+        rc = add_value(&d->names->groups, &row->field[s->group], &r->group[r->n], err);
+    if (rc)
+        return rc;
+    if (d->o->keep_rows)
+        r->row[r->n] = kept;
+    r->line[r->n] = row->line;
+    r->first[++r->n * r->roles] = r->n_texts;
+    return 0;
+}
+
+static int read_rows(reader *d, aoe_error *err) {
+    aoe_error own;
+    err = err ? err : &own; /* the callback needs the message */
+    for (;;) {
+        aoei_row row;
+        int rc = aoei_table_next(d->sheet->table, &row, err);
+        if (rc == 0)
+            return 0;
+        if (rc == 1)
+            rc = add_row(d, &row, err);
+        if (rc == AOEI_BAD_ROW && !d->o->skip_bad_rows)
+            return AOE_EFORMAT;
+        if (rc == AOEI_BAD_ROW) {
+            d->r->skipped++;
+            if (d->o->bad)
+                d->o->bad(d->o->user, aoei_table_line(d->sheet->table), err->message);
+        }
+        if (rc < 0)
+            return rc;
+    }
+}
+
+int aoei_records_read(aoei_records *r, aoei_names *names, const char *path, const aoei_records_options *o, aoe_error *err) {
+    aoei_sheet sheet;
+    reader d = {.r = r, .names = names, .sheet = &sheet, .o = o};
+    *r = (aoei_records){0};
+    int rc = aoei_sheet_open(&sheet, path, o->columns, o->group, err);
+    if (!rc) {
+        r->format = aoei_table_format(sheet.table);
+        r->form = sheet.form;
+        r->roles = sheet.texts;
+        r->labelled = sheet.label != 0;
+        r->name = aoei_strdup(aoei_table_name(sheet.table));
+        if (!r->name)
+            rc = aoei_fail_nomem(err, strlen(path));
+    }
+    if (!rc && o->keep_rows)
+        rc = keep(r, &r->header, aoei_table_header_bytes(sheet.table), err);
+    if (!rc)
+        rc = read_rows(&d, err);
+    aoei_sheet_close(&sheet);
+    return rc;
+}
+
+void aoei_records_free(aoei_records *r) {
+    aoei_chunks_free(&r->bytes);
+    aoei_free(r->name);
+    aoei_free(r->line);
+    aoei_free(r->first);
+    aoei_free(r->text);
+    aoei_free(r->label);
+    aoei_free(r->group);
+    aoei_free(r->row);
+    *r = (aoei_records){0};
+}
+
+void aoei_names_free(aoei_names *names) {
+    aoei_distinct_free(&names->texts);
+    aoei_distinct_free(&names->labels);
+    aoei_distinct_free(&names->groups);
+}
+
+int aoei_records_fail_empty(const aoei_records *r, aoe_error *err) {
+    if (!r->skipped)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one that has some", r->name);
+    return aoei_fail(err, AOE_EFORMAT, "%s: no usable row: %zu bad; check --columns, or correct the rows", r->name, r->skipped);
+}
+
+aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, const aoei_labels *map, size_t number,
+                              double *value) {
+    aoei_field f = {.kind = AOEI_FIELD_TEXT, .text = names->labels.text[number]};
+    const aoei_label kind = aoei_label_of(map, &f, value);
+    const int is_true = f.text.len == 4 && !memcmp(f.text.data, "true", 4);
+    const int is_false = f.text.len == 5 && !memcmp(f.text.data, "false", 5);
+    if (kind != AOEI_LABEL_UNKNOWN || r->format != AOEI_FORMAT_JSONL || !(is_true || is_false))
+        return kind;
+    *value = is_true;
+    return AOEI_LABEL_VALUE;
+}
+
+/* ---- keys */
+
+static int ascending(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, aoei_distinct *distinct, size_t *keys,
+                      aoe_error *err) {
+    const int pairs = !ordered && r->roles == 2 && (r->form == AOEI_FORM_PAIR || r->form == AOEI_FORM_TEXT);
+    aoei_buffer key = {0};
+    int rc = 0;
+    for (size_t i = 0; i < r->n && !rc; i++) {
+        const size_t *first = r->first + i * r->roles;
+        aoei_buffer_clear(&key);
+        for (size_t role = 0; role < r->roles; role++) {
+            const size_t separator = SIZE_MAX; /* between roles, which may have several texts */
+            for (size_t k = first[role]; k < first[role + 1]; k++)
+                aoei_buffer_append(&key, &class[r->text[k]], sizeof *class);
+            if (first[r->roles] - first[0] != r->roles)
+                aoei_buffer_append(&key, &separator, sizeof separator);
+        }
+        if (key.failed)
+            rc = aoei_fail_nomem(err, key.len);
+        else if (pairs && first[2] - first[0] == 2)
+            qsort(key.data, 2, sizeof(size_t), ascending);
+        if (!rc)
+            rc = aoei_distinct_add(distinct, (aoe_text){key.data, key.len}, 0, &keys[i], err);
+    }
+    aoei_buffer_free(&key);
+    return rc;
+}

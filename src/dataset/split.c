@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_data_split: rows are the items of the clusters; a text, a group or a near duplicate joins the row where it
+ * first was with the one at hand.
+ */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "dataset/clusters.h"
+#include "dataset/near_duplicates.h"
+#include "table/compress.h"
+#include "dataset/records.h"
+
+typedef struct split {
+    const aoe_data_split_options *o;
+    aoei_records records; /* owned, as all below */
+    aoei_names names;
+    aoei_clusters rows;
+    size_t *class;   /* [texts] */
+    size_t *owner;   /* [texts] the row where a class first was */
+    size_t *cluster; /* [rows] */
+    size_t *weight;  /* [clusters] rows */
+    size_t *part;    /* [clusters] */
+    size_t n_clusters;
+} split;
+
+void aoe_data_split_options_defaults(aoe_data_split_options *o) {
+    static const double shares[] = {0.8, 0.1, 0.1};
+    *o = (aoe_data_split_options){.same = AOE_SAME_CASE, .near = NAN, .shares = shares, .parts = 3, .seed = 42};
+}
+
+static int reserve(split *s, aoe_error *err) {
+    const size_t n = s->records.n, texts = s->names.texts.n;
+    s->class = aoei_malloc_array(texts, sizeof *s->class);
+    s->owner = aoei_malloc_array(texts, sizeof *s->owner);
+    s->cluster = aoei_malloc_array(n, sizeof *s->cluster);
+    s->weight = aoei_calloc(n, sizeof *s->weight);
+    s->part = aoei_calloc(n, sizeof *s->part);
+    if (!s->class || !s->owner || !s->cluster || !s->weight || !s->part)
+        return aoei_fail_nomem(err, (texts + n) * sizeof *s->class);
+    return aoei_clusters_create(&s->rows, n, err);
+}
+
+/* Joins row i with the one that its texts were first in. */
+static void join_texts(split *s, size_t i) {
+    const aoei_records *r = &s->records;
+    for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {
+        size_t *owner = &s->owner[s->class[r->text[k]]];
+        if (*owner == SIZE_MAX)
+            *owner = i;
+        aoei_clusters_join(&s->rows, *owner, i);
+    }
+}
+
+static int join_groups(split *s, aoe_error *err) {
+    const size_t groups = s->names.groups.n;
+    size_t *owner = aoei_malloc_array(groups, sizeof *owner);
+    if (!owner)
+        return aoei_fail_nomem(err, groups * sizeof *owner);
+    for (size_t g = 0; g < groups; g++)
+        owner[g] = SIZE_MAX;
+    for (size_t i = 0; i < s->records.n; i++) {
+        size_t *first = &owner[s->records.group[i]];
+        if (*first == SIZE_MAX)
+            *first = i;
+        aoei_clusters_join(&s->rows, *first, i);
+    }
+    aoei_free(owner);
+    return 0;
+}
+
+static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
+    int rc = aoei_distinct_classes(&s->names.texts, s->o->same, s->class, err);
+    for (size_t i = 0; i < s->names.texts.n && !rc; i++)
+        s->owner[i] = SIZE_MAX;
+    for (size_t i = 0; i < s->records.n && !rc; i++)
+        join_texts(s, i);
+    if (!rc && s->o->group)
+        rc = join_groups(s, err);
+    if (!rc && !isnan(s->o->near))
+        rc = aoei_near_join(&s->rows, &s->names.texts, s->class, s->owner, s->o->near, near_pairs, err);
+    if (rc)
+        return rc;
+    s->n_clusters = aoei_clusters_number(&s->rows, s->cluster);
+    for (size_t i = 0; i < s->records.n; i++)
+        s->weight[s->cluster[i]]++;
+    return 0;
+}
+
+static int count(split *s, aoe_data_split_part *part, aoe_data_split_result *result, aoe_error *err) {
+    for (size_t p = 0; p < s->o->parts; p++)
+        part[p] = (aoe_data_split_part){0};
+    size_t largest = 0;
+    for (size_t i = 0; i < s->n_clusters; i++) {
+        part[s->part[i]].clusters++;
+        part[s->part[i]].rows += s->weight[i];
+        largest = s->weight[i] > s->weight[largest] ? i : largest;
+    }
+    for (size_t i = 0; i < s->names.texts.n; i++)
+        if (s->class[i] == i) {
+            part[s->part[s->cluster[s->owner[i]]]].texts++;
+            result->texts++;
+        }
+    result->rows = s->records.n;
+    result->skipped = s->records.skipped;
+    result->clusters = s->n_clusters;
+    result->largest = s->weight[largest];
+    size_t row = 0;
+    while (s->cluster[row] != largest)
+        row++;
+    result->largest_line = s->records.line[row];
+    for (size_t p = 0; p < s->o->parts; p++)
+        if (!part[p].rows)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: part %zu of %zu gets no row: rows that share a text stay together, and its %zu row%s %zu "
+                             "cluster%s, the largest of %zu (from line %zu on); give fewer parts, other shares, or more data",
+                             s->records.name, p + 1, s->o->parts, s->records.n, s->records.n == 1 ? " makes" : "s make",
+                             s->n_clusters, s->n_clusters == 1 ? "" : "s", result->largest, result->largest_line);
+    return 0;
+}
+
+static int write_parts(split *s, aoe_error *err) {
+    const size_t parts = s->o->parts;
+    const aoei_codec codec = s->o->name ? aoei_codec_of(s->o->name) : AOEI_CODEC_PLAIN;
+    aoei_pack *pack = aoei_calloc(parts, sizeof *pack);
+    int rc = pack ? 0 : aoei_fail_nomem(err, parts * sizeof *pack);
+    for (size_t p = 0; p < parts && !rc; p++) {
+        rc = aoei_pack_open(&pack[p], codec, s->o->write, s->o->user, p, err);
+        if (!rc)
+            rc = aoei_pack_write(&pack[p], s->records.header.data, s->records.header.len, err);
+    }
+    for (size_t i = 0; i < s->records.n && !rc; i++)
+        rc = aoei_pack_write(&pack[s->part[s->cluster[i]]], s->records.row[i].data, s->records.row[i].len, err);
+    for (size_t p = 0; p < parts && !rc; p++)
+        rc = aoei_pack_end(&pack[p], err);
+    for (size_t p = 0; p < parts && pack; p++)
+        aoei_pack_free(&pack[p]);
+    aoei_free(pack);
+    return rc;
+}
+
+static void release(split *s) {
+    aoei_names_free(&s->names);
+    aoei_records_free(&s->records);
+    aoei_clusters_free(&s->rows);
+    aoei_free(s->class);
+    aoei_free(s->owner);
+    aoei_free(s->cluster);
+    aoei_free(s->weight);
+    aoei_free(s->part);
+}
+
+int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part, aoe_data_split_result *result,
+                   aoe_error *err) {
+    split s = {.o = o};
+    aoe_data_split_result own;
+    result = result ? result : &own;
+    *result = (aoe_data_split_result){0};
+    for (size_t p = 0; p < o->parts; p++)
+        if (!(o->shares[p] > 0))
+            return aoei_fail(err, AOE_EARG, "share %zu of the split is %g; give numbers above 0", p + 1, o->shares[p]);
+    const aoei_records_options read = {
+        .columns = o->table.columns, .group = o->group, .keep_rows = 1, .skip_bad_rows = o->table.skip_bad_rows};
+    int rc = aoei_records_read(&s.records, &s.names, path, &read, err);
+    if (!rc && !s.records.n)
+        rc = aoei_records_fail_empty(&s.records, err);
+    if (!rc)
+        rc = reserve(&s, err);
+    if (!rc)
+        rc = cluster_rows(&s, &result->near_pairs, err);
+    if (!rc)
+        rc = aoei_clusters_split(s.part, s.weight, s.n_clusters, o->shares, o->parts, o->seed, err);
+    if (!rc)
+        rc = count(&s, part, result, err);
+    if (!rc)
+        rc = write_parts(&s, err);
+    release(&s);
+    return rc;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_data_stats: what is measured of a text is measured once for each distinct one, and counted as often as it occurs.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "dataset/records.h"
+
+enum { MOST_LABELS = 20 /* beyond these they are put into bins */ };
+
+static const double quantiles[AOE_QUANTILES] = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
+
+typedef struct stats {
+    const aoe_data_stats_options *o;
+    aoe_data_stats_result *result;
+    aoei_records records; /* owned, as all below */
+    aoei_names names;
+    aoei_labels map;
+    size_t *rows;   /* [labels] that have it */
+    size_t *length; /* [texts] of the unit at hand */
+    size_t *sorted; /* [occurrences of texts] */
+} stats;
+
+void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
+    *o = (aoe_data_stats_options){.same = AOE_SAME_EXACT, .threshold = NAN, .bins = 10};
+}
+
+/* ---- lengths */
+
+static int ascending(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Interpolated linearly between neighbours. sorted: [n], n > 0 */
+static double quantile(const size_t *sorted, size_t n, double q) {
+    const double at = q * (double)(n - 1);
+    const size_t i = (size_t)at, next = i + 1 < n ? i + 1 : i;
+    return (double)sorted[i] + (at - (double)i) * ((double)sorted[next] - (double)sorted[i]);
+}
+
+static void summarize(stats *s, aoe_data_lengths *l) {
+    const size_t n = s->records.n_texts;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        s->sorted[i] = s->length[s->records.text[i]];
+        sum += (double)s->sorted[i];
+        l->longer += s->o->longer && s->sorted[i] > s->o->longer;
+    }
+    l->mean = sum / (double)n;
+    qsort(s->sorted, n, sizeof *s->sorted, ascending);
+    for (int q = 0; q < AOE_QUANTILES; q++)
+        l->quantile[q] = quantile(s->sorted, n, quantiles[q]);
+}
+
+static size_t characters(aoe_text t) {
+    size_t n = 0;
+    for (size_t i = 0; i < t.len; i++)
+        n += ((unsigned char)t.data[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static size_t words(aoe_text t) {
+    size_t n = 0;
+    int inside = 0;
+    for (size_t i = 0, step; i < t.len; i += step) {
+        uint32_t cp = (unsigned char)t.data[i];
+        step = cp < 0x80 ? 1 : aoei_utf8_decode(t.data + i, t.len - i, &cp);
+        const int space = aoei_same_is_space((int32_t)cp);
+        n += !space && !inside;
+        inside = !space;
+    }
+    return n;
+}
+
+static int measure(stats *s, aoe_error *err) {
+    const size_t n = s->names.texts.n;
+    s->length = aoei_malloc_array(n, sizeof *s->length);
+    s->sorted = aoei_malloc_array(s->records.n_texts, sizeof *s->sorted);
+    if (!s->length || !s->sorted)
+        return aoei_fail_nomem(err, s->records.n_texts * sizeof *s->sorted);
+    for (size_t i = 0; i < n; i++)
+        s->length[i] = characters(s->names.texts.text[i]);
+    summarize(s, &s->result->characters);
+    for (size_t i = 0; i < n; i++)
+        s->length[i] = words(s->names.texts.text[i]);
+    summarize(s, &s->result->words);
+    if (!s->o->tokens)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        const int rc = s->o->tokens(s->o->user, s->names.texts.text[i], &s->length[i], err);
+        if (rc)
+            return rc;
+    }
+    s->result->has_tokens = 1;
+    summarize(s, &s->result->tokens);
+    return 0;
+}
+
+static int count_distinct(stats *s, aoe_error *err) {
+    const size_t n = s->names.texts.n;
+    size_t *class = aoei_malloc_array(n, sizeof *class);
+    const int rc =
+        class ? aoei_distinct_classes(&s->names.texts, s->o->same, class, err) : aoei_fail_nomem(err, n * sizeof *class);
+    for (size_t i = 0; i < n && !rc; i++)
+        s->result->distinct += class[i] == i;
+    aoei_free(class);
+    return rc;
+}
+
+/* ---- labels */
+
+/* Rows by what their label means. */
+static int judge_labels(stats *s, aoe_error *err) {
+    const size_t n = s->names.labels.n;
+    aoe_data_stats_result *r = s->result;
+    double *value = aoei_malloc_array(n, sizeof *value), lowest = INFINITY, highest = -INFINITY;
+    s->rows = aoei_calloc(n, sizeof *s->rows);
+    if (!value || !s->rows) {
+        aoei_free(value);
+        return aoei_fail_nomem(err, n * sizeof *value);
+    }
+    for (size_t i = 0; i < s->records.n; i++)
+        s->rows[s->records.label[i]]++;
+    for (size_t i = 0; i < n; i++) {
+        const aoei_label kind = aoei_records_label(&s->records, &s->names, &s->map, i, &value[i]);
+        if (kind == AOEI_LABEL_VALUE) {
+            lowest = fmin(lowest, value[i]);
+            highest = fmax(highest, value[i]);
+            continue;
+        }
+        value[i] = NAN;
+        *(kind == AOEI_LABEL_DROP ? &r->dropped : &r->unknown) += s->rows[i];
+    }
+    if (lowest <= highest)
+        r->threshold = isnan(s->o->threshold) ? lowest + 0.8 * (highest - lowest) : s->o->threshold;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(value[i]))
+            *(value[i] >= r->threshold ? &r->positive : &r->negative) += s->rows[i];
+    aoei_free(value);
+    return 0;
+}
+
+static int by_value(const void *a, const void *b) {
+    const aoe_data_label *x = a, *y = b;
+    if (isnan(x->low) != isnan(y->low))
+        return isnan(x->low) ? 1 : -1;
+    if (!isnan(x->low))
+        return (x->low > y->low) - (x->low < y->low);
+    const size_t n = x->label.len < y->label.len ? x->label.len : y->label.len;
+    const int c = n ? memcmp(x->label.data, y->label.data, n) : 0;
+    return c ? c : (x->label.len > y->label.len) - (x->label.len < y->label.len);
+}
+
+/* The numbers, which are the first of the labels, put into bins of equal width. */
+static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe_error *err) {
+    const size_t words_left = r->labels - numbers;
+    const double low = r->label[0].low, high = r->label[numbers - 1].low, width = (high - low) / (double)bins;
+    size_t room, at = 0;
+    aoe_data_label *binned = aoei_add_size(bins, words_left, &room) ? NULL : aoei_calloc(room, sizeof *binned);
+    if (!binned)
+        return aoei_fail_nomem(err, bins * sizeof *binned);
+    for (size_t b = 0; b < bins; b++) {
+        const double to = b + 1 < bins ? low + width * (double)(b + 1) : high;
+        binned[b] = (aoe_data_label){{"", 0}, low + width * (double)b, to, 0};
+        while (at < numbers && (b + 1 == bins || r->label[at].low < to))
+            binned[b].rows += r->label[at++].rows;
+    }
+    for (size_t i = 0; i < words_left; i++)
+        binned[bins + i] = r->label[numbers + i];
+    aoei_free(r->label);
+    r->label = binned;
+    r->labels = room;
+    return 0;
+}
+
+/* The labels as they are, each with its rows, in bytes of the result. */
+static int list_labels(stats *s, aoe_error *err) {
+    const aoei_distinct *d = &s->names.labels;
+    aoe_data_stats_result *r = s->result;
+    size_t bytes = 1, numbers = 0;
+    for (size_t i = 0; i < d->n; i++)
+        bytes += d->text[i].len;
+    r->label = aoei_calloc(d->n, sizeof *r->label);
+    r->bytes = aoei_malloc(bytes);
+    if (!r->label || !r->bytes)
+        return aoei_fail_nomem(err, bytes);
+    char *to = r->bytes;
+    for (size_t i = 0; i < d->n; i++) {
+        const aoe_text t = d->text[i];
+        double x = NAN;
+        numbers += aoei_number_of(t, &x) == AOEI_LABEL_VALUE;
+        if (t.len)
+            memcpy(to, t.data, t.len);
+        r->label[i] = (aoe_data_label){{to, t.len}, x, x, s->rows[i]};
+        to += t.len;
+    }
+    r->labels = d->n;
+    qsort(r->label, r->labels, sizeof *r->label, by_value);
+    return numbers > MOST_LABELS ? bin_labels(r, numbers, s->o->bins, err) : 0;
+}
+
+static int count_labels(stats *s, aoe_error *err) {
+    s->result->labelled = s->records.labelled;
+    if (!s->records.labelled)
+        return 0;
+    int rc = aoei_labels_create(&s->map, s->o->table.label_map, err);
+    if (!rc)
+        rc = judge_labels(s, err);
+    return rc ? rc : list_labels(s, err);
+}
+
+int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_stats_result *result, aoe_error *err) {
+    stats s = {.o = o, .result = result};
+    const aoei_records_options read = {.columns = o->table.columns, .skip_bad_rows = o->table.skip_bad_rows};
+    *result = (aoe_data_stats_result){.threshold = NAN};
+    int rc = o->bins ? aoei_records_read(&s.records, &s.names, path, &read, err)
+                     : aoei_fail(err, AOE_EARG, "labels in 0 bins; give 1 or more");
+    if (!rc && !s.records.n)
+        rc = aoei_records_fail_empty(&s.records, err);
+    if (!rc) {
+        result->rows = s.records.n;
+        result->skipped = s.records.skipped;
+        result->texts = s.records.n_texts;
+        rc = count_labels(&s, err);
+    }
+    if (!rc)
+        rc = count_distinct(&s, err);
+    if (!rc)
+        rc = measure(&s, err);
+    aoei_labels_free(&s.map);
+    aoei_names_free(&s.names);
+    aoei_records_free(&s.records);
+    aoei_free(s.rows);
+    aoei_free(s.length);
+    aoei_free(s.sorted);
+    return rc;
+}
+
+void aoe_data_stats_free(aoe_data_stats_result *result) {
+    aoei_free(result->label);
+    aoei_free(result->bytes);
+    result->label = NULL;
+    result->bytes = NULL;
+    result->labels = 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * The forms in which texts are compared (aoe_same): as they are, with white space evened out, with
+ * case folded and accents decomposed, or letters and digits alone. Most texts are ASCII and take a loop over bytes.
+ */
+#include <utf8proc.h>
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "dataset/distinct.h"
+
+static int is_ascii(aoe_text t) {
+    for (size_t i = 0; i < t.len; i++)
+        if ((unsigned char)t.data[i] >= 0x80)
+            return 0;
+    return 1;
+}
+
+static int is_ascii_space(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int is_ascii_letter_or_digit(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* out has room for all of it. */
+static void form_ascii(aoei_buffer *out, aoe_text t, aoe_same same) {
+    int space = 0; /* some stands before the next character */
+    for (size_t i = 0; i < t.len; i++) {
+        const char c = t.data[i];
+        if (same == AOE_SAME_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
+            space = same != AOE_SAME_LETTERS && out->len > 0;
+            continue;
+        }
+        if (space)
+            out->data[out->len++] = ' ';
+        space = 0;
+        out->data[out->len++] = same == AOE_SAME_SPACE ? c : lower(c);
+    }
+    out->data[out->len] = 0;
+}
+
+int aoei_same_is_space(int32_t cp) {
+    const utf8proc_category_t c = utf8proc_category(cp);
+    return (cp >= '\t' && cp <= '\r') || cp == 0x85 || c == UTF8PROC_CATEGORY_ZS || c == UTF8PROC_CATEGORY_ZL ||
+           c == UTF8PROC_CATEGORY_ZP;
+}
+
+int aoei_same_is_letter_or_digit(int32_t cp) {
+    const utf8proc_category_t c = utf8proc_category(cp);
+    return (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO) ||
+           (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
+}
+
+/* The code points of t, for AOE_SAME_CASE and _LETTERS folded and decomposed; *n of them. */
+static int decode(aoe_text t, aoe_same same, aoei_same_scratch *s, size_t *n) {
+    const utf8proc_option_t options =
+        same == AOE_SAME_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
+    for (;;) {
+        const utf8proc_ssize_t got = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
+                                                        (utf8proc_ssize_t)s->room, options);
+        *n = got > 0 ? (size_t)got : 0; /* texts were read as valid UTF-8 */
+        if (*n <= s->room)
+            return 0;
+        int32_t *grown = aoei_realloc_array(s->point, *n, sizeof *grown);
+        if (!grown)
+            return AOE_ENOMEM;
+        s->point = grown;
+        s->room = *n;
+    }
+}
+
+static int form_points(aoei_buffer *out, aoe_text t, aoe_same same, aoei_same_scratch *s) {
+    size_t n;
+    int space = 0;
+    if (decode(t, same, s, &n))
+        return AOE_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        char bytes[4];
+        if (same == AOE_SAME_LETTERS ? !aoei_same_is_letter_or_digit(s->point[i]) : aoei_same_is_space(s->point[i])) {
+            space = same != AOE_SAME_LETTERS && out->len > 0;
+            continue;
+        }
+        if (space)
+            aoei_buffer_putc(out, ' ');
+        space = 0;
+        aoei_buffer_append(out, bytes, aoei_utf8_encode((uint32_t)s->point[i], bytes));
+    }
+    return out->failed ? AOE_ENOMEM : 0;
+}
+
+int aoei_same_form(aoei_buffer *out, aoe_text text, aoe_same same, aoei_same_scratch *scratch) {
+    aoei_buffer_clear(out);
+    if (same == AOE_SAME_EXACT)
+        return aoei_buffer_append(out, text.data, text.len);
+    if (is_ascii(text)) {
+        if (aoei_buffer_reserve(out, text.len))
+            return AOE_ENOMEM;
+        form_ascii(out, text, same);
+    } else if (form_points(out, text, same, scratch)) {
+        return AOE_ENOMEM;
+    }
+    if (same == AOE_SAME_LETTERS && out->len == 0) /* smileys and the like differ by what they are */
+        return aoei_same_form(out, text, AOE_SAME_CASE, scratch);
+    return 0;
+}

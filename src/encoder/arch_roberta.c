@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020): BERT with
+ * positions counted from the padding id + 1 (the rows before it are never used),
+ * usually one token type, and a masked-LM head under names of its own.
+ */
+#include "base/json.h"
+#include "encoder/arch.h"
+
+static const char *const prefixes[] = {"", "roberta.", NULL};
+
+#define PAD_ID 1 /* where config.json does not say, as in all published models */
+
+static void defaults_roberta(aoei_encoder_config *c) {
+    aoei_bert_defaults(c);
+    c->position_offset = PAD_ID + 1;
+    c->token_types = 1;
+    c->norm_eps = 1e-5;
+}
+
+static int read_roberta(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    size_t pad = PAD_ID;
+    int rc;
+    c->token_types = 2; /* of transformers' RobertaConfig, like the next one */
+    c->norm_eps = 1e-12;
+    if ((rc = aoei_bert_read(c, config, file, err)) || (rc = aoei_json_size(config, "pad_token_id", &pad, file, err)))
+        return rc;
+    c->position_offset = pad + 1;
+    return 0;
+}
+
+static const char *const head_names[AOEI_HW_COUNT] = {
+    [AOEI_HW_TRANSFORM] = "lm_head.dense.weight", [AOEI_HW_TRANSFORM_BIAS] = "lm_head.dense.bias",
+    [AOEI_HW_NORM] = "lm_head.layer_norm.weight", [AOEI_HW_NORM_BIAS] = "lm_head.layer_norm.bias",
+    [AOEI_HW_DECODER_BIAS] = "lm_head.bias",
+};
+
+static void name_roberta(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+    if (group == AOEI_GROUP_HEAD)
+        aoei_slot_name(out, size, NULL, 0, head_names[kind]);
+    else
+        aoei_bert_name(out, size, group, kind, layer);
+}
+
+#define ROBERTA                                                                                                                \
+    .mlm_prefix = "roberta.", .prefixes = prefixes, .defaults = defaults_roberta, .read = read_roberta,                        \
+    .write = aoei_bert_write, .name = name_roberta, .max_length = aoei_bert_max_length, .default_pooling = AOE_POOLING_CLS
+
+const aoei_arch aoei_arch_roberta = {
+    .model_type = "roberta", .class_name = "RobertaModel", .mlm_class_name = "RobertaForMaskedLM", ROBERTA};
+const aoei_arch aoei_arch_xlm_roberta = {
+    .model_type = "xlm-roberta", .class_name = "XLMRobertaModel", .mlm_class_name = "XLMRobertaForMaskedLM", ROBERTA};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ * The encoder's forward pass. It holds no arithmetic of its own: every step is an nn/
+ * call. Norms after the residual sums (Devlin et al. 2019; transformers, modeling_bert.py):
+ *
+ *   first = dropout(norm(word + position + token type))
+ *   mid   = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
+ *   out   = norm2(mid + dropout(down(activation(up(mid)))))
+ *
+ * or before (Touvron et al. 2023; transformers, modeling_llama.py), here gated:
+ *
+ *   sum1 = x + o(attention(turn(q(norm1(x))), turn(k(norm1(x))), v(norm1(x))))
+ *   out  = sum1 + down(activation(gate(mid)) * up(mid)),  mid = norm2(sum1)
+ *   and after the last layer one more norm.
+ *
+ * Without dropout the residual sums are made in the products' store.
+ */
+#include "encoder/encoder_block.h"
+#include "encoder/ran.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+aoei_dropout aoei_encoder_site(const aoei_encoder_dropout *drop, double p, uint32_t site) {
+    aoei_dropout d;
+    memset(&d, 0, sizeof d);
+    d.site = site;
+    if (drop) {
+        d.p = p;
+        memcpy(d.key, drop->key, sizeof d.key);
+    }
+    return d;
+}
+
+aoei_attention aoei_block_attention(const aoei_block *b) {
+    const aoei_encoder_config *c = b->c;
+    const aoei_encoder_dropout *drop = b->drop;
+    return (aoei_attention){.heads = c->heads,
+                            .kv_heads = aoei_kv_heads(c),
+                            .head_dim = aoei_head_dim(c),
+                            .causal = c->causal && b->layer < c->bidirectional_from,
+                            .window = b->layer >= c->window_from ? c->window : 0,
+                            .scale = 1.0 / sqrt((double)aoei_head_dim(c)),
+                            .drop =
+                                aoei_encoder_site(drop, drop ? drop->attention : 0, aoei_site(b->layer, AOEI_SITE_ATTENTION))};
+}
+
+void aoei_encoder_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats, aoei_tensor x,
+                       const aoei_tensor *w) {
+    if (c->norm == AOEI_RMSNORM)
+        aoei_rmsnorm_forward(ctx, y, stats, x, w[0], c->norm_eps);
+    else
+        aoei_layernorm_forward(ctx, y, stats, x, w[0], w[1], c->norm_eps);
+}
+
+int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a) {
+    const aoei_lora *lora = &b->c->lora;
+    const size_t index = aoei_adapter_index(kind), down = AOEI_LW_ADAPTERS + 2 * index;
+    if (!lora->r || !(lora->targets >> index & 1))
+        return 0;
+    *a = (aoei_adapter){.down = b->w[down],
+                        .up = b->w[down + 1],
+                        .scale = aoei_lora_scale(lora),
+                        .drop = aoei_encoder_site(b->drop, lora->dropout, aoei_adapter_site(b->layer, index)),
+                        .batch = b->batch,
+                        .low = b->s->low,
+                        .dropped = b->s->dropped};
+    if (b->g) {
+        a->ddown = b->g[down];
+        a->dup = b->g[down + 1];
+    }
+    return 1;
+}
+
+void aoei_block_linear(const aoei_block *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
+    aoei_linear_epilogue with_room;
+    memset(&with_room, 0, sizeof with_room);
+    if (e)
+        with_room = *e;
+    with_room.room = b->s->room;
+    aoei_adapter adapter;
+    if (aoei_block_adapter(b, kind, &adapter))
+        with_room.adapter = &adapter;
+    aoei_linear_forward(b->ctx, y, x, b->w[kind], b->w[kind + 1], &with_room);
+}
+
+/* sum = residual + dropout(x w^T + bias) */
+static void project_and_add(const aoei_block *b, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
+                            uint32_t site) {
+    const aoei_dropout drop = aoei_block_dropout(b, site);
+    aoei_linear_epilogue e;
+    memset(&e, 0, sizeof e);
+    if (drop.p == 0)
+        e.residual = residual;
+    aoei_block_linear(b, kind, sum, x, &e);
+    if (drop.p > 0)
+        aoei_dropout_add(b->ctx, sum, sum, residual, b->batch, &drop);
+}
+
+/* From l.in to l.heads. */
+static void attend(const aoei_block *b) {
+    const aoei_layer_state *l = &b->l;
+    const size_t Q = aoei_query_width(b->c), K = aoei_key_width(b->c);
+    const aoei_attention a = aoei_block_attention(b);
+    const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, Q), k = aoei_tensor_cols(l->qkv, Q, K),
+                      v = aoei_tensor_cols(l->qkv, Q + K, K);
+    aoei_block_linear(b, AOEI_LW_Q, q, l->in, NULL);
+    aoei_block_linear(b, AOEI_LW_K, k, l->in, NULL);
+    aoei_block_linear(b, AOEI_LW_V, v, l->in, NULL);
+    if (b->c->rope.theta > 0) /* queries and keys lie side by side */
+        aoei_rope_turn(b->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), b->s->rope, 0);
+    aoei_attention_forward(b->ctx, l->heads, q, k, v, b->batch, &a, b->s->scratch);
+}
+
+/* From l.mid to b.act. */
+static void widen(const aoei_block *b) {
+    const aoei_layer_state *l = &b->l;
+    aoei_linear_epilogue up;
+    memset(&up, 0, sizeof up);
+    if (b->c->gated) {
+        aoei_block_linear(b, AOEI_LW_GATE, l->gate, l->mid, NULL);
+        aoei_block_linear(b, AOEI_LW_UP, l->up, l->mid, NULL);
+        aoei_gate_forward(b->ctx, b->act, l->gate, l->up, b->c->activation);
+        return;
+    }
+    up.activation = b->c->activation;
+    up.pre = l->up;
+    aoei_block_linear(b, AOEI_LW_UP, b->act, l->mid, &up);
+}
+
+void aoei_block_forward(const aoei_block *b) {
+    const aoei_layer_state *l = &b->l;
+    const int pre = b->c->pre_norm;
+    const aoei_tensor *norm1 = b->w + AOEI_LW_NORM1, *norm2 = b->w + AOEI_LW_NORM2;
+    if (pre)
+        aoei_encoder_norm(b->ctx, b->c, l->in, l->stats1, b->x, norm1);
+    attend(b);
+    project_and_add(b, AOEI_LW_O, l->sum1, l->heads, b->x, AOEI_SITE_ATTENTION_OUTPUT);
+    aoei_encoder_norm(b->ctx, b->c, l->mid, pre ? l->stats2 : l->stats1, l->sum1, pre ? norm2 : norm1);
+    widen(b);
+    project_and_add(b, AOEI_LW_DOWN, l->sum2, b->act, pre ? l->sum1 : l->mid, AOEI_SITE_FFN_OUTPUT);
+    if (!pre)
+        aoei_encoder_norm(b->ctx, b->c, l->out, l->stats2, l->sum2, norm2);
+}
+
+static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                              const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
+    const size_t n = batch->n_tokens;
+    const int norm = !c->no_embed_norm, kept = norm && s->mode.training;
+    const aoei_tensor first = aoei_tensor_rows(s->first, 0, n);
+    const aoei_tensor sum = kept ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
+    const aoei_tensor stats = kept ? aoei_tensor_rows(s->embed_stats, 0, n) : aoei_no_tensor();
+    aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
+    if (norm)
+        aoei_encoder_norm(ctx, c, first, stats, sum, w + AOEI_W_EMBED_NORM);
+    if (drop) {
+        const aoei_dropout d = aoei_encoder_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
+        aoei_dropout_add(ctx, first, first, aoei_no_tensor(), batch, &d);
+    }
+}
+
+aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                                 const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
+    if (c->ran.window)
+        return aoei_ran_forward(ctx, c, w, batch, s, drop);
+    const size_t n = batch->n_tokens;
+    assert(n <= s->n_tokens && batch->n_texts <= s->n_texts && batch->longest <= s->longest);
+    embedding_forward(ctx, c, w, batch, s, drop);
+    if (c->rope.theta > 0)
+        aoei_rope_table(ctx, aoei_tensor_rows(s->rope, 0, n), &c->rope, batch);
+    for (size_t l = 0; l < c->layers; l++) {
+        const aoei_block b = aoei_block_of(ctx, c, w, NULL, batch, s, drop, l);
+        aoei_block_forward(&b);
+    }
+    const aoei_tensor last = aoei_encoder_hidden(s, c, c->layers, n);
+    if (c->pre_norm) {
+        const aoei_tensor x = aoei_tensor_rows(s->layers[c->layers - 1].out, 0, n);
+        const aoei_tensor stats = s->mode.training ? aoei_tensor_rows(s->final_stats, 0, n) : aoei_no_tensor();
+        aoei_encoder_norm(ctx, c, last, stats, x, w + AOEI_W_FINAL_NORM);
+    }
+    return last;
+}

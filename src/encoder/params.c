@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * Layout of the flat parameter set. No arithmetic on values: that is nn/'s.
+ */
+#include "encoder/params.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SLOT_ALIGN = 16 }; /* floats */
+
+static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset, const aoei_slot *d) {
+    if (out)
+        out[slot] = aoei_tensor_slice(flat, offset, d->rows, d->cols);
+}
+
+/* The packed copy of a linear weight. */
+static void take_packed(aoei_params *p, const aoe_context *ctx, size_t slot, const aoei_slot *d, aoei_dtype type,
+                        aoei_arena *arena) {
+    const size_t bytes = aoei_weight_packed_size(ctx, type, d->rows, d->cols);
+    void *memory = aoei_arena_take(arena, bytes);
+    p->packed_bytes += bytes;
+    if (!p->values || !memory)
+        return;
+    p->values[slot].packed = memory;
+    p->values[slot].packed_type = type;
+    p->segments[slot].weight = &p->values[slot];
+}
+
+int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
+                       aoe_error *err) {
+    memset(p, 0, sizeof *p);
+    p->n_slots = aoei_slot_count(c);
+    aoei_slot d;
+    for (size_t s = 0; s < p->n_slots; s++) {
+        const int code = aoei_slot_describe(c, s, &d);
+        if (code)
+            return aoei_fail(err, code, "slot %zu has no description", s);
+        if (!d.absent && !d.frozen)
+            p->count += (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
+    }
+    aoei_tensor *const flat[] = {&p->value, &p->grad, &p->m, &p->v};
+    aoei_tensor **const view[] = {&p->values, &p->grads, &p->ms, &p->vs};
+    for (int i = 0; i < 4; i++) {
+        *flat[i] = aoei_tensor_take(arena, 1, p->count);
+        *view[i] = aoei_arena_take_array(arena, p->n_slots, sizeof **view[i]);
+        if (*view[i])
+            memset(*view[i], 0, p->n_slots * sizeof **view[i]);
+    }
+    p->segments = aoei_arena_take_array(arena, p->n_slots, sizeof *p->segments);
+    if (arena->overflow)
+        return aoei_fail(err, AOE_ENOMEM, "four copies of %zu parameters do not fit in memory", p->count);
+    size_t offset = 0;
+    for (size_t s = 0; s < p->n_slots; s++) {
+        aoei_slot_describe(c, s, &d);
+        const int trained = !d.absent && !d.frozen;
+        const size_t end = offset + (!trained ? 0 : (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
+        for (int i = 0; i < 4 && trained; i++)
+            views(*view[i], *flat[i], s, offset, &d);
+        if (p->segments)
+            p->segments[s] = (aoei_adamw_segment){.begin = offset, .end = end, .decay = d.decay};
+        if (type != AOEI_F32 && d.linear && trained)
+            take_packed(p, ctx, s, &d, type, arena);
+        offset = end;
+    }
+    if (arena->overflow)
+        return aoei_fail(err, AOE_ENOMEM, "packed copies of the weights do not fit in memory");
+    p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, p->n_slots) : 0;
+    return AOE_OK;
+}
+
+void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights) {
+    aoei_tensor_zero(ctx, p->value);
+    aoei_tensor_zero(ctx, p->grad);
+    aoei_tensor_zero(ctx, p->m);
+    aoei_tensor_zero(ctx, p->v);
+    for (size_t s = 0; s < p->n_slots; s++)
+        if (p->grads[s].data)
+            aoei_tensor_copy(ctx, p->values[s], weights[s]);
+        else
+            p->values[s] = weights[s];
+    aoei_params_pack(ctx, p);
+}
+
+void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
+    for (size_t s = 0; s < p->n_slots; s++)
+        if (p->grads[s].data && p->values[s].packed)
+            aoei_weight_pack(ctx, p->values[s].packed_type, &p->values[s], p->values[s].packed);
+}
+
+double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *options, double max_norm) {
+    aoei_adamw o = *options;
+    o.segments = p->segments;
+    o.n_segments = p->n_slots;
+    o.n_tasks = p->n_tasks;
+    const double norm = sqrt(aoei_sum_squares(ctx, p->grad));
+    if (!isfinite(norm)) {
+        aoei_tensor_zero(ctx, p->grad);
+        return norm;
+    }
+    /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), never above 1. */
+    const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
+    o.grad_scale = clip < 1.0 ? clip : 1.0;
+    aoei_adamw_step(ctx, p->value, p->grad, p->m, p->v, &o);
+    return norm;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ * One layer of the recurrent encoder, forward (docs/ran.md). Only a cell waits for the window before it: what tokens need
+ * of their own is made for all windows of a round at once, then the cells step by step, then the tokens' attention to
+ * their window's cell and to each other, again at once. A cell's row is computed twice so, to the same bits.
+ */
+#include "encoder/ran.h"
+
+#include <math.h>
+#include <string.h>
+
+aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n) {
+    return t.rows ? aoei_tensor_rows(t, first, n) : t;
+}
+
+aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n) {
+    return (aoei_ran_rows){.in = aoei_ran_part(r->in, first, n),
+                           .in_stats = aoei_ran_part(r->in_stats, first, n),
+                           .z = aoei_ran_part(r->z, first, n),
+                           .pre = aoei_ran_part(r->pre, first, n),
+                           .qkv = aoei_ran_part(r->qkv, first, n),
+                           .heads = aoei_ran_part(r->heads, first, n),
+                           .o = aoei_ran_part(r->o, first, n),
+                           .glu = aoei_ran_part(r->glu, first, n),
+                           .sum = aoei_ran_part(r->sum, first, n),
+                           .sum_stats = aoei_ran_part(r->sum_stats, first, n),
+                           .unit = aoei_ran_part(r->unit, first, n),
+                           .unit_stats = aoei_ran_part(r->unit_stats, first, n)};
+}
+
+aoei_dropout aoei_ran_dropout(const aoei_ran_pass *p, uint32_t site) {
+    aoei_dropout d = {.site = (uint32_t)(AOEI_RAN_SITES * p->layer) + site};
+    if (p->drop) {
+        d.p = site == AOEI_RAN_SITE_ATTENTION ? p->drop->attention : p->drop->hidden;
+        memcpy(d.key, p->drop->key, sizeof d.key);
+    }
+    return d;
+}
+
+aoei_attention aoei_ran_attention(const aoei_ran_pass *p) {
+    return (aoei_attention){.heads = p->c->heads,
+                            .kv_heads = p->c->heads,
+                            .head_dim = p->c->ran.head_size,
+                            .scale = 1.0 / sqrt((double)p->c->ran.head_size),
+                            .drop = aoei_ran_dropout(p, AOEI_RAN_SITE_ATTENTION)};
+}
+
+aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p) {
+    return (aoei_attention){.heads = 1, .kv_heads = 1, .head_dim = p->D, .scale = 1.0 / sqrt((double)p->D)};
+}
+
+void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
+                           aoei_tensor x, aoei_tensor gamma, aoei_tensor beta) {
+    (c->ran.langml_norm ? aoei_uncentred_norm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta, c->norm_eps);
+}
+
+/* x after dropout in place; rows of x are the tokens of `keys`. */
+static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, uint32_t site) {
+    const aoei_dropout d = aoei_ran_dropout(p, site);
+    if (d.p > 0)
+        aoei_dropout_add(p->ctx, x, x, (aoei_tensor){0}, keys, &d);
+}
+
+/* y = x w^T + b with the weight of a slot and the bias behind it. */
+static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
+    const aoei_linear_epilogue e = {.room = p->s->ran.room};
+    aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
+}
+
+/* The linear halves of a gated linear unit. */
+static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
+    linear(p, aoei_tensor_cols(y, 0, p->D), x, slot);
+    linear(p, aoei_tensor_cols(y, p->D, p->D), x, slot + 2);
+}
+
+/* From the rows before the norm to queries, keys and values. Cells are not rotated: their position is 0. */
+static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
+    const aoei_rotation rotation = {.position = position, .table = p->s->ran.table};
+    aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
+    drop(p, r->z, keys, AOEI_RAN_SITE_WINDOW);
+    static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
+    for (size_t i = 0; i < 3; i++) {
+        const aoei_tensor pre = aoei_tensor_cols(r->pre, i * p->H, p->H), y = aoei_tensor_cols(r->qkv, i * p->H, p->H);
+        linear(p, pre, r->z, slots[i]);
+        aoei_swish_forward(p->ctx, y, pre, i < 2 ? &rotation : NULL);
+    }
+}
+
+/* From the attention's output to the step's, in `result`. */
+static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
+    const aoei_ran_state *s = &p->s->ran;
+    linear(p, r->o, r->heads, AOEI_RW_O);
+    gated(p, r->glu, r->z, AOEI_RW_GLU);
+    const aoei_gated_sum sum = {
+        .gated = r->glu, .x = r->o, .swish = 1, .batch = keys, .drop = aoei_ran_dropout(p, AOEI_RAN_SITE_OUTPUT)};
+    aoei_gated_sum_forward(p->ctx, r->sum, &sum);
+    aoei_ran_norm_forward(p->ctx, p->c, r->unit, r->sum_stats, r->sum, p->w[AOEI_RW_NORM], p->w[AOEI_RW_NORM_BIAS]);
+    aoei_ran_norm_forward(p->ctx, p->c, result, r->unit_stats, r->unit, s->ones, s->zeros);
+    drop(p, result, keys, AOEI_RAN_SITE_STEP);
+}
+
+/* The cells that a step begins with. */
+static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
+    const uint32_t *previous = p->s->ran.windows.previous + step->first;
+    if (step->number)
+        aoei_rows_gather(p->ctx, in, p->l.after, previous);
+    else if (p->layer)
+        aoei_rows_gather(p->ctx, in, p->cells_from, previous);
+    else {
+        aoei_tensor_copy(p->ctx, in, aoei_tensor_repeat(p->w[AOEI_RW_FIRST_CELL], step->n));
+        drop(p, in, keys, AOEI_RAN_SITE_FIRST);
+    }
+}
+
+/* The cells that a step leaves: of the first windows the raw ones, then with a residual of the windows before. */
+static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
+    const aoei_ran_layer *l = &p->l;
+    const aoei_ran_windows *w = &p->s->ran.windows;
+    const size_t at = p->s->mode.training ? step->first : 0, n = step->n;
+    const aoei_tensor after = aoei_tensor_rows(l->after, step->first, n);
+    if (!step->number) {
+        aoei_tensor_copy(p->ctx, after, g);
+        return;
+    }
+    const aoei_tensor before = aoei_tensor_rows(l->before, at, n), glu = aoei_tensor_rows(l->carry_glu, at, n),
+                      carry = aoei_tensor_rows(l->carry, at, n);
+    aoei_rows_gather(p->ctx, before, l->g, w->previous + step->first);
+    gated(p, glu, before, AOEI_RW_CELL_GLU);
+    const aoei_gated_sum sum = {.gated = glu, .x = g};
+    aoei_gated_sum_forward(p->ctx, carry, &sum);
+    aoei_ran_norm_forward(p->ctx, p->c, after, aoei_ran_part(l->carry_stats, at, n), carry, p->w[AOEI_RW_CELL_NORM],
+                          p->w[AOEI_RW_CELL_NORM_BIAS]);
+    aoei_batch keys = aoei_ran_turn_batch(w, step->first, step->going_on);
+    keys.first = w->turn_number + step->first;
+    if (step->going_on)
+        drop(p, aoei_tensor_rows(after, 0, step->going_on), &keys, AOEI_RAN_SITE_CELL);
+}
+
+/* What the window's tokens and backward need of a step's cells, into the rows of the round. */
+static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
+    const size_t H = p->H;
+    aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
+    if (!p->s->mode.training)
+        return;
+    aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, 0, H), aoei_tensor_cols(cells->qkv, 0, H), row);
+    aoei_rows_put(p->ctx, rows->in, cells->in, row);
+    aoei_rows_put(p->ctx, rows->in_stats, cells->in_stats, row);
+    aoei_rows_put(p->ctx, rows->z, cells->z, row);
+    aoei_rows_put(p->ctx, rows->pre, cells->pre, row);
+}
+
+/* The cells of a step; rows are those of its round. */
+static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_rows *rows) {
+    const aoei_ran_windows *w = &p->s->ran.windows;
+    const size_t n = step->n, H = p->H;
+    const aoei_ran_rows cells = aoei_ran_rows_part(&p->l.cells, p->s->mode.training ? step->first : 0, n);
+    const aoei_batch keys = aoei_ran_turn_batch(w, step->first, n);
+    const aoei_attention a = aoei_ran_attention(p);
+    const aoei_tensor g = aoei_tensor_rows(p->l.g, step->first, n);
+    begin_step(p, step, cells.in, &keys);
+    open_rows(p, &cells, &keys, NULL);
+    put_cells(p, rows, &cells, w->row + step->first);
+    aoei_attention_spans_forward(p->ctx, cells.heads, aoei_tensor_cols(cells.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
+                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->turn_spans + step->first, n, &a, p->s->ran.scratch);
+    close_rows(p, &cells, &keys, g);
+    end_step(p, step, g);
+}
+
+static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_tensor x) {
+    const aoei_ran_windows *w = &p->s->ran.windows;
+    const size_t H = p->H;
+    const aoei_ran_rows rows = aoei_ran_rows_part(&p->l.rows, 0, round->rows);
+    const aoei_tensor result = aoei_tensor_rows(p->s->ran.result, 0, round->rows);
+    const aoei_batch keys = aoei_ran_place_batch(w, round);
+    const aoei_attention a = aoei_ran_attention(p);
+    aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the cells' rows are 0 for now */
+    open_rows(p, &rows, &keys, w->position + round->first_row);
+    for (size_t i = 0; i < round->steps; i++)
+        run_step(p, &w->steps[round->first_step + i], &rows);
+    aoei_attention_spans_forward(p->ctx, rows.heads, aoei_tensor_cols(rows.qkv, 0, H), aoei_tensor_cols(rows.qkv, H, H),
+                                 aoei_tensor_cols(rows.qkv, 2 * H, H), w->place_spans + round->first_place, round->windows, &a,
+                                 p->s->ran.scratch);
+    close_rows(p, &rows, &keys, result);
+    aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
+}
+
+/* Memory review of tokens [first, first + n); in training of all. */
+static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
+    aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_layer *l = &p->l;
+    const size_t D = p->D, at = p->s->mode.training ? first : 0;
+    const aoei_batch block = aoei_ran_block(&s->windows, p->batch, first, n);
+    const aoei_attention a = aoei_ran_review_attention(p);
+    const aoei_tensor q = aoei_tensor_rows(s->review_q, at, n), q_pre = aoei_tensor_rows(l->q_pre, at, n),
+                      kv = aoei_tensor_rows(s->review_kv, 0, p->C), heads = aoei_tensor_rows(l->review, at, n),
+                      o = aoei_tensor_rows(l->review_o, at, n), glu = aoei_tensor_rows(l->review_glu, at, n),
+                      sum = aoei_tensor_rows(l->review_sum, at, n);
+    linear(p, q_pre, aoei_tensor_rows(l->tokens, first, n), AOEI_RW_REVIEW_Q);
+    aoei_swish_forward(p->ctx, q, q_pre, NULL);
+    aoei_attention_spans_forward(p->ctx, heads, q, aoei_tensor_cols(kv, 0, D), aoei_tensor_cols(kv, D, D),
+                                 s->windows.block_spans, block.n_texts, &a, s->scratch);
+    linear(p, o, heads, AOEI_RW_REVIEW_O);
+    gated(p, glu, q, AOEI_RW_REVIEW_GLU);
+    const aoei_gated_sum gated_sum = {
+        .gated = glu, .x = o, .swish = 1, .batch = &block, .drop = aoei_ran_dropout(p, AOEI_RAN_SITE_REVIEW)};
+    aoei_gated_sum_forward(p->ctx, sum, &gated_sum);
+    aoei_ran_norm_forward(p->ctx, p->c, aoei_tensor_rows(l->out, first, n), aoei_ran_part(l->review_stats, at, n), sum,
+                          p->w[AOEI_RW_REVIEW_NORM], p->w[AOEI_RW_REVIEW_NORM_BIAS]);
+}
+
+void aoei_ran_layer_forward(aoei_ran_pass *p, aoei_tensor x) {
+    const aoei_ran_state *s = &p->s->ran;
+    const size_t most = aoei_ran_limits_of(p->c, p->s->mode.training).rows, D = p->D;
+    for (size_t i = 0; i < s->windows.n_rounds; i++)
+        run_round(p, &s->windows.rounds[i], x);
+    aoei_rows_gather(p->ctx, p->l.s, p->l.g, s->windows.turn);
+    static const size_t slots[] = {AOEI_RW_REVIEW_K, AOEI_RW_REVIEW_V};
+    for (size_t i = 0; i < 2; i++) {
+        const aoei_tensor pre = aoei_tensor_cols(p->l.kv_pre, i * D, D);
+        linear(p, pre, p->l.s, slots[i]);
+        aoei_swish_forward(p->ctx, aoei_tensor_cols(aoei_tensor_rows(s->review_kv, 0, p->C), i * D, D), pre, NULL);
+    }
+    for (size_t first = 0; first < p->N; first += most < p->N - first ? most : p->N - first)
+        review_block(p, first, most < p->N - first ? most : p->N - first);
+}

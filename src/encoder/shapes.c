@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ * Sizes of well-known encoders by name. Names only: the weights are whatever
+ * the caller makes of them.
+ */
+#include <string.h>
+
+#include "aoe.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "encoder/config.h"
+
+#define VOCAB     30522 /* of bert-base-uncased */
+#define POSITIONS 512
+
+static const struct {
+    const char *name;
+    aoe_shape shape; /* hidden, layers, heads, intermediate, vocab, positions, key-value heads, architecture, and of a RAN
+                      * head size and window */
+} shapes[] = {{"bert-base", {768, 12, 12, 3072, VOCAB, POSITIONS, 0, NULL, 0, 0}},
+              {"bert-large", {1024, 24, 16, 4096, VOCAB, POSITIONS, 0, NULL, 0, 0}},
+              {"bert-small", {512, 4, 8, 2048, VOCAB, POSITIONS, 0, NULL, 0, 0}},
+              {"bert-mini", {256, 4, 4, 1024, VOCAB, POSITIONS, 0, NULL, 0, 0}},
+              {"bert-tiny", {128, 2, 2, 512, VOCAB, POSITIONS, 0, NULL, 0, 0}},
+              {"minilm-l6", {384, 6, 12, 1536, VOCAB, POSITIONS, 0, NULL, 0, 0}},
+              {"minilm-l12", {384, 12, 12, 1536, VOCAB, POSITIONS, 0, NULL, 0, 0}},
+              {"aoe-mini", {256, 3, 4, 1024, 12000, 128, 0, NULL, 0, 0}},
+              {"roberta-base", {768, 12, 12, 3072, 50265, 514, 0, "roberta", 0, 0}},
+              {"llama2-7b", {4096, 32, 32, 11008, 32000, 4096, 0, "llama", 0, 0}},
+              {"tinyllama-1.1b", {2048, 22, 32, 5632, 32000, 2048, 4, "llama", 0, 0}},
+              {"qwen2.5-0.5b", {896, 24, 14, 4864, 151936, 32768, 2, "qwen2", 0, 0}},
+              {"ran-base", {768, 4, 12, 0, VOCAB, POSITIONS, 0, "ran", 256, 256}},
+              {"ran-mini", {256, 2, 4, 0, 12000, POSITIONS, 0, "ran", 128, 128}}};
+
+int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err) {
+    const char *name = s->architecture ? s->architecture : aoei_arch_bert.model_type;
+    const aoei_arch *arch = aoei_arch_find(name);
+    *c = (aoei_encoder_config){0};
+    if (!arch || !arch->defaults)
+        return aoei_fail(err, AOE_EARG, "no shapes of architecture '%s'; leave it out, or use that of a named shape", name);
+    arch->defaults(c);
+    c->arch = arch;
+    c->hidden = s->hidden;
+    c->layers = s->layers;
+    c->heads = s->heads;
+    c->kv_heads = s->kv_heads;
+    c->intermediate = s->intermediate;
+    c->vocab = s->vocab;
+    c->positions = s->positions;
+    if (c->ran.window) {
+        c->intermediate = c->positions = 0;
+        c->ran.head_size = s->head_size;
+        c->ran.window = s->window;
+        c->ran.least_window = c->ran.least_window < s->window ? c->ran.least_window : s->window;
+    }
+    return 0;
+}
+
+int aoei_shape_checked(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err) {
+    aoei_encoder_config wanted;
+    int code = aoei_shape_config(&wanted, s, err);
+    if (code)
+        return code;
+    wanted.vocab = s->vocab ? s->vocab : VOCAB;
+    if (!wanted.ran.window)
+        wanted.positions = s->positions ? s->positions : POSITIONS;
+    aoe_error inner;
+    aoei_json_init();
+    json_t *config = json_object();
+    code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
+                                                          : aoei_config_read(c, config, "--shape", &inner);
+    json_decref(config);
+    return code ? aoei_fail(err, code == AOE_ENOMEM ? code : AOE_EARG, "%s", inner.message) : 0;
+}
+
+int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (!strcmp(shapes[i].name, name)) {
+            *s = shapes[i].shape;
+            return 0;
+        }
+    return aoei_fail(err, AOE_EARG, "shape '%s' is unknown; use one of: %s", name, aoe_shape_names());
+}
+
+const char *aoe_shape_names(void) {
+    return "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
+           "tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini";
+}

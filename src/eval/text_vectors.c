@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ * The embedder as an encoder of texts, and the progress of evaluations.
+ */
+#include "eval/text_vectors.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/model.h"
+
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
+    aoei_embedder_encoder *s = user;
+    *failed = (size_t)-1;
+    if (s->capacity < n) {
+        aoei_free(s->info);
+        s->info = aoei_malloc_array(n, sizeof *s->info);
+        s->capacity = s->info ? n : 0;
+        if (!s->info)
+            return aoei_fail_nomem(err, n * sizeof *s->info);
+    }
+    int rc = aoe_embed(s->e, texts, n, vectors, s->info, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        cut[i] = s->info[i].truncated;
+    *failed = rc ? aoe_embed_failed_text(s->e) : (size_t)-1;
+    if (err && rc && *failed != (size_t)-1) { /* "text 7: ", which counts in the window: the caller names file and line */
+        const char *what = strstr(err->message, ": ");
+        if (what)
+            memmove(err->message, what + 2, strlen(what + 2) + 1);
+    }
+    return rc;
+}
+
+static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
+    aoei_embedder_encoder *s = user;
+    const aoe_model *m = aoe_embedder_model(s->e);
+    const aoe_tokenizer *t = aoe_model_tokenizer(m);
+    if (!t || m->config.arch->is_static) /* aoe_embed says so before anything is reported; texts may have none */
+        return 0;
+    aoe_model_info info;
+    aoe_model_get_info(m, &info);
+    aoe_encode_options o = {.max_length = info.max_length, .prompt = *info.prompt ? info.prompt : NULL};
+    int rc = aoe_tokenizer_encode(t, text, &o, &s->ids, err);
+    *n = s->ids.n;
+    return rc;
+}
+
+aoei_text_encoder aoei_encoder_begin(aoei_embedder_encoder *s, aoe_embedder *e) {
+    const aoe_model *m = aoe_embedder_model(e);
+    *s = (aoei_embedder_encoder){.e = e};
+    return (aoei_text_encoder){aoe_model_dims(m), m->ctx, embed, count_tokens, s};
+}
+
+void aoei_encoder_end(aoei_embedder_encoder *s) {
+    aoe_ids_free(&s->ids);
+    aoei_free(s->info);
+}
+
+int aoei_encoder_has_specials(const aoei_text_encoder *e, int *any, aoe_error *err) {
+    size_t tokens = 1;
+    int rc = e->count_tokens ? e->count_tokens(e->user, aoe_text_of(""), &tokens, err) : 0;
+    *any = tokens > 0;
+    return rc;
+}
+
+int aoei_eval_advance(aoei_eval_progress *p, size_t n, aoe_error *err) {
+    if (!p)
+        return 0;
+    p->done += n;
+    if (p->fn && p->fn(p->user, p->done, p->total))
+        return aoei_fail(err, AOE_ECANCELLED, "the evaluation was cancelled");
+    return 0;
+}
+
+/* The last part of a path, which slashes may follow. */
+static aoe_text last_part(const char *path) {
+    size_t end = strlen(path), begin;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
+        ;
+    return begin < end ? (aoe_text){path + begin, end - begin} : (aoe_text){path, end};
+}
+
+char *aoei_input_name(const char *const *paths, size_t n, size_t i) {
+    const aoe_text name = last_part(paths[i]);
+    for (size_t k = 0; k < n; k++) {
+        const aoe_text other = last_part(paths[k]);
+        if (strcmp(paths[k], paths[i]) != 0 && other.len == name.len && memcmp(other.data, name.data, name.len) == 0)
+            return aoei_strdup(paths[i]);
+    }
+    return aoei_strndup(name.data, name.len);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ * The angle between two vectors read as complex ones (equations 3 to 6): the
+ * first half of a vector is its real part, the second half its imaginary
+ * part; x = a + bi, y = c + di, h_k = z_k conj(w_k) = re_k + im_k i.
+ * Both forms score so that higher is more similar: the reference form is
+ * g = |sum re + sum im| / (|x||y|), the phase form is -D.
+ */
+#include "loss/pair_score.h"
+
+#include <math.h>
+
+/* Sums over the components of a pair; lanes as in aoei_dots. */
+typedef struct angle_sums {
+    double xx[4], yy[4]; /* squared norms of the whole vectors */
+    double inner[4];     /* re + im */
+    double weight[4];    /* phase: m_k = |z_k||w_k| */
+    double turn[4];      /* phase: m_k |arg h_k| */
+} angle_sums;
+
+/* One component: the modulus product and the principal argument in (-pi, pi]. */
+static double phase_of(double a, double b, double c, double d, double *m) {
+    *m = sqrt(a * a + b * b) * sqrt(c * c + d * d);
+    /* + 0.0 turns a negative zero, whose argument would be -pi beside a negative real part, into a positive one */
+    return *m == 0.0 ? 0.0 : atan2(b * c - a * d + 0.0, a * c + b * d);
+}
+
+static void add_component(angle_sums *s, size_t lane, aoe_angle_form form, double a, double b, double c, double d) {
+    if (form == AOE_ANGLE_PHASE) {
+        double m, arg = phase_of(a, b, c, d, &m);
+        s->weight[lane] += m;
+        s->turn[lane] += m * fabs(arg);
+        return;
+    }
+    s->xx[lane] += a * a + b * b;
+    s->yy[lane] += c * c + d * d;
+    s->inner[lane] += (a * c + b * d) + (b * c - a * d);
+}
+
+static double score_of(const angle_sums *s, aoe_angle_form form) {
+    if (form == AOE_ANGLE_PHASE) {
+        double weight = aoei_lanes(s->weight);
+        return weight == 0.0 ? 0.0 : -aoei_lanes(s->turn) / weight;
+    }
+    double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
+    return norms == 0.0 ? 0.0 : fabs(aoei_lanes(s->inner)) / norms;
+}
+
+static void add_pair(angle_sums *s, aoe_angle_form form, const double *x, const double *y, size_t half) {
+    for (size_t k = 0; k < half; k++)
+        add_component(s, k % 4, form, x[k], x[half + k], y[k], y[half + k]);
+}
+
+double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_form form) {
+    angle_sums s = {0};
+    add_pair(&s, form, x, y, D / 2);
+    return score_of(&s, form);
+}
+
+/* g = |inner| / (|x||y|); at inner = 0, where g has a kink, the gradient is 0. */
+static void reference_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
+    angle_sums s = {0};
+    add_pair(&s, AOE_ANGLE_REFERENCE, x, y, half);
+    double xx = aoei_lanes(s.xx), yy = aoei_lanes(s.yy), inner = aoei_lanes(s.inner), norms = sqrt(xx * yy);
+    if (norms == 0.0 || inner == 0.0)
+        return;
+    double across = inner > 0.0 ? scale / norms : -scale / norms, g = fabs(inner) / norms;
+    double along_x = scale * g / xx, along_y = scale * g / yy;
+    for (size_t k = 0; k < half; k++) {
+        double a = x[k], b = x[half + k], c = y[k], d = y[half + k];
+        gx[k] += across * (c - d) - along_x * a;
+        gx[half + k] += across * (c + d) - along_x * b;
+        gy[k] += across * (a + b) - along_y * c;
+        gy[half + k] += across * (b - a) - along_y * d;
+    }
+}
+
+/* With M = sum m_k and phi = arg h_k: dD = sum [(|phi| - D) dm_k + m_k sign(phi) dphi] / M, the score being -D. */
+static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
+    angle_sums s = {0};
+    add_pair(&s, AOE_ANGLE_PHASE, x, y, half);
+    double M = aoei_lanes(s.weight);
+    if (M == 0.0)
+        return;
+    double D = aoei_lanes(s.turn) / M;
+    for (size_t k = 0; k < half; k++) {
+        double a = x[k], b = x[half + k], c = y[k], d = y[half + k];
+        double m, arg = phase_of(a, b, c, d, &m);
+        if (m == 0.0)
+            continue;
+        double zz = a * a + b * b, ww = c * c + d * d;
+        double radial = -scale * m * (fabs(arg) - D) / M;                               /* times z / zz, w / ww */
+        double turning = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M; /* times iz / zz, -iw / ww */
+        gx[k] += (radial * a - turning * b) / zz;
+        gx[half + k] += (radial * b + turning * a) / zz;
+        gy[k] += (radial * c + turning * d) / ww;
+        gy[half + k] += (radial * d - turning * c) / ww;
+    }
+}
+
+void aoei_angle_grad(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy) {
+    if (form == AOE_ANGLE_PHASE)
+        phase_grad(x, y, D / 2, scale, gx, gy);
+    else
+        reference_grad(x, y, D / 2, scale, gx, gy);
+}
+
+double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form) {
+    if (D % 2 != 0)
+        return NAN;
+    angle_sums s = {0};
+    for (size_t half = D / 2, k = 0; k < half; k++)
+        add_component(&s, k % 4, form, (double)x[k], (double)x[half + k], (double)y[k], (double)y[half + k]);
+    return score_of(&s, form);
+}

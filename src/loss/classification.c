@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ * A first sweep makes each pair's logits and turns them into d loss / d logit, a
+ * second one the gradients of the vectors; those of the weights are chains over the
+ * pairs, ascending, a block of components at a time.
+ */
+#include "loss/classification.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "nn/panels.h"
+#include "loss/sweep.h"
+
+enum { COLUMNS = 32 /* components of a task */ };
+
+/* What one call works with; all memory from the workspace. */
+typedef struct plan {
+    const aoei_classifier *c;
+    const aoei_example_batch *batch;
+    const double *label;
+    aoei_sweep sweep;
+    double *error; /* [B, classes] logits, then d loss / d logit */
+    double *term;  /* [B] a pair's cross entropy */
+} plan;
+
+/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
+    size_t cells = 0;
+    *p = (plan){0};
+    aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
+    if (aoei_mul_size(B, classes, &cells))
+        a->overflow = 1;
+    p->error = aoei_arena_take_array(a, cells, sizeof *p->error);
+    p->term = aoei_arena_take_array(a, B, sizeof *p->term);
+}
+
+size_t aoei_classification_workspace(size_t B, size_t D, size_t classes) {
+    aoei_arena a;
+    plan p;
+    if (B > SIZE_MAX / 64)
+        return 0;
+    aoei_arena_measure(&a);
+    lay_out(&p, &a, B, D, classes);
+    return a.overflow ? 0 : a.used;
+}
+
+static void pair_logits(void *arg, size_t i, const double *v, double *g) {
+    plan *p = arg;
+    const size_t D = p->sweep.e.D, C = p->c->classes, own = (size_t)p->label[i];
+    double *z = p->error + i * C, most = -INFINITY, sum = 0;
+    (void)g;
+    for (size_t c = 0; c < C; c++) {
+        const double *w = p->c->weight + c * 3 * D;
+        z[c] = p->c->bias[c];
+        for (size_t k = 0; k < D; k++)
+            z[c] += w[k] * v[k] + w[D + k] * v[D + k] + w[2 * D + k] * fabs(v[k] - v[D + k]);
+        most = z[c] > most ? z[c] : most;
+    }
+    for (size_t c = 0; c < C; c++)
+        sum += exp(z[c] - most);
+    const double log_sum = most + log(sum);
+    p->term[i] = log_sum - z[own];
+    for (size_t c = 0; c < C; c++)
+        z[c] = (exp(z[c] - log_sum) - (c == own)) / (double)p->sweep.e.n;
+}
+
+static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
+    const plan *p = arg;
+    const size_t D = p->sweep.e.D, C = p->c->classes;
+    const double *e = p->error + i * C;
+    for (size_t c = 0; c < C; c++) {
+        const double *w = p->c->weight + c * 3 * D;
+        for (size_t k = 0; k < D; k++) {
+            const double apart = v[k] - v[D + k], along = apart > 0 ? w[2 * D + k] : apart < 0 ? -w[2 * D + k] : 0;
+            g[k] += e[c] * (w[k] + along);
+            g[D + k] += e[c] * (w[D + k] - along);
+        }
+    }
+}
+
+/* Component k of the first (role 0) or second vector of pair i. */
+static double component(const aoei_example_batch *b, size_t i, size_t role, size_t k) {
+    const size_t at = (2 * i + role) * b->D + k;
+    return b->v64 ? b->v64[at] : (double)b->v[at];
+}
+
+/* The weights of a block of components. */
+static void weight_task(void *arg, size_t task, size_t worker) {
+    const plan *p = arg;
+    const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS, end = first + COLUMNS < D ? first + COLUMNS : D;
+    (void)worker;
+    for (size_t c = 0; c < C; c++)
+        for (size_t part = 0; part < 3; part++)
+            memset(p->c->d_weight + c * 3 * D + part * D + first, 0, (end - first) * sizeof(double));
+    for (size_t i = 0; i < p->sweep.e.n; i++)
+        for (size_t k = first; k < end; k++) {
+            const double u = component(p->batch, i, 0, k), v = component(p->batch, i, 1, k);
+            for (size_t c = 0; c < C; c++) {
+                double *d = p->c->d_weight + c * 3 * D + k;
+                const double e = p->error[i * C + c];
+                d[0] += e * u;
+                d[D] += e * v;
+                d[2 * D] += e * fabs(u - v);
+            }
+        }
+}
+
+static void bias_gradient(const plan *p) {
+    const size_t C = p->c->classes;
+    memset(p->c->d_bias, 0, C * sizeof(double));
+    for (size_t i = 0; i < p->sweep.e.n; i++)
+        for (size_t c = 0; c < C; c++)
+            p->c->d_bias[c] += p->error[i * C + c];
+}
+
+static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    const size_t B = p->sweep.e.n, D = p->sweep.e.D;
+    double sum = 0;
+    size_t i = aoei_sweep_read(&p->sweep, ctx, pair_logits, p);
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
+                         aoei_sweep_bad_vector(&p->sweep, i) ? "y" : "x");
+    for (i = 0; i < B; i++)
+        sum += p->term[i];
+    result->total = result->classification = sum / (double)B;
+    if (!isfinite(result->total))
+        return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; lower the learning rate");
+    if (!with_grad)
+        return 0;
+    i = aoei_sweep_write(&p->sweep, ctx, pair_gradient, p);
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; lower the learning rate", i);
+    aoei_parallel_for(ctx->pool, (D + COLUMNS - 1) / COLUMNS, weight_task, p);
+    bias_gradient(p);
+    return 0;
+}
+
+static int check_batch(const aoei_classifier *c, const double *label, const aoei_example_batch *b, aoe_error *err) {
+    if (b->B == 0 || b->D == 0 || b->arity != 2 || c->classes == 0)
+        return aoei_fail(err, AOE_EARG, "%zu pairs of size %zu in %zu classes: give at least one of each", b->B, b->D,
+                         c->classes);
+    for (size_t i = 0; i < b->B; i++)
+        if (!(label[i] >= 0 && label[i] < (double)c->classes && !(label[i] > floor(label[i]))))
+            return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; classes are numbered 0 to %zu", i, label[i],
+                             c->classes - 1);
+    return 0;
+}
+
+int aoei_classification_objective(const aoei_classifier *c, const double *label, const aoei_example_batch *b, void *workspace,
+                                  size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result,
+                                  aoe_error *err) {
+    aoe_context serial;
+    plan p;
+    *result = (aoe_objective_result){0};
+    int rc = check_batch(c, label, b, err);
+    if (rc)
+        return rc;
+    const size_t need = aoei_classification_workspace(b->B, b->D, c->classes);
+    if (need == 0 || workspace_bytes < need)
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for the classes of %zu pairs of size %zu",
+                         workspace_bytes, b->B, b->D);
+    if (!ctx) {
+        if ((rc = aoei_context_serial(&serial, err)))
+            return rc;
+        ctx = &serial;
+    }
+    aoei_arena arena = {.base = workspace, .size = workspace_bytes};
+    lay_out(&p, &arena, b->B, b->D, c->classes);
+    p.c = c;
+    p.batch = b;
+    p.label = label;
+    p.sweep.e = (aoei_examples){.n = b->B, .arity = 2, .D = b->D, .stride = 2 * b->D};
+    for (size_t a = 0; a < 2; a++) {
+        p.sweep.e.v[a] = b->v ? b->v + a * b->D : NULL;
+        p.sweep.e.v64[a] = b->v64 ? b->v64 + a * b->D : NULL;
+        p.sweep.e.grad[a] = b->grad ? b->grad + a * b->D : NULL;
+        p.sweep.e.grad64[a] = b->grad64 ? b->grad64 + a * b->D : NULL;
+    }
+    return run(&p, b->v64 ? b->grad64 != NULL : b->grad != NULL, ctx, result, err);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ * One pass over strips of queries. With the scores S_ij = <q_i, t_j> / tau, p the
+ * softmax of row i and T_ij = 1 for j = i, else 0:
+ *     B L = sum_i (log sum_j exp(S_ij) - S_ii)
+ * To the score of a query with its own negative, candidate B + i, `hard` is added first.
+ *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau,  B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
+ * A strip has whole rows, so its scores become weights where they lie, and both
+ * gradients take their share. Sums of a row go through blocks of columns in
+ * one order; a component of a gradient is one chain over all candidates or all
+ * queries, ascending: neither threads nor the strips show in a bit.
+ */
+#include "loss/contrastive.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/alloc.h"
+
+enum {
+    P = AOEI_PANEL_F64,
+    BLOCK = 4 * P,    /* queries and candidates of a block of scores */
+    GROUP = 8 * P,    /* columns of dz in a task */
+    STORAGE = 1 << 23 /* doubles of scores kept, 64 MB: one strip up to about 2,900 queries with as many candidates */
+};
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static size_t parts(size_t n, size_t size) {
+    return (n + size - 1) / size;
+}
+
+/* Rows [row, row + BLOCK) of the strip, as far as there are, with candidates [column, column + BLOCK). */
+static aoei_scores_f64 block_at(const aoei_contrastive *c, size_t row, size_t column) {
+    return (aoei_scores_f64){.x = c->score + column * c->rows + row * P,
+                             .panel = c->rows * P,
+                             .rows = least(c->rows - row, BLOCK),
+                             .cols = least(c->M - column, BLOCK),
+                             .scale = 1.0 / c->tau};
+}
+
+/* The cosines of a block. */
+static void score_task(void *arg, size_t task, size_t worker) {
+    const aoei_contrastive *c = arg;
+    const size_t rows = parts(c->rows, BLOCK), row = task % rows * BLOCK, column = task / rows * BLOCK, D = c->queries.D;
+    const aoei_scores_f64 s = block_at(c, row, column);
+    (void)worker;
+    aoei_panels_gemm(c->ctx, &(aoei_gemm_f64){.M = s.rows,
+                                              .N = s.cols,
+                                              .K = D,
+                                              .a = c->queries.zt + (c->from + row) * D,
+                                              .a_panel = D * P,
+                                              .transposed = 1,
+                                              .b = c->candidates.zt + column * D,
+                                              .b_panel = D * P,
+                                              .c = s.x,
+                                              .c_panel = s.panel});
+}
+
+/* The score of query `row` of the strip with a candidate. */
+static double *score_at(const aoei_contrastive *c, size_t row, size_t column) {
+    return c->score + column / P * c->rows * P + row * P + column % P;
+}
+
+/* The score of query `row` of the strip with its own candidate. */
+static double *target(const aoei_contrastive *c, size_t row) {
+    return score_at(c, row, c->from + row);
+}
+
+/* The losses of P queries; their scores become d loss / d cosine when that is asked for. */
+static void softmax_task(void *arg, size_t task, size_t worker) {
+    const aoei_contrastive *c = arg;
+    const size_t row = task * P, rows = least(c->rows - row, P);
+    double max[P], sum[P], block_max[P], block_sum[P], weight[P], none[BLOCK] = {0}, never[BLOCK];
+    (void)worker;
+    for (size_t r = 0; r < rows; r++) {
+        max[r] = -INFINITY;
+        sum[r] = 0.0;
+        weight[r] = c->scale;
+        if (c->hard != 0.0 && c->M > c->queries.N)
+            *score_at(c, row + r, c->queries.N + c->from + row + r) += c->hard * c->tau;
+    }
+    for (size_t column = 0; column < c->M; column += BLOCK) {
+        aoei_scores_f64 s = block_at(c, row, column);
+        s.rows = rows;
+        aoei_panels_row_sums(c->ctx, &s, block_max, block_sum);
+        aoei_panels_add_sums(rows, block_max, block_sum, max, sum);
+    }
+    for (size_t r = 0; r < rows; r++) {
+        max[r] += log(sum[r]);
+        c->row_loss[c->from + row + r] = max[r] - *target(c, row + r) * (1.0 / c->tau);
+    }
+    if (c->scale == 0.0)
+        return;
+    for (size_t k = 0; k < BLOCK; k++)
+        never[k] = INFINITY;
+    for (size_t column = 0; column < c->M; column += BLOCK) {
+        aoei_scores_f64 s = block_at(c, row, column);
+        s.rows = rows;
+        aoei_panels_score_weights(c->ctx, &s, weight, max, none, never);
+    }
+    for (size_t r = 0; r < rows; r++)
+        *target(c, row + r) -= c->scale;
+}
+
+/* What the strip adds to dz, a block of rows by a group of columns at a time: first the queries', then the candidates'. */
+static void gradient_task(void *arg, size_t task, size_t worker) {
+    const aoei_contrastive *c = arg;
+    const aoei_unit_rows *q = &c->queries, *t = &c->candidates;
+    const size_t groups = parts(q->D, GROUP), d = task % groups * GROUP, blocks = parts(c->rows, BLOCK);
+    const int candidates = task / groups >= blocks;
+    const size_t block = candidates ? task / groups - blocks : task / groups, row = block * BLOCK;
+    aoei_gemm_f64 g = {.N = least(q->D - d, GROUP), .a_panel = c->rows * P, .accumulate = 1};
+    (void)worker;
+    if (candidates) {
+        g.M = least(c->M - row, BLOCK), g.K = c->rows;
+        g.a = c->score + row * c->rows, g.transposed = 1;
+        g.b = q->z + d * q->N + c->from * P, g.b_panel = q->N * P;
+        g.c = t->dz + d * t->N + row * P, g.c_panel = t->N * P;
+    } else {
+        g.M = least(c->rows - row, BLOCK), g.K = c->M;
+        g.a = c->score + row * P;
+        g.b = t->z + d * t->N, g.b_panel = t->N * P;
+        g.c = q->dz + d * q->N + (c->from + row) * P, g.c_panel = q->N * P;
+    }
+    aoei_panels_gemm(c->ctx, &g);
+}
+
+/* Doubles of the scores of `rows` queries with M candidates. */
+static size_t scores_size(size_t rows, size_t M, int *overflow) {
+    size_t size = 0, padded = parts(M, P) * P;
+    *overflow |= padded < M || aoei_mul_size(rows, padded, &size);
+    return size;
+}
+
+/* Rows of a strip: all queries, or as many whole blocks as fit the storage. */
+static size_t strip_rows(const aoei_contrastive *c) {
+    const size_t most = c->score_size / (parts(c->M, P) * P);
+    return most >= c->queries.N ? c->queries.N : most / BLOCK * BLOCK;
+}
+
+void aoei_contrastive_lay_out(aoei_contrastive *c, aoei_arena *a, size_t B, size_t M, size_t D) {
+    *c = (aoei_contrastive){0};
+    aoei_unit_rows_lay_out(&c->queries, a, B, D);
+    aoei_unit_rows_lay_out(&c->candidates, a, M, D);
+    c->row_loss = aoei_arena_take_array(a, B, sizeof *c->row_loss);
+    const size_t all = scores_size(B, M, &a->overflow), block = scores_size(BLOCK, M, &a->overflow);
+    c->score_size = least(all, block > STORAGE ? block : STORAGE);
+    c->score = aoei_arena_take_array(a, c->score_size, sizeof *c->score);
+}
+
+double aoei_contrastive_loss(aoei_contrastive *c, size_t M, double weight, int with_grad) {
+    const size_t B = c->queries.N, groups = parts(c->queries.D, GROUP);
+    double loss = 0.0;
+    assert(M >= B && M <= c->candidates.N);
+    c->M = M;
+    c->scale = with_grad ? weight / ((double)B * c->tau) : 0.0;
+    const size_t strip = strip_rows(c), columns = parts(M, BLOCK);
+    for (c->from = 0; c->from < B; c->from += strip) {
+        c->rows = least(B - c->from, strip);
+        const size_t blocks = parts(c->rows, BLOCK);
+        aoei_parallel_for(c->ctx->pool, blocks * columns, score_task, c);
+        aoei_parallel_for(c->ctx->pool, parts(c->rows, P), softmax_task, c);
+        if (c->scale != 0.0)
+            aoei_parallel_for(c->ctx->pool, (blocks + columns) * groups, gradient_task, c);
+    }
+    for (size_t i = 0; i < B; i++)
+        loss += c->row_loss[i];
+    return loss / (double)B;
+}

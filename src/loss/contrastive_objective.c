@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ * The objective of examples that are a query with a positive text, or with a
+ * negative one besides: contrastive terms over the batch and, with negatives,
+ * the ranked terms of pairs over (query, positive) and (query, negative), labels
+ * 1 and 0, in this order example after example.
+ */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "loss/contrastive.h"
+#include "loss/objective.h"
+#include "loss/ranked.h"
+#include "loss/sweep.h"
+
+enum { QUERY, POSITIVE, NEGATIVE };
+
+/* What one call works with; all memory from the workspace. */
+typedef struct plan {
+    const aoe_objective_options *o;
+    int contrasts; /* a contrastive term has a weight */
+    aoei_sweep sweep;
+    aoei_contrastive contrastive; /* candidates: the positives, then the negatives */
+    aoei_ranked ranked;           /* with negatives: pairs 2i (query, positive) and 2i + 1 (query, negative) */
+    double *label;                /* [2B] of these pairs */
+} plan;
+
+/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
+    const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
+    *p = (plan){0};
+    aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
+    aoei_contrastive_lay_out(&p->contrastive, a, B, (arity - 1) * B, D);
+    aoei_ranked_lay_out(&p->ranked, a, pairs);
+    p->label = aoei_arena_take_array(a, pairs, sizeof *p->label);
+}
+
+size_t aoei_contrastive_workspace(size_t B, size_t D, size_t arity) {
+    aoei_arena a;
+    plan p;
+    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MOST_VECTORS)
+        return 0;
+    aoei_arena_measure(&a);
+    lay_out(&p, &a, B, D, arity);
+    return a.overflow ? 0 : a.used;
+}
+
+static int check_batch(const aoei_example_batch *b, aoe_error *err) {
+    size_t size;
+    if (b->arity < 2 || b->arity > AOEI_MOST_VECTORS)
+        return aoei_fail(err, AOE_EARG, "an example of %zu vectors; give 2 (query, positive) or 3 (a negative besides)",
+                         b->arity);
+    if (b->B == 0 || b->D == 0)
+        return aoei_fail(err, AOE_EARG, "a batch of %zu examples of size %zu is empty; give at least one", b->B, b->D);
+    if (aoei_mul_size(b->B, b->D, &size) || aoei_mul_size(size, b->arity * sizeof(double), &size))
+        return aoei_fail(err, AOE_EARG, "%zu examples of size %zu are too many; give fewer", b->B, b->D);
+    if (!b->v && !b->v64)
+        return aoei_fail(err, AOE_EARG, "the vectors are NULL; give those of the batch");
+    return 0;
+}
+
+/* First sweep: unit vectors of every row, scores of both pairs. */
+static void score_example(void *arg, size_t i, const double *v, double *g) {
+    plan *p = arg;
+    const size_t D = p->sweep.e.D, B = p->sweep.e.n;
+    const int negative = p->sweep.e.arity > NEGATIVE;
+    (void)g;
+    if (p->contrasts) {
+        aoei_unit_rows_set(&p->contrastive.queries, i, v);
+        aoei_unit_rows_set(&p->contrastive.candidates, i, v + POSITIVE * D);
+        if (negative)
+            aoei_unit_rows_set(&p->contrastive.candidates, B + i, v + NEGATIVE * D);
+    }
+    for (size_t n = 0; negative && n < 2; n++) {
+        aoei_ranked_score(&p->ranked, 2 * i + n, v, v + (POSITIVE + n) * D, D);
+        p->label[2 * i + n] = n == 0;
+    }
+}
+
+static void take_losses(plan *p, int with_grad, aoe_objective_result *result) {
+    const aoe_objective_options *o = p->o;
+    const size_t B = p->sweep.e.n;
+    *result = (aoe_objective_result){.positive_pairs = B};
+    if (p->sweep.e.arity == NEGATIVE) {
+        if (o->w_ibn > 0.0)
+            result->contrastive = aoei_contrastive_loss(&p->contrastive, B, o->w_ibn, with_grad);
+        result->total = o->w_ibn * result->contrastive;
+        return;
+    }
+    if (o->w_ibn > 0.0)
+        result->contrastive += o->w_ibn / 2.0 * aoei_contrastive_loss(&p->contrastive, B, o->w_ibn / 2.0, with_grad);
+    if (o->w_cln > 0.0)
+        result->contrastive += o->w_cln / 2.0 * aoei_contrastive_loss(&p->contrastive, 2 * B, o->w_cln / 2.0, with_grad);
+    aoei_ranked_loss(&p->ranked, p->label, with_grad, result);
+    result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
+}
+
+/* Second sweep: the gradient of every vector. */
+static void example_gradient(void *arg, size_t i, const double *v, double *g) {
+    const plan *p = arg;
+    const size_t D = p->sweep.e.D, B = p->sweep.e.n;
+    const int negative = p->sweep.e.arity > NEGATIVE;
+    if (p->contrasts) {
+        aoei_unit_rows_grad(&p->contrastive.queries, i, 1.0, g);
+        aoei_unit_rows_grad(&p->contrastive.candidates, i, 1.0, g + POSITIVE * D);
+        if (negative)
+            aoei_unit_rows_grad(&p->contrastive.candidates, B + i, 1.0, g + NEGATIVE * D);
+    }
+    for (size_t n = 0; negative && n < 2; n++) {
+        const size_t other = (POSITIVE + n) * D;
+        aoei_ranked_cosine_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
+        aoei_ranked_angle_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
+    }
+}
+
+static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    static const char *const names[] = {"query", "positive", "negative"};
+    const size_t B = p->sweep.e.n;
+    size_t i = aoei_sweep_read(&p->sweep, ctx, score_example, p);
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "example %zu: the vector of the %s is not finite; check the weights and the learning rate", i,
+                         names[aoei_sweep_bad_vector(&p->sweep, i)]);
+    take_losses(p, with_grad, result);
+    if (!isfinite(result->total))
+        return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; a temperature is too small");
+    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, example_gradient, p) : B;
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC, "example %zu: the gradient overflows; its vectors are close to zero", i);
+    return 0;
+}
+
+static void bind(plan *p, const aoe_objective_options *o, const aoei_example_batch *b, void *workspace, size_t bytes,
+                 const aoe_context *ctx) {
+    aoei_arena arena = {.base = workspace, .size = bytes};
+    lay_out(p, &arena, b->B, b->D, b->arity);
+    p->sweep.e = (aoei_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
+    for (size_t a = 0; a < b->arity; a++) {
+        const size_t at = a * b->D;
+        p->sweep.e.v[a] = b->v ? b->v + at : NULL;
+        p->sweep.e.v64[a] = b->v64 ? b->v64 + at : NULL;
+        p->sweep.e.grad[a] = b->grad ? b->grad + at : NULL;
+        p->sweep.e.grad64[a] = b->grad64 ? b->grad64 + at : NULL;
+    }
+    p->o = p->ranked.o = o;
+    p->contrasts = o->w_ibn > 0.0 || (b->arity > NEGATIVE && o->w_cln > 0.0);
+    p->contrastive.ctx = ctx;
+    p->contrastive.tau = o->tau_ibn;
+    p->contrastive.hard = o->hard_negative;
+}
+
+int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_example_batch *batch, void *workspace,
+                               size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    aoe_context serial;
+    aoe_objective_options defaults;
+    aoe_objective_result local;
+    if (!o) {
+        aoe_objective_options_defaults(&defaults);
+        o = &defaults;
+    }
+    result = result ? result : &local;
+    *result = (aoe_objective_result){0};
+    int rc = check_batch(batch, err);
+    rc = rc ? rc : aoei_objective_check(o, batch->arity > NEGATIVE ? batch->D : 0, err);
+    if (rc)
+        return rc;
+    size_t need = aoei_contrastive_workspace(batch->B, batch->D, batch->arity);
+    if (need == 0 || workspace_bytes < need)
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu examples of %zu vectors of size %zu",
+                         workspace_bytes, batch->B, batch->arity, batch->D);
+    if (!ctx) {
+        rc = aoei_context_serial(&serial, err);
+        if (rc)
+            return rc;
+        ctx = &serial;
+    }
+    plan p;
+    bind(&p, o, batch, workspace, workspace_bytes, ctx);
+    return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
+}
+
+int aoe_contrastive(const aoe_objective_options *o, const float *v, size_t arity, size_t B, size_t D, float *grad,
+                    aoe_objective_result *result, aoe_error *err) {
+    const aoei_example_batch batch = {.B = B, .D = D, .arity = arity, .v = v, .grad = grad};
+    int rc = check_batch(&batch, err);
+    if (rc)
+        return rc;
+    size_t bytes = aoei_contrastive_workspace(B, D, arity);
+    void *workspace = bytes ? aoei_aligned(bytes) : NULL;
+    if (!workspace)
+        return aoei_fail_nomem(err, bytes ? bytes : SIZE_MAX);
+    rc = aoei_contrastive_objective(o, &batch, workspace, bytes, NULL, result, err);
+    aoei_aligned_free(workspace);
+    return rc;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * The cosine of two vectors and its gradient (the scores of equation 1), in
+ * double. Partial sums have a fixed layout, so float and double callers get
+ * the same bits for the same values.
+ */
+#include "loss/pair_score.h"
+
+#include <math.h>
+
+enum { CHUNK = 64 /* floats widened at a time; a multiple of the lanes */ };
+
+void aoei_dots_add(aoei_dots *s, const double *x, const double *y, size_t n) {
+    size_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        for (size_t l = 0; l < 4; l++) {
+            s->xx[l] += x[k + l] * x[k + l];
+            s->yy[l] += y[k + l] * y[k + l];
+            s->xy[l] += x[k + l] * y[k + l];
+        }
+    }
+    for (size_t l = 0; k + l < n; l++) {
+        s->xx[l] += x[k + l] * x[k + l];
+        s->yy[l] += y[k + l] * y[k + l];
+        s->xy[l] += x[k + l] * y[k + l];
+    }
+}
+
+double aoei_lanes(const double lane[4]) {
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+/* One square root of the product, not two: the cosine of a vector with itself is then exactly 1. */
+static double cosine_of(const aoei_dots *s) {
+    double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
+    return norms == 0.0 ? 0.0 : aoei_lanes(s->xy) / norms;
+}
+
+double aoei_cosine_score(const double *x, const double *y, size_t D) {
+    aoei_dots s = {0};
+    aoei_dots_add(&s, x, y, D);
+    return cosine_of(&s);
+}
+
+void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, double *gx, double *gy) {
+    aoei_dots s = {0};
+    aoei_dots_add(&s, x, y, D);
+    double xx = aoei_lanes(s.xx), yy = aoei_lanes(s.yy), norms = sqrt(xx * yy);
+    if (norms == 0.0)
+        return;
+    double cosine = aoei_lanes(s.xy) / norms, across = scale / norms;
+    double along_x = scale * cosine / xx, along_y = scale * cosine / yy;
+    for (size_t k = 0; k < D; k++) {
+        gx[k] += across * y[k] - along_x * x[k];
+        gy[k] += across * x[k] - along_y * y[k];
+    }
+}
+
+double aoe_cosine(const float *x, const float *y, size_t dims) {
+    aoei_dots s = {0};
+    double a[CHUNK], b[CHUNK];
+    for (size_t at = 0; at < dims; at += CHUNK) {
+        size_t n = dims - at < CHUNK ? dims - at : CHUNK;
+        for (size_t k = 0; k < n; k++) {
+            a[k] = (double)x[at + k];
+            b[k] = (double)y[at + k];
+        }
+        aoei_dots_add(&s, a, b, n);
+    }
+    double cosine = cosine_of(&s);
+    return cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine;
+}

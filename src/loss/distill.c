@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ * Both forms are sums over examples: one sweep fills each example's part of the
+ * loss, a second one adds the gradient.
+ */
+#include "loss/distill.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "nn/panels.h"
+#include "loss/pair_score.h"
+#include "loss/sweep.h"
+
+/* What one call works with; all memory from the workspace. */
+typedef struct plan {
+    const aoei_distill *d;
+    aoei_sweep sweep;
+    double *term;  /* [B] an example's part of the loss, before the mean */
+    double *error; /* [(arity - 1) B] student's cosine - teacher's, of the pairs of the first text with each other one */
+} plan;
+
+/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
+    *p = (plan){0};
+    aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
+    p->term = aoei_arena_take_array(a, B, sizeof *p->term);
+    p->error = aoei_arena_take_array(a, (arity - 1) * B, sizeof *p->error);
+}
+
+size_t aoei_distill_workspace(size_t B, size_t D, size_t arity) {
+    aoei_arena a;
+    plan p;
+    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MOST_VECTORS)
+        return 0;
+    aoei_arena_measure(&a);
+    lay_out(&p, &a, B, D, arity);
+    return a.overflow ? 0 : a.used;
+}
+
+/* What the sum over examples is divided by: their pairs, or their texts. */
+static double terms_of(const plan *p) {
+    const aoei_examples *e = &p->sweep.e;
+    return (double)(p->d->form == AOE_DISTILL_COSINE ? (e->arity - 1) * e->n : e->arity * e->n);
+}
+
+/* ---------------------------------------------------------------- cosines */
+
+static void cosine_value(void *arg, size_t i, const double *v, double *g) {
+    plan *p = arg;
+    const size_t D = p->sweep.e.D, pairs = p->sweep.e.arity - 1;
+    const float *const *teacher = p->d->teacher + i * (pairs + 1);
+    (void)g;
+    p->term[i] = 0;
+    for (size_t n = 0; n < pairs; n++) {
+        const double error = aoei_cosine_score(v, v + (1 + n) * D, D) - aoe_cosine(teacher[0], teacher[1 + n], p->d->dims);
+        p->error[i * pairs + n] = error;
+        p->term[i] += error * error;
+    }
+}
+
+static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
+    const plan *p = arg;
+    const size_t D = p->sweep.e.D, pairs = p->sweep.e.arity - 1;
+    for (size_t n = 0; n < pairs; n++)
+        aoei_cosine_grad(v, v + (1 + n) * D, D, p->d->weight * 2 * p->error[i * pairs + n] / terms_of(p), g, g + (1 + n) * D);
+}
+
+/* ----------------------------------------------------------- distributions */
+
+/* log sum_k exp(x_k). Exactly one of wide and narrow is set: x [D]. */
+static double log_sum(const double *wide, const float *narrow, size_t D) {
+    assert(wide || narrow);
+    double most = -INFINITY, sum = 0;
+    for (size_t k = 0; k < D; k++) {
+        const double x = wide ? wide[k] : (double)narrow[k];
+        most = x > most ? x : most;
+    }
+    for (size_t k = 0; k < D; k++)
+        sum += exp((wide ? wide[k] : (double)narrow[k]) - most);
+    return most + log(sum);
+}
+
+static void kl_value(void *arg, size_t i, const double *v, double *g) {
+    plan *p = arg;
+    const size_t D = p->sweep.e.D, arity = p->sweep.e.arity;
+    (void)g;
+    p->term[i] = 0;
+    for (size_t a = 0; a < arity; a++) {
+        const double *s = v + a * D;
+        const float *t = p->d->teacher[i * arity + a];
+        const double student = log_sum(s, NULL, D), teacher = log_sum(NULL, t, D);
+        for (size_t k = 0; k < D; k++) {
+            const double log_p = (double)t[k] - teacher;
+            p->term[i] += exp(log_p) * (log_p - (s[k] - student));
+        }
+    }
+}
+
+static void kl_gradient(void *arg, size_t i, const double *v, double *g) {
+    const plan *p = arg;
+    const size_t D = p->sweep.e.D, arity = p->sweep.e.arity;
+    const double scale = p->d->weight / terms_of(p);
+    for (size_t a = 0; a < arity; a++) {
+        const double *s = v + a * D;
+        const float *t = p->d->teacher[i * arity + a];
+        const double student = log_sum(s, NULL, D), teacher = log_sum(NULL, t, D);
+        for (size_t k = 0; k < D; k++)
+            g[a * D + k] += scale * (exp(s[k] - student) - exp((double)t[k] - teacher));
+    }
+}
+
+/* -------------------------------------------------------------------- both */
+
+static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    const size_t B = p->sweep.e.n;
+    const int kl = p->d->form == AOE_DISTILL_KL;
+    double sum = 0;
+    size_t i = aoei_sweep_read(&p->sweep, ctx, kl ? kl_value : cosine_value, p);
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC, "example %zu: vector %zu is not finite; check the weights and the learning rate", i,
+                         aoei_sweep_bad_vector(&p->sweep, i));
+    for (i = 0; i < B; i++)
+        sum += p->term[i];
+    result->teacher = sum / terms_of(p);
+    result->total += p->d->weight * result->teacher;
+    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, kl ? kl_gradient : cosine_gradient, p) : B;
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC, "example %zu: the gradient overflows; its vectors are close to zero", i);
+    return 0;
+}
+
+static void bind(plan *p, const aoei_distill *d, const aoei_example_batch *b, void *workspace, size_t bytes) {
+    aoei_arena arena = {.base = workspace, .size = bytes};
+    lay_out(p, &arena, b->B, b->D, b->arity);
+    p->d = d;
+    p->sweep.e = (aoei_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D, .add = 1};
+    for (size_t a = 0; a < b->arity; a++) {
+        const size_t at = a * b->D;
+        p->sweep.e.v[a] = b->v ? b->v + at : NULL;
+        p->sweep.e.v64[a] = b->v64 ? b->v64 + at : NULL;
+        p->sweep.e.grad[a] = b->grad ? b->grad + at : NULL;
+        p->sweep.e.grad64[a] = b->grad64 ? b->grad64 + at : NULL;
+    }
+}
+
+int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,
+                           const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    aoe_context serial;
+    const size_t need = aoei_distill_workspace(batch->B, batch->D, batch->arity);
+    if (batch->B == 0 || need == 0 || workspace_bytes < need)
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu examples of %zu vectors of size %zu",
+                         workspace_bytes, batch->B, batch->arity, batch->D);
+    if (d->form == AOE_DISTILL_KL && d->dims != batch->D)
+        return aoei_fail(err, AOE_EARG, "vectors of %zu components have no distribution like the teacher's of %zu", batch->D,
+                         d->dims);
+    if (!ctx) {
+        const int rc = aoei_context_serial(&serial, err);
+        if (rc)
+            return rc;
+        ctx = &serial;
+    }
+    plan p;
+    bind(&p, d, batch, workspace, workspace_bytes);
+    return run(&p, batch->v64 ? batch->grad64 != NULL : batch->grad != NULL, ctx, result, err);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * In-batch negatives (equation 2) over the N = 2B unit vectors of a batch, in
+ * the order x0 y0 x1 y1 ...: each row is an anchor, every other row a
+ * candidate. Matrices lie in panels (kernels.h). Scores are symmetric: of the
+ * [N, N] matrix only the blocks on and under the diagonal are computed, in
+ * strips of columns that fit a fixed storage.
+ */
+#ifndef AOEI_LOSS_IBN_H
+#define AOEI_LOSS_IBN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "nn/panels.h"
+#include "loss/unit_rows.h"
+
+typedef struct aoei_ibn {
+    const aoe_context *ctx; /* borrowed: threads and kernels */
+    size_t N;               /* rows, 2B */
+    size_t blocks;          /* of rows, and of columns of scores */
+    double tau;             /* temperature */
+    const double *label;    /* [B] */
+    double threshold;       /* pairs with label >= threshold are positive */
+    const uint32_t *group;  /* [N] equal numbers are equal texts, or NULL: all differ */
+
+    aoei_unit_rows rows;    /* [N, D] set by the caller, once before each aoei_ibn_loss */
+    double *targets;        /* [N] sum of a row's targets */
+    double *weight;         /* [N] targets / (N tau) */
+    double *max, *sum;      /* [N] largest score of a row, sum of exp(score - max) */
+    double *log_sum;        /* [N] log of the sum of exp(score) of a row; infinity without targets */
+    double *row_loss;       /* [N] */
+    size_t *member;         /* [N] rows by group, then by index; unused without groups */
+    size_t *begin, *end;    /* [N] a row's group is member[begin] .. member[end - 1] */
+    unsigned char *anchors; /* [blocks] whether a row of the block has a target */
+
+    double *score;               /* [score_size] blocks of the strip at hand: cosines, in the second pass turned into weights */
+    size_t score_size;           /* doubles */
+    size_t strip_from, strip_to; /* its columns, in blocks */
+} aoei_ibn;
+
+/* Takes the memory of N rows of size D from the arena, which may be a measuring one; more for a larger N or D. */
+void aoei_ibn_lay_out(aoei_ibn *b, aoei_arena *a, size_t N, size_t D);
+/* Returns the loss, the mean over all N rows, which are set; with_grad: adds its gradient to the rows' dz. */
+double aoei_ibn_loss(aoei_ibn *b, int with_grad);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ * The weighted sum of the objectives (equation 8) over pairs: checks, the layout
+ * of the workspace, and two sweeps over the pairs. The first fills the scores,
+ * then the losses are taken over the batch, the second turns score gradients into
+ * vector gradients. No sum is ever kept in float.
+ */
+#include "loss/objective.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "loss/ibn.h"
+#include "loss/ranked.h"
+#include "loss/sweep.h"
+
+/* What one call works with; all memory from the workspace. */
+typedef struct plan {
+    const aoe_objective_options *o;
+    aoei_sweep sweep;
+    aoei_ranked ranked;
+    aoei_ibn ibn;
+} plan;
+
+/* Takes everything in one fixed order, so that a measuring arena gives the size. B <= SIZE_MAX / 64 (checked by the callers).
+ */
+static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
+    aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
+    aoei_ranked_lay_out(&p->ranked, a, B);
+    aoei_ibn_lay_out(&p->ibn, a, 2 * B, D);
+}
+
+size_t aoei_objective_workspace(size_t B, size_t D) {
+    aoei_arena a;
+    plan p;
+    if (B > SIZE_MAX / 64)
+        return 0;
+    aoei_arena_measure(&a);
+    lay_out(&p, &a, B, D);
+    return a.overflow ? 0 : a.used;
+}
+
+static int check_term(const char *name, double weight, double tau, aoe_error *err) {
+    if (!(weight >= 0.0 && weight <= DBL_MAX))
+        return aoei_fail(err, AOE_EARG, "w_%s is %g; a weight is 0 or more", name, weight);
+    if (!(tau >= DBL_MIN && tau <= DBL_MAX))
+        return aoei_fail(err, AOE_EARG, "tau_%s is %g; a temperature is above 0", name, tau);
+    return 0;
+}
+
+int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *err) {
+    int rc = check_term("cosine", o->w_cosine, o->tau_cosine, err);
+    rc = rc ? rc : check_term("ibn", o->w_ibn, o->tau_ibn, err);
+    rc = rc ? rc : check_term("cln", o->w_cln, o->tau_ibn, err);
+    rc = rc ? rc : check_term("angle", o->w_angle, o->tau_angle, err);
+    if (rc)
+        return rc;
+    if (!isfinite(o->hard_negative))
+        return aoei_fail(err, AOE_EARG, "hard_negative is %g; what is added to a score is finite", o->hard_negative);
+    if (o->angle_form != AOE_ANGLE_REFERENCE && o->angle_form != AOE_ANGLE_PHASE)
+        return aoei_fail(err, AOE_EARG, "angle_form is %d; use AOE_ANGLE_REFERENCE or AOE_ANGLE_PHASE", (int)o->angle_form);
+    if (o->w_angle > 0.0 && D % 2 != 0)
+        return aoei_fail(err, AOE_EARG,
+                         "vectors of odd size %zu have no real and imaginary halves; use an even size or w_angle 0", D);
+    return 0;
+}
+
+static int check_batch(const aoei_pair_batch *b, aoe_error *err) {
+    size_t bytes;
+    if (b->B == 0 || b->D == 0)
+        return aoei_fail(err, AOE_EARG, "a batch of %zu pairs of size %zu is empty; give at least one pair", b->B, b->D);
+    if (b->stride < b->D || aoei_mul_size(b->B, b->stride, &bytes) || aoei_mul_size(bytes, sizeof(double), &bytes))
+        return aoei_fail(err, AOE_EARG, "stride %zu does not fit %zu pairs of size %zu", b->stride, b->B, b->D);
+    if (!b->label || !(b->x64 ? b->y64 != NULL : b->x && b->y))
+        return aoei_fail(err, AOE_EARG, "x, y or label is NULL; all three are needed");
+    if (b->x64 ? !b->grad_x64 != !b->grad_y64 : !b->grad_x != !b->grad_y)
+        return aoei_fail(err, AOE_EARG, "only one of grad_x and grad_y is NULL; give both or neither");
+    for (size_t i = 0; i < b->B; i++)
+        if (!isfinite(b->label[i]))
+            return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; labels are finite numbers", i, b->label[i]);
+    return 0;
+}
+
+/* First sweep: scores of every pair, unit vectors of every row. */
+static void score_pair(void *arg, size_t i, const double *v, double *g) {
+    plan *p = arg;
+    const size_t D = p->sweep.e.D;
+    (void)g;
+    aoei_ranked_score(&p->ranked, i, v, v + D, D);
+    if (p->o->w_ibn > 0.0) {
+        aoei_unit_rows_set(&p->ibn.rows, 2 * i, v);
+        aoei_unit_rows_set(&p->ibn.rows, 2 * i + 1, v + D);
+    }
+}
+
+static void take_losses(plan *p, const aoei_pair_batch *b, int with_grad, aoe_objective_result *result) {
+    const aoe_objective_options *o = p->o;
+    *result = (aoe_objective_result){0};
+    for (size_t i = 0; i < b->B; i++)
+        result->positive_pairs += b->label[i] >= o->ibn_threshold;
+    aoei_ranked_loss(&p->ranked, b->label, with_grad, result);
+    if (o->w_ibn > 0.0)
+        result->ibn = aoei_ibn_loss(&p->ibn, with_grad);
+    result->total = o->w_cosine * result->cosine + o->w_ibn * result->ibn + o->w_angle * result->angle;
+}
+
+/* Second sweep: the gradient of every vector. */
+static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
+    const plan *p = arg;
+    const size_t D = p->sweep.e.D;
+    aoei_ranked_cosine_grad(&p->ranked, i, v, v + D, D, g, g + D);
+    if (p->o->w_ibn > 0.0) {
+        aoei_unit_rows_grad(&p->ibn.rows, 2 * i, p->o->w_ibn, g);
+        aoei_unit_rows_grad(&p->ibn.rows, 2 * i + 1, p->o->w_ibn, g + D);
+    }
+    aoei_ranked_angle_grad(&p->ranked, i, v, v + D, D, g, g + D);
+}
+
+static int run(plan *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    const int with_grad = b->x64 ? b->grad_x64 != NULL : b->grad_x != NULL;
+    size_t i = aoei_sweep_read(&p->sweep, ctx, score_pair, p);
+    if (i < b->B)
+        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
+                         aoei_sweep_bad_vector(&p->sweep, i) ? "y" : "x");
+    take_losses(p, b, with_grad, result);
+    if (!isfinite(result->total))
+        return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; a temperature is too small");
+    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, pair_gradient, p) : b->B;
+    if (i < b->B)
+        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; its vectors are close to zero", i);
+    return 0;
+}
+
+static void bind(plan *p, const aoe_objective_options *o, const aoei_pair_batch *b, void *workspace, size_t bytes,
+                 const aoe_context *ctx) {
+    aoei_arena arena = {.base = workspace, .size = bytes};
+    lay_out(p, &arena, b->B, b->D);
+    p->sweep.e = (aoei_examples){.n = b->B,
+                                 .arity = 2,
+                                 .D = b->D,
+                                 .stride = b->stride,
+                                 .v = {b->x, b->y},
+                                 .v64 = {b->x64, b->y64},
+                                 .grad = {b->grad_x, b->grad_y},
+                                 .grad64 = {b->grad_x64, b->grad_y64}};
+    p->o = p->ranked.o = o;
+    p->ibn.ctx = ctx;
+    p->ibn.tau = o->tau_ibn;
+    p->ibn.label = b->label;
+    p->ibn.threshold = o->ibn_threshold;
+    p->ibn.group = o->isp ? b->group : NULL;
+}
+
+int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
+                   const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    aoe_context serial;
+    aoe_objective_options defaults;
+    aoe_objective_result local;
+    if (!o) {
+        aoe_objective_options_defaults(&defaults);
+        o = &defaults;
+    }
+    result = result ? result : &local;
+    *result = (aoe_objective_result){0};
+    int rc = check_batch(batch, err);
+    rc = rc ? rc : aoei_objective_check(o, batch->D, err);
+    if (rc)
+        return rc;
+    if (isnan(o->ibn_threshold))
+        return aoei_fail(err, AOE_EARG, "ibn_threshold is not a number; give the lowest label of a positive pair");
+    size_t need = aoei_objective_workspace(batch->B, batch->D);
+    if (need == 0 || workspace_bytes < need)
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of size %zu", workspace_bytes,
+                         batch->B, batch->D);
+
+    if (!ctx) {
+        rc = aoei_context_serial(&serial, err);
+        if (rc)
+            return rc;
+        ctx = &serial;
+    }
+    plan p;
+    bind(&p, o, batch, workspace, workspace_bytes, ctx);
+    return run(&p, batch, ctx, result, err);
+}
+
+void aoe_objective_options_defaults(aoe_objective_options *o) {
+    *o = (aoe_objective_options){
+        .w_cosine = 1.0,
+        .w_ibn = 1.0,
+        .w_cln = 1.0,
+        .w_angle = 1.0,
+        .tau_cosine = 0.05,
+        .tau_ibn = 0.05,
+        .tau_angle = 1.0,
+        .isp = 1,
+        .angle_form = AOE_ANGLE_REFERENCE,
+        .ibn_threshold = 1.0,
+    };
+}
+
+int aoe_objective(const aoe_objective_options *o, const float *x, const float *y, size_t stride, const double *label,
+                  const uint32_t *group, size_t B, size_t D, float *grad_x, float *grad_y, aoe_objective_result *result,
+                  aoe_error *err) {
+    aoei_pair_batch batch = {
+        .B = B,
+        .D = D,
+        .stride = stride,
+        .x = x,
+        .y = y,
+        .grad_x = grad_x,
+        .grad_y = grad_y,
+        .label = label,
+        .group = group,
+    };
+    int rc = check_batch(&batch, err);
+    if (rc)
+        return rc;
+    size_t bytes = aoei_objective_workspace(B, D);
+    void *workspace = bytes ? aoei_aligned(bytes) : NULL;
+    if (!workspace)
+        return aoei_fail_nomem(err, bytes ? bytes : SIZE_MAX);
+    rc = aoei_objective(o, &batch, workspace, bytes, NULL, result, err);
+    aoei_aligned_free(workspace);
+    return rc;
+}

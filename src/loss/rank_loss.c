@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ * Sorting by label and the ranking loss. A sum of exponentials is carried as
+ * (max, sum) with value sum * exp(max), sum >= 1, so that scores of any size
+ * neither overflow nor lose the small terms' share of the total.
+ * All sums run in the order of the labels: one order, one result.
+ */
+#include "loss/rank_loss.h"
+
+#include <math.h>
+#include <string.h>
+
+/* sum of exp(t) over terms t, as sum * exp(max); max is -infinity while there is no term. */
+typedef struct scaled_sum {
+    double max, sum;
+} scaled_sum;
+
+static void add_term(scaled_sum *a, double t) {
+    if (t <= a->max) {
+        a->sum += exp(t - a->max);
+    } else {
+        a->sum = a->sum * exp(a->max - t) + 1.0;
+        a->max = t;
+    }
+}
+
+static void merge(const double *key, const size_t *from, size_t *to, size_t left, size_t mid, size_t right) {
+    size_t a = left, b = mid;
+    for (size_t i = left; i < right; i++) {
+        if (a < mid && (b >= right || !(key[from[b]] < key[from[a]])))
+            to[i] = from[a++];
+        else
+            to[i] = from[b++];
+    }
+}
+
+void aoei_argsort(const double *key, size_t n, size_t *index, size_t *scratch) {
+    size_t *from = index, *to = scratch;
+    for (size_t i = 0; i < n; i++)
+        index[i] = i;
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t left = 0; left < n; left += 2 * width) {
+            size_t mid = left + width < n ? left + width : n;
+            size_t right = left + 2 * width < n ? left + 2 * width : n;
+            merge(key, from, to, left, mid, right);
+        }
+        size_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != index)
+        memcpy(index, from, n * sizeof *index);
+}
+
+void aoei_ranking_build(aoei_ranking *r, const double *label, size_t n, size_t *order, size_t *start, size_t *scratch) {
+    *r = (aoei_ranking){.n = n, .order = order, .start = start};
+    aoei_argsort(label, n, order, scratch);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || label[order[i - 1]] < label[order[i]])
+            start[r->tiers++] = i;
+    start[r->tiers] = n;
+}
+
+size_t aoei_ranking_pairs(const aoei_ranking *r) {
+    size_t pairs = 0;
+    for (size_t t = 0; t < r->tiers; t++)
+        pairs += (r->start[t + 1] - r->start[t]) * r->start[t];
+    return pairs;
+}
+
+/* lower[t]: exp(s_i) summed over items under tier t; higher[t]: exp(-s_j) over items above it. */
+static void sum_tiers(const aoei_ranking *r, const double *s, scaled_sum *lower, scaled_sum *higher) {
+    scaled_sum a = {-INFINITY, 0.0};
+    for (size_t t = 0; t < r->tiers; t++) {
+        lower[t] = a;
+        for (size_t i = r->start[t]; i < r->start[t + 1]; i++)
+            add_term(&a, s[r->order[i]]);
+    }
+    a = (scaled_sum){-INFINITY, 0.0};
+    for (size_t t = r->tiers; t-- > 0;) {
+        higher[t] = a;
+        for (size_t i = r->start[t]; i < r->start[t + 1]; i++)
+            add_term(&a, -s[r->order[i]]);
+    }
+}
+
+double aoei_rank_loss(const aoei_ranking *r, const double *s, double *grad, double *scratch) {
+    scaled_sum *lower = (scaled_sum *)(void *)scratch, *higher = lower + r->n;
+    if (grad)
+        memset(grad, 0, r->n * sizeof *grad);
+    if (r->tiers < 2)
+        return 0.0;
+    sum_tiers(r, s, lower, higher);
+
+    double max = 0.0; /* the largest exponent in the logarithm, the 0 of its "1 +" included */
+    for (size_t t = 1; t < r->tiers; t++)
+        for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
+            max = fmax(max, lower[t].max - s[r->order[j]]);
+    double sum = 0.0; /* of the ordered pairs, times exp(-max) */
+    for (size_t t = 1; t < r->tiers; t++)
+        for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
+            sum += lower[t].sum * exp(lower[t].max - s[r->order[j]] - max);
+    double total = exp(-max) + sum;
+    for (size_t t = 0; grad && t < r->tiers; t++) {
+        for (size_t k = r->start[t]; k < r->start[t + 1]; k++) {
+            size_t i = r->order[k];
+            double up = t + 1 < r->tiers ? higher[t].sum * exp(higher[t].max + s[i] - max) : 0.0;
+            double down = t > 0 ? lower[t].sum * exp(lower[t].max - s[i] - max) : 0.0;
+            grad[i] = (up - down) / total;
+        }
+    }
+    return max > 0.0 ? max + log(total) : log1p(sum);
+}

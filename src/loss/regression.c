@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * One sweep fills each pair's error, a second one turns it into gradients.
+ */
+#include "loss/regression.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "nn/panels.h"
+#include "loss/pair_score.h"
+#include "loss/sweep.h"
+
+/* What one call works with; all memory from the workspace. */
+typedef struct plan {
+    aoei_sweep sweep;
+    const double *target; /* [B] borrowed */
+    double *error;        /* [B] cosine - target */
+} plan;
+
+/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
+    *p = (plan){0};
+    aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
+    p->error = aoei_arena_take_array(a, B, sizeof *p->error);
+}
+
+size_t aoei_regression_workspace(size_t B, size_t D) {
+    aoei_arena a;
+    plan p;
+    if (B > SIZE_MAX / 64)
+        return 0;
+    aoei_arena_measure(&a);
+    lay_out(&p, &a, B, D);
+    return a.overflow ? 0 : a.used;
+}
+
+static void pair_error(void *arg, size_t i, const double *v, double *g) {
+    plan *p = arg;
+    const size_t D = p->sweep.e.D;
+    (void)g;
+    p->error[i] = aoei_cosine_score(v, v + D, D) - p->target[i];
+}
+
+static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
+    const plan *p = arg;
+    const size_t D = p->sweep.e.D;
+    aoei_cosine_grad(v, v + D, D, 2 * p->error[i] / (double)p->sweep.e.n, g, g + D);
+}
+
+static int run(plan *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    const size_t B = p->sweep.e.n;
+    double sum = 0;
+    size_t i = aoei_sweep_read(&p->sweep, ctx, pair_error, p);
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: vector %s is not finite; check the weights and the learning rate", i,
+                         aoei_sweep_bad_vector(&p->sweep, i) ? "y" : "x");
+    for (i = 0; i < B; i++)
+        sum += p->error[i] * p->error[i];
+    result->total = result->regression = sum / (double)B;
+    i = with_grad ? aoei_sweep_write(&p->sweep, ctx, pair_gradient, p) : B;
+    if (i < B)
+        return aoei_fail(err, AOE_ENUMERIC, "pair %zu: the gradient overflows; its vectors are close to zero", i);
+    return 0;
+}
+
+int aoei_regression_objective(const double *target, const aoei_example_batch *b, void *workspace, size_t workspace_bytes,
+                              const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+    aoe_context serial;
+    plan p;
+    const size_t need = aoei_regression_workspace(b->B, b->D);
+    *result = (aoe_objective_result){0};
+    if (b->B == 0 || b->D == 0 || b->arity != 2 || need == 0 || workspace_bytes < need)
+        return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for the regression of %zu pairs of size %zu",
+                         workspace_bytes, b->B, b->D);
+    if (!ctx) {
+        const int rc = aoei_context_serial(&serial, err);
+        if (rc)
+            return rc;
+        ctx = &serial;
+    }
+    aoei_arena arena = {.base = workspace, .size = workspace_bytes};
+    lay_out(&p, &arena, b->B, b->D);
+    p.target = target;
+    p.sweep.e = (aoei_examples){.n = b->B, .arity = 2, .D = b->D, .stride = 2 * b->D};
+    for (size_t a = 0; a < 2; a++) {
+        p.sweep.e.v[a] = b->v ? b->v + a * b->D : NULL;
+        p.sweep.e.v64[a] = b->v64 ? b->v64 + a * b->D : NULL;
+        p.sweep.e.grad[a] = b->grad ? b->grad + a * b->D : NULL;
+        p.sweep.e.grad64[a] = b->grad64 ? b->grad64 + a * b->D : NULL;
+    }
+    return run(&p, b->v64 ? b->grad64 != NULL : b->grad != NULL, ctx, result, err);
+}

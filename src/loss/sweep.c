@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ * The number of chunks depends on the number of examples alone. A chunk stops
+ * at its first bad example, so the first of all chunks' is the first of all.
+ */
+#include "loss/sweep.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { CHUNKS = 32 /* at most */ };
+
+void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, size_t D) {
+    size_t cells = 0;
+    *s = (aoei_sweep){.chunks = n < CHUNKS ? n : CHUNKS};
+    if (aoei_mul_size(s->chunks * arity, D, &cells))
+        a->overflow = 1;
+    s->v = aoei_arena_take_array(a, cells, sizeof *s->v);
+    s->g = aoei_arena_take_array(a, cells, sizeof *s->g);
+    s->bad = aoei_arena_take_array(a, s->chunks, sizeof *s->bad);
+}
+
+/* The first example of a chunk; chunks may differ by one example. */
+static size_t chunk_start(const aoei_sweep *s, size_t chunk) {
+    size_t small = s->e.n / s->chunks, larger = s->e.n % s->chunks;
+    return chunk * small + (chunk < larger ? chunk : larger);
+}
+
+static size_t first_bad(const aoei_sweep *s) {
+    for (size_t c = 0; c < s->chunks; c++)
+        if (s->bad[c] < s->e.n)
+            return s->bad[c];
+    return s->e.n;
+}
+
+/* Vector a of example i. out: [D]. Returns whether it is finite. */
+static int read_vector(const aoei_examples *e, size_t i, size_t a, double *out) {
+    const float *narrow = e->v[a] ? e->v[a] + i * e->stride : NULL;
+    const double *wide = e->v64[a] ? e->v64[a] + i * e->stride : NULL;
+    int finite = 1;
+    assert(wide || narrow);
+    for (size_t k = 0; k < e->D; k++) {
+        out[k] = wide ? wide[k] : (double)narrow[k];
+        finite &= isfinite(out[k]) != 0;
+    }
+    return finite;
+}
+
+static int read_example(const aoei_examples *e, size_t i, double *v) {
+    int finite = 1;
+    for (size_t a = 0; a < e->arity; a++)
+        finite &= read_vector(e, i, a, v + a * e->D);
+    return finite;
+}
+
+/* g: [D], the gradient of vector a of example i. Returns whether what was written is finite. */
+static int write_vector(const aoei_examples *e, size_t i, size_t a, const double *g) {
+    float *narrow = e->grad[a] ? e->grad[a] + i * e->stride : NULL;
+    double *wide = e->grad64[a] ? e->grad64[a] + i * e->stride : NULL;
+    int finite = 1;
+    assert(wide || narrow);
+    for (size_t k = 0; k < e->D; k++) {
+        if (wide)
+            wide[k] = g[k];
+        else
+            narrow[k] = (float)g[k];
+        finite &= wide ? isfinite(wide[k]) != 0 : isfinite(narrow[k]) != 0;
+    }
+    return finite;
+}
+
+/* What is there of the gradient of example i; 0 unless it is to be added to. */
+static void start_gradient(const aoei_examples *e, size_t i, double *g) {
+    memset(g, 0, e->arity * e->D * sizeof *g);
+    for (size_t a = 0; e->add && a < e->arity; a++)
+        for (size_t k = 0; k < e->D; k++)
+            g[a * e->D + k] = e->grad64[a] ? e->grad64[a][i * e->stride + k] : (double)e->grad[a][i * e->stride + k];
+}
+
+static int write_example(const aoei_examples *e, size_t i, const double *g) {
+    int finite = 1;
+    for (size_t a = 0; a < e->arity; a++)
+        finite &= write_vector(e, i, a, g + a * e->D);
+    return finite;
+}
+
+static void read_chunk(void *arg, size_t chunk, size_t worker) {
+    aoei_sweep *s = arg;
+    double *v = s->v + chunk * s->e.arity * s->e.D;
+    size_t end = chunk_start(s, chunk + 1);
+    (void)worker;
+    s->bad[chunk] = s->e.n;
+    for (size_t i = chunk_start(s, chunk); i < end; i++) {
+        if (!read_example(&s->e, i, v)) {
+            s->bad[chunk] = i;
+            return;
+        }
+        s->fn(s->arg, i, v, NULL);
+    }
+}
+
+static void write_chunk(void *arg, size_t chunk, size_t worker) {
+    aoei_sweep *s = arg;
+    const size_t size = s->e.arity * s->e.D, end = chunk_start(s, chunk + 1);
+    double *v = s->v + chunk * size, *g = s->g + chunk * size;
+    (void)worker;
+    s->bad[chunk] = s->e.n;
+    for (size_t i = chunk_start(s, chunk); i < end; i++) {
+        read_example(&s->e, i, v);
+        start_gradient(&s->e, i, g);
+        s->fn(s->arg, i, v, g);
+        if (!write_example(&s->e, i, g)) {
+            s->bad[chunk] = i;
+            return;
+        }
+    }
+}
+
+static size_t sweep(aoei_sweep *s, const aoe_context *ctx, aoei_task_fn task, aoei_example_fn fn, void *arg) {
+    s->fn = fn;
+    s->arg = arg;
+    aoei_parallel_for(ctx->pool, s->chunks, task, s);
+    return first_bad(s);
+}
+
+size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg) {
+    return sweep(s, ctx, read_chunk, fn, arg);
+}
+
+size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg) {
+    return sweep(s, ctx, write_chunk, fn, arg);
+}
+
+size_t aoei_sweep_bad_vector(const aoei_sweep *s, size_t i) {
+    size_t a = 0;
+    while (a < s->e.arity && read_vector(&s->e, i, a, s->v))
+        a++;
+    return a;
+}

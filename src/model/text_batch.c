@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ * Tokenization in parallel: fixed chunks of texts, each with its own growing
+ * list, joined in order, so that nothing depends on which thread did what.
+ */
+#include "model/text_batch.h"
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/unicode.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { CHUNK = 128 };
+
+typedef struct chunk {
+    int32_t *ids; /* owned */
+    size_t n, capacity;
+    size_t failed; /* text that failed, or (size_t)-1 */
+    aoe_error error;
+} chunk;
+
+typedef struct job {
+    const aoe_model *model;
+    const aoe_text *texts;
+    size_t n;
+    aoe_encode_options o[2];
+    const uint8_t *second; /* [n] which of the two a text has; NULL: the first */
+    int may_be_empty;
+    size_t max_length; /* what windows hold; for the ends' sake, otherwise not looked at */
+    aoei_ends *ends;   /* [n], written by the chunks; NULL: not wanted */
+    size_t *lengths;   /* [n], likewise */
+    uint8_t *truncated;
+    chunk *chunks;
+} job;
+
+static int chunk_append(chunk *c, const aoe_ids *ids) {
+    if (c->capacity - c->n < ids->n) {
+        size_t capacity = 2 * c->capacity + ids->n + 1024;
+        int32_t *grown = aoei_realloc_array(c->ids, capacity, sizeof *grown);
+        if (!grown)
+            return aoei_fail_nomem(&c->error, capacity * sizeof *grown);
+        c->ids = grown;
+        c->capacity = capacity;
+    }
+    if (ids->n)
+        memcpy(c->ids + c->n, ids->id, ids->n * sizeof *ids->id);
+    c->n += ids->n;
+    return AOE_OK;
+}
+
+/* out = the text in lower case, up to its first byte that is not UTF-8, from where on it stays as it is: the tokenizer names
+ * it. */
+static int lower(aoei_buffer *out, const char *s, size_t len) {
+    aoei_buffer_clear(out);
+    aoei_buffer_reserve(out, len);
+    for (size_t at = 0; at < len;) {
+        uint32_t cp, to[AOEI_LOWER_MAX];
+        char bytes[4];
+        const size_t n = aoei_utf8_decode(s + at, len - at, &cp);
+        if (!n) {
+            aoei_buffer_append(out, s + at, len - at);
+            break;
+        }
+        const size_t count = aoei_unicode_lower(cp, to);
+        for (size_t k = 0; k < count; k++)
+            aoei_buffer_append(out, bytes, aoei_utf8_encode(to[k], bytes));
+        at += n;
+    }
+    return out->failed ? AOE_ENOMEM : AOE_OK;
+}
+
+static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, aoe_ids *ids) {
+    aoe_text text = j->texts[i];
+    if (j->model->settings.lowercase) {
+        if (lower(lowered, text.data, text.len))
+            return aoei_fail_nomem(&c->error, text.len);
+        text = (aoe_text){.data = lowered->data, .len = lowered->len};
+    }
+    const aoe_encode_options *o = &j->o[j->second && j->second[i]];
+    int code = j->ends ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->ends[i].before, &j->ends[i].after,
+                                                      &c->error)
+                       : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
+    if (code)
+        return code;
+    if (j->ends && ids->n > j->max_length && j->ends[i].before + j->ends[i].after >= j->max_length)
+        return aoei_fail(&c->error, AOE_EARG,
+                         "max_length %zu leaves no room for the text: prompt and special tokens take %zu; raise it",
+                         j->max_length, j->ends[i].before + j->ends[i].after);
+    if (ids->n == 0 && !j->may_be_empty)
+        return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");
+    for (size_t t = 0; t < ids->n; t++)
+        if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
+            return aoei_fail(&c->error, AOE_EFORMAT,
+                             "token id %d is outside the model's vocabulary of %zu; tokenizer and model do not match",
+                             (int)ids->id[t], j->model->config.vocab);
+    j->lengths[i] = ids->n;
+    j->truncated[i] = (uint8_t)(ids->truncated != 0);
+    return chunk_append(c, ids);
+}
+
+static void encode_chunk(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const job *j = arg;
+    chunk *c = &j->chunks[task];
+    const size_t begin = task * CHUNK, end = begin + CHUNK < j->n ? begin + CHUNK : j->n;
+    aoei_buffer lowered = {0};
+    aoe_ids ids = {0};
+    for (size_t i = begin; i < end && c->failed == (size_t)-1; i++)
+        if (encode_one(j, c, i, &lowered, &ids))
+            c->failed = i;
+    aoe_ids_free(&ids);
+    aoei_buffer_free(&lowered);
+}
+
+/* Joins the chunks into out; the first failed chunk's error is the answer when there is one. */
+static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    size_t total = 0;
+    for (size_t k = 0; k < n_chunks; k++) {
+        const chunk *c = &j->chunks[k];
+        if (c->failed != (size_t)-1) {
+            if (failed)
+                *failed = c->failed;
+            return aoei_fail(err, c->error.code, "%s", c->error.message);
+        }
+        total += c->n;
+    }
+    out->ids = aoei_malloc_array(total ? total : 1, sizeof *out->ids);
+    if (!out->ids)
+        return aoei_fail_nomem(err, total * sizeof *out->ids);
+    size_t at = 0;
+    for (size_t k = 0; k < n_chunks; k++) {
+        if (j->chunks[k].n)
+            memcpy(out->ids + at, j->chunks[k].ids, j->chunks[k].n * sizeof *out->ids);
+        at += j->chunks[k].n;
+    }
+    at = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        out->offsets[i] = at;
+        at += j->lengths[i];
+    }
+    out->offsets[j->n] = at;
+    out->n = j->n;
+    return AOE_OK;
+}
+
+/* job: model, texts, n, options. */
+static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    const size_t n = j->n, n_chunks = (n + CHUNK - 1) / CHUNK;
+    int code = AOE_ENOMEM;
+    memset(out, 0, sizeof *out);
+    if (failed)
+        *failed = (size_t)-1;
+    if (!j->model->tokenizer)
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", j->model->dir);
+    out->offsets = aoei_malloc_array(n + 1, sizeof *out->offsets);
+    out->truncated = aoei_calloc(n + 1, sizeof *out->truncated);
+    if (j->max_length && !(j->ends = out->ends = aoei_calloc(n + 1, sizeof *out->ends))) {
+        aoei_fail_nomem(err, n * sizeof *out->ends);
+        goto done;
+    }
+    j->truncated = out->truncated;
+    j->lengths = aoei_calloc(n + 1, sizeof *j->lengths);
+    j->chunks = aoei_calloc(n_chunks + 1, sizeof *j->chunks);
+    if (!out->offsets || !out->truncated || !j->lengths || !j->chunks) {
+        aoei_fail_nomem(err, n * sizeof *out->offsets);
+        goto done;
+    }
+    for (size_t k = 0; k < n_chunks; k++)
+        j->chunks[k].failed = (size_t)-1;
+    aoei_parallel_for(j->model->ctx->pool, n_chunks, encode_chunk, j);
+    code = join(j, n_chunks, out, failed, err);
+done:
+    for (size_t k = 0; j->chunks && k < n_chunks; k++)
+        aoei_free(j->chunks[k].ids);
+    aoei_free(j->chunks);
+    aoei_free(j->lengths);
+    if (code)
+        aoei_token_lists_free(out);
+    return code;
+}
+
+enum {
+    MAY_BE_EMPTY = 1, /* a text may have no token */
+    WHOLE = 2         /* not cut, and with ends */
+};
+
+/* As the model's own settings ask for. */
+static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                           const uint8_t *second, int ways, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    const aoei_settings *s = &m->settings;
+    const int is_static = m->config.arch->is_static;
+    job j = {.model = m, .texts = texts, .n = n, .second = second, .may_be_empty = ways & MAY_BE_EMPTY};
+    j.max_length = ways & WHOLE ? s->max_length : 0;
+    aoei_buffer lowered[2] = {{0}, {0}};
+    int code = AOE_OK;
+    memset(out, 0, sizeof *out);
+    if (failed)
+        *failed = (size_t)-1;
+    for (size_t i = 0; i < 2 && !code; i++) {
+        const char *prompt = prompts[i] ? prompts[i] : s->prompt;
+        if (s->lowercase && *prompt) {
+            code = lower(&lowered[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
+            prompt = lowered[i].data;
+        }
+        j.o[i] = (aoe_encode_options){.max_length = ways & WHOLE ? 0 : s->max_length,
+                                      .prompt = !code && *prompt ? prompt : NULL,
+                                      .no_specials = is_static,
+                                      .drop_unknown = is_static};
+    }
+    if (!code)
+        code = encode_all(&j, out, failed, err);
+    aoei_buffer_free(&lowered[0]);
+    aoei_buffer_free(&lowered[1]);
+    return code;
+}
+
+int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                         const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    return encode_prompted(m, texts, n, prompts, second, 0, out, failed, err);
+}
+
+static const char *const own_prompts[2] = {NULL, NULL};
+
+int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err) {
+    return encode_prompted(m, texts, n, own_prompts, NULL, 0, out, failed, err);
+}
+
+int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err) {
+    return encode_prompted(m, texts, n, own_prompts, NULL, m->config.arch->is_static ? MAY_BE_EMPTY : 0, out, failed, err);
+}
+
+int aoei_encode_for_windows(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err) {
+    return encode_prompted(m, texts, n, own_prompts, NULL, WHOLE | (m->config.arch->is_static ? MAY_BE_EMPTY : 0), out, failed,
+                           err);
+}
+
+int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
+                         aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    job j = {.model = m, .texts = texts, .n = n, .o = {*o, *o}, .may_be_empty = 1};
+    return encode_all(&j, out, failed, err);
+}
+
+void aoei_token_lists_free(aoei_token_lists *l) {
+    aoei_free(l->ids);
+    aoei_free(l->offsets);
+    aoei_free(l->truncated);
+    aoei_free(l->ends);
+    memset(l, 0, sizeof *l);
+}
+
+static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
+    const size_t n = aoei_token_count(l, a);
+    return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
+}
+
+/* Open addressing over the token lists. */
+int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err) {
+    size_t slots = 16;
+    while (slots < 2 * l->n)
+        slots *= 2;
+    uint32_t *table = aoei_calloc(slots, sizeof *table); /* text + 1; 0 is free */
+    if (!table)
+        return aoei_fail_nomem(err, slots * sizeof *table);
+    for (size_t i = 0; i < l->n; i++) {
+        const size_t bytes = aoei_token_count(l, i) * sizeof *l->ids;
+        size_t at = (size_t)aoei_hash(AOEI_HASH_START, l->ids + l->offsets[i], bytes) & (slots - 1);
+        while (table[at] && !same_tokens(l, table[at] - 1, i))
+            at = (at + 1) & (slots - 1);
+        if (!table[at])
+            table[at] = (uint32_t)i + 1;
+        class_of[i] = table[at] - 1;
+    }
+    aoei_free(table);
+    return AOE_OK;
+}
+
+int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err) {
+    memset(b, 0, sizeof *b);
+    if (max_tokens >= UINT32_MAX || max_texts >= UINT32_MAX)
+        return aoei_fail(err, AOE_EARG, "a batch of %zu tokens is too large; use fewer", max_tokens);
+    b->ids = aoei_malloc_array(max_tokens, sizeof *b->ids);
+    b->positions = aoei_malloc_array(max_tokens, sizeof *b->positions);
+    b->offsets = aoei_malloc_array(max_texts + 1, sizeof *b->offsets);
+    b->text_index = aoei_malloc_array(max_texts, sizeof *b->text_index);
+    if (!b->ids || !b->positions || !b->offsets || !b->text_index) {
+        aoei_batch_buffer_destroy(b);
+        return aoei_fail_nomem(err, max_tokens * (sizeof *b->ids + sizeof *b->positions));
+    }
+    b->max_tokens = max_tokens;
+    b->max_texts = max_texts;
+    aoei_batch_clear(b);
+    return AOE_OK;
+}
+
+void aoei_batch_buffer_destroy(aoei_batch_buffer *b) {
+    aoei_free(b->ids);
+    aoei_free(b->positions);
+    aoei_free(b->offsets);
+    aoei_free(b->text_index);
+    memset(b, 0, sizeof *b);
+}
+
+void aoei_batch_clear(aoei_batch_buffer *b) {
+    memset(&b->batch, 0, sizeof b->batch);
+    b->batch.ids = b->ids;
+    b->batch.positions = b->positions;
+    b->batch.offsets = b->offsets;
+    b->batch.text_index = b->text_index;
+    b->offsets[0] = 0;
+}
+
+void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index) {
+    aoei_batch *batch = &b->batch;
+    assert(n > 0 && batch->n_tokens + n <= b->max_tokens && batch->n_texts < b->max_texts);
+    memcpy(b->ids + batch->n_tokens, ids, n * sizeof *ids);
+    for (size_t t = 0; t < n; t++)
+        b->positions[batch->n_tokens + t] = (uint32_t)t;
+    b->text_index[batch->n_texts] = text_index;
+    batch->n_tokens += n;
+    batch->n_texts++;
+    b->offsets[batch->n_texts] = (uint32_t)batch->n_tokens;
+    if (n > batch->longest)
+        batch->longest = n;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * Texts to packed batches: tokenization of many texts on all threads, and the
+ * host arrays behind an aoei_batch. Shared by the embedder and the trainer.
+ */
+#ifndef AOEI_MODEL_TEXT_BATCH_H
+#define AOEI_MODEL_TEXT_BATCH_H
+
+#include "model/model.h"
+#include "nn/nn.h"
+
+/* Tokens of a list that are not the text's own: specials, and those of a prompt. */
+typedef struct aoei_ends {
+    size_t before, after;
+} aoei_ends;
+
+/* The token ids of n texts, laid end to end. */
+typedef struct aoei_token_lists {
+    size_t n;
+    int32_t *ids;       /* [offsets[n]], owned */
+    size_t *offsets;    /* [n + 1], owned */
+    uint8_t *truncated; /* [n], owned */
+    aoei_ends *ends;    /* [n], owned; NULL where texts are cut to max_length: else they are whole */
+} aoei_token_lists;
+
+/* Tokenizes with the model's prompt and max length. On failure *failed (may be NULL) is the lowest text that failed, or
+ * (size_t)-1. */
+int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                      aoe_error *err);
+/* The same with prompts[second[i]] around text i; a NULL prompt is the model's, "" none. */
+int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
+                         const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err);
+/* The same with other options than the model's; a text may have no token. */
+int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
+                         aoei_token_lists *out, size_t *failed, aoe_error *err);
+/* The same for what is not trained on: a text of a static model may have no token. */
+int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err);
+/* The same, whole and with ends. */
+int aoei_encode_for_windows(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
+                            aoe_error *err);
+void aoei_token_lists_free(aoei_token_lists *l);
+static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
+    return l->offsets[i + 1] - l->offsets[i];
+}
+
+/* class_of[n]: equal numbers are equal token lists, the number is that of the first such text: what the encoder cannot tell
+ * apart, after prompt and truncation. At most 2^32 - 2 texts. Errors: AOE_ENOMEM. */
+int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err);
+
+/* Host arrays of a batch of up to max_tokens tokens and max_texts texts. */
+typedef struct aoei_batch_buffer {
+    aoei_batch batch;     /* points to the arrays below */
+    int32_t *ids;         /* [max_tokens], owned */
+    uint32_t *positions;  /* [max_tokens], owned */
+    uint32_t *offsets;    /* [max_texts + 1], owned */
+    uint32_t *text_index; /* [max_texts], owned */
+    size_t max_tokens, max_texts;
+} aoei_batch_buffer;
+
+int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err);
+void aoei_batch_buffer_destroy(aoei_batch_buffer *b); /* accepts a zeroed one */
+void aoei_batch_clear(aoei_batch_buffer *b);
+/* Appends one text (n > 0 ids); text_index keys its dropout masks. The caller keeps within the capacity. */
+void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index);
+
+/* aoe_embed of texts that aoei_encode_for_vectors has tokenized. vectors: [lists->n, dims]. The text in the last failure is
+ * aoe_embed_failed_text's, the message does not name it. */
+int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err);
+/* Bytes of the arena that an embedder with these options (batch_tokens > 0) allocates. Errors: AOE_ENOMEM. */
+int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * Weights stay in the mapping where calls take them as they are stored: aligned
+ * float32, and of what only meets products bf16 and int8 rows too. Frozen weights of
+ * bf16 products are bf16 whatever they are stored as: they would be rounded for every
+ * product, to the same bits. The rest is converted once, on all threads.
+ */
+#include "model/weight_placement.h"
+
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/pool.h"
+#include "modeldir/storage.h"
+#include "nn/context.h"
+#include "nn/gemm.h"
+
+#define BLOCK ((size_t)1 << 18) /* elements that a task converts, or a row */
+
+static aoei_place mapped(aoei_dtype type) {
+    return (aoei_place){.type = type, .mapped = 1};
+}
+
+static aoei_place own(aoei_dtype type, const aoei_slot *slot) {
+    const size_t scales = type == AOEI_I8 ? slot->rows * sizeof(float) : 0;
+    const size_t bytes = slot->rows * slot->cols * aoei_dtype_size(type) + scales;
+    return (aoei_place){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
+}
+
+/* 1: what the encoder begins with is a row of the word table and nothing else: rounded before or after is the same. */
+static int words_alone(const aoei_encoder_config *c) {
+    return c->rope.theta > 0 && !c->token_types && c->no_embed_norm;
+}
+
+aoei_place aoei_place_of(const aoe_model *m, const aoei_purpose *p, size_t index, const aoei_slot *slot, aoei_st_dtype stored,
+                         int aligned) {
+    const aoei_encoder_config *c = &m->config;
+    const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !p->packed;
+    const int widened = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE; /* where it is packed */
+    const int operand = slot->linear && (p->packed || frozen);
+    const int table = slot->table && frozen;
+    if (!slot->adapter && (p->stored || (p->packed && aoei_adapter_slot(c, index))))
+        return (aoei_place){.nowhere = 1};
+    if (stored == AOEI_ST_I8 && aligned && ((operand && widened) || table))
+        return mapped(AOEI_I8);
+    if (p->eight_bit && frozen && slot->linear && widened)
+        return own(AOEI_I8, slot);
+    if (stored == AOEI_ST_BF16 && aligned &&
+        (bf16 ? operand || table || (p->packed && slot->table) : (operand && widened) || table))
+        return mapped(AOEI_BF16);
+    if (bf16 && frozen && (slot->linear || (slot->table && stored != AOEI_ST_F32 && words_alone(c))))
+        return own(AOEI_BF16, slot);
+    if (stored == AOEI_ST_F32 && aligned)
+        return mapped(AOEI_F32);
+    return own(AOEI_F32, slot);
+}
+
+/* Rows of a tensor on their way. */
+typedef struct block {
+    size_t slot, first, rows;
+} block;
+
+typedef struct conversion {
+    const aoe_model *m;
+    const block *blocks;
+} conversion;
+
+static void convert_task(void *arg, size_t task, size_t worker) {
+    const conversion *j = arg;
+    const block *b = &j->blocks[task];
+    const aoei_tensor to = aoei_tensor_rows(j->m->weights[b->slot], b->first, b->rows);
+    const aoei_st_tensor *from = j->m->stored[b->slot];
+    float *wide = to.type == AOEI_F32 ? to.data : aoei_worker_scratch(j->m->ctx, worker);
+    aoei_st_rows_to_float(wide, from, b->first, b->rows);
+    if (to.type == AOEI_BF16)
+        j->m->ctx->kernels.to_bf16(to.data, wide, to.rows * to.cols);
+    for (size_t r = 0; r < to.rows && to.type == AOEI_I8; r++)
+        ((float *)(uintptr_t)to.scale)[r] = aoei_int8_row(aoei_tensor_at(to, r, 0), wide + r * to.cols, to.cols);
+}
+
+static size_t rows_of_block(const aoei_tensor *w) {
+    return w->cols < BLOCK ? BLOCK / w->cols : 1;
+}
+
+/* Converts the weights that are in own memory. own: [slots]. */
+static int convert(const aoe_model *m, const unsigned char *own_memory, aoe_error *err) {
+    size_t n = 0, used = 0;
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
+        if (own_memory[i])
+            n += m->weights[i].rows / rows_of_block(&m->weights[i]) + 1;
+    if (!n)
+        return 0;
+    block *blocks = aoei_malloc_array(n, sizeof *blocks);
+    if (!blocks)
+        return aoei_fail_nomem(err, n * sizeof *blocks);
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+        const size_t rows = own_memory[i] ? m->weights[i].rows : 0, step = rows ? rows_of_block(&m->weights[i]) : 1;
+        for (size_t first = 0; first < rows; first += step)
+            blocks[used++] = (block){i, first, rows - first < step ? rows - first : step};
+    }
+    aoei_parallel_for(m->ctx->pool, used, convert_task, &(conversion){m, blocks});
+    aoei_free(blocks);
+    return 0;
+}
+
+static int is_aligned(const aoei_st_tensor *t) {
+    return (uintptr_t)t->data % aoei_st_dtype_size(t->dtype) == 0 &&
+           (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);
+}
+
+/* The tensor of a place; memory: of its own bytes. */
+static aoei_tensor tensor_at(const aoei_place *p, const aoei_st_tensor *t, const aoei_slot *slot, unsigned char *memory) {
+    const void *data = p->mapped ? t->data : memory, *scale = NULL;
+    if (p->type == AOEI_I8) {
+        scale = p->mapped ? t->scale->data : memory;
+        data = p->mapped ? t->data : memory + slot->rows * sizeof(float);
+    }
+    return aoei_tensor_wrap_typed(p->type, data, scale, slot->rows, slot->cols);
+}
+
+int aoei_weights_place(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config);
+    aoei_place *places = aoei_calloc(n, sizeof *places);
+    unsigned char *own_memory = aoei_calloc(n, 1);
+    size_t used = 0;
+    aoei_slot slot;
+    int rc = places && own_memory ? 0 : aoei_fail_nomem(err, n * sizeof *places);
+    m->converted_bytes = 0;
+    for (size_t i = 0; i < n && !rc; i++)
+        if (m->stored[i]) {
+            aoei_slot_describe(&m->config, i, &slot);
+            places[i] = aoei_place_of(m, p, i, &slot, m->stored[i]->dtype, is_aligned(m->stored[i]));
+            m->converted_bytes += places[i].bytes;
+        }
+    if (!rc && m->converted_bytes && !(m->converted = aoei_aligned(m->converted_bytes)))
+        rc = aoei_fail_nomem(err, m->converted_bytes);
+    for (size_t i = 0; i < n && !rc; i++)
+        if (m->stored[i] && !places[i].nowhere) {
+            aoei_slot_describe(&m->config, i, &slot);
+            own_memory[i] = !places[i].mapped;
+            m->weights[i] = tensor_at(&places[i], m->stored[i], &slot, (unsigned char *)m->converted + used);
+            used += places[i].bytes;
+        }
+    if (!rc)
+        rc = convert(m, own_memory, err);
+    aoei_free(places);
+    aoei_free(own_memory);
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * Where the weights of an open model lie: in the mapped file as they are stored, or
+ * converted in memory of the model's own. What a model is opened for decides it; the
+ * plan of memory asks the same function.
+ */
+#ifndef AOEI_MODEL_WEIGHT_PLACEMENT_H
+#define AOEI_MODEL_WEIGHT_PLACEMENT_H
+
+#include "model/model.h"
+
+typedef struct aoei_place {
+    aoei_dtype type; /* of the tensor */
+    int nowhere;     /* 1: rows are read from the file when they are needed */
+    int mapped;      /* 1: where the file has it; else in `bytes` of own memory */
+    size_t bytes;
+} aoei_place;
+
+/* slot: described, of number `index` of m's configuration; stored: its type in the file; aligned: as its elements ask for. Of m
+ * the configuration and the type of products are looked at. */
+aoei_place aoei_place_of(const aoe_model *m, const aoei_purpose *p, size_t index, const aoei_slot *slot, aoei_st_dtype stored,
+                         int aligned);
+/* Points m->weights at the data of m->stored. Errors: AOE_ENOMEM. */
+int aoei_weights_place(aoe_model *m, const aoei_purpose *p, aoe_error *err);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ * PEFT's adapter_config.json: reading it for a base model, writing it. A target is named
+ * as PEFT matches it: the module's name, or its end behind a dot.
+ */
+#include "modeldir/peft.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "model/model.h"
+
+#define NAME_PREFIX "base_model.model."
+
+int aoei_peft_is_dir(const char *dir) {
+    return aoei_entry_exists(dir, AOEI_PEFT_CONFIG) && !aoei_entry_exists(dir, "config.json");
+}
+
+int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err) {
+    if (!c->arch->describe && !c->arch->is_static)
+        return 0;
+    return aoei_fail(err, AOE_EUNSUPPORTED, "adapters (LoRA) of a %s model are not supported; train its weights themselves",
+                     c->arch->model_type);
+}
+
+static int load_config(json_t **root, char **path, const char *dir, aoe_error *err) {
+    *root = NULL;
+    *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
+    if (!*path)
+        return aoei_fail_nomem(err, strlen(dir));
+    const int rc = aoei_json_load(root, *path, err);
+    if (!rc && !json_is_object(*root))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; PEFT's adapter_config.json is expected", *path);
+    return rc;
+}
+
+int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *err) {
+    json_t *root = NULL;
+    char *path = NULL, *inside = NULL;
+    const char *name = given;
+    int rc = 0;
+    *base = NULL;
+    if (!given && !(rc = load_config(&root, &path, dir, err)))
+        rc = aoei_json_string(root, "base_model_name_or_path", &name, NULL, path, err);
+    if (!rc && !name)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no \"base_model_name_or_path\"; name the base model's directory with --base",
+                       path);
+    if (!rc && !given && *name != '/') {
+        inside = aoei_path_join(dir, name);
+        if (!inside)
+            rc = aoei_fail_nomem(err, strlen(dir));
+        else if (aoei_entry_exists(inside, "config.json"))
+            name = inside;
+    }
+    if (!rc && !aoei_is_dir(name))
+        rc = aoei_fail(err, AOE_ENOENT, "%s: the base model '%s' is no directory here; name it with --base", dir, name);
+    if (!rc && !(*base = aoei_strdup(name)))
+        rc = aoei_fail_nomem(err, strlen(name));
+    json_decref(root);
+    aoei_free(path);
+    aoei_free(inside);
+    return rc;
+}
+
+/* out = the name of linear layer `index` of the first layer, without ".weight"; 0: this configuration has none. */
+static int module_name(char *out, size_t size, const aoei_encoder_config *c, size_t index) {
+    aoei_slot slot;
+    aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(index)), &slot);
+    snprintf(out, size, "%.*s", (int)(strlen(slot.name) - strlen(".weight")), slot.name);
+    return !slot.absent;
+}
+
+/* 1: `name` is the end of the module's name, whole or behind a dot. */
+static int names_module(const char *name, const char *module) {
+    const size_t len = strlen(name), all = strlen(module);
+    return len <= all && !strcmp(module + all - len, name) && (len == all || module[all - len - 1] == '.');
+}
+
+/* A layer's number in a name is that of the first: all layers have the same adapters. */
+static void first_layers(char *out, size_t size, const char *name) {
+    size_t n = 0;
+    while (*name && n + 1 < size) {
+        const size_t part = strcspn(name, "."), digits = strspn(name, "0123456789");
+        if (part && digits == part)
+            out[n++] = '0';
+        for (size_t i = digits == part ? part : 0; i < part && n + 1 < size; i++)
+            out[n++] = name[i];
+        name += part;
+        if (*name && n + 1 < size)
+            out[n++] = *name++;
+    }
+    out[n] = 0;
+}
+
+/* The layers whose names end so; of a name that is longer than theirs, its first part may be the prefix of a checkpoint. */
+static unsigned matching(const char *name, const aoei_encoder_config *c) {
+    unsigned targets = 0;
+    char module[128], first[256];
+    first_layers(first, sizeof first, name);
+    for (size_t i = 0; i < AOEI_ADAPTERS; i++)
+        if (module_name(module, sizeof module, c, i) &&
+            (names_module(first, module) || (strchr(first, '.') && !strcmp(strchr(first, '.') + 1, module))))
+            targets |= 1u << i;
+    return targets;
+}
+
+/* 1: the name is also that of what is no target: another linear layer, or the pooler beside the layers in transformers. */
+static int names_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
+    return (matching(name, c) & ~targets) || names_module(name, "pooler.dense");
+}
+
+/* The shortest end of a module's name that names targets alone: "q_proj"; where leaves are called alike, more of it, up to the
+ * number of the layer. */
+static const char *target_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
+    const char *at = strrchr(module, '.');
+    while (at && names_others(at + 1, targets, c)) {
+        const char *before = at;
+        do
+            before--;
+        while (before > module && *before != '.');
+        at = before > module ? before : NULL;
+    }
+    return at ? at + 1 : module;
+}
+
+static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_error *err) {
+    const aoei_lora all = {.targets = (1u << AOEI_ADAPTERS) - 1};
+    aoei_buffer known = {0};
+    int rc = aoei_peft_list(&known, &all, c);
+    if (rc)
+        rc = aoei_fail_nomem(err, 0);
+    else
+        rc = aoei_fail(err, AOE_EARG, "a %s model has no linear layer '%s'; its layers are %s", c->arch->model_type, name,
+                       known.data);
+    aoei_buffer_free(&known);
+    return rc;
+}
+
+int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, const aoei_encoder_config *c, int lenient,
+                      aoe_error *err) {
+    char module[128];
+    *targets = 0;
+    for (size_t i = 0; i < AOEI_ADAPTERS && !n; i++)
+        if (module_name(module, sizeof module, c, i))
+            *targets |= 1u << i;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned found = matching(names[i], c);
+        if (!found && (!lenient || (i + 1 == n && !*targets)))
+            return fail_unknown(names[i], c, err);
+        *targets |= found;
+    }
+    return 0;
+}
+
+/* What would change the result and is not done here. */
+static int refuse_others(const json_t *root, const char *file, aoe_error *err) {
+    static const char *const flags[] = {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora"};
+    static const char *const empty[] = {"rank_pattern",      "alpha_pattern",   "modules_to_save",   "layers_to_transform",
+                                        "layer_replication", "exclude_modules", "target_parameters", "trainable_token_indices"};
+    const char *type = NULL, *bias = "none";
+    int rc = aoei_json_string(root, "peft_type", &type, NULL, file, err);
+    if (!rc)
+        rc = aoei_json_string(root, "bias", &bias, NULL, file, err);
+    if (rc)
+        return rc;
+    if (!type || strcmp(type, "LORA") != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: peft_type \"%s\" is not supported (supported: LORA)", file,
+                         type ? type : "");
+    if (strcmp(bias, "none") != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: bias \"%s\" is not supported (supported: none)", file, bias);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags && !rc; i++) {
+        int v = 0;
+        rc = aoei_json_bool(root, flags[i], &v, file, err);
+        if (!rc && v)
+            rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is true, which is not supported", file, flags[i]);
+    }
+    for (size_t i = 0; i < sizeof empty / sizeof *empty && !rc; i++) {
+        const json_t *v = json_object_get(root, empty[i]);
+        if (v && !json_is_null(v) && !((json_is_object(v) || json_is_array(v)) && !json_object_size(v) && !json_array_size(v)))
+            rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is set, which is not supported", file, empty[i]);
+    }
+    return rc;
+}
+
+static int read_targets(unsigned *targets, const json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    const json_t *list = json_object_get(root, "target_modules");
+    const char *text = json_string_value(list);
+    if (text && !strcmp(text, "all-linear"))
+        return aoei_peft_targets(targets, NULL, 0, c, 1, err);
+    if (!json_is_array(list) || !json_array_size(list))
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: target_modules is not a list of names; write it as one", file);
+    const size_t n = json_array_size(list);
+    const char **names = aoei_calloc(n, sizeof *names);
+    int rc = names ? 0 : aoei_fail_nomem(err, n * sizeof *names);
+    for (size_t i = 0; i < n && !rc; i++) {
+        names[i] = json_string_value(json_array_get(list, i));
+        if (!names[i] || !*names[i])
+            rc = aoei_fail(err, AOE_EFORMAT, "%s: target_modules holds what is no name; correct it", file);
+    }
+    if (!rc && (rc = aoei_peft_targets(targets, names, n, c, 1, err)) == AOE_EARG) {
+        aoei_error_prefix(err, "%s", file);
+        if (err)
+            err->code = AOE_EFORMAT;
+        rc = AOE_EFORMAT;
+    }
+    aoei_free(names);
+    return rc;
+}
+
+int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+    json_t *root;
+    char *file;
+    *lora = (aoei_lora){0};
+    int rc = load_config(&root, &file, dir, err);
+    if (rc || (rc = aoei_peft_check(c, err)) || (rc = refuse_others(root, file, err)) ||
+        (rc = aoei_json_need_size(root, "r", &lora->r, file, err)))
+        goto done;
+    lora->alpha = 8; /* PEFT's default */
+    if ((rc = aoei_json_double(root, "lora_alpha", &lora->alpha, file, err)) ||
+        (rc = aoei_json_double(root, "lora_dropout", &lora->dropout, file, err)) ||
+        (rc = aoei_json_bool(root, "use_rslora", &lora->rank_stabilized, file, err)) ||
+        (rc = read_targets(&lora->targets, root, c, file, err)))
+        goto done;
+    if (lora->r < 1 || lora->r > c->hidden)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, allowed are 1 to %zu; correct the value", file, lora->r, c->hidden);
+    else if (!(lora->alpha > 0 && lora->alpha <= AOEI_MOST_ALPHA))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, allowed is above 0 to 1e6; correct the value", file,
+                       lora->alpha);
+    else if (!(lora->dropout >= 0 && lora->dropout < 1))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_dropout\" is %g, allowed is 0 to below 1; correct the value", file,
+                       lora->dropout);
+done:
+    json_decref(root);
+    aoei_free(file);
+    return rc;
+}
+
+static int append_once(json_t *names, const char *name) {
+    for (size_t k = 0; k < json_array_size(names); k++)
+        if (!strcmp(json_string_value(json_array_get(names, k)), name))
+            return 0;
+    return json_array_append_new(names, json_string(name));
+}
+
+/* A name that has the number of the first layer in it, once for each layer. */
+static int append_layers(json_t *names, const char *name, const aoei_encoder_config *c) {
+    char numbered[160];
+    int failed = 0;
+    for (size_t layer = 0; layer < c->layers && !failed; layer++) {
+        snprintf(numbered, sizeof numbered, "%zu%s", layer, name + 1);
+        failed = append_once(names, numbered);
+    }
+    return failed;
+}
+
+/* The shortest names of the targets. everywhere: as they are in every layer; else as in the first. NULL: no memory. */
+static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, int everywhere) {
+    json_t *names = json_array();
+    int failed = !names;
+    for (size_t i = 0; i < AOEI_ADAPTERS && !failed; i++) {
+        char module[128];
+        if (!(l->targets >> i & 1) || !module_name(module, sizeof module, c, i))
+            continue;
+        const char *name = target_name(module, l->targets, c);
+        failed = everywhere && !strncmp(name, "0.", 2) ? append_layers(names, name, c) : append_once(names, name);
+    }
+    if (!failed)
+        return names;
+    json_decref(names);
+    return NULL;
+}
+
+int aoei_peft_list(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c) {
+    json_t *list = target_names(lora, c, 0);
+    int rc = list ? 0 : AOE_ENOMEM;
+    for (size_t i = 0; i < json_array_size(list) && !rc; i++)
+        rc = aoei_buffer_printf(names, "%s%s", i ? ", " : "", json_string_value(json_array_get(list, i)));
+    json_decref(list);
+    return rc;
+}
+
+json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix) {
+    const aoei_lora *l = &c->lora;
+    json_t *names = target_names(l, c, 1), *name = aoei_name_json(base);
+    json_t *alpha = l->alpha < 1e9 && floor(l->alpha) == l->alpha ? json_integer((json_int_t)l->alpha) : json_real(l->alpha);
+    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
+                     *prefix ? "CAUSAL_LM" : "FEATURE_EXTRACTION", "base_model_name_or_path", name, "r", (json_int_t)l->r,
+                     "lora_alpha", alpha, "lora_dropout", l->dropout, "use_rslora", l->rank_stabilized, "bias", "none",
+                     "use_dora", 0, "fan_in_fan_out", 0, "modules_to_save", "inference_mode", 1, "target_modules", names);
+}
+
+void aoei_peft_name(char *out, size_t size, const char *prefix, const char *slot_name) {
+    snprintf(out, size, NAME_PREFIX "%s%s", prefix, slot_name);
+}

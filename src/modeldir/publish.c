@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ * Putting a written model into place: an older one is moved aside, its weights
+ * first, then the new one is renamed from the staging folder, its weights last. A
+ * directory without weights is no model, so nobody ever opens a mixture; other
+ * things in the directory stay. A failure puts the older model back, and after a
+ * kill the next save does. What was moved aside lies in `old` of the staging
+ * folder while some of it is still in the directory, and in `replaced` once all
+ * of it is: model files in the directory are then the new model's.
+ */
+#include "modeldir/publish.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "model/model.h"
+#include "modeldir/peft.h"
+
+#define STAGING  ".staging-"
+#define PARTIAL  "old"
+#define COMPLETE "replaced"
+
+/* A directory with none of these is no model. */
+static const char *const keys[] = {"model.safetensors", "model.safetensors.index.json", AOEI_PEFT_WEIGHTS};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+/* ----------------------------------------------------------------- names */
+
+/* 1 for "2_Dense" and the like: a folder of a sentence-transformers module. */
+static int is_module_folder(const char *name) {
+    static const char *const kinds[] = {"Pooling", "Dense", "Normalize"};
+    const char *p = name;
+    while (isdigit((unsigned char)*p))
+        p++;
+    if (p == name || *p != '_')
+        return 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(p + 1, kinds[i]))
+            return 1;
+    return 0;
+}
+
+/* 1 for "model-00001-of-00002.safetensors". */
+static int is_shard(const char *name) {
+    size_t len = strlen(name), tail = strlen(".safetensors");
+    return !strncmp(name, "model-", 6) && strstr(name, "-of-") && len > tail && !strcmp(name + len - tail, ".safetensors");
+}
+
+static int is_key(const char *name) {
+    for (size_t i = 0; i < KEYS; i++)
+        if (!strcmp(name, keys[i]))
+            return 1;
+    return 0;
+}
+
+static int has_key(const char *dir) {
+    for (size_t i = 0; i < KEYS; i++)
+        if (aoei_entry_exists(dir, keys[i]))
+            return 1;
+    return 0;
+}
+
+/* 1 for what belongs to a model and would be read with the new one: it may not stay behind. */
+static int is_model_file(const char *name) {
+    static const char *const names[] = {"config.json",
+                                        AOEI_PEFT_CONFIG,
+                                        "aoe.json",
+                                        "modules.json",
+                                        "config_sentence_transformers.json",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json",
+                                        "vocab.txt",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "README.md",
+                                        "LICENSE"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return 1;
+    size_t len = strlen(name), tail = strlen("_config.json");
+    int length_file = !strncmp(name, "sentence_", 9) && len > tail && !strcmp(name + len - tail, "_config.json");
+    return length_file || is_key(name) || is_shard(name) || is_module_folder(name);
+}
+
+static int remove_entry(const char *dir, const char *name, aoe_error *err) {
+    char *path = aoei_path_join(dir, name);
+    int rc = path ? aoei_remove_tree(path, err) : aoei_fail_nomem(err, strlen(dir));
+    aoei_free(path);
+    return rc;
+}
+
+/* Without syncing the directories: that is done once for many. */
+static int move_entry(const char *from_dir, const char *to_dir, const char *name, aoe_error *err) {
+    char *from = aoei_path_join(from_dir, name), *to = aoei_path_join(to_dir, name);
+    int rc = from && to ? 0 : aoei_fail_nomem(err, strlen(to_dir));
+    if (!rc && (aoei_io_step() || rename(from, to)))
+        rc = aoei_fail_errno(err, errno, "cannot rename %s to %s", from, to);
+    aoei_free(from);
+    aoei_free(to);
+    return rc;
+}
+
+/* Moves the names for which is_key is `with_keys`. */
+static int move_entries(const char *from, const char *to, char **names, size_t n, int with_keys, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++)
+        if (is_key(names[i]) == with_keys)
+            rc = move_entry(from, to, names[i], err);
+    return rc;
+}
+
+/* Names in dir that belong to a model. */
+static int list_model(char ***names, size_t *n, const char *dir, aoe_error *err) {
+    size_t kept = 0;
+    int rc = aoei_list_dir(names, n, dir, err);
+    for (size_t i = 0; i < *n && !rc; i++) {
+        char *name = (*names)[i];
+        if (is_model_file(name))
+            (*names)[kept++] = name;
+        else
+            aoei_free(name);
+    }
+    if (!rc)
+        *n = kept;
+    return rc;
+}
+
+/* -------------------------------------------------------------- the older */
+
+/* The folder of what a publication from `staging` has moved aside, when there is one. Its name is static. */
+static const char *aside_name(const char *staging) {
+    return aoei_entry_exists(staging, COMPLETE) ? COMPLETE : aoei_entry_exists(staging, PARTIAL) ? PARTIAL : NULL;
+}
+
+/* 1 when the publication from `staging` began and did not end: the older model, if any, is in pieces. */
+static int is_unfinished(const char *dir, const char *staging) {
+    const char *aside = aside_name(staging);
+    /* one of two weight files may be all that was moved */
+    return aside && (!has_key(dir) || (!strcmp(aside, PARTIAL) && has_key(staging)));
+}
+
+/* Removes from dir what stands in the way of the older model: of the new one everything, before that only namesakes. */
+static int clear_way(const char *dir, const char *aside, int complete, aoe_error *err) {
+    char **names = NULL;
+    size_t n = 0;
+    int rc = list_model(&names, &n, dir, err);
+    for (int with_keys = 1; with_keys >= 0; with_keys--)
+        for (size_t i = 0; i < n && !rc; i++)
+            if (is_key(names[i]) == with_keys && (complete || aoei_entry_exists(aside, names[i])))
+                rc = remove_entry(dir, names[i], err);
+    aoei_list_free(names, n);
+    return rc;
+}
+
+/* Moves what lies in aside back into dir, the weights last. */
+static int move_back(const char *dir, const char *aside, aoe_error *err) {
+    char **old = NULL;
+    size_t n = 0;
+    int rc = aoei_list_dir(&old, &n, aside, err);
+    if (!rc && !(rc = move_entries(aside, dir, old, n, 0, err)) && !(rc = aoei_sync_dir(dir, err)) &&
+        !(rc = move_entries(aside, dir, old, n, 1, err)))
+        rc = aoei_sync_dir(dir, err);
+    aoei_list_free(old, n);
+    return rc;
+}
+
+/* Takes back what a publication from `staging` did, wherever it stopped. Where this stops too, it can be called again. */
+static int restore(const char *dir, const char *staging, aoe_error *err) {
+    const char *name = aside_name(staging);
+    char *partial = aoei_path_join(staging, PARTIAL), *complete = aoei_path_join(staging, COMPLETE);
+    int rc = partial && complete ? 0 : aoei_fail_nomem(err, strlen(staging));
+    if (!rc && name && !strcmp(name, COMPLETE) && !(rc = clear_way(dir, complete, 1, err)))
+        rc = aoei_rename(complete, partial, err); /* what is in dir from now on is the older model's again */
+    if (!rc && name && !(rc = clear_way(dir, partial, 0, err)))
+        rc = move_back(dir, partial, err);
+    aoei_free(complete);
+    aoei_free(partial);
+    return rc;
+}
+
+/* ------------------------------------------------------------ publishing */
+
+/* Moves the older model out of the way, into the staging folder. */
+static int move_aside(const char *dir, const char *staging, aoe_error *err) {
+    char **old = NULL, *partial = aoei_path_join(staging, PARTIAL), *complete = aoei_path_join(staging, COMPLETE);
+    size_t n_old = 0;
+    int rc = partial && complete ? list_model(&old, &n_old, dir, err) : aoei_fail_nomem(err, strlen(staging));
+    if (!rc && !(rc = aoei_make_dir(partial, err)) && !(rc = move_entries(dir, partial, old, n_old, 1, err)) &&
+        !(rc = aoei_sync_dir(dir, err)) && !(rc = move_entries(dir, partial, old, n_old, 0, err)) &&
+        !(rc = aoei_sync_dir(dir, err)))
+        rc = aoei_rename(partial, complete, err);
+    aoei_list_free(old, n_old);
+    aoei_free(complete);
+    aoei_free(partial);
+    return rc;
+}
+
+int aoei_publish(int *held, const char *dir, const char *staging, aoe_error *err) {
+    char **fresh = NULL;
+    size_t n_fresh = 0;
+    *held = 0;
+    int rc = aoei_list_dir(&fresh, &n_fresh, staging, err);
+    if (rc)
+        return rc;
+    if ((rc = move_aside(dir, staging, err)) || (rc = move_entries(staging, dir, fresh, n_fresh, 0, err)) ||
+        (rc = aoei_sync_dir(dir, err)) || (rc = move_entries(staging, dir, fresh, n_fresh, 1, err)) ||
+        (rc = aoei_sync_dir(dir, err)))
+        *held = restore(dir, staging, NULL) != 0;
+    aoei_list_free(fresh, n_fresh);
+    return rc;
+}
+
+/* -------------------------------------------------------------- recovery */
+
+/* 1 for a staging folder of a process that is gone, or had this one's number. */
+static int is_stale(const char *name) {
+    if (strncmp(name, STAGING, strlen(STAGING)) != 0)
+        return 0;
+    char *end;
+    long pid = strtol(name + strlen(STAGING), &end, 10);
+    return !*end && (pid == (long)getpid() || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH));
+}
+
+/* "NAME/old" when the stale staging folder dir/NAME holds an older model that is not in its place; else NULL. *rc: no memory,
+ * or a folder that cannot be read. */
+static char *stranded_in(int *rc, const char *dir, const char *name, aoe_error *err) {
+    char **names = NULL, *staging = aoei_path_join(dir, name), *relative = NULL, *aside = NULL;
+    size_t n = 0;
+    if (!staging) {
+        *rc = aoei_fail_nomem(err, strlen(dir));
+    } else if (is_unfinished(dir, staging)) {
+        relative = aoei_path_join(name, aside_name(staging));
+        aside = relative ? aoei_path_join(dir, relative) : NULL;
+        *rc = aside ? aoei_list_dir(&names, &n, aside, err) : aoei_fail_nomem(err, strlen(dir));
+    }
+    aoei_list_free(names, n);
+    aoei_free(aside);
+    aoei_free(staging);
+    if (n && !*rc)
+        return relative;
+    aoei_free(relative);
+    return NULL;
+}
+
+int aoei_model_stranded(char **where, const char *dir, aoe_error *err) {
+    char **names = NULL;
+    size_t n = 0;
+    *where = NULL;
+    if (!aoei_is_dir(dir))
+        return 0;
+    int rc = aoei_list_dir(&names, &n, dir, err);
+    for (size_t i = 0; i < n && !rc && !*where; i++)
+        if (is_stale(names[i]))
+            *where = stranded_in(&rc, dir, names[i], err);
+    aoei_list_free(names, n);
+    return rc;
+}
+
+/* One stale staging folder: what it holds of an older model goes back, the rest away. */
+static int recover(const aoei_log *log, const char *dir, const char *name, aoe_error *err) {
+    int rc = 0;
+    char *staging = aoei_path_join(dir, name), *stranded = staging ? stranded_in(&rc, dir, name, err) : NULL;
+    if (!staging)
+        return aoei_fail_nomem(err, strlen(dir));
+    if (!rc && is_unfinished(dir, staging))
+        rc = restore(dir, staging, err);
+    if (!rc && stranded)
+        aoei_log_write(log, AOE_LOG_WARNING, "%s: an interrupted save had moved the model aside; it is back in its place", dir);
+    if (!rc)
+        rc = aoei_remove_tree(staging, err);
+    aoei_free(stranded);
+    aoei_free(staging);
+    return rc;
+}
+
+int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err) {
+    char **names = NULL;
+    size_t n = 0;
+    int rc = aoei_list_dir(&names, &n, dir, err);
+    for (size_t i = 0; i < n && !rc; i++)
+        if (is_stale(names[i]))
+            rc = recover(log, dir, names[i], err);
+    aoei_list_free(names, n);
+    return rc;
+}
+
+int aoei_model_dir_check(const char *dir, int force, aoe_error *err) {
+    char **names = NULL, *stranded = NULL;
+    size_t n = 0;
+    if (force || !aoei_is_dir(dir))
+        return 0;
+    int rc = aoei_model_stranded(&stranded, dir, err);
+    if (!rc && stranded)
+        rc = aoei_fail(err, AOE_EEXIST,
+                       "%s: an interrupted save left the model it was replacing in %s; move its files back, or use --force",
+                       dir, stranded);
+    if (!rc && !(rc = list_model(&names, &n, dir, err)) && n)
+        rc = aoei_fail(err, AOE_EEXIST,
+                       "%s: already holds %s, which a model would replace; choose another directory, or use --force", dir,
+                       names[0]);
+    aoei_list_free(names, n);
+    aoei_free(stranded);
+    return rc;
+}
+
+char *aoei_model_staging(const char *dir) {
+    char name[64];
+    snprintf(name, sizeof name, STAGING "%ld", (long)getpid());
+    return aoei_path_join(dir, name);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ * README.md of a model directory: what the model is, how it makes vectors, how
+ * it was trained, how to use it here and elsewhere, and what elsewhere cannot do.
+ * Plain Markdown with the header that model hubs read; no date, so that the same
+ * model gives the same file.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "modeldir/peft.h"
+#include "modeldir/settings.h"
+
+static void put(aoei_buffer *b, const char *text) {
+    aoei_buffer_append(b, text, strlen(text));
+}
+
+static void put_title(aoei_buffer *b, const char *library, const char *title) {
+    const char *before = strcmp(library, "aoe") ? "- " : "", *tag = *before ? library : "", *end = *before ? "\n" : "";
+    aoei_buffer_printf(b,
+                       "---\n"
+                       "library_name: %s\n"
+                       "pipeline_tag: sentence-similarity\n"
+                       "tags:\n- aoe\n%s%s%s- sentence-similarity\n- feature-extraction\n"
+                       "---\n\n"
+                       "# %s\n\n",
+                       library, before, tag, end, title);
+}
+
+static const char *library_of(const aoei_encoder_config *c) {
+    return c->arch->is_static ? "model2vec" : c->ran.window ? "aoe" : "sentence-transformers";
+}
+
+static void put_model(aoei_buffer *b, const aoe_model *m) {
+    const aoei_encoder_config *c = &m->config;
+    const aoei_settings *s = &m->settings;
+    aoei_buffer_printf(
+        b,
+        "This model turns a text into a vector of %zu numbers; the cosine of two vectors says how alike two texts "
+        "are in meaning. It was written by aoe (angle-optimized embeddings) %s.\n\n",
+        aoe_model_dims(m), aoe_version());
+    put(b, "| property | value |\n| --- | --- |\n");
+    if (c->ran.window)
+        aoei_buffer_printf(
+            b,
+            "| architecture | %s: %zu layers, hidden size %zu, %zu heads of %zu, windows of %zu tokens (the last "
+            "one of at least %zu) |\n",
+            c->arch->model_type, c->layers, c->hidden, c->heads, c->ran.head_size, c->ran.window, c->ran.least_window);
+    else if (c->arch->is_static)
+        aoei_buffer_printf(b, "| architecture | %s: a vector of %zu numbers for each token, and their mean |\n",
+                           c->arch->model_type, c->hidden);
+    else
+        aoei_buffer_printf(b, "| architecture | %s: %zu layers, hidden size %zu, %zu heads, feed-forward size %zu |\n",
+                           c->arch->model_type, c->layers, c->hidden, c->heads, c->intermediate);
+    aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
+    aoei_buffer_printf(b, "| pooling | %s |\n| longest text | %zu tokens |\n| vectors of unit length | %s |\n",
+                       aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
+}
+
+static int append(const char *text, size_t len, void *buffer) {
+    return aoei_buffer_append(buffer, text, len) ? -1 : 0;
+}
+
+/* The prompt as a JSON string: one line, whatever it holds. 0, or AOE_ENOMEM. */
+static int put_prompt(aoei_buffer *b, const char *prompt) {
+    if (!*prompt)
+        return aoei_buffer_printf(b, "| prompt | none |\n");
+    json_t *v = json_string(prompt);
+    put(b, "| prompt | `");
+    int rc = v && !json_dump_callback(v, append, b, JSON_ENCODE_ANY) ? 0 : AOE_ENOMEM;
+    json_decref(v);
+    put(b, "` |\n");
+    return rc;
+}
+
+static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
+    const aoei_settings *s = &m->settings;
+    const int is_static = m->config.arch->is_static;
+    char limits[512];
+    const int ran = m->config.ran.window > 0;
+    const char *sentence = is_static ? s->dense ? "other programs do not have its dense layer" : NULL
+                           : ran     ? "other programs do not have its architecture"
+                                     : aoei_settings_limits(s, limits, sizeof limits);
+    put(b,
+        "\n## Use\n\nWith aoe:\n\n"
+        "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
+    if (is_static && storage != AOE_STORAGE_INT8 && !s->dense)
+        put(b, "\nWith model2vec, when there is a `tokenizer.json`:\n\n"
+               "```python\nfrom model2vec import StaticModel\n\n"
+               "model = StaticModel.from_pretrained(\"DIR\")\n"
+               "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
+    else if (!is_static && !ran && s->pooling != AOE_POOLING_FIRST_LAST_AVG && storage != AOE_STORAGE_INT8)
+        put(b, "\nWith sentence-transformers:\n\n"
+               "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
+               "model = SentenceTransformer(\"DIR\")\n"
+               "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
+    if (sentence || storage == AOE_STORAGE_INT8)
+        put(b, "\n## Limits\n");
+    if (sentence)
+        aoei_buffer_printf(b, "\nUse aoe for this model: %s.\n", sentence);
+    if (storage == AOE_STORAGE_INT8)
+        put(b, "\nThe weights are stored as int8 rows with a scale each, which other programs (transformers,\n"
+               "sentence-transformers, text-embeddings-inference) cannot read. For them:\n\n"
+               "```sh\naoe convert --dtype f32 DIR -o NEW\n```\n");
+}
+
+/* The last part of a path, on one line; aoei_free. NULL: no memory. */
+static char *last_part(const char *path) {
+    char *full = aoei_full_path(path), *slash = full ? strrchr(full, '/') : NULL;
+    char *name = full ? aoei_strdup(slash && slash[1] ? slash + 1 : full) : NULL;
+    if (name)
+        aoei_one_line(name, strlen(name));
+    aoei_free(full);
+    return name;
+}
+
+/* Where the licence in dir is from. The record knows the model that training began with better than the directory, which may
+ * be a checkpoint. */
+static int put_licence(aoei_buffer *b, const aoe_model *m, const json_t *record, const char *dir) {
+    const char *given = json_string_value(json_object_get(record, "base_model"));
+    if (!aoei_entry_exists(dir, "LICENSE"))
+        return 0;
+    const char *from = m->license_dir ? m->license_dir : given ? given : (m->base ? m->base : m)->dir;
+    char *name = last_part(from);
+    put(b, "\n## Licence\n\n");
+    const int rc =
+        name ? aoei_buffer_printf(b, "This model is derived from `%s`, whose licence is in [LICENSE](LICENSE).\n", name)
+             : AOE_ENOMEM;
+    aoei_free(name);
+    return rc;
+}
+
+static int put_record(aoei_buffer *b, const json_t *record) {
+    const json_t *models = json_object_get(record, "mean_of");
+    if (!record)
+        return 0;
+    put(b, "\n## Training\n\n");
+    if (models)
+        put(b,
+            "The weights are the mean of those of the models that `mean_of` names; how each of them was trained is behind it.\n\n");
+    char *text = aoei_json_text(record);
+    const int rc = text ? aoei_buffer_printf(b, "```json\n%s\n```\n", text) : AOE_ENOMEM;
+    aoei_free(text);
+    return rc;
+}
+
+/* code: of what was put into b. */
+static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *err) {
+    char *path = aoei_path_join(dir, "README.md");
+    const int rc = code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);
+    aoei_free(path);
+    aoei_buffer_free(b);
+    return rc;
+}
+
+int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
+    aoei_buffer b = {0};
+    put_title(&b, library_of(&m->config), "Text-embedding model");
+    put_model(&b, m);
+    int rc = put_prompt(&b, m->settings.prompt);
+    put_use(&b, m, storage);
+    if (!rc && !(rc = put_licence(&b, m, record, dir)))
+        rc = put_record(&b, record);
+    return write_readme(&b, rc, dir, err);
+}
+
+int aoei_adapters_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
+    const aoei_lora *l = &m->config.lora;
+    aoei_buffer b = {0};
+    put_title(&b, "peft", "Adapters of a text-embedding model");
+    put(&b, "These are low-rank adapters (LoRA) as Hugging Face PEFT stores them. They are for the model that\n"
+            "`adapter_config.json` names and hold no weights of it. With that model:\n\n");
+    put_model(&b, m);
+    int rc = put_prompt(&b, m->settings.prompt);
+    aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, beside ", l->r, l->alpha);
+    rc = rc ? rc : aoei_peft_list(&b, l, &m->config);
+    aoei_buffer_printf(&b, " |\n| their parameters | %zu |\n", aoei_parameter_count(&m->config) - aoei_base_count(&m->config));
+    put(&b, "\n## Use\n\nWith aoe; `--base BASE` where the model lies elsewhere than `adapter_config.json` says:\n\n"
+            "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
+            "With sentence-transformers and others, merged into a model of its own:\n\n"
+            "```sh\naoe merge DIR -o MERGED\n```\n");
+    if (!rc && !(rc = put_licence(&b, m, record, dir)))
+        rc = put_record(&b, record);
+    return write_readme(&b, rc, dir, err);
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT
+ * Reading safetensors: one mapped file, or the shards an index names. Data are
+ * not copied and not judged here (NaN is the model's business).
+ * Invariants after open: every tensor's bytes lie inside its file, agree with
+ * dtype and shape, and overlap no other tensor; names are unique; entries are
+ * sorted by name.
+ */
+#include "modeldir/safetensors.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+
+#define PREFIX_BYTES     8                   /* u64 LE: length of the header */
+#define MAX_HEADER_BYTES ((size_t)100000000) /* the format's own limit */
+#define MAX_SHARDS       4096
+
+typedef struct shard {
+    aoei_map map; /* owned; zeroed for memory of the caller */
+    char *path;   /* owned; for messages */
+} shard;
+
+typedef struct entry {
+    aoei_st_tensor t; /* first, so that a tensor's address is its entry's; name owned */
+    size_t shard;     /* index into shards */
+} entry;
+
+struct aoei_safetensors {
+    shard *shards; /* owned [n_shards] */
+    size_t n_shards;
+    entry *entries; /* owned [n], sorted by name once open */
+    size_t n, capacity;
+};
+
+static const struct {
+    const char *name;
+    aoei_st_dtype dtype;
+    size_t size; /* bytes an element; 0: not known */
+} dtypes[] = {{"F32", AOEI_ST_F32, 4},   {"F16", AOEI_ST_F16, 2},   {"BF16", AOEI_ST_BF16, 2}, {"I8", AOEI_ST_I8, 1},
+              {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_OTHER, 8}, {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2},
+              {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_OTHER, 1},
+              {"BOOL", AOEI_ST_OTHER, 1}};
+
+static void read_dtype(aoei_st_dtype *dtype, size_t *size, const char *name) {
+    *dtype = AOEI_ST_OTHER;
+    *size = 0;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (!strcmp(dtypes[i].name, name)) {
+            *dtype = dtypes[i].dtype;
+            *size = dtypes[i].size;
+            return;
+        }
+}
+
+/* A JSON integer that is a size; 0, or -1. */
+static int read_size(size_t *out, const json_t *v) {
+    if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > SIZE_MAX)
+        return -1;
+    *out = (size_t)json_integer_value(v);
+    return 0;
+}
+
+/* Shape of the tensor; *elements is its product. */
+static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, const char *path, aoe_error *err) {
+    if (!json_is_array(shape))
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape: write the file again", path, t->name);
+    t->n_dims = json_array_size(shape);
+    if (t->n_dims > AOEI_ST_MAX_DIMS)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' has %zu dimensions; at most %d are read", path, t->name,
+                         t->n_dims, AOEI_ST_MAX_DIMS);
+    *elements = 1;
+    for (size_t i = 0; i < t->n_dims; i++)
+        if (read_size(&t->shape[i], json_array_get(shape, i)) || aoei_mul_size(*elements, t->shape[i], elements))
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has an impossible shape (dimension %zu): write the file again",
+                             path, t->name, i);
+    return 0;
+}
+
+/* t->name is set. base: [data_size] the data part of the file. */
+static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *base, size_t data_size, const char *path,
+                       aoe_error *err) {
+    const char *dtype = json_string_value(json_object_get(v, "dtype"));
+    const json_t *offsets = json_object_get(v, "data_offsets");
+    size_t begin = 0, end = 0, elements = 0, size = 0, want = 0;
+    if (!dtype)
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no dtype: write the file again", path, t->name);
+    if (json_array_size(offsets) != 2 || read_size(&begin, json_array_get(offsets, 0)) ||
+        read_size(&end, json_array_get(offsets, 1)) || end < begin)
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no valid data_offsets: write the file again", path, t->name);
+    int rc = read_shape(t, &elements, json_object_get(v, "shape"), path, err);
+    if (rc)
+        return rc;
+    read_dtype(&t->dtype, &size, dtype);
+    t->bytes = end - begin;
+    if (size && (aoei_mul_size(elements, size, &want) || want != t->bytes))
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of %s has %zu bytes, its shape needs %zu: write the file again",
+                         path, t->name, dtype, t->bytes, want);
+    if (end > data_size)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: truncated: tensor '%s' wants %zu bytes at offset %zu, %zu are present: fetch the file again",
+                         path, t->name, t->bytes, begin, begin < data_size ? data_size - begin : 0);
+    t->data = base + begin;
+    return 0;
+}
+
+static int by_data(const void *a, const void *b) {
+    const aoei_st_tensor *x = &((const entry *)a)->t, *y = &((const entry *)b)->t;
+    return x->data != y->data ? (x->data < y->data ? -1 : 1) : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const entry *)a)->t.name, ((const entry *)b)->t.name);
+}
+
+/* No two tensors of a file share a byte. Leaves entries[first..] sorted by place. */
+static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, aoe_error *err) {
+    const entry *last = NULL; /* the one before, with data */
+    if (s->n > first)
+        qsort(s->entries + first, s->n - first, sizeof *s->entries, by_data);
+    for (size_t i = first; i < s->n; i++) {
+        const entry *e = &s->entries[i];
+        if (!e->t.bytes)
+            continue;
+        if (last && e->t.data < last->t.data + last->t.bytes)
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensors '%s' and '%s' overlap: write the file again", path, last->t.name,
+                             e->t.name);
+        last = e;
+    }
+    return 0;
+}
+
+/* Length of the header, checked against the file. */
+static int header_bytes(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+    uint64_t n = 0;
+    if (size < PREFIX_BYTES)
+        return aoei_fail(err, AOE_EFORMAT, "%s: truncated: %zu bytes are no safetensors file: fetch it again", path, size);
+    for (size_t i = 0; i < PREFIX_BYTES; i++)
+        n |= (uint64_t)data[i] << (8 * i);
+    if (n > MAX_HEADER_BYTES)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: oversized header: %" PRIu64 " bytes, at most %zu are allowed: this is no safetensors file", path,
+                         n, MAX_HEADER_BYTES);
+    if (n > size - PREFIX_BYTES)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: oversized header: %" PRIu64
+                         " bytes, but %zu follow its length: the file is truncated, fetch it again",
+                         path, n, size - PREFIX_BYTES);
+    *out = (size_t)n;
+    return 0;
+}
+
+static int parse_header(json_t **header, const unsigned char *data, size_t n, const char *path, aoe_error *err) {
+    json_error_t at;
+    int no_memory;
+    *header = aoei_json_decode((const char *)data, n, JSON_REJECT_DUPLICATES, &at, &no_memory);
+    if (no_memory)
+        return aoei_fail_nomem(err, n);
+    if (!*header)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not valid JSON at byte %d: %s: fetch the file again", path,
+                         at.position + PREFIX_BYTES, at.text);
+    if (!json_is_object(*header)) {
+        json_decref(*header);
+        *header = NULL;
+        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not a JSON object: this is no safetensors file", path);
+    }
+    return 0;
+}
+
+/* Adds the tensors of one file's bytes. weight_map (NULL: all): only names it sends to `file` are taken. */
+static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
+                       const json_t *weight_map, const char *file, aoe_error *err) {
+    const char *path = s->shards[shard_index].path, *name;
+    size_t n = 0, first = s->n;
+    json_t *header = NULL, *v;
+    int rc = header_bytes(&n, data, size, path, err);
+    if (!rc)
+        rc = parse_header(&header, data + PREFIX_BYTES, n, path, err);
+    if (rc)
+        return rc;
+    json_object_foreach(header, name, v) {
+        const char *home = weight_map ? json_string_value(json_object_get(weight_map, name)) : file;
+        if (!strcmp(name, "__metadata__") || !home || (weight_map && strcmp(home, file) != 0))
+            continue;
+        entry e = {.shard = shard_index};
+        e.t.name = aoei_strdup(name);
+        if (!e.t.name || aoei_grow((void **)&s->entries, &s->capacity, s->n, sizeof e)) {
+            aoei_free((void *)(uintptr_t)e.t.name);
+            rc = aoei_fail_nomem(err, sizeof e);
+            goto done;
+        }
+        entry *kept = &s->entries[s->n++];
+        *kept = e;
+        rc = read_tensor(&kept->t, v, data + PREFIX_BYTES + n, size - PREFIX_BYTES - n, path, err);
+        if (rc)
+            goto done;
+    }
+    rc = check_overlaps(s, first, path, err);
+done:
+    json_decref(header);
+    return rc;
+}
+
+static int add_shard(aoei_safetensors *s, const char *path, aoe_error *err) {
+    shard *grown = aoei_realloc_array(s->shards, s->n_shards + 1, sizeof *grown);
+    if (!grown)
+        return aoei_fail_nomem(err, sizeof *grown);
+    s->shards = grown;
+    grown[s->n_shards] = (shard){.path = aoei_strdup(path)};
+    if (!grown[s->n_shards++].path)
+        return aoei_fail_nomem(err, strlen(path));
+    return 0;
+}
+
+static int create(aoei_safetensors **s, aoe_error *err) {
+    *s = aoei_calloc(1, sizeof **s);
+    return *s ? 0 : aoei_fail_nomem(err, sizeof **s);
+}
+
+/* A name in two parts: [len] bytes of head, then tail. */
+typedef struct joined_name {
+    const char *head, *tail;
+    size_t len;
+} joined_name;
+
+static int by_joined_name(const void *key, const void *e) {
+    const joined_name *k = key;
+    const char *name = ((const entry *)e)->t.name;
+    int order = strncmp(k->head, name, k->len);
+    return order ? order : strcmp(k->tail, name + k->len);
+}
+
+static const aoei_st_tensor *find_joined(const aoei_safetensors *s, const char *head, size_t len, const char *tail) {
+    const joined_name key = {head, tail, len};
+    return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_joined_name) : NULL;
+}
+
+/* Sorts by name on success, closes on failure. */
+static int finish(aoei_safetensors **s, int rc) {
+    if (rc) {
+        aoei_safetensors_close(*s);
+        *s = NULL;
+    } else if ((*s)->n) {
+        qsort((*s)->entries, (*s)->n, sizeof *(*s)->entries, by_name);
+        for (size_t i = 0; i < (*s)->n; i++) {
+            aoei_st_tensor *t = &(*s)->entries[i].t;
+            t->scale = t->dtype == AOEI_ST_I8 ? aoei_safetensors_scale(*s, t) : NULL;
+        }
+    }
+    return rc;
+}
+
+/* Maps DIR/file (or path itself) and adds its tensors. */
+static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_map, const char *file, aoe_error *err) {
+    int rc = add_shard(s, path, err);
+    if (rc)
+        return rc;
+    shard *last = &s->shards[s->n_shards - 1];
+    rc = aoei_map_open(&last->map, path, err);
+    return rc ? rc : add_tensors(s, s->n_shards - 1, last->map.data, last->map.size, weight_map, file, err);
+}
+
+/* A shard's name must not leave the directory. */
+static int plain_name(const char *name) {
+    return name && *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int by_string(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Distinct file names of the weight map, sorted. The strings are the map's. */
+static int shard_names(const char ***names, size_t *n, json_t *weight_map, const char *path, aoe_error *err) {
+    const char *key;
+    json_t *v;
+    size_t count = 0, kept = 0;
+    *n = 0;
+    *names = aoei_malloc_array(json_object_size(weight_map) + 1, sizeof **names);
+    if (!*names)
+        return aoei_fail_nomem(err, json_object_size(weight_map) * sizeof **names);
+    json_object_foreach(weight_map, key, v) {
+        if (!plain_name(json_string_value(v)))
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: weight_map of '%s' is not a plain file name: shards must lie beside the index", path, key);
+        (*names)[count++] = json_string_value(v);
+    }
+    qsort(*names, count, sizeof **names, by_string);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || strcmp((*names)[kept - 1], (*names)[i]) != 0)
+            (*names)[kept++] = (*names)[i];
+    *n = kept;
+    if (kept > MAX_SHARDS)
+        return aoei_fail(err, AOE_EFORMAT, "%s: %zu shards; at most %d are read", path, kept, MAX_SHARDS);
+    return 0;
+}
+
+/* Every name of the weight map was found; entries are sorted by name. */
+static int check_complete(const aoei_safetensors *s, json_t *weight_map, const char *path, aoe_error *err) {
+    const char *key;
+    json_t *v;
+    json_object_foreach(weight_map, key, v) {
+        if (!aoei_safetensors_find(s, key))
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' is not in %s: fetch the shard again", path, key,
+                             json_string_value(v));
+    }
+    return 0;
+}
+
+static int open_index(aoei_safetensors **s, const char *dir, const char *index_path, aoe_error *err) {
+    json_t *root = NULL, *weight_map;
+    const char **names = NULL;
+    char *path = NULL;
+    size_t n = 0;
+    int rc = aoei_json_load(&root, index_path, err);
+    if (rc)
+        return rc;
+    weight_map = json_object_get(root, "weight_map");
+    if (!json_is_object(weight_map)) {
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no weight_map: this is no index of safetensors shards", index_path);
+        goto done;
+    }
+    rc = create(s, err);
+    if (!rc)
+        rc = shard_names(&names, &n, weight_map, index_path, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        aoei_free(path);
+        path = aoei_path_join(dir, names[i]);
+        rc = path ? add_file(*s, path, weight_map, names[i], err) : aoei_fail_nomem(err, strlen(dir));
+    }
+    if (*s)
+        rc = finish(s, rc);
+    if (!rc && (rc = check_complete(*s, weight_map, index_path, err)))
+        finish(s, rc);
+done:
+    aoei_free(path);
+    aoei_free(names);
+    json_decref(root);
+    return rc;
+}
+
+int aoei_safetensors_open(aoei_safetensors **s, const char *path, aoe_error *err) {
+    int rc = create(s, err);
+    return rc ? rc : finish(s, add_file(*s, path, NULL, "", err));
+}
+
+int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t size, const char *name, aoe_error *err) {
+    int rc = create(s, err);
+    if (rc)
+        return rc;
+    rc = add_shard(*s, name, err);
+    return finish(s, rc ? rc : add_tensors(*s, 0, data, size, NULL, "", err));
+}
+
+int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *err) {
+    char *single = aoei_path_join(dir, "model.safetensors"), *index_path = aoei_path_join(dir, "model.safetensors.index.json");
+    int rc;
+    *s = NULL;
+    if (!single || !index_path)
+        rc = aoei_fail_nomem(err, strlen(dir));
+    else if (aoei_exists(single))
+        rc = aoei_safetensors_open(s, single, err);
+    else if (aoei_exists(index_path))
+        rc = open_index(s, dir, index_path, err);
+    else
+        rc = aoei_fail(err, AOE_ENOENT,
+                       "%s: no model.safetensors and no model.safetensors.index.json: save the model in the safetensors format",
+                       dir);
+    aoei_free(single);
+    aoei_free(index_path);
+    return rc;
+}
+
+void aoei_safetensors_close(aoei_safetensors *s) {
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        aoei_free((void *)(uintptr_t)s->entries[i].t.name);
+    for (size_t i = 0; i < s->n_shards; i++) {
+        aoei_map_close(&s->shards[i].map);
+        aoei_free(s->shards[i].path);
+    }
+    aoei_free(s->entries);
+    aoei_free(s->shards);
+    aoei_free(s);
+}
+
+size_t aoei_safetensors_count(const aoei_safetensors *s) {
+    return s->n;
+}
+
+const aoei_st_tensor *aoei_safetensors_at(const aoei_safetensors *s, size_t i) {
+    return &s->entries[i].t;
+}
+
+const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name) {
+    const entry key = {.t = {.name = name}};
+    return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_name) : NULL;
+}
+
+const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t) {
+    return find_joined(s, t->name, strlen(t->name), AOEI_SCALE_SUFFIX);
+}
+
+const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t) {
+    const size_t len = strlen(t->name), tail = sizeof AOEI_SCALE_SUFFIX - 1;
+    const aoei_st_tensor *base = NULL;
+    if (len >= tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX))
+        base = find_joined(s, t->name, len - tail, "");
+    return base && base->dtype == AOEI_ST_I8 ? base : NULL;
+}
+
+const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t) {
+    return s->shards[((const entry *)(const void *)t)->shard].path;
+}
+
+void aoei_safetensors_drop(const aoei_safetensors *s) {
+    for (size_t i = 0; i < s->n_shards; i++)
+        aoei_map_drop(&s->shards[i].map);
+}
+
+const char *aoei_st_dtype_name(aoei_st_dtype d) {
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (dtypes[i].dtype == d && d != AOEI_ST_OTHER)
+            return dtypes[i].name;
+    return "another type";
+}
+
+size_t aoei_st_dtype_size(aoei_st_dtype d) {
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (dtypes[i].dtype == d && d != AOEI_ST_OTHER)
+            return dtypes[i].size;
+    return 0;
+}
+
+size_t aoei_st_elements(const aoei_st_tensor *t) {
+    size_t n = 1;
+    for (size_t i = 0; i < t->n_dims; i++)
+        n *= t->shape[i];
+    return n;
+}
+
+static float float_of_bits(uint32_t bits) {
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static float float_of_half(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
+    if (exponent == 31)
+        return float_of_bits(sign | 0x7f800000u | mantissa << 13);
+    if (exponent)
+        return float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+    return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f; /* subnormal */
+}
+
+static void rows_to_float(float *out, const aoei_st_tensor *t) {
+    const size_t cols = t->shape[1];
+    for (size_t r = 0; r < t->shape[0]; r++) {
+        float scale;
+        memcpy(&scale, t->scale->data + r * sizeof scale, sizeof scale);
+        for (size_t i = r * cols; i < (r + 1) * cols; i++)
+            out[i] = (float)(int8_t)t->data[i] * scale;
+    }
+}
+
+void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
+    size_t n = aoei_st_elements(t);
+    if (t->dtype == AOEI_ST_I8) {
+        rows_to_float(out, t);
+        return;
+    }
+    if (t->dtype == AOEI_ST_F32) {
+        if (n)
+            memcpy(out, t->data, n * sizeof *out);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint16_t h = (uint16_t)(t->data[2 * i] | t->data[2 * i + 1] << 8);
+        out[i] = t->dtype == AOEI_ST_F16 ? float_of_half(h) : float_of_bits((uint32_t)h << 16);
+    }
+}
+
+void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n) {
+    aoei_st_tensor part = *t, scale;
+    if (t->n_dims == 2) {
+        part.shape[0] = n;
+        part.data += first * t->shape[1] * aoei_st_dtype_size(t->dtype);
+    }
+    if (t->scale) {
+        scale = *t->scale;
+        scale.data += first * sizeof(float);
+        part.scale = &scale;
+    }
+    aoei_st_to_float(out, &part);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * safetensors: a mapped reader and an atomic writer. The header is untrusted:
+ * lengths, offsets, shapes and overlaps are checked before any use, and errors name
+ * file, tensor and byte. Layout: u64 LE header length, JSON header, data.
+ */
+#ifndef AOEI_MODELDIR_SAFETENSORS_H
+#define AOEI_MODELDIR_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe.h"
+
+typedef enum aoei_st_dtype { AOEI_ST_F32, AOEI_ST_F16, AOEI_ST_BF16, AOEI_ST_I8, AOEI_ST_I64, AOEI_ST_OTHER } aoei_st_dtype;
+
+#define AOEI_ST_MAX_DIMS  8
+#define AOEI_SCALE_SUFFIX "_scale" /* modeldir/storage.h */
+typedef struct aoei_st_tensor {
+    const char *name; /* owned by the reader */
+    aoei_st_dtype dtype;
+    size_t n_dims;
+    size_t shape[AOEI_ST_MAX_DIMS];
+    const unsigned char *data; /* [bytes] in the mapping; alignment is that of the file */
+    size_t bytes;
+    const struct aoei_st_tensor *scale; /* of an I8 tensor NAME: the one called NAME_scale, unchecked; NULL: none */
+} aoei_st_tensor;
+
+typedef struct aoei_safetensors aoei_safetensors; /* one file, or the shards of an index */
+
+int aoei_safetensors_open(aoei_safetensors **s, const char *path, aoe_error *err);
+/* The bytes of a file in memory, borrowed for the object's life; `name` stands for the path in messages. */
+int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t size, const char *name, aoe_error *err);
+/* DIR/model.safetensors, or DIR/model.safetensors.index.json with its shards (all in DIR; a path that leaves it is refused). */
+int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *err);
+void aoei_safetensors_close(aoei_safetensors *s);
+size_t aoei_safetensors_count(const aoei_safetensors *s);
+const aoei_st_tensor *aoei_safetensors_at(const aoei_safetensors *s, size_t i);
+const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* NULL when absent */
+const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t);    /* file it is in, for messages */
+/* The tensor called NAME_scale of a tensor NAME, of whatever type; NULL: none. */
+const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t);
+/* The I8 tensor whose scales t is called; NULL: none. */
+const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t);
+const char *aoei_st_dtype_name(aoei_st_dtype d);
+size_t aoei_st_dtype_size(aoei_st_dtype d); /* bytes an element; 0: AOEI_ST_OTHER */
+size_t aoei_st_elements(const aoei_st_tensor *t);
+/* Converts all elements from F32, F16 or BF16 to float, or from I8 that aoei_int8_check has found right. */
+void aoei_st_to_float(float *out, const aoei_st_tensor *t);
+/* The same for n rows of a matrix from row `first` on; a vector is one row. */
+void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n);
+
+/* Writing: describe every tensor, then write the data of each in the same order. Atomic: nothing is at `path` before commit. */
+typedef struct aoei_st_entry {
+    const char *name; /* borrowed until open returns */
+    aoei_st_dtype dtype;
+    size_t n_dims;
+    size_t shape[AOEI_ST_MAX_DIMS];
+} aoei_st_entry;
+/* Gives back the memory of the mapped bytes; they can still be read. */
+void aoei_safetensors_drop(const aoei_safetensors *s);
+
+typedef struct aoei_st_writer aoei_st_writer;
+int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_error *err);
+int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err); /* pieces of any size */
+int aoei_st_writer_commit(aoei_st_writer *w, aoe_error *err); /* closes w; fails when not every byte was written */
+void aoei_st_writer_abort(aoei_st_writer *w);                 /* NULL accepted */
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ * The files of sentence-transformers beside a model: which modules follow the
+ * transformer (pooling, a dense layer, normalisation), the maximum length and
+ * the prompts, in their old form and in that of version 5.4 and later. A module
+ * that says more than aoe can do is refused by name, whatever the options say:
+ * vectors are never silently others. sentence_transformers_write.c writes them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "modeldir/settings.h"
+
+#define MAX_MODES   6
+#define PLACEHOLDER "{text}"
+
+/* Modes of a Pooling module; their outputs are laid end to end in this order. */
+typedef struct modes {
+    const char *name[MAX_MODES]; /* static or borrowed from the JSON */
+    size_t n;
+} modes;
+
+/* Loads DIR/a[/b] when it is there: *root NULL when not. *path (owned by the caller) is its name. */
+static int load_optional(json_t **root, char **path, const char *dir, const char *a, const char *b, aoe_error *err) {
+    char *first = aoei_path_join(dir, a);
+    *root = NULL;
+    *path = first && b ? aoei_path_join(first, b) : first;
+    if (b)
+        aoei_free(first);
+    if (!*path)
+        return aoei_fail_nomem(err, strlen(dir));
+    if (!aoei_exists(*path))
+        return 0;
+    int rc = aoei_json_load(root, *path, err);
+    if (rc || json_is_object(*root) || json_is_array(*root))
+        return rc;
+    json_decref(*root);
+    *root = NULL;
+    return aoei_fail(err, AOE_EFORMAT, "%s: neither a JSON object nor an array; write the file again", *path);
+}
+
+/* --------------------------------------------------------------- pooling */
+
+static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *err) {
+    size_t n = json_is_array(mode) ? json_array_size(mode) : 1;
+    if (n < 1 || n > MAX_MODES)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pooling_mode lists %zu modes; 1 or 2 are supported", path, n);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_is_array(mode) ? json_array_get(mode, i) : mode);
+        if (!name)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: \"pooling_mode\" is neither a string nor a list of strings; correct the value", path);
+        m->name[m->n++] = name;
+    }
+    return 0;
+}
+
+/* The modes of a Pooling config: pooling_mode, else the flags that are true, else mean. */
+static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err) {
+    static const struct {
+        const char *flag, *mode;
+    } flags[MAX_MODES] = {
+        {"pooling_mode_cls_token", "cls"},
+        {"pooling_mode_max_tokens", "max"},
+        {"pooling_mode_mean_tokens", "mean"},
+        {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
+        {"pooling_mode_weightedmean_tokens", "weightedmean"},
+        {"pooling_mode_lasttoken", "lasttoken"},
+    };
+    json_t *mode = json_object_get(config, "pooling_mode");
+    m->n = 0;
+    if (mode && !json_is_null(mode))
+        return read_mode_list(m, mode, path, err);
+    for (size_t i = 0; i < MAX_MODES; i++) {
+        int on = 0, rc = aoei_json_bool(config, flags[i].flag, &on, path, err);
+        if (rc)
+            return rc;
+        if (on)
+            m->name[m->n++] = flags[i].mode;
+    }
+    if (!m->n)
+        m->name[m->n++] = "mean";
+    return 0;
+}
+
+static int has_mode(const modes *m, const char *name) {
+    for (size_t i = 0; i < m->n; i++)
+        if (!strcmp(m->name[i], name))
+            return 1;
+    return 0;
+}
+
+/* averaged: a Dense module that averages two halves follows. */
+static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const char *path, aoe_error *err) {
+    static const struct {
+        const char *mode;
+        aoe_pooling pooling;
+    } single[] = {{"cls", AOE_POOLING_CLS},
+                  {"mean", AOE_POOLING_LAST_AVG},
+                  {"max", AOE_POOLING_LAST_MAX},
+                  {"lasttoken", AOE_POOLING_LAST_TOKEN}};
+    if (m->n == 2 && averaged && has_mode(m, "cls") && has_mode(m, "mean")) {
+        *p = AOE_POOLING_CLS_LAST_AVG;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof single / sizeof *single && m->n == 1 && !averaged; i++)
+        if (!strcmp(m->name[0], single[i].mode)) {
+            *p = single[i].pooling;
+            return 0;
+        }
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: pooling '%s'%s%s%s is not supported (supported: cls, mean, max, lasttoken, and cls + mean averaged by a Dense)",
+        path, m->name[0], m->n > 1 ? " + '" : "", m->n > 1 ? m->name[1] : "", m->n > 1 ? "'" : "");
+}
+
+static int check_dimension(json_t *config, const char *key, size_t hidden, const char *path, aoe_error *err) {
+    size_t n = hidden;
+    int rc = aoei_json_size(config, key, &n, path, err);
+    if (!rc && n != hidden)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, the model's hidden size %zu: they are of different models", path, key,
+                       n, hidden);
+    return rc;
+}
+
+/* Judges the Pooling module at DIR/folder. */
+static int read_pooling(aoei_stated *s, const char *dir, const char *folder, int averaged, size_t hidden, aoe_error *err) {
+    json_t *config = NULL;
+    char *path = NULL;
+    modes m = {0};
+    int include_prompt = 1, rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    if (!rc && !config)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it: fetch the model again", path);
+    if (rc || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
+        (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) ||
+        (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
+        goto done;
+    if (!include_prompt)
+        rc = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: include_prompt false is not supported: pooling takes the prompt's tokens in; choose --pooling to override",
+            path);
+    else if (!(rc = read_modes(&m, config, path, err)))
+        rc = pooling_of_modes(&s->pooling, &m, averaged, path, err);
+    if (!rc)
+        s->pooling_from = !strcmp(folder, "1_Pooling") ? "1_Pooling/config.json" : "modules.json";
+done:
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+/* ----------------------------------------------------------------- dense */
+
+/* 1 when the Dense module has the width of two vectors: it averages them, or is none that can be read. */
+static int takes_two(int *two, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+    json_t *config = NULL;
+    char *path = NULL;
+    size_t in = 0;
+    int rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    if (!rc && !config)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it: fetch the model again", path);
+    if (!rc)
+        rc = aoei_json_need_size(config, "in_features", &in, path, err);
+    *two = in == 2 * hidden;
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+/* 1 when the weights of DIR/folder are [I/2 I/2] and nothing else. */
+static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error *err, int *rc) {
+    const aoei_st_tensor *t = aoei_safetensors_find(f, "linear.weight");
+    int known = t && (t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16);
+    if (!known || aoei_safetensors_count(f) != 1 || t->n_dims != 2 || t->shape[0] != hidden || t->shape[1] != 2 * hidden)
+        return 0;
+    float *w = aoei_malloc_array(aoei_st_elements(t), sizeof *w);
+    if (!w) {
+        *rc = aoei_fail_nomem(err, aoei_st_elements(t) * sizeof *w);
+        return 0;
+    }
+    aoei_st_to_float(w, t);
+    int same = 1;
+    for (size_t r = 0; r < hidden && same; r++)
+        for (size_t c = 0; c < 2 * hidden && same; c++)
+            same = w[r * 2 * hidden + c] == (c % hidden == r ? 0.5f : 0.0f);
+    aoei_free(w);
+    return same;
+}
+
+static int is_identity(const json_t *config) {
+    const char *name = json_string_value(json_object_get(config, "activation_function"));
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    return name && !strcmp(dot ? dot + 1 : name, "Identity");
+}
+
+/* A Dense module over two vectors: the average of them, bias-free, without activation or residual. */
+static int check_dense(const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+    aoei_safetensors *f = NULL;
+    json_t *config = NULL;
+    char *path = NULL, *at = NULL;
+    int bias = 1, residual = 0, average = 0, rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    if (rc || (rc = aoei_json_bool(config, "bias", &bias, path, err)) ||
+        (rc = aoei_json_bool(config, "use_residual", &residual, path, err)))
+        goto done;
+    if (config && !bias && !residual && is_identity(config)) {
+        if (!(at = aoei_path_join(dir, folder)))
+            rc = aoei_fail_nomem(err, strlen(dir));
+        if (!rc)
+            rc = aoei_safetensors_open_dir(&f, at, err);
+        if (rc)
+            goto done;
+        average = is_average_matrix(f, hidden, err, &rc);
+    }
+    if (!rc && !average)
+        rc = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: this Dense module is not supported (over two vectors: the average of cls and mean, without bias and activation)",
+            path);
+done:
+    aoei_safetensors_close(f);
+    json_decref(config);
+    aoei_free(at);
+    aoei_free(path);
+    return rc;
+}
+
+/* --------------------------------------------------------------- modules */
+
+enum { TRANSFORMER, POOLING, DENSE, SECOND_DENSE, NORMALIZE, N_KINDS };
+static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Dense", "Normalize"};
+
+int aoei_module_folder(const char *name) {
+    return *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* Puts the folder of each module into folder[N_KINDS] (borrowed; NULL: none). Modules come in the order of the kinds. */
+static int read_module_list(const char *folder[N_KINDS], json_t *root, const char *path, aoe_error *err) {
+    int last = -1;
+    size_t i;
+    json_t *v;
+    memset(folder, 0, N_KINDS * sizeof *folder);
+    if (!json_is_array(root))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; fetch the model again", path);
+    json_array_foreach(root, i, v) {
+        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        if (!type || !at)
+            return aoei_fail(err, AOE_EFORMAT, "%s: module %zu has no type or no path; fetch the model again", path, i);
+        const char *dot = strrchr(type, '.');
+        int kind = 0;
+        while (kind < N_KINDS && strcmp(kind_names[kind], dot ? dot + 1 : type) != 0)
+            kind++;
+        if (kind == DENSE && last == DENSE)
+            kind = SECOND_DENSE;
+        if (kind == N_KINDS || kind <= last)
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: module %zu, '%s', is not supported here (supported: Transformer, Pooling, Dense, Normalize, in this order)",
+                path, i, type);
+        if (kind == TRANSFORMER ? *at != 0 : !aoei_module_folder(at))
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: path '%s' of module %zu is not supported: the transformer lies in the model directory, the others in folders of it",
+                path, at, i);
+        folder[kind] = at;
+        last = kind;
+    }
+    if (!folder[TRANSFORMER] || !folder[POOLING])
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: no %s module: this is no sentence-transformers model aoe can read", path,
+                         kind_names[folder[TRANSFORMER] ? POOLING : TRANSFORMER]);
+    return 0;
+}
+
+/* What follows the transformer. Modules are judged also where options state what they say. */
+static int read_modules(aoei_stated *s, const char *dir, size_t hidden, aoe_error *err) {
+    const char *folder[N_KINDS];
+    json_t *root = NULL;
+    char *path = NULL;
+    int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
+    if (rc)
+        goto done;
+    if (!root) { /* 1_Pooling alone says the pooling too */
+        if (s->pooling == AOE_POOLING_AUTO && aoei_entry_exists(dir, "1_Pooling/config.json"))
+            rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
+        goto done;
+    }
+    if ((rc = read_module_list(folder, root, path, err)) ||
+        (folder[DENSE] && (rc = takes_two(&averaged, dir, folder[DENSE], hidden, err))) ||
+        ((averaged || folder[SECOND_DENSE]) && (rc = check_dense(dir, folder[DENSE], hidden, err))))
+        goto done;
+    const char *dense = averaged ? folder[SECOND_DENSE] : folder[DENSE];
+    if (dense && !s->dense && !(s->dense = aoei_strdup(dense))) {
+        rc = aoei_fail_nomem(err, strlen(dense));
+        goto done;
+    }
+    if (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, folder[POOLING], averaged, hidden, err)))
+        goto done;
+    if (s->normalize < 0)
+        s->normalize = folder[NORMALIZE] != NULL;
+done:
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
+/* Of a static model: StaticEmbedding in the model directory, Normalize or not. config.json says the latter too. */
+static int read_static_modules(aoei_stated *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
+    json_t *root = NULL, *v;
+    char *path = NULL;
+    size_t i;
+    int normalize = c->normalize, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
+    if (root && !json_is_array(root))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; fetch the model again", path);
+    json_array_foreach(root, i, v) {
+        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        const char *dot = type ? strrchr(type, '.') : NULL;
+        const char *kind = dot ? dot + 1 : type ? type : "without a type";
+        const int here = at && (!*at || !strcmp(at, "."));
+        if (i == 0 ? strcmp(kind, "StaticEmbedding") != 0 || !here : strcmp(kind, kind_names[NORMALIZE]) != 0) {
+            rc = aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: module %zu, '%s', is not supported here (supported: StaticEmbedding in the model directory, then "
+                "Normalize or nothing)",
+                path, i, kind);
+            break;
+        }
+        normalize |= i > 0;
+    }
+    if (!rc && s->normalize < 0 && (normalize || root))
+        s->normalize = normalize;
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
+/* ---------------------------------------------------------------- length */
+
+static const char *const length_files[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
+                                           "sentence_distilbert_config.json", "sentence_camembert_config.json",
+                                           "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+                                           "sentence_xlnet_config.json"};
+
+/* A length the files state: 0 when they do not, at most what the model has. */
+static int read_length(size_t *out, json_t *config, const char *key, size_t most, const char *path, aoe_error *err) {
+    double n = 0;
+    int rc = aoei_json_double(config, key, &n, path, err);
+    if (rc)
+        return rc;
+    if (n < 0)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; correct the value", path, key, n);
+    *out = n < (double)most ? (size_t)n : most;
+    return 0;
+}
+
+/* The length of file `name`, and do_lower_case when there is one. */
+static int read_length_file(aoei_stated *s, const char *dir, const char *name, const char *key, size_t most, int *present,
+                            aoe_error *err) {
+    json_t *config = NULL;
+    char *path = NULL;
+    size_t n = 0;
+    int lowercase = -1, rc = load_optional(&config, &path, dir, name, NULL, err);
+    *present = config != NULL;
+    if (!rc && config)
+        rc = read_length(&n, config, key, most, path, err);
+    if (!rc && config)
+        rc = aoei_json_bool(config, "do_lower_case", &lowercase, path, err);
+    if (!rc && n && !s->max_length) {
+        s->max_length = n;
+        s->max_length_from = name;
+    }
+    if (!rc && s->lowercase < 0 && strcmp(name, "tokenizer_config.json") != 0) /* there it is the tokenizer's own */
+        s->lowercase = lowercase;
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+static int read_lengths(aoei_stated *s, const char *dir, size_t most, aoe_error *err) {
+    int present = 0, rc = 0;
+    for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
+        rc = read_length_file(s, dir, length_files[i], "max_seq_length", most, &present, err);
+    /* the new form has moved the length to the tokenizer */
+    if (!rc && !s->max_length && aoei_entry_exists(dir, "modules.json"))
+        rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", most, &present, err);
+    return rc;
+}
+
+/* --------------------------------------------------------------- prompts */
+
+/* The template of a prefix: new string, or NULL. */
+static json_t *template_of(const json_t *prefix) {
+    size_t len = json_string_length(prefix);
+    char *text = aoei_malloc(len + sizeof PLACEHOLDER);
+    if (!text)
+        return NULL;
+    memcpy(text, json_string_value(prefix), len);
+    memcpy(text + len, PLACEHOLDER, sizeof PLACEHOLDER);
+    json_t *v = json_stringn(text, len + sizeof PLACEHOLDER - 1);
+    aoei_free(text);
+    return v;
+}
+
+static int read_templates(aoei_stated *s, json_t *config, const char *path, aoe_error *err) {
+    json_t *prompts = json_object_get(config, "prompts"), *v, *out = json_object();
+    const char *name, *used = NULL;
+    int rc = out ? aoei_json_string(config, "default_prompt_name", &used, NULL, path, err) : aoei_fail_nomem(err, 0);
+    json_object_foreach(prompts, name, v) {
+        const char *prefix = json_string_value(v);
+        if (rc)
+            break;
+        if (!prefix || strlen(prefix) != json_string_length(v))
+            rc = aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a string; correct the value", path, name);
+        else if (strstr(prefix, PLACEHOLDER))
+            rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                           "%s: prompt \"%s\" holds {text} itself, which is not supported; change the prompt", path, name);
+        else if (json_object_set_new(out, name, template_of(v)))
+            rc = aoei_fail_nomem(err, json_string_length(v));
+    }
+    if (!rc && used && !json_object_get(out, used))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: default_prompt_name \"%s\" is not among the prompts; correct the value", path,
+                       used);
+    if (!rc && !s->prompt) {
+        const char *text = used ? json_string_value(json_object_get(out, used)) : "";
+        s->prompt = aoei_strdup(strcmp(text, PLACEHOLDER) != 0 ? text : "");
+        rc = s->prompt ? 0 : aoei_fail_nomem(err, strlen(text));
+    }
+    if (!rc && json_object_size(out))
+        s->prompts = json_incref(out);
+    json_decref(out);
+    return rc;
+}
+
+static int read_prompts(aoei_stated *s, const char *dir, size_t hidden, aoe_error *err) {
+    json_t *config = NULL;
+    char *path = NULL;
+    size_t dims = hidden;
+    int rc = load_optional(&config, &path, dir, "config_sentence_transformers.json", NULL, err);
+    if (!rc && config)
+        rc = aoei_json_size(config, "truncate_dim", &dims, path, err);
+    if (!rc && dims < hidden)
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: truncate_dim %zu is not supported; remove it and shorten the vectors afterwards", path, dims);
+    if (!rc && config)
+        rc = read_templates(s, config, path, err);
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+int aoei_sentence_transformers_read(aoei_stated *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+    int rc = 0;
+    if (!s->settled)
+        rc = c->arch->is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c->hidden, err);
+    if (!rc && !c->arch->is_static && (!s->max_length || s->lowercase < 0))
+        rc = read_lengths(s, dir, c->arch->max_length(c), err);
+    if (!rc && !s->prompts)
+        rc = read_prompts(s, dir, c->hidden, err);
+    return rc;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ * Writing the files of sentence-transformers beside a model, in their old form,
+ * which every reader takes. What they cannot express is left out, and
+ * aoei_settings_limits says so.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "modeldir/dense_module.h"
+#include "modeldir/settings.h"
+
+static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
+    char *path = aoei_path_join(dir, name);
+    int rc = v && path ? aoei_json_save(v, path, err) : aoei_fail_nomem(err, strlen(dir));
+    aoei_free(path);
+    json_decref(v);
+    return rc;
+}
+
+static json_t *module_json(int idx, const char *path, const char *type) {
+    char name[16], full[64];
+    snprintf(name, sizeof name, "%d", idx);
+    snprintf(full, sizeof full, "sentence_transformers.models.%s", type);
+    return json_pack("{s:i, s:s, s:s, s:s}", "idx", idx, "name", name, "path", path, "type", full);
+}
+
+static int write_modules(int averaged, const char *dense, const char *normalize_folder, const char *dir, aoe_error *err) {
+    json_t *list = json_array();
+    int idx = 0, failed = json_array_append_new(list, module_json(idx++, "", "Transformer"));
+    failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
+    if (averaged)
+        failed |= json_array_append_new(list, module_json(idx++, "2_Dense", "Dense"));
+    if (dense)
+        failed |= json_array_append_new(list, module_json(idx++, dense, "Dense"));
+    if (normalize_folder)
+        failed |= json_array_append_new(list, module_json(idx++, normalize_folder, "Normalize"));
+    if (failed) {
+        json_decref(list);
+        list = NULL;
+    }
+    return save_json(list, dir, "modules.json", err);
+}
+
+static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
+    aoe_pooling p = s->pooling;
+    int both = p == AOE_POOLING_CLS_LAST_AVG;
+    return save_json(json_pack("{s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)hidden,
+                               "pooling_mode_cls_token", both || p == AOE_POOLING_CLS, "pooling_mode_mean_tokens",
+                               both || p == AOE_POOLING_LAST_AVG, "pooling_mode_max_tokens", p == AOE_POOLING_LAST_MAX,
+                               "pooling_mode_mean_sqrt_len_tokens", 0, "pooling_mode_weightedmean_tokens", 0,
+                               "pooling_mode_lasttoken", p == AOE_POOLING_LAST_TOKEN, "include_prompt", 1),
+                     folder, "config.json", err);
+}
+
+/* The average of the two halves of [cls, mean]: weights [I/2 I/2]. */
+static int fill_dense(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
+    (void)s;
+    const aoei_st_entry entry = {"linear.weight", AOEI_ST_F32, 2, {hidden, 2 * hidden}};
+    aoei_st_writer *w = NULL;
+    char *path = aoei_path_join(folder, "model.safetensors");
+    float *row = aoei_calloc(2 * hidden, sizeof *row);
+    int rc =
+        path && row
+            ? save_json(json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)(2 * hidden), "out_features",
+                                  (json_int_t)hidden, "bias", 0, "activation_function", "torch.nn.modules.linear.Identity"),
+                        folder, "config.json", err)
+            : aoei_fail_nomem(err, 2 * hidden * sizeof *row);
+    if (!rc)
+        rc = aoei_st_writer_open(&w, path, &entry, 1, err);
+    for (size_t i = 0; i < hidden && !rc; i++) {
+        row[i] = row[hidden + i] = 0.5f;
+        rc = aoei_st_writer_write(w, row, 2 * hidden * sizeof *row, err);
+        row[i] = row[hidden + i] = 0;
+    }
+    if (!rc) {
+        rc = aoei_st_writer_commit(w, err);
+        w = NULL;
+    }
+    aoei_st_writer_abort(w);
+    aoei_free(row);
+    aoei_free(path);
+    return rc;
+}
+
+/* Adds a template to the prompts when it is a prefix; 0, or -1: no memory. */
+static int add_prefix(json_t *prompts, const char *name, const char *text) {
+    size_t len;
+    return aoei_prompt_is_prefix(text, &len) ? json_object_set_new(prompts, name, json_stringn(text, len)) : 0;
+}
+
+static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err) {
+    json_t *prompts = json_object(), *v, *root = NULL;
+    const char *name;
+    size_t len;
+    int has_default = *s->prompt && aoei_prompt_is_prefix(s->prompt, &len), failed = !prompts;
+    json_object_foreach(s->prompts, name, v) {
+        failed |= strcmp(name, "default") != 0 && add_prefix(prompts, name, json_string_value(v));
+    }
+    failed |= add_prefix(prompts, "default", s->prompt);
+    if (failed)
+        json_decref(prompts);
+    else
+        root = json_pack("{s:o, s:s?, s:s}", "prompts", prompts, "default_prompt_name", has_default ? "default" : NULL,
+                         "similarity_fn_name", "cosine");
+    return save_json(root, dir, "config_sentence_transformers.json", err);
+}
+
+typedef int fill_fn(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err);
+
+/* Makes DIR/name; what is in it is the business of `fill` (NULL: nothing). */
+static int write_folder(const char *dir, const char *name, fill_fn *fill, const aoei_settings *s, size_t hidden,
+                        aoe_error *err) {
+    char *folder = aoei_path_join(dir, name);
+    int rc = folder ? aoei_make_dir(folder, err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && fill)
+        rc = fill(s, hidden, folder, err);
+    aoei_free(folder);
+    return rc;
+}
+
+int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err) {
+    int rc, averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
+    static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
+    const char *dense = s->dense ? aoei_dense_folder(s) : NULL; /* aoei_dense_save makes it */
+    const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
+    if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
+        return 0;
+    if ((rc = write_modules(averaged, dense, normalize, dir, err)) ||
+        (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err)) ||
+        (averaged && (rc = write_folder(dir, "2_Dense", fill_dense, s, hidden, err))) ||
+        (normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))
+        return rc;
+    rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,
+                   "sentence_bert_config.json", err);
+    return rc ? rc : write_prompts(s, dir, err);
+}

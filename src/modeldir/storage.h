@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * The forms in which weights are stored: float32, bfloat16, int8 rows. Of int8, a
+ * matrix NAME is I8 [rows, cols] in -127..127 beside NAME_scale F32 [rows], a value
+ * is int8 * scale in float32; what is no matrix stays F32.
+ * Invariant: what was read from int8 rows is stored as the same int8 rows again, to
+ * the bit (docs/model-directories.md has the proof).
+ */
+#ifndef AOEI_MODELDIR_STORAGE_H
+#define AOEI_MODELDIR_STORAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe.h"
+#include "modeldir/safetensors.h"
+
+/* Stores x[n] (magnitudes below FLT_MAX, the one float whose scale times 127 is infinite) as q[n] and returns the scale: max|x|
+ * / 127 but at least 2^-126, the smallest normal float, so that it has all its bits; 0 when every element rounds to 0. q is x /
+ * scale to the nearest, ties to even. */
+float aoei_int8_row(int8_t *q, const float *x, size_t n);
+
+/* The I8 tensor t of s can be read: a matrix, with scales of the right type and shape, finite and not negative. */
+int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_error *err);
+
+const char *aoei_storage_name(aoe_storage s);  /* as aoe_model_info has it: "F32", "BF16", "I8"; static */
+const char *aoei_storage_torch(aoe_storage s); /* torch_dtype of config.json; float32 for int8 too; static */
+/* Bytes of a tensor, its scales included. */
+size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector);
+
+/* model.safetensors from float values. entries: [n], borrowed until commit or abort; their dtype is not looked at. Values
+ * follow in the same order, each tensor in one or more pieces of whole rows (an empty tensor: one empty piece).
+ * A value that the stored type cannot hold is AOE_ENUMERIC. */
+typedef struct aoei_storage_writer aoei_storage_writer;
+int aoei_storage_open(aoei_storage_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_storage storage,
+                      aoe_error *err);
+int aoei_storage_write(aoei_storage_writer *w, const float *values, size_t n, aoe_error *err);
+int aoei_storage_commit(aoei_storage_writer *w, aoe_error *err); /* closes w */
+void aoei_storage_abort(aoei_storage_writer *w);                 /* NULL accepted */
+
+#endif

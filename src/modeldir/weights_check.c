@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * Looks at the exponents of stored weights, block after block, before any
+ * conversion. Adding one to the lowest exponent bit carries into the sign's
+ * place for NaN and infinity alone.
+ */
+#include "modeldir/weights_check.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define BLOCK_BYTES ((size_t)1 << 20) /* a task: worth waking a thread, small enough to balance */
+#define GROUP       256               /* elements a loop of known length takes, so that compilers vectorise it */
+
+typedef struct block {
+    const unsigned char *data; /* [bytes] */
+    size_t bytes;
+    size_t tensor;
+    aoei_st_dtype dtype;
+    int bad; /* written by the block's task */
+} block;
+
+typedef struct check {
+    block *blocks;
+    aoei_task_fn beside;
+    void *arg;
+} check;
+
+/* Not 0: there is NaN or infinity among the GROUP elements at p. */
+static uint32_t bad_group32(const unsigned char *p) {
+    uint32_t any = 0;
+    for (size_t i = 0; i < GROUP; i++) {
+        uint32_t bits;
+        memcpy(&bits, p + 4 * i, sizeof bits);
+        any |= (bits & 0x7f800000u) + 0x00800000u;
+    }
+    return any & 0x80000000u;
+}
+
+/* exponent: its bits; one: the lowest of them. */
+static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t one) {
+    uint16_t any = 0;
+    for (size_t i = 0; i < GROUP; i++) {
+        uint16_t bits;
+        memcpy(&bits, p + 2 * i, sizeof bits);
+        any = (uint16_t)(any | ((bits & exponent) + one));
+    }
+    return any & 0x8000u;
+}
+
+/* -128 is not stored. */
+static uint32_t bad_group8(const unsigned char *p) {
+    uint8_t any = 0;
+    for (size_t i = 0; i < GROUP; i++)
+        any = (uint8_t)(any | (p[i] == 0x80));
+    return any;
+}
+
+static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
+    if (dtype == AOEI_ST_I8)
+        return bad_group8(p);
+    if (dtype == AOEI_ST_F32)
+        return bad_group32(p);
+    return dtype == AOEI_ST_F16 ? bad_group16(p, 0x7c00, 0x0400) : bad_group16(p, 0x7f80, 0x0080);
+}
+
+static int block_is_bad(const block *b) {
+    const size_t group = GROUP * aoei_st_dtype_size(b->dtype);
+    unsigned char last[GROUP * sizeof(float)] = {0}; /* an incomplete group, filled up with zeros */
+    uint32_t any = 0;
+    size_t at = 0;
+    for (; b->bytes - at >= group; at += group)
+        any |= bad_group(b->dtype, b->data + at);
+    memcpy(last, b->data + at, b->bytes - at);
+    return (any | bad_group(b->dtype, last)) != 0;
+}
+
+static void check_task(void *arg, size_t task, size_t worker) {
+    const check *c = arg;
+    if (task == 0)
+        c->beside(c->arg, 0, worker);
+    else
+        c->blocks[task - 1].bad = block_is_bad(&c->blocks[task - 1]);
+}
+
+int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoei_task_fn beside,
+                       void *arg, aoe_error *err) {
+    size_t n_blocks = 0, used = 0;
+    for (size_t i = 0; i < n; i++)
+        n_blocks += tensors[i] ? tensors[i]->bytes / BLOCK_BYTES + 1 : 0;
+    check c = {.blocks = aoei_calloc(n_blocks + 1, sizeof *c.blocks), .beside = beside, .arg = arg};
+    if (!c.blocks)
+        return aoei_fail_nomem(err, n_blocks * sizeof *c.blocks);
+    for (size_t i = 0; i < n; i++)
+        for (size_t at = 0; tensors[i] && at < tensors[i]->bytes; at += BLOCK_BYTES) {
+            const size_t left = tensors[i]->bytes - at;
+            c.blocks[used++] = (block){.data = tensors[i]->data + at,
+                                       .bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES,
+                                       .tensor = i,
+                                       .dtype = tensors[i]->dtype};
+        }
+    aoei_parallel_for(pool, used + 1, check_task, &c);
+    *bad = n;
+    for (size_t b = used; b-- > 0;)
+        if (c.blocks[b].bad)
+            *bad = c.blocks[b].tensor;
+    aoei_free(c.blocks);
+    return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * Accuracy, F1 and average precision over all thresholds: one walk down the sorted
+ * scores, equal ones in a single step. Counts are exact, so every figure is rounded
+ * only where it is divided.
+ */
+#include "aoe.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "loss/rank_loss.h"
+
+/* Where the threshold lies that accepts `accepted` and not `refused`, which is lower. */
+static double midway(double accepted, double refused) {
+    const double middle = refused + (accepted - refused) / 2;
+    return middle > refused && middle <= accepted ? middle : accepted;
+}
+
+/* The accepted are those of order[first..n), ascending; `right` of the positive ones among them. */
+typedef struct step {
+    double threshold;
+    size_t accepted, right;
+} step;
+
+static void judge(aoe_binary_metrics *m, const step *s, size_t n) {
+    const size_t wrong = s->accepted - s->right, missed = m->positives - s->right;
+    const double accuracy = (double)(n - wrong - missed) / (double)n;
+    if (accuracy > m->accuracy) {
+        m->accuracy = accuracy;
+        m->accuracy_threshold = s->threshold;
+    }
+    if (!m->positives)
+        return;
+    /* 2 p r / (p + r) with p = right / accepted, r = right / positives; 0 where nothing is right */
+    const double f1 = 2.0 * (double)s->right / (double)(s->accepted + m->positives);
+    if (f1 > m->f1) {
+        m->f1 = f1;
+        m->f1_threshold = s->threshold;
+        m->f1_precision = s->accepted ? (double)s->right / (double)s->accepted : 0;
+        m->f1_recall = (double)s->right / (double)m->positives;
+    }
+}
+
+static void walk(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, const size_t *order) {
+    step s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* which accepts nothing */
+    judge(m, &s, n);
+    for (size_t end = n, first; end > 0; end = first) {
+        size_t before = s.right;
+        for (first = end; first > 0 && score[order[first - 1]] == score[order[end - 1]]; first--)
+            s.right += positive[order[first - 1]] != 0;
+        s.accepted = n - first;
+        const double accepted = score[order[first]];
+        s.threshold = first ? midway(accepted, score[order[first - 1]]) : accepted;
+        judge(m, &s, n);
+        if (m->positives)
+            m->average_precision += (double)(s.right - before) / (double)m->positives * ((double)s.right / (double)s.accepted);
+    }
+}
+
+int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, aoe_error *err) {
+    *m = (aoe_binary_metrics){.accuracy = -1, .f1 = -1};
+    if (!n)
+        return aoei_fail(err, AOE_EARG, "there is no pair to judge; give a table with some");
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(score[i]))
+            return aoei_fail(err, AOE_ENUMERIC, "score %zu is not a number; correct what makes the scores", i);
+        m->positives += positive[i] != 0;
+    }
+    size_t *order = aoei_malloc_array(n, 2 * sizeof *order);
+    if (!order)
+        return aoei_fail_nomem(err, 2 * n * sizeof *order);
+    aoei_argsort(score, n, order, order + n);
+    walk(m, score, positive, n, order);
+    aoei_free(order);
+    if (!m->positives)
+        m->f1 = m->f1_threshold = m->f1_precision = m->f1_recall = m->average_precision = NAN;
+    return 0;
+}

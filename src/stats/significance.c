@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ * Is a difference between runs more than chance? Student's t test over runs, and
+ * bootstrap intervals (Efron 1979, percentiles) over runs and pairs of texts. A
+ * resample of pairs is a count for each pair: values are sorted once, and the
+ * average ranks of a resample follow from its counts in one pass.
+ * Invariant: replicate r of a seed draws the same pairs and runs whatever is judged.
+ */
+#include "stats/significance.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aoe.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "loss/rank_loss.h"
+
+/* ---- Student's t */
+
+/* The continued fraction of the incomplete beta function (Numerical analysis' classic, DLMF 8.17.22) by Lentz's method;
+ * it converges fast for x < (a + 1) / (a + b + 2). */
+static double beta_fraction(double a, double b, double x) {
+    enum { MOST = 100000 };
+    const double tiny = 1e-300;
+    double c = 1.0, d = 1.0 - (a + b) * x / (a + 1.0);
+    d = 1.0 / (fabs(d) < tiny ? tiny : d);
+    double h = d;
+    for (int m = 1; m < MOST; m++) {
+        const double k = m;
+        const double coefficient[2] = {k * (b - k) * x / ((a + 2.0 * k - 1.0) * (a + 2.0 * k)),
+                                       -(a + k) * (a + b + k) * x / ((a + 2.0 * k) * (a + 2.0 * k + 1.0))};
+        double step = 1.0;
+        for (int i = 0; i < 2; i++) {
+            d = 1.0 + coefficient[i] * d;
+            d = 1.0 / (fabs(d) < tiny ? tiny : d);
+            c = 1.0 + coefficient[i] / c;
+            c = fabs(c) < tiny ? tiny : c;
+            step = c * d;
+            h *= step;
+        }
+        if (fabs(step - 1.0) < 1e-16)
+            break;
+    }
+    return h;
+}
+
+static double log_gamma(double x) {
+    int sign;
+    return lgamma_r(x, &sign); /* lgamma writes to a global */
+}
+
+double aoei_incomplete_beta(double a, double b, double x, double y) {
+    if (isnan(x) || isnan(y))
+        return NAN;
+    if (x <= 0.0)
+        return 0.0;
+    if (y <= 0.0)
+        return 1.0;
+    if (x > (a + 1.0) / (a + b + 2.0))
+        return 1.0 - aoei_incomplete_beta(b, a, y, x);
+    const double log_front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log(y);
+    return exp(log_front) * beta_fraction(a, b, x) / a;
+}
+
+double aoe_student_t_p(double t, double df) {
+    if (isnan(t) || !(df > 0.0))
+        return NAN;
+    if (isinf(t))
+        return 0.0;
+    const double square = t * t, sum = df + square;
+    if (isinf(sum))
+        return 0.0;
+    return aoei_incomplete_beta(0.5 * df, 0.5, df / sum, square / sum);
+}
+
+void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *result) {
+    *result = (aoe_t_test_result){.n = n, .mean = NAN, .sd = NAN, .t = NAN, .df = NAN, .p = NAN};
+    if (!n)
+        return;
+    double sum = 0.0, squares = 0.0, rest = 0.0;
+    int equal = 1;
+    const double first = x[0] - (y ? y[0] : 0.0);
+    for (size_t i = 0; i < n; i++) {
+        const double d = x[i] - (y ? y[i] : 0.0);
+        sum += d - first; /* equal differences leave an exact mean */
+        equal = equal && !(d < first) && !(d > first);
+    }
+    const double shift = sum / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        const double d = x[i] - (y ? y[i] : 0.0) - first - shift;
+        squares += d * d;
+        rest += d;
+    }
+    result->mean = first + shift;
+    if (n < 2 || isnan(result->mean))
+        return;
+    const double df = (double)(n - 1);
+    squares -= rest * rest / (double)n; /* what the rounding of the mean left over */
+    result->sd = equal ? 0.0 : sqrt(squares > 0.0 ? squares / df : 0.0);
+    result->df = df;
+    if (result->mean < 0.0 || result->mean > 0.0)
+        result->t = result->mean / (result->sd / sqrt((double)n));
+    else
+        result->t = 0.0;
+    result->p = aoe_student_t_p(result->t, df);
+}
+
+/* ---- bootstrap */
+
+/* One side of a correlation, ready for resampling. */
+typedef struct column {
+    const double *value; /* [n] borrowed */
+    size_t *order;       /* [n] ascending */
+    double *rank;        /* [n] of the resample; of values that are not drawn meaningless */
+} column;
+
+typedef struct bootstrap {
+    const aoe_bootstrap_options *o;
+    size_t pairs, runs;
+    column gold;
+    column *x, *y;   /* [runs]; y NULL: none */
+    column *columns; /* [1 + runs or 1 + 2 runs] all of them, the owner */
+    size_t n_columns;
+    size_t *scratch;      /* [pairs] */
+    uint32_t *pair_count; /* [pairs] how often each is drawn */
+    uint32_t *run_count;  /* [runs] */
+    double *statistic;    /* [replicates] */
+} bootstrap;
+
+void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o) {
+    *o = (aoe_bootstrap_options){.replicates = 2000, .confidence = 0.95, .seed = 42};
+}
+
+static int column_create(column *c, const double *value, size_t n, size_t *scratch) {
+    c->value = value;
+    c->order = aoei_malloc_array(n, sizeof *c->order);
+    c->rank = aoei_malloc_array(n, sizeof *c->rank);
+    if (!c->order || !c->rank)
+        return AOE_ENOMEM;
+    aoei_argsort(value, n, c->order, scratch);
+    return 0;
+}
+
+/* Average ranks of the resample less their mean, (n + 1) / 2. */
+static void rank_resample(column *c, const uint32_t *count, size_t n) {
+    const double middle = 0.5 * ((double)n + 1.0);
+    double before = 0.0;
+    for (size_t first = 0, end; first < n; first = end) {
+        const double value = c->value[c->order[first]];
+        double total = 0.0;
+        for (end = first; end < n && c->value[c->order[end]] == value; end++)
+            total += (double)count[c->order[end]];
+        for (size_t i = first; i < end; i++)
+            c->rank[c->order[i]] = before + 0.5 * (total + 1.0) - middle;
+        before += total;
+    }
+}
+
+/* Spearman's correlation of the resample; NaN where a side is constant in it. Both columns are ranked. */
+static double correlate(const column *a, const column *b, const uint32_t *count, size_t n) {
+    double aa = 0.0, bb = 0.0, ab = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        const double c = (double)count[i];
+        aa += c * a->rank[i] * a->rank[i];
+        bb += c * b->rank[i] * b->rank[i];
+        ab += c * a->rank[i] * b->rank[i];
+    }
+    return aa > 0.0 && bb > 0.0 ? ab / (sqrt(aa) * sqrt(bb)) : NAN;
+}
+
+static void draw(aoei_rng *r, uint32_t *count, size_t n) {
+    memset(count, 0, n * sizeof *count);
+    for (size_t i = 0; i < n; i++)
+        count[aoei_rng_below(r, (uint32_t)n)]++;
+}
+
+static double replicate(const bootstrap *b, uint32_t number) {
+    aoei_rng r;
+    aoei_rng_init(&r, b->o->seed, AOEI_STREAM_BOOTSTRAP, number);
+    draw(&r, b->pair_count, b->pairs);
+    draw(&r, b->run_count, b->runs);
+    column gold = b->gold;
+    rank_resample(&gold, b->pair_count, b->pairs);
+    double sum = 0.0;
+    for (size_t i = 0; i < b->runs; i++) {
+        if (!b->run_count[i])
+            continue;
+        rank_resample(&b->x[i], b->pair_count, b->pairs);
+        double value = correlate(&gold, &b->x[i], b->pair_count, b->pairs);
+        if (b->y) {
+            rank_resample(&b->y[i], b->pair_count, b->pairs);
+            value -= correlate(&gold, &b->y[i], b->pair_count, b->pairs);
+        }
+        sum += (double)b->run_count[i] * value;
+    }
+    return sum / (double)b->runs;
+}
+
+static int compare_reals(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of sorted values, between neighbours linear. */
+static double quantile(const double *sorted, size_t n, double q) {
+    if (!n)
+        return NAN;
+    const double at = q * (double)(n - 1);
+    const size_t below = (size_t)at;
+    if (below + 1 >= n)
+        return sorted[n - 1];
+    return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+static void bootstrap_free(bootstrap *b) {
+    for (size_t i = 0; b->columns && i < b->n_columns; i++) {
+        aoei_free(b->columns[i].order);
+        aoei_free(b->columns[i].rank);
+    }
+    aoei_free(b->columns);
+    aoei_free(b->scratch);
+    aoei_free(b->pair_count);
+    aoei_free(b->run_count);
+    aoei_free(b->statistic);
+}
+
+static int bootstrap_create(bootstrap *b, const double *gold, const double *x, const double *y, aoe_error *err) {
+    b->n_columns = 1 + b->runs * (y ? 2 : 1);
+    b->columns = aoei_calloc(b->n_columns, sizeof *b->columns);
+    b->scratch = aoei_malloc_array(b->pairs, sizeof *b->scratch);
+    b->pair_count = aoei_malloc_array(b->pairs, sizeof *b->pair_count);
+    b->run_count = aoei_malloc_array(b->runs, sizeof *b->run_count);
+    b->statistic = aoei_malloc_array(b->o->replicates, sizeof *b->statistic);
+    int rc = b->columns && b->scratch && b->pair_count && b->run_count && b->statistic ? 0 : AOE_ENOMEM;
+    for (size_t i = 0; !rc && i < b->n_columns; i++) {
+        const double *value = i == 0 ? gold : i <= b->runs ? x + (i - 1) * b->pairs : y + (i - 1 - b->runs) * b->pairs;
+        rc = column_create(&b->columns[i], value, b->pairs, b->scratch);
+    }
+    if (rc) {
+        aoei_fail_nomem(err, b->pairs * sizeof *gold);
+        return rc;
+    }
+    b->gold = b->columns[0];
+    b->x = b->columns + 1;
+    b->y = y ? b->columns + 1 + b->runs : NULL;
+    return 0;
+}
+
+static int has_nan(const double *value, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (isnan(value[i]))
+            return 1;
+    return 0;
+}
+
+static int check_bootstrap(const bootstrap *b, const double *gold, const double *x, const double *y, aoe_error *err) {
+    size_t values;
+    if (b->pairs < 2 || b->pairs > UINT32_MAX || !b->runs || b->runs > UINT32_MAX / 2 ||
+        aoei_mul_size(b->pairs, b->runs, &values))
+        return aoei_fail(err, AOE_EARG, "%zu runs over %zu pairs cannot be resampled; give 2 pairs or more and a run", b->runs,
+                         b->pairs);
+    if (!b->o->replicates || b->o->replicates > UINT32_MAX || !(b->o->confidence > 0.0 && b->o->confidence < 1.0))
+        return aoei_fail(err, AOE_EARG, "%zu replicates at confidence %g; give one or more, and a confidence between 0 and 1",
+                         b->o->replicates, b->o->confidence);
+    if (has_nan(gold, b->pairs) || has_nan(x, values) || (y && has_nan(y, values)))
+        return aoei_fail(err, AOE_ENUMERIC, "a score to be resampled is not a number; leave its run out");
+    return 0;
+}
+
+int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, const double *y, size_t n_runs,
+                           const aoe_bootstrap_options *o, aoe_interval *interval, aoe_error *err) {
+    aoe_bootstrap_options defaults;
+    aoe_bootstrap_options_defaults(&defaults);
+    bootstrap b = {.o = o ? o : &defaults, .pairs = n_pairs, .runs = n_runs};
+    *interval = (aoe_interval){.low = NAN, .high = NAN};
+    int rc = check_bootstrap(&b, gold, x, y, err);
+    if (!rc)
+        rc = bootstrap_create(&b, gold, x, y, err);
+    if (!rc) {
+        size_t n = 0;
+        for (size_t i = 0; i < b.o->replicates; i++) {
+            const double value = replicate(&b, (uint32_t)i);
+            if (isnan(value))
+                interval->undefined++;
+            else
+                b.statistic[n++] = value;
+        }
+        qsort(b.statistic, n, sizeof *b.statistic, compare_reals);
+        interval->low = quantile(b.statistic, n, 0.5 * (1.0 - b.o->confidence));
+        interval->high = quantile(b.statistic, n, 0.5 * (1.0 + b.o->confidence));
+    }
+    bootstrap_free(&b);
+    return rc;
+}

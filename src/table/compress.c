@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ * Compression by zlib and zstd, streamed, at their usual levels.
+ */
+#include "table/compress.h"
+
+#include <limits.h>
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { OUT_SIZE = 1 << 17, GZIP_LEVEL = 6, ZSTD_LEVEL = 3 };
+
+static void *zlib_alloc(void *opaque, unsigned count, unsigned size) {
+    (void)opaque;
+    return aoei_malloc_array(count, size);
+}
+
+static void zlib_free(void *opaque, void *p) {
+    (void)opaque;
+    aoei_free(p);
+}
+
+int aoei_pack_open(aoei_pack *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part, aoe_error *err) {
+    *p = (aoei_pack){.write = write, .user = user, .part = part, .codec = codec};
+    if (codec == AOEI_CODEC_PLAIN)
+        return 0;
+    p->out = aoei_malloc(OUT_SIZE);
+    if (codec == AOEI_CODEC_ZSTD && p->out) {
+        ZSTD_CCtx *zstd = ZSTD_createCCtx();
+        p->state = zstd;
+        if (zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)))
+            return 0;
+    } else if (p->out) {
+        z_stream *gzip = aoei_calloc(1, sizeof *gzip);
+        p->state = gzip;
+        if (gzip) {
+            gzip->zalloc = zlib_alloc;
+            gzip->zfree = zlib_free;
+            /* largest window, gzip header without a time */
+            if (deflateInit2(gzip, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+                return 0;
+        }
+    }
+    return aoei_fail_nomem(err, OUT_SIZE);
+}
+
+static int give(const aoei_pack *p, const char *data, size_t len, aoe_error *err) {
+    return len && p->write(p->user, p->part, data, len) ? aoei_fail(err, AOE_ECANCELLED, "writing was stopped") : 0;
+}
+
+static int deflate_all(aoei_pack *p, const char *data, size_t len, int last, aoe_error *err) {
+    z_stream *gzip = p->state;
+    for (;;) {
+        const unsigned now = len > UINT_MAX ? UINT_MAX : (unsigned)len;
+        gzip->next_in = (Bytef *)data;
+        gzip->avail_in = now;
+        gzip->next_out = (Bytef *)p->out;
+        gzip->avail_out = OUT_SIZE;
+        const int result = deflate(gzip, last && now == len ? Z_FINISH : Z_NO_FLUSH);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return aoei_fail_nomem(err, OUT_SIZE);
+        const int rc = give(p, p->out, OUT_SIZE - gzip->avail_out, err);
+        if (rc)
+            return rc;
+        data += now - gzip->avail_in;
+        len -= now - gzip->avail_in;
+        if (last ? result == Z_STREAM_END : !len && gzip->avail_out)
+            return 0;
+    }
+}
+
+static int zstd_all(aoei_pack *p, const char *data, size_t len, int last, aoe_error *err) {
+    ZSTD_inBuffer in = {data, len, 0};
+    for (;;) {
+        ZSTD_outBuffer out = {p->out, OUT_SIZE, 0};
+        const size_t left = ZSTD_compressStream2(p->state, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
+        if (ZSTD_isError(left))
+            return aoei_fail_nomem(err, OUT_SIZE); /* all else that it may say are mistakes of the caller */
+        const int rc = give(p, p->out, out.pos, err);
+        if (rc)
+            return rc;
+        if (last ? left == 0 : in.pos == in.size)
+            return 0;
+    }
+}
+
+int aoei_pack_write(aoei_pack *p, const char *data, size_t len, aoe_error *err) {
+    if (p->codec == AOEI_CODEC_PLAIN)
+        return give(p, data, len, err);
+    return p->codec == AOEI_CODEC_GZIP ? deflate_all(p, data, len, 0, err) : zstd_all(p, data, len, 0, err);
+}
+
+int aoei_pack_end(aoei_pack *p, aoe_error *err) {
+    if (p->codec == AOEI_CODEC_PLAIN)
+        return 0;
+    return p->codec == AOEI_CODEC_GZIP ? deflate_all(p, "", 0, 1, err) : zstd_all(p, "", 0, 1, err);
+}
+
+void aoei_pack_free(aoei_pack *p) {
+    if (p->state && p->codec == AOEI_CODEC_GZIP) {
+        deflateEnd(p->state);
+        aoei_free(p->state);
+    } else if (p->state) {
+        ZSTD_freeCCtx(p->state);
+    }
+    aoei_free(p->out);
+    *p = (aoei_pack){0};
+}

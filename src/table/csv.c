@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ * CSV records over lines. Each line is cut at its special bytes (comma, quote)
+ * and the pieces are appended to one buffer; a record goes on with the next line
+ * while a quote is open.
+ * Invariant: between records `text` and `n` describe the last complete record.
+ */
+#include "table/csv.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static int end_field(aoei_csv *c) {
+    if (aoei_grow((void **)&c->end, &c->capacity, c->n, sizeof *c->end))
+        return AOE_ENOMEM;
+    c->end[c->n++] = c->text.len;
+    return 0;
+}
+
+/* Appends what stands before the next stop byte; returns the position of that byte (or len). */
+static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, int quoted) {
+    size_t to = from;
+    while (to < len && s[to] != '"' && (quoted || s[to] != ','))
+        to++;
+    aoei_buffer_append(&c->text, s + from, to - from);
+    return to;
+}
+
+static int stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at, const char *what, aoe_error *err) {
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu:%zu: %s; put the whole field in quotes and double those in it, or use --skip-bad-rows",
+              aoei_lines_name(lines), line->number, at + 1, what);
+    return AOEI_BAD_ROW;
+}
+
+/* The rest of a quoted field from i on; returns where it stops: behind the closing quote, or at the end of the line. */
+static size_t copy_quoted(aoei_csv *c, const aoei_line *line, size_t i) {
+    for (;;) {
+        i = copy_until(c, line->data, i, line->len, 1);
+        if (i == line->len) { /* it goes on in the next line */
+            aoei_buffer_append(&c->text, line->data + i, line->eol);
+            return i;
+        }
+        i++;
+        if (i == line->len || line->data[i] != '"') {
+            c->quoted = 0;
+            return i;
+        }
+        aoei_buffer_putc(&c->text, '"');
+        i++;
+    }
+}
+
+/* One line of a record: 0, AOEI_BAD_ROW or an error. c->quoted says whether the record goes on. */
+static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *line, aoe_error *err) {
+    for (size_t i = 0;; i++) {
+        if (!c->quoted && i < line->len && line->data[i] == '"') {
+            c->quoted = 1;
+            c->open_line = line->number;
+            c->open_column = ++i;
+        }
+        if (c->quoted) {
+            i = copy_quoted(c, line, i);
+            if (c->quoted)
+                return 0;
+            if (i < line->len && line->data[i] != ',')
+                return stray_quote(lines, line, i, "text after a closing quote", err);
+        } else {
+            i = copy_until(c, line->data, i, line->len, 0);
+            if (i < line->len && line->data[i] == '"')
+                return stray_quote(lines, line, i, "a quote inside an unquoted field", err);
+        }
+        if (end_field(c))
+            return aoei_fail_nomem(err, c->n * sizeof *c->end);
+        if (i == line->len)
+            return 0;
+    }
+}
+
+/* Field texts from their ends, once the buffer no longer moves. */
+static int place_fields(aoei_csv *c, aoe_error *err) {
+    if (c->n > c->room) {
+        aoe_text *grown = aoei_realloc_array(c->field, c->capacity, sizeof *grown);
+        if (!grown)
+            return aoei_fail_nomem(err, c->capacity);
+        c->field = grown;
+        c->room = c->capacity;
+    }
+    size_t start = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        c->field[i] = (aoe_text){c->text.data ? c->text.data + start : "", c->end[i] - start};
+        start = c->end[i];
+    }
+    return 1;
+}
+
+int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err) {
+    aoei_line line;
+    int rc = aoei_lines_next(lines, &line, err);
+    if (rc <= 0)
+        return rc;
+    aoei_buffer_clear(&c->text);
+    aoei_buffer_clear(&c->bytes);
+    c->n = 0;
+    c->quoted = 0;
+    c->line = line.number;
+    for (;;) {
+        aoei_buffer_append(&c->bytes, line.data, line.len + line.eol);
+        rc = split_line(c, lines, &line, err);
+        if (rc)
+            return rc;
+        if (c->text.failed || c->bytes.failed)
+            return aoei_fail_nomem(err, c->bytes.len);
+        if (!c->quoted)
+            return place_fields(c, err);
+        rc = aoei_lines_next(lines, &line, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu:%zu: a quoted field begins here and never ends; close the quote",
+                             aoei_lines_name(lines), c->open_line, c->open_column);
+    }
+}
+
+void aoei_csv_free(aoei_csv *c) {
+    aoei_buffer_free(&c->text);
+    aoei_buffer_free(&c->bytes);
+    aoei_free(c->end);
+    aoei_free(c->field);
+    *c = (aoei_csv){0};
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ * Reading training examples of every form.
+ */
+#include "table/examples.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/labels.h"
+
+enum { MAX_ROLES = 3, LABEL = 2 /* the role of a label in a labelled pair */ };
+
+int aoei_examples_create(aoei_examples *e, const char *name, aoei_form form, aoe_error *err) {
+    *e = (aoei_examples){.form = form, .roles = form == AOEI_FORM_TRIPLE ? 3 : form == AOEI_FORM_TEXT ? 1 : 2};
+    e->name = aoei_strdup(name);
+    return e->name ? 0 : aoei_fail_nomem(err, strlen(name));
+}
+
+void aoei_examples_free(aoei_examples *e) {
+    aoei_chunks_free(&e->bytes);
+    aoei_free(e->text);
+    aoei_free(e->first);
+    aoei_free(e->label);
+    aoei_free(e->line);
+    aoei_free(e->name);
+    *e = (aoei_examples){0};
+}
+
+/* Room for an example of `count` texts in all. */
+static int reserve(aoei_examples *e, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (aoei_grow((void **)&e->text, &e->text_capacity, e->n_texts + i, sizeof *e->text))
+            return -1;
+    for (size_t i = 0; i <= e->roles; i++)
+        if (aoei_grow((void **)&e->first, &e->first_capacity, e->n * e->roles + i, sizeof *e->first))
+            return -1;
+    return aoei_grow((void **)&e->label, &e->label_capacity, e->n, sizeof *e->label) ||
+                   aoei_grow((void **)&e->line, &e->line_capacity, e->n, sizeof *e->line)
+               ? -1
+               : 0;
+}
+
+int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *count, double label, size_t line,
+                         aoe_error *err) {
+    size_t total = 0, bytes = 0;
+    for (size_t role = 0; role < e->roles; role++)
+        total += count[role];
+    for (size_t i = 0; i < total; i++)
+        if (aoei_add_size(bytes, texts[i].len, &bytes))
+            return aoei_fail_nomem(err, texts[i].len);
+    char *place = reserve(e, total) ? NULL : aoei_chunks_take(&e->bytes, bytes);
+    if (!place)
+        return aoei_fail_nomem(err, bytes);
+    size_t *first = e->first + e->n * e->roles, at = e->n_texts;
+    for (size_t role = 0; role < e->roles; role++) {
+        first[role] = at;
+        at += count[role];
+    }
+    first[e->roles] = at;
+    for (size_t i = 0; i < total; i++) {
+        if (texts[i].len)
+            memcpy(place, texts[i].data, texts[i].len);
+        e->text[e->n_texts++] = (aoe_text){place, texts[i].len};
+        place += texts[i].len;
+    }
+    e->label[e->n] = label;
+    e->line[e->n++] = line;
+    return 0;
+}
+
+static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, aoe_error *err) {
+    const aoei_field *f = &row->field[LABEL];
+    char column[AOEI_EXCERPT], value[AOEI_EXCERPT];
+    aoei_excerpt(column, aoei_table_selected(t, LABEL));
+    aoei_excerpt(value, f->text);
+    if (kind == AOEI_LABEL_NOT_FINITE)
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': '%s' is too large; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
+                  column, value);
+    else if (f->kind == AOEI_FIELD_OTHER || f->kind == AOEI_FIELD_LIST)
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is no number, word or boolean; " AOEI_ROW_REMEDY,
+                  aoei_table_name(t), row->line, column);
+    else if (f->text.len == 0)
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is empty; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
+                  column);
+    else
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: column '%s': '%s' is not a number and no known label word; correct it, give the word a value with "
+                  "--label-map, or leave such rows out with --skip-bad-rows",
+                  aoei_table_name(t), row->line, column, value);
+    return AOEI_BAD_ROW;
+}
+
+static int bad_text(const aoei_table *t, const aoei_row *row, size_t role, const char *what, aoe_error *err) {
+    char column[AOEI_EXCERPT];
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': %s; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
+              aoei_excerpt(column, aoei_table_selected(t, role)), what);
+    return AOEI_BAD_ROW;
+}
+
+/* The texts of one role: added to `texts`, of which there are *n. AOEI_BAD_ROW, or an error. */
+static int take_role(const aoei_table *t, const aoei_row *row, size_t role, int lists, int allow_empty, aoe_text **texts,
+                     size_t *capacity, size_t *n, aoe_error *err) {
+    const aoei_field *f = &row->field[role];
+    const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
+    if (f->kind != AOEI_FIELD_TEXT && !(lists && f->kind == AOEI_FIELD_LIST))
+        return bad_text(t, row, role, lists ? "neither a JSON string nor a list of them" : "the text is not a JSON string",
+                        err);
+    if (count == 0)
+        return bad_text(t, row, role, "the list has no text", err);
+    for (size_t i = 0; i < count; i++) {
+        aoe_text text = f->text;
+        if (f->kind == AOEI_FIELD_LIST) {
+            const json_t *v = json_array_get(f->list, i);
+            if (!json_is_string(v))
+                return bad_text(t, row, role, "an element of the list is not a JSON string", err);
+            text = (aoe_text){json_string_value(v), json_string_length(v)};
+        }
+        if (!allow_empty && aoei_text_is_empty(text))
+            return bad_text(t, row, role, "the text is empty", err);
+        if (aoei_grow((void **)texts, capacity, *n, sizeof **texts))
+            return aoei_fail_nomem(err, (*n + 1) * sizeof **texts);
+        (*texts)[(*n)++] = text;
+    }
+    return 0;
+}
+
+/* What reading a table works with. */
+typedef struct reader {
+    aoei_table *t;
+    const aoe_table_options *o;
+    aoei_labels labels;
+    int lists;
+    aoe_text *texts; /* owned; of the row at hand */
+    size_t capacity;
+} reader;
+
+/* 0, AOEI_BAD_ROW or an error. A row that is to be dropped is not looked at any further. */
+static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
+    double label = 0;
+    if (e->form == AOEI_FORM_PAIR) {
+        const aoei_label kind = aoei_label_of(&r->labels, &row->field[LABEL], &label);
+        if (kind == AOEI_LABEL_DROP) {
+            e->dropped++;
+            return 0;
+        }
+        if (kind != AOEI_LABEL_VALUE)
+            return bad_label(r->t, row, kind, err);
+    }
+    size_t count[MAX_ROLES] = {0}, n = 0;
+    for (size_t role = 0; role < e->roles; role++) {
+        const size_t before = n;
+        const int rc = take_role(r->t, row, role, r->lists, r->o->allow_empty, &r->texts, &r->capacity, &n, err);
+        if (rc)
+            return rc;
+        count[role] = n - before;
+    }
+    return aoei_examples_append(e, r->texts, count, label, row->line, err);
+}
+
+static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
+    if (e->skipped + e->dropped == 0)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one with a row a %s", e->name,
+                         e->form == AOEI_FORM_TEXT || e->form == AOEI_FORM_GROUP ? "text" : "pair");
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: no usable row: %zu bad, %zu dropped by their label; check --columns and --label-map, or correct the rows", e->name,
+        e->skipped, e->dropped);
+}
+
+static int read_rows(aoei_examples *e, reader *r, aoe_error *err) {
+    for (;;) {
+        aoei_row row;
+        int rc = aoei_table_next(r->t, &row, err);
+        if (rc == 0)
+            return e->n ? 0 : fail_no_rows(e, err);
+        if (rc == 1)
+            rc = add_row(e, r, &row, err);
+        if (rc == AOEI_BAD_ROW && !r->o->skip_bad_rows)
+            return AOE_EFORMAT; /* err is filled */
+        if (rc == AOEI_BAD_ROW)
+            e->skipped++;
+        if (rc < 0)
+            return rc;
+    }
+}
+
+int aoei_text_is_empty(aoe_text text) {
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] != ' ' && (text.data[i] < '\t' || text.data[i] > '\r'))
+            return 0;
+    return 1;
+}
+
+int aoei_examples_read(aoei_examples *e, aoei_table *t, aoei_form form, int lists, const aoe_table_options *o, aoe_error *err) {
+    static const aoe_table_options none = {0};
+    reader r = {.t = t, .o = o ? o : &none, .lists = lists};
+    *e = (aoei_examples){0};
+    int rc = aoei_columns_select(t, form, r.o->columns, err);
+    if (!rc)
+        rc = aoei_labels_create(&r.labels, r.o->label_map, err);
+    if (!rc)
+        rc = aoei_examples_create(e, aoei_table_name(t), form, err);
+    if (!rc)
+        rc = read_rows(e, &r, err);
+    aoei_labels_free(&r.labels);
+    aoei_free(r.texts);
+    return rc;
+}
+
+int aoei_examples_load(aoei_examples *e, const char *path, aoe_form form, const aoe_table_options *o, aoe_error *err) {
+    static const aoei_form forms[] = {
+        [AOE_FORM_PAIRS] = AOEI_FORM_PAIR, [AOE_FORM_POSITIVES] = AOEI_FORM_POSITIVE, [AOE_FORM_TRIPLES] = AOEI_FORM_TRIPLE};
+    aoei_table *t;
+    *e = (aoei_examples){0};
+    int rc = aoei_table_open(&t, path, err);
+    if (rc)
+        return rc;
+    aoei_form found = forms[form];
+    if (form == AOE_FORM_AUTO)
+        rc = aoei_columns_detect(&found, t, o ? o->columns : NULL, err);
+    if (!rc)
+        rc = aoei_examples_read(e, t, found, 1, o, err);
+    aoei_table_close(t);
+    return rc;
+}
+
+void aoei_examples_keep_positives(aoei_examples *e, double threshold) {
+    size_t n = 0, texts = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        if (!(e->label[i] >= threshold))
+            continue;
+        for (size_t role = 0; role < e->roles; role++) {
+            const size_t from = e->first[i * e->roles + role], end = e->first[i * e->roles + role + 1];
+            e->first[n * e->roles + role] = texts;
+            for (size_t k = from; k < end; k++)
+                e->text[texts++] = e->text[k];
+        }
+        e->line[n] = e->line[i];
+        e->label[n++] = 0;
+    }
+    e->first[n * e->roles] = texts;
+    e->n = n;
+    e->n_texts = texts;
+    e->form = AOEI_FORM_POSITIVE;
+}
+
+size_t aoei_examples_line(const aoei_examples *e, size_t text) {
+    size_t low = 0, high = e->n - 1;
+    while (low < high) {
+        const size_t middle = (low + high + 1) / 2;
+        if (e->first[middle * e->roles] <= text)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return e->line[low];
+}

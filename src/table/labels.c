@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ * Label words and numbers. Numbers are read in the C locale, and only decimal
+ * ones: strtod would also take "nan", "infinity", hexadecimal and leading space.
+ */
+#include "table/labels.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+
+enum { MAX_DIGITS = 400 }; /* a double's exact decimal expansion near 1 has fewer */
+
+static const char defaults[] = "entailment=1,contradiction=0,neutral=drop,not_entailment=0";
+
+static int same(aoe_text a, aoe_text b) {
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, aoe_error *err) {
+    char *copy = NULL;
+    if (aoei_grow((void **)&m->rule, &m->capacity, m->n, sizeof *m->rule) || !(copy = aoei_strndup(word.data, word.len)))
+        return aoei_fail_nomem(err, word.len);
+    aoei_label_rule *r = &m->rule[m->n++];
+    *r = *rule;
+    r->word = (aoe_text){copy, word.len};
+    r->numeric = aoei_number_of(word, &r->number) == AOEI_LABEL_VALUE;
+    return 0;
+}
+
+/* Adds the rules of a map; `own` is where the map's own rules begin, to find words given twice. */
+static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
+    size_t own = m->n;
+    char excerpt[AOEI_EXCERPT];
+    for (const char *s = map; *s;) {
+        aoe_text part = {s, strcspn(s, ",")};
+        const char *equals = memrchr(s, '=', part.len);
+        aoei_label_rule rule = {0};
+        if (equals) {
+            aoe_text value = {equals + 1, part.len - (size_t)(equals + 1 - s)};
+            rule.drop = same(value, aoe_text_of("drop"));
+            if (!rule.drop && aoei_number_of(value, &rule.value) != AOEI_LABEL_VALUE)
+                equals = NULL;
+        }
+        if (!equals || equals == s)
+            return aoei_fail(err, AOE_EARG, "--label-map: '%s' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5",
+                             aoei_excerpt(excerpt, part));
+        aoe_text word = {s, (size_t)(equals - s)};
+        for (size_t i = own; i < m->n; i++)
+            if (same(m->rule[i].word, word))
+                return aoei_fail(err, AOE_EARG, "--label-map: '%s' is given twice; leave one", aoei_excerpt(excerpt, word));
+        int rc = add_rule(m, word, &rule, err);
+        if (rc)
+            return rc;
+        s += part.len;
+        s += *s == ',';
+    }
+    return 0;
+}
+
+int aoei_labels_create(aoei_labels *m, const char *map, aoe_error *err) {
+    *m = (aoei_labels){0};
+    int rc = add_map(m, defaults, err);
+    if (!rc && map)
+        rc = add_map(m, map, err);
+    if (rc)
+        aoei_labels_free(m);
+    return rc;
+}
+
+void aoei_labels_free(aoei_labels *m) {
+    for (size_t i = 0; i < m->n; i++)
+        aoei_free((char *)m->rule[i].word.data);
+    aoei_free(m->rule);
+    *m = (aoei_labels){0};
+}
+
+aoei_label aoei_number_of(aoe_text text, double *value) {
+    char copy[MAX_DIGITS + 1];
+    if (text.len == 0 || text.len > MAX_DIGITS)
+        return AOEI_LABEL_UNKNOWN;
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = 0;
+    if (strspn(copy, "0123456789+-.eE") != text.len)
+        return AOEI_LABEL_UNKNOWN;
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* static in libc: costs nothing */
+    char *end = copy;
+    double x = c ? strtod_l(copy, &end, c) : 0;
+    if (c)
+        freelocale(c);
+    if (end != copy + text.len)
+        return AOEI_LABEL_UNKNOWN;
+    if (!isfinite(x))
+        return AOEI_LABEL_NOT_FINITE;
+    *value = x;
+    return AOEI_LABEL_VALUE;
+}
+
+size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x) {
+    double back = 0;
+    size_t len = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        len = (size_t)snprintf(out, AOEI_NUMBER_TEXT, "%.*g", digits, x);
+        for (size_t i = 0; i < len; i++)
+            out[i] = strchr("0123456789+-e", out[i]) ? out[i] : '.'; /* whatever the locale has there */
+        if (aoei_number_of((aoe_text){out, len}, &back) == AOEI_LABEL_VALUE && back == x)
+            break;
+    }
+    return len;
+}
+
+aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *value) {
+    double number = field->number;
+    aoei_label kind = AOEI_LABEL_VALUE;
+    int is_number = field->kind == AOEI_FIELD_NUMBER;
+    if (field->kind == AOEI_FIELD_OTHER || field->kind == AOEI_FIELD_LIST)
+        return AOEI_LABEL_UNKNOWN;
+    if (field->kind == AOEI_FIELD_TEXT) {
+        kind = aoei_number_of(field->text, &number);
+        is_number = kind == AOEI_LABEL_VALUE;
+    }
+    for (size_t i = m->n; i-- > 0;) {
+        const aoei_label_rule *r = &m->rule[i];
+        int hit =
+            r->numeric && is_number ? r->number == number : field->kind != AOEI_FIELD_NUMBER && same(r->word, field->text);
+        if (!hit)
+            continue;
+        *value = r->value;
+        return r->drop ? AOEI_LABEL_DROP : AOEI_LABEL_VALUE;
+    }
+    if (kind == AOEI_LABEL_VALUE)
+        *value = number;
+    return kind;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ * Line reader: one growing window over the stream, lines returned in place.
+ * Invariant: window[begin, end) holds the bytes read and not yet returned, of
+ * which the first `scanned` hold no LF.
+ */
+#include "table/lines.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+enum { FIRST_WINDOW = 1 << 18 };
+
+struct aoei_lines {
+    aoei_stream *stream; /* owned */
+    char *window;        /* [capacity] owned */
+    size_t capacity;
+    size_t begin, end; /* unread bytes in window */
+    size_t scanned;    /* bytes after begin known to hold no LF */
+    size_t number;     /* of the last line returned */
+    uint64_t offset;   /* of window[begin] in the text */
+    int eof;
+};
+
+/* Makes room behind `end` (moving or growing the window) and reads into it. */
+static int read_more(aoei_lines *l, aoe_error *err) {
+    if (l->begin > 0) {
+        memmove(l->window, l->window + l->begin, l->end - l->begin);
+        l->end -= l->begin;
+        l->begin = 0;
+    }
+    if (l->end == l->capacity) {
+        size_t bytes;
+        if (aoei_mul_size(l->capacity, 2, &bytes))
+            return aoei_fail_nomem(err, l->capacity);
+        char *grown = aoei_realloc(l->window, bytes);
+        if (!grown)
+            return aoei_fail_nomem(err, bytes);
+        l->window = grown;
+        l->capacity = bytes;
+    }
+    size_t got;
+    int rc = aoei_stream_read(l->stream, l->window + l->end, l->capacity - l->end, &got, err);
+    if (rc)
+        return rc;
+    l->end += got;
+    l->eof = got == 0;
+    return 0;
+}
+
+/* Finds the end of the next line: *len bytes, followed by *eol bytes of line end. */
+static int find_line(aoei_lines *l, size_t *len, size_t *eol, aoe_error *err) {
+    for (;;) {
+        const char *start = l->window + l->begin;
+        size_t have = l->end - l->begin;
+        const char *lf = have > l->scanned ? memchr(start + l->scanned, '\n', have - l->scanned) : NULL;
+        if (lf) {
+            *len = (size_t)(lf - start);
+            *eol = 1;
+            if (*len > 0 && lf[-1] == '\r') {
+                *len -= 1;
+                *eol = 2;
+            }
+            return 1;
+        }
+        l->scanned = have;
+        if (l->eof) {
+            *len = have;
+            *eol = 0;
+            return have > 0;
+        }
+        int rc = read_more(l, err);
+        if (rc)
+            return rc;
+    }
+}
+
+int aoei_lines_from(aoei_lines **out, aoei_stream *s, aoe_error *err) {
+    *out = NULL;
+    aoei_lines *l = aoei_calloc(1, sizeof *l);
+    if (!l) {
+        aoei_stream_close(s);
+        return aoei_fail_nomem(err, sizeof *l);
+    }
+    l->stream = s;
+    l->capacity = FIRST_WINDOW;
+    l->window = aoei_malloc(l->capacity);
+    if (!l->window) {
+        aoei_lines_close(l);
+        return aoei_fail_nomem(err, FIRST_WINDOW);
+    }
+    *out = l;
+    return 0;
+}
+
+int aoei_lines_open(aoei_lines **out, const char *path, aoe_error *err) {
+    *out = NULL;
+    aoei_stream *s;
+    int rc = aoei_stream_open(&s, path, err);
+    return rc ? rc : aoei_lines_from(out, s, err);
+}
+
+void aoei_lines_close(aoei_lines *l) {
+    if (!l)
+        return;
+    aoei_stream_close(l->stream);
+    aoei_free(l->window);
+    aoei_free(l);
+}
+
+const char *aoei_lines_name(const aoei_lines *l) {
+    return aoei_stream_name(l->stream);
+}
+
+int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
+    size_t len = 0, eol = 0;
+    int rc = find_line(l, &len, &eol, err);
+    if (rc <= 0)
+        return rc;
+    const char *data = l->window + l->begin;
+    size_t bom = l->number == 0 && len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    if (bom && len == 3 && !eol) /* nothing but a byte order mark is an empty file */
+        return 0;
+    *line = (aoei_line){data + bom, len - bom, eol, l->number + 1, l->offset + bom};
+    l->begin += len + eol;
+    l->offset += len + eol;
+    l->scanned = 0;
+    l->number++;
+    size_t valid = aoei_utf8_valid(line->data, line->len);
+    if (valid < line->len)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: invalid UTF-8 at byte %" PRIu64
+                         ", in line %zu; convert the file to UTF-8, for example with iconv",
+                         aoei_lines_name(l), line->offset + valid, line->number);
+    return 1;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * Labelled pairs, as the evaluations read them: examples of form A with one text a role.
+ */
+#include "table/pairs.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/examples.h"
+
+struct aoe_pairs {
+    aoei_examples examples;
+};
+
+int aoei_pairs_create(aoe_pairs **out, const char *name, aoe_error *err) {
+    *out = NULL;
+    aoe_pairs *p = aoei_calloc(1, sizeof *p);
+    if (!p)
+        return aoei_fail_nomem(err, sizeof *p);
+    const int rc = aoei_examples_create(&p->examples, name, AOEI_FORM_PAIR, err);
+    if (rc)
+        aoe_pairs_free(p);
+    else
+        *out = p;
+    return rc;
+}
+
+int aoei_pairs_append(aoe_pairs *p, aoe_text text1, aoe_text text2, double label, size_t line, aoe_error *err) {
+    return aoei_examples_append(&p->examples, (const aoe_text[2]){text1, text2}, (const size_t[2]){1, 1}, label, line, err);
+}
+
+const char *aoei_pairs_name(const aoe_pairs *p) {
+    return p->examples.name;
+}
+
+int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, aoe_error *err) {
+    *out = NULL;
+    aoe_pairs *p = aoei_calloc(1, sizeof *p);
+    if (!p)
+        return aoei_fail_nomem(err, sizeof *p);
+    const int rc = aoei_examples_read(&p->examples, t, AOEI_FORM_PAIR, 0, o, err);
+    if (rc)
+        aoe_pairs_free(p);
+    else
+        *out = p;
+    return rc;
+}
+
+int aoe_pairs_load(aoe_pairs **out, const char *path, const aoe_table_options *o, aoe_error *err) {
+    *out = NULL;
+    aoei_table *t;
+    int rc = aoei_table_open(&t, path, err);
+    if (rc)
+        return rc;
+    rc = aoei_pairs_read(out, t, o, err);
+    aoei_table_close(t);
+    return rc;
+}
+
+void aoe_pairs_free(aoe_pairs *p) {
+    if (!p)
+        return;
+    aoei_examples_free(&p->examples);
+    aoei_free(p);
+}
+
+size_t aoe_pairs_count(const aoe_pairs *p) {
+    return p->examples.n;
+}
+
+aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i) {
+    return p->examples.text[2 * i];
+}
+
+aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i) {
+    return p->examples.text[2 * i + 1];
+}
+
+double aoe_pairs_label(const aoe_pairs *p, size_t i) {
+    return p->examples.label[i];
+}
+
+size_t aoe_pairs_line(const aoe_pairs *p, size_t i) {
+    return p->examples.line[i];
+}
+
+size_t aoe_pairs_skipped(const aoe_pairs *p) {
+    return p->examples.skipped;
+}
+
+size_t aoe_pairs_dropped(const aoe_pairs *p) {
+    return p->examples.dropped;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ * Byte source over plain, gzip and zstd files. Compressed input is read in
+ * blocks of IN_SIZE and inflated straight into the caller's memory.
+ * Invariants: `between` is 1 exactly when a gzip member or zstd frame has just
+ * been completed, so end of file is an end there and a truncation elsewhere;
+ * gzip members and zstd frames may follow each other (concatenated files).
+ */
+#include "table/stream.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { IN_SIZE = 1 << 16 };
+
+struct aoei_stream {
+    FILE *file;
+    int owns_file; /* close it */
+    char *name;    /* owned, for messages */
+    aoei_codec codec;
+    char *in;       /* [IN_SIZE] owned, compressed bytes; NULL for plain files */
+    size_t in_len;  /* bytes in `in` */
+    size_t in_pos;  /* of them consumed */
+    uint64_t read;  /* bytes read from the file so far */
+    int eof;        /* the file has no more bytes */
+    int between;    /* a member or frame is complete and the next has not begun */
+    int gzip_ready; /* inflateInit2 succeeded */
+    z_stream gzip;
+    ZSTD_DStream *zstd; /* owned */
+};
+
+static const char *codec_name(aoei_codec codec) {
+    return codec == AOEI_CODEC_GZIP ? "gzip" : "zstd";
+}
+
+static int has_suffix(const char *s, const char *suffix) {
+    size_t n = strlen(s), k = strlen(suffix);
+    return n > k && strcasecmp(s + n - k, suffix) == 0;
+}
+
+static void *zlib_alloc(void *opaque, unsigned count, unsigned size) {
+    (void)opaque;
+    return aoei_malloc_array(count, size);
+}
+
+static void zlib_free(void *opaque, void *p) {
+    (void)opaque;
+    aoei_free(p);
+}
+
+static int read_file(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
+    errno = 0;
+    *got = fread(out, 1, room, s->file);
+    if (*got < room && ferror(s->file))
+        return aoei_fail_errno(err, errno, "%s: cannot read at byte %" PRIu64, s->name, s->read + *got);
+    s->read += *got;
+    return 0;
+}
+
+static int fill(aoei_stream *s, aoe_error *err) {
+    s->in_pos = 0;
+    int rc = read_file(s, s->in, IN_SIZE, &s->in_len, err);
+    if (rc) {
+        s->in_len = 0;
+        return rc;
+    }
+    s->eof = s->in_len == 0;
+    return 0;
+}
+
+static uint64_t offset_of(const aoei_stream *s) {
+    return s->read - (s->in_len - s->in_pos);
+}
+
+static int truncated(const aoei_stream *s, aoe_error *err) {
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the %s data end early, at byte %" PRIu64 "; the file was cut short: copy or download it again",
+                     s->name, codec_name(s->codec), offset_of(s));
+}
+
+static int corrupt(const aoei_stream *s, const char *reason, aoe_error *err) {
+    return aoei_fail(err, AOE_EFORMAT, "%s: corrupt %s data near byte %" PRIu64 " (%s); copy or download the file again",
+                     s->name, codec_name(s->codec), offset_of(s), reason);
+}
+
+static int read_gzip(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
+    uInt want = room < UINT_MAX ? (uInt)room : UINT_MAX;
+    z_stream *z = &s->gzip;
+    for (;;) {
+        int rc = s->in_pos == s->in_len && !s->eof ? fill(s, err) : 0;
+        if (rc)
+            return rc;
+        if (s->between) {
+            if (s->eof)
+                return 0;
+            if (inflateReset(z) != Z_OK)
+                return corrupt(s, "bad state", err);
+            s->between = 0;
+        }
+        z->next_in = (Bytef *)(s->in + s->in_pos);
+        z->avail_in = (uInt)(s->in_len - s->in_pos);
+        z->next_out = (Bytef *)out;
+        z->avail_out = want;
+        int result = inflate(z, Z_NO_FLUSH);
+        s->in_pos = s->in_len - z->avail_in;
+        *got = want - z->avail_out;
+        s->between = result == Z_STREAM_END;
+        if (result == Z_MEM_ERROR)
+            return aoei_fail_nomem(err, IN_SIZE);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return corrupt(s, z->msg ? z->msg : "invalid data", err);
+        if (*got)
+            return 0;
+        if (s->eof && !s->between)
+            return truncated(s, err);
+    }
+}
+
+static int read_zstd(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
+    for (;;) {
+        int rc = s->in_pos == s->in_len && !s->eof ? fill(s, err) : 0;
+        if (rc)
+            return rc;
+        if (s->between && s->eof)
+            return 0;
+        ZSTD_inBuffer in = {s->in, s->in_len, s->in_pos};
+        ZSTD_outBuffer to = {out, room, 0};
+        size_t result = ZSTD_decompressStream(s->zstd, &to, &in);
+        s->in_pos = in.pos;
+        *got = to.pos;
+        if (ZSTD_isError(result))
+            return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? aoei_fail_nomem(err, IN_SIZE)
+                                                                             : corrupt(s, ZSTD_getErrorName(result), err);
+        s->between = result == 0;
+        if (*got)
+            return 0;
+        if (s->eof && !s->between)
+            return truncated(s, err);
+    }
+}
+
+aoei_codec aoei_codec_of(const char *path) {
+    if (has_suffix(path, ".gz"))
+        return AOEI_CODEC_GZIP;
+    return has_suffix(path, ".zst") ? AOEI_CODEC_ZSTD : AOEI_CODEC_PLAIN;
+}
+
+int aoei_stream_attach(aoei_stream **out, FILE *file, const char *name, aoei_codec codec, aoe_error *err) {
+    *out = NULL;
+    aoei_stream *s = aoei_calloc(1, sizeof *s);
+    if (!s) {
+        aoei_fail_nomem(err, sizeof *s);
+        return AOE_ENOMEM;
+    }
+    s->file = file;
+    s->codec = codec;
+    s->name = aoei_strdup(name);
+    if (!s->name)
+        goto fail;
+    if (codec != AOEI_CODEC_PLAIN && !(s->in = aoei_malloc(IN_SIZE)))
+        goto fail;
+    if (codec == AOEI_CODEC_GZIP) {
+        s->gzip.zalloc = zlib_alloc;
+        s->gzip.zfree = zlib_free;
+        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* largest window, gzip header */
+            goto fail;
+        s->gzip_ready = 1;
+    }
+    if (codec == AOEI_CODEC_ZSTD && !(s->zstd = ZSTD_createDStream()))
+        goto fail;
+    *out = s;
+    return 0;
+fail:
+    aoei_stream_close(s);
+    aoei_fail_nomem(err, IN_SIZE);
+    return AOE_ENOMEM;
+}
+
+int aoei_stream_open(aoei_stream **out, const char *path, aoe_error *err) {
+    *out = NULL;
+    if (strcmp(path, "-") == 0)
+        return aoei_stream_attach(out, stdin, "standard input", AOEI_CODEC_PLAIN, err);
+    FILE *file = fopen(path, "rb");
+    if (!file && (errno == ENOENT || errno == ENOTDIR))
+        return aoei_fail(err, AOE_ENOENT, "%s: no such file; check the path", path);
+    if (!file)
+        return aoei_fail_errno(err, errno, "%s: cannot open", path);
+    struct stat st;
+    int rc = 0;
+    if (fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode))
+        rc = aoei_fail(err, AOE_EIO, "%s: is a directory; give a file", path);
+    if (!rc)
+        rc = aoei_stream_attach(out, file, path, aoei_codec_of(path), err);
+    if (rc)
+        fclose(file);
+    else
+        (*out)->owns_file = 1;
+    return rc;
+}
+
+void aoei_stream_close(aoei_stream *s) {
+    if (!s)
+        return;
+    if (s->gzip_ready)
+        inflateEnd(&s->gzip);
+    ZSTD_freeDStream(s->zstd);
+    if (s->owns_file)
+        fclose(s->file);
+    aoei_free(s->in);
+    aoei_free(s->name);
+    aoei_free(s);
+}
+
+const char *aoei_stream_name(const aoei_stream *s) {
+    return s->name;
+}
+
+int aoei_stream_read(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
+    *got = 0;
+    switch (s->codec) {
+    case AOEI_CODEC_GZIP:
+        return read_gzip(s, out, room, got, err);
+    case AOEI_CODEC_ZSTD:
+        return read_zstd(s, out, room, got, err);
+    case AOEI_CODEC_PLAIN:
+        break;
+    }
+    return read_file(s, out, room, got, err);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT
+ * One reader over four formats. Every format turns a row into `cell` (texts of
+ * all columns) or, for JSON, a parsed object; the selected columns are then
+ * copied to `field`. Texts are borrowed from the line, the CSV buffer or the object.
+ * Invariant: after open the header is read and the next row is the first data row.
+ */
+#include "table/table.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include <jansson.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "table/lines.h"
+
+/* A file that begins with as many bad rows is none of objects. */
+enum { MOST_BAD = 100 };
+
+typedef struct bad_row {
+    aoe_error err;
+    size_t line;
+} bad_row;
+
+struct aoei_table {
+    aoei_lines *lines; /* owned */
+    aoei_format format;
+    aoei_csv csv;
+    aoe_text *column; /* [n_columns] names, each owned */
+    size_t n_columns, column_capacity;
+    aoe_text *cell; /* [n_columns] fields of the row; not for JSON */
+    size_t *select; /* [n_select] */
+    size_t n_select;
+    aoei_field *field;  /* [n_select] */
+    json_t *object;     /* owned; the row, JSON only */
+    int object_waits;   /* the object is the first good row, read for its keys and not yet returned */
+    size_t object_line; /* its line, while it waits */
+    bad_row *bad;       /* [n_bad] before it, owned; next_bad: the first that is not yet returned */
+    size_t n_bad, next_bad, bad_capacity;
+    size_t line;        /* of the row */
+    aoe_text bytes;     /* of the row, borrowed from lines or csv */
+    aoei_buffer header; /* its bytes */
+};
+
+static const struct {
+    const char *extension;
+    aoei_format format;
+} formats[] = {{".tsv", AOEI_FORMAT_TSV}, {".csv", AOEI_FORMAT_CSV}, {".jsonl", AOEI_FORMAT_JSONL}, {".txt", AOEI_FORMAT_TXT}};
+
+static int is_blank(const char *s, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (s[i] != ' ' && s[i] != '\t' && s[i] != '\r')
+            return 0;
+    return 1;
+}
+
+static int add_column(aoei_table *t, aoe_text name, aoe_error *err) {
+    char *copy = NULL;
+    if (aoei_grow((void **)&t->column, &t->column_capacity, t->n_columns, sizeof *t->column) ||
+        !(copy = aoei_strndup(name.data, name.len)))
+        return aoei_fail_nomem(err, name.len);
+    t->column[t->n_columns++] = (aoe_text){copy, name.len};
+    return 0;
+}
+
+/* Splits a line at TABs into up to `room` cells; returns the number of fields, which may be more. */
+static size_t split_tabs(aoe_text *cell, size_t room, const char *s, size_t len) {
+    size_t n = 0;
+    for (const char *end = s + len;;) {
+        const char *tab = memchr(s, '\t', (size_t)(end - s));
+        if (n < room)
+            cell[n] = (aoe_text){s, (size_t)((tab ? tab : end) - s)};
+        n++;
+        if (!tab)
+            return n;
+        s = tab + 1;
+    }
+}
+
+static int bad_count(const aoei_table *t, size_t n, aoe_error *err) {
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu field%s where the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line,
+              n, n == 1 ? "" : "s", t->n_columns);
+    return AOEI_BAD_ROW;
+}
+
+/* Empty lines between rows of several columns are passed over: many a table ends in one. */
+static int next_line_row(aoei_table *t, aoe_error *err) {
+    aoei_line line;
+    int rc;
+    do {
+        rc = aoei_lines_next(t->lines, &line, err);
+        if (rc <= 0)
+            return rc;
+    } while (line.len == 0 && t->n_columns > 1);
+    t->line = line.number;
+    t->bytes = (aoe_text){line.data, line.len + line.eol};
+    if (t->format == AOEI_FORMAT_TXT) {
+        t->cell[0] = (aoe_text){line.data, line.len};
+        return 1;
+    }
+    size_t n = split_tabs(t->cell, t->n_columns, line.data, line.len);
+    return n == t->n_columns ? 1 : bad_count(t, n, err);
+}
+
+static int next_csv_row(aoei_table *t, aoe_error *err) {
+    int rc;
+    do
+        rc = aoei_csv_next(&t->csv, t->lines, err);
+    while (rc == 1 && t->n_columns > 1 && t->csv.n == 1 && t->csv.field[0].len == 0);
+    t->line = t->csv.line;
+    t->bytes = (aoe_text){t->csv.bytes.data, t->csv.bytes.len};
+    if (rc != 1)
+        return rc;
+    if (t->csv.n != t->n_columns)
+        return bad_count(t, t->csv.n, err);
+    memcpy(t->cell, t->csv.field, t->n_columns * sizeof *t->cell);
+    return 1;
+}
+
+/* Parses one line into t->object. 1, AOEI_BAD_ROW or AOE_ENOMEM. */
+static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
+    json_error_t error;
+    int no_memory;
+    json_decref(t->object);
+    t->object = aoei_json_decode(line->data, line->len,
+                                 JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &error,
+                                 &no_memory);
+    if (no_memory)
+        return aoei_fail_nomem(err, line->len);
+    if (json_is_object(t->object))
+        return 1;
+    if (t->object)
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: not a JSON object; " AOEI_ROW_REMEDY, aoei_table_name(t), line->number);
+    else
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu:%d: %s; " AOEI_ROW_REMEDY, aoei_table_name(t), line->number, error.position,
+                  error.text);
+    return AOEI_BAD_ROW;
+}
+
+static int read_object(aoei_table *t, aoe_error *err) {
+    aoei_line line;
+    int rc;
+    do {
+        rc = aoei_lines_next(t->lines, &line, err);
+        if (rc <= 0)
+            return rc;
+    } while (is_blank(line.data, line.len));
+    t->line = line.number;
+    t->bytes = (aoe_text){line.data, line.len + line.eol};
+    return parse_object(t, &line, err);
+}
+
+static int next_object(aoei_table *t, aoe_error *err) {
+    if (!t->object_waits)
+        return read_object(t, err);
+    if (t->next_bad < t->n_bad) {
+        const bad_row *bad = &t->bad[t->next_bad++];
+        t->line = bad->line;
+        if (err)
+            *err = bad->err;
+        return AOEI_BAD_ROW;
+    }
+    t->object_waits = 0;
+    t->line = t->object_line;
+    return 1;
+}
+
+/* The selected keys of t->object into t->field. */
+static int take_keys(aoei_table *t, aoe_error *err) {
+    for (size_t i = 0; i < t->n_select; i++) {
+        const char *key = t->column[t->select[i]].data;
+        const json_t *v = json_object_get(t->object, key);
+        aoei_field *f = &t->field[i];
+        *f = (aoei_field){.kind = AOEI_FIELD_OTHER, .text = {"", 0}};
+        if (!v) {
+            aoei_fail(err, AOE_EFORMAT, "%s:%zu: no key '%s'; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, key);
+            return AOEI_BAD_ROW;
+        }
+        if (json_is_string(v))
+            *f = (aoei_field){.kind = AOEI_FIELD_TEXT, .text = {json_string_value(v), json_string_length(v)}};
+        else if (json_is_number(v))
+            *f = (aoei_field){.kind = AOEI_FIELD_NUMBER, .text = {"", 0}, .number = json_number_value(v)};
+        else if (json_is_boolean(v))
+            *f = (aoei_field){
+                .kind = AOEI_FIELD_BOOL, .text = aoe_text_of(json_is_true(v) ? "true" : "false"), .number = json_is_true(v)};
+        else if (json_is_array(v))
+            *f = (aoei_field){.kind = AOEI_FIELD_LIST, .text = {"", 0}, .list = v};
+    }
+    return 1;
+}
+
+static int read_tsv_header(aoei_table *t, aoe_error *err) {
+    aoei_line line;
+    int rc = aoei_lines_next(t->lines, &line, err);
+    if (rc <= 0)
+        return rc;
+    if (aoei_buffer_append(&t->header, line.data, line.len + line.eol))
+        return aoei_fail_nomem(err, line.len);
+    const char *s = line.data;
+    const char *end = line.data + line.len;
+    for (;;) {
+        const char *tab = memchr(s, '\t', (size_t)(end - s));
+        rc = add_column(t, (aoe_text){s, (size_t)((tab ? tab : end) - s)}, err);
+        if (rc)
+            return rc;
+        if (!tab)
+            return 1;
+        s = tab + 1;
+    }
+}
+
+static int read_csv_header(aoei_table *t, aoe_error *err) {
+    int rc = aoei_csv_next(&t->csv, t->lines, err);
+    if (rc != 1)
+        return rc;
+    if (aoei_buffer_append(&t->header, t->csv.bytes.data, t->csv.bytes.len))
+        return aoei_fail_nomem(err, t->csv.bytes.len);
+    for (size_t i = 0; i < t->csv.n; i++) {
+        rc = add_column(t, t->csv.field[i], err);
+        if (rc)
+            return rc;
+    }
+    return 1;
+}
+
+/* The first good object. Bad rows before it are kept: they are returned before it. */
+static int first_object(aoei_table *t, aoe_error *err) {
+    for (;;) {
+        bad_row bad;
+        int rc = read_object(t, &bad.err);
+        if (rc == 1)
+            return 1;
+        if (rc < 0 || (rc == 0 && !t->n_bad)) {
+            if (rc < 0 && err)
+                *err = bad.err;
+            return rc;
+        }
+        if (rc == 0 || t->n_bad == MOST_BAD) {
+            if (err)
+                *err = t->bad[0].err;
+            return AOEI_BAD_ROW;
+        }
+        bad.line = t->line;
+        if (aoei_grow((void **)&t->bad, &t->bad_capacity, t->n_bad, sizeof *t->bad))
+            return aoei_fail_nomem(err, sizeof *t->bad);
+        t->bad[t->n_bad++] = bad;
+    }
+}
+
+static int read_keys(aoei_table *t, aoe_error *err) {
+    int rc = first_object(t, err);
+    if (rc != 1)
+        return rc;
+    t->object_waits = 1;
+    t->object_line = t->line;
+    const char *key;
+    json_t *value;
+    json_object_foreach(t->object, key, value) {
+        rc = add_column(t, aoe_text_of(key), err);
+        if (rc)
+            return rc;
+    }
+    return 1;
+}
+
+/* 0 or an error; a file without a header is one, unless its format has none. */
+static int read_header(aoei_table *t, aoe_error *err) {
+    int rc = 1;
+    switch (t->format) {
+    case AOEI_FORMAT_TSV:
+        rc = read_tsv_header(t, err);
+        break;
+    case AOEI_FORMAT_CSV:
+        rc = read_csv_header(t, err);
+        break;
+    case AOEI_FORMAT_JSONL:
+        rc = read_keys(t, err);
+        break;
+    case AOEI_FORMAT_TXT:
+        return add_column(t, aoe_text_of("text"), err);
+    }
+    if (rc == 0)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty; expected %s", aoei_table_name(t),
+                         t->format == AOEI_FORMAT_JSONL ? "a JSON object a line" : "a header line that names the columns");
+    if (rc == AOEI_BAD_ROW)
+        return AOE_EFORMAT;
+    return rc < 0 ? rc : 0;
+}
+
+int aoei_format_of(aoei_format *format, const char *path, aoe_error *err) {
+    if (strcmp(path, "-") == 0) {
+        *format = AOEI_FORMAT_TXT;
+        return 0;
+    }
+    size_t len = strlen(path);
+    aoei_codec codec = aoei_codec_of(path);
+    len -= codec == AOEI_CODEC_GZIP ? strlen(".gz") : codec == AOEI_CODEC_ZSTD ? strlen(".zst") : 0;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        size_t k = strlen(formats[i].extension);
+        if (len > k && strncasecmp(path + len - k, formats[i].extension, k) == 0) {
+            *format = formats[i].format;
+            return 0;
+        }
+    }
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: unknown kind of file; name tables .tsv, .csv or .jsonl and lists of texts .txt, each also with .gz or .zst", path);
+}
+
+int aoei_table_from(aoei_table **out, aoei_stream *s, aoei_format format, aoe_error *err) {
+    *out = NULL;
+    aoei_lines *lines;
+    int rc = aoei_lines_from(&lines, s, err);
+    if (rc)
+        return rc;
+    aoei_table *t = aoei_calloc(1, sizeof *t);
+    if (!t) {
+        aoei_lines_close(lines);
+        return aoei_fail_nomem(err, sizeof *t);
+    }
+    t->lines = lines;
+    t->format = format;
+    rc = read_header(t, err);
+    if (!rc && format != AOEI_FORMAT_JSONL && !(t->cell = aoei_malloc_array(t->n_columns, sizeof *t->cell)))
+        rc = aoei_fail_nomem(err, t->n_columns * sizeof *t->cell);
+    if (rc) {
+        aoei_table_close(t);
+        return rc;
+    }
+    *out = t;
+    return 0;
+}
+
+int aoei_table_open(aoei_table **out, const char *path, aoe_error *err) {
+    *out = NULL;
+    aoei_stream *s;
+    aoei_format format;
+    int rc = aoei_stream_open(&s, path, err); /* first: a file that is not there is the better message */
+    if (rc)
+        return rc;
+    rc = aoei_format_of(&format, path, err);
+    if (rc) {
+        aoei_stream_close(s);
+        return rc;
+    }
+    return aoei_table_from(out, s, format, err);
+}
+
+void aoei_table_close(aoei_table *t) {
+    if (!t)
+        return;
+    aoei_lines_close(t->lines);
+    aoei_csv_free(&t->csv);
+    aoei_buffer_free(&t->header);
+    for (size_t i = 0; i < t->n_columns; i++)
+        aoei_free((char *)t->column[i].data);
+    aoei_free(t->column);
+    aoei_free(t->cell);
+    aoei_free(t->select);
+    aoei_free(t->field);
+    json_decref(t->object);
+    aoei_free(t->bad);
+    aoei_free(t);
+}
+
+const char *aoei_table_name(const aoei_table *t) {
+    return aoei_lines_name(t->lines);
+}
+
+aoei_format aoei_table_format(const aoei_table *t) {
+    return t->format;
+}
+
+size_t aoei_table_columns(const aoei_table *t) {
+    return t->n_columns;
+}
+
+aoe_text aoei_table_column(const aoei_table *t, size_t i) {
+    return t->column[i];
+}
+
+aoe_text aoei_table_selected(const aoei_table *t, size_t i) {
+    return t->column[t->select[i]];
+}
+
+size_t aoei_table_selected_index(const aoei_table *t, size_t i) {
+    return t->select[i];
+}
+
+aoe_text aoei_table_header_bytes(const aoei_table *t) {
+    return t->header.len ? (aoe_text){t->header.data, t->header.len} : (aoe_text){"", 0};
+}
+
+aoe_text aoei_table_row_bytes(const aoei_table *t) {
+    return t->bytes;
+}
+
+size_t aoei_table_line(const aoei_table *t) {
+    return t->line;
+}
+
+const json_t *aoei_table_object(const aoei_table *t) {
+    return t->object;
+}
+
+int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err) {
+    aoei_free(t->select);
+    aoei_free(t->field);
+    t->n_select = 0;
+    t->select = aoei_malloc_array(n, sizeof *t->select);
+    t->field = aoei_malloc_array(n, sizeof *t->field);
+    if (!t->select || !t->field)
+        return aoei_fail_nomem(err, n * sizeof *t->field);
+    memcpy(t->select, column, n * sizeof *column);
+    t->n_select = n;
+    return 0;
+}
+
+int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
+    int rc;
+    if (t->format == AOEI_FORMAT_JSONL) {
+        rc = next_object(t, err);
+        if (rc == 1)
+            rc = take_keys(t, err);
+    } else {
+        rc = t->format == AOEI_FORMAT_CSV ? next_csv_row(t, err) : next_line_row(t, err);
+        for (size_t i = 0; rc == 1 && i < t->n_select; i++)
+            t->field[i] = (aoei_field){.kind = AOEI_FIELD_TEXT, .text = t->cell[t->select[i]]};
+    }
+    if (rc == 1)
+        *row = (aoei_row){t->field, t->line};
+    return rc;
+}
+
+const char *aoei_excerpt(char out[AOEI_EXCERPT], aoe_text text) {
+    size_t n = text.len;
+    if (n > AOEI_EXCERPT - 1) {
+        n = AOEI_EXCERPT - 4;
+        while (n > 0 && ((unsigned char)text.data[n] & 0xc0) == 0x80)
+            n--;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = text.data[i] ? text.data[i] : '?';
+    out[n] = 0;
+    if (n < text.len)
+        memcpy(out + n, "...", 4);
+    return out;
+}

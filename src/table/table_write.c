@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+ * Fields are appended to a buffer, a row at a time; what does not fit into the format is noticed there.
+ */
+#include "table/table_write.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "table/labels.h"
+
+enum { FULL = 1 << 16 /* bytes gathered before they are passed on */ };
+
+/* ---- fields; each returns NULL, or why the format cannot hold it */
+
+static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
+    for (size_t i = 0; i < t.len; i++)
+        if (t.data[i] == '\n' || t.data[i] == '\r' || (t.data[i] == '\t' && !tabs))
+            return tabs ? "a line end" : "a TAB or a line end";
+    aoei_buffer_append(b, t.data, t.len);
+    return NULL;
+}
+
+static void put_csv(aoei_buffer *b, aoe_text t) {
+    size_t special = 0;
+    while (special < t.len && !strchr(",\"\r\n", t.data[special] ? t.data[special] : 'x'))
+        special++;
+    if (special == t.len) {
+        aoei_buffer_append(b, t.data, t.len);
+        return;
+    }
+    aoei_buffer_putc(b, '"');
+    for (size_t from = 0, to; from < t.len; from = to) {
+        const char *quote = memchr(t.data + from, '"', t.len - from);
+        to = quote ? (size_t)(quote - t.data) + 1 : t.len;
+        aoei_buffer_append(b, t.data + from, to - from);
+        if (quote)
+            aoei_buffer_putc(b, '"');
+    }
+    aoei_buffer_putc(b, '"');
+}
+
+static void put_string(aoei_buffer *b, aoe_text t) {
+    static const char escaped[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+    aoei_buffer_putc(b, '"');
+    for (size_t from = 0, i = 0; i <= t.len; i++) {
+        if (i < t.len && (unsigned char)t.data[i] >= 0x20 && t.data[i] != '"' && t.data[i] != '\\')
+            continue;
+        aoei_buffer_append(b, t.data + from, i - from);
+        from = i + 1;
+        if (i == t.len)
+            break;
+        const char *known = t.data[i] ? strchr(escaped, t.data[i]) : NULL;
+        if (known)
+            aoei_buffer_printf(b, "\\%c", letter[known - escaped]);
+        else
+            aoei_buffer_printf(b, "\\u%04x", (unsigned)t.data[i]);
+    }
+    aoei_buffer_putc(b, '"');
+}
+
+static void put_number(aoei_buffer *b, double x) {
+    char text[AOEI_NUMBER_TEXT];
+    aoei_buffer_append(b, text, aoei_number_text(text, x));
+}
+
+/* Depth is bounded by the parser that made the value. */
+static void put_json(aoei_buffer *b, const json_t *v) {
+    const char *between = "", *key;
+    json_t *member;
+    switch (json_typeof(v)) {
+    case JSON_STRING:
+        put_string(b, (aoe_text){json_string_value(v), json_string_length(v)});
+        break;
+    case JSON_INTEGER:
+    case JSON_REAL:
+        put_number(b, json_number_value(v));
+        break;
+    case JSON_ARRAY:
+        aoei_buffer_putc(b, '[');
+        for (size_t i = 0; i < json_array_size(v); i++) {
+            aoei_buffer_append(b, ",", i > 0);
+            put_json(b, json_array_get(v, i));
+        }
+        aoei_buffer_putc(b, ']');
+        break;
+    case JSON_OBJECT:
+        aoei_buffer_putc(b, '{');
+        json_object_foreach((json_t *)(uintptr_t)v, key, member) {
+            aoei_buffer_append(b, between, strlen(between));
+            put_string(b, aoe_text_of(key));
+            aoei_buffer_putc(b, ':');
+            put_json(b, member);
+            between = ",";
+        }
+        aoei_buffer_putc(b, '}');
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+    case JSON_NULL:
+        aoei_buffer_append(b, json_is_null(v) ? "null" : json_is_true(v) ? "true" : "false", json_is_false(v) ? 5 : 4);
+        break;
+    }
+}
+
+static const char *put_text(const aoei_table_writer *w, aoei_buffer *b, aoe_text t) {
+    if (w->format == AOEI_FORMAT_CSV) {
+        put_csv(b, t);
+        return NULL;
+    }
+    return put_plain(b, t, w->format == AOEI_FORMAT_TXT);
+}
+
+static const char *put_cell(const aoei_table_writer *w, aoei_buffer *b, const aoei_cell *c) {
+    if (w->format != AOEI_FORMAT_JSONL) {
+        if (c->list || json_is_array(c->json) || json_is_object(c->json))
+            return "a list or an object";
+        if (json_is_null(c->json))
+            return NULL;
+        if (json_is_string(c->json))
+            return put_text(w, b, (aoe_text){json_string_value(c->json), json_string_length(c->json)});
+        if (!c->json)
+            return put_text(w, b, c->text);
+        put_json(b, c->json); /* a number or boolean, which needs no quotes */
+        return NULL;
+    }
+    if (c->json) {
+        put_json(b, c->json);
+    } else if (c->list) {
+        aoei_buffer_putc(b, '[');
+        for (size_t i = 0; i < c->n; i++) {
+            aoei_buffer_append(b, ",", i > 0);
+            put_string(b, c->list[i]);
+        }
+        aoei_buffer_putc(b, ']');
+    } else if (c->is_number) {
+        aoei_buffer_append(b, c->text.data, c->text.len);
+    } else {
+        put_string(b, c->text);
+    }
+    return NULL;
+}
+
+/* ---- columns */
+
+static int same(aoe_text a, aoe_text b) {
+    return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
+}
+
+static int fail_column(const char *option, aoe_text name, aoe_error *err) {
+    char excerpt[AOEI_EXCERPT];
+    return aoei_fail(err, AOE_EARG, "%s: no column '%s' in what is written; name one that is there", option,
+                     aoei_excerpt(excerpt, name));
+}
+
+/* The cell of a column, or n. */
+static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
+    size_t i = 0;
+    while (i < n && !same(name[i], wanted))
+        i++;
+    return i;
+}
+
+/* order: which cells are written. */
+static int choose(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
+    if (!w->n)
+        return aoei_fail(err, AOE_EFORMAT, "the table has no columns; the first row of a .jsonl names them by its keys");
+    for (size_t i = 0; !keep && i < w->n; i++)
+        w->order[w->columns++] = i;
+    for (const char *s = keep; s && *s;) {
+        const aoe_text wanted = {s, strcspn(s, ",")};
+        const size_t cell = find(name, w->n, wanted);
+        if (cell == w->n)
+            return fail_column("--keep", wanted, err);
+        for (size_t i = 0; i < w->columns; i++)
+            if (w->order[i] == cell)
+                return aoei_fail(err, AOE_EARG, "--keep: '%.*s' is given twice; leave one", (int)wanted.len, s);
+        w->order[w->columns++] = cell;
+        s += wanted.len;
+        s += *s == ',';
+    }
+    return w->columns ? 0 : aoei_fail(err, AOE_EARG, "--keep names no column; write for example --keep text1,text2");
+}
+
+static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char *rename, aoe_error *err) {
+    char excerpt[AOEI_EXCERPT];
+    for (const char *s = rename; s && *s;) {
+        const size_t len = strcspn(s, ",");
+        const char *equals = memchr(s, '=', len);
+        if (!equals || equals == s || equals + 1 == s + len)
+            return aoei_fail(err, AOE_EARG, "--rename: '%s' is not OLD=NEW; write for example sentence1=text1",
+                             aoei_excerpt(excerpt, (aoe_text){s, len}));
+        const aoe_text old = {s, (size_t)(equals - s)};
+        const size_t cell = find(name, w->n, old);
+        if (cell == w->n)
+            return fail_column("--rename", old, err);
+        w->name[cell] = (aoe_text){equals + 1, (size_t)(s + len - (equals + 1))};
+        s += len;
+        s += *s == ',';
+    }
+    return 0;
+}
+
+/* Names are keys of .jsonl, so none may come twice there; and none holds a NUL. None comes twice because of --rename. */
+static int check_names(const aoei_table_writer *w, const char *path, int renamed, aoe_error *err) {
+    char excerpt[AOEI_EXCERPT];
+    if (w->format == AOEI_FORMAT_TXT && w->columns != 1)
+        return aoei_fail(err, AOE_EARG, "%s: a .txt has one column, not %zu; choose it with --keep", path, w->columns);
+    for (size_t i = 0; i < w->columns; i++) {
+        const aoe_text name = w->name[w->order[i]];
+        int twice = 0;
+        for (size_t k = 0; k < i; k++)
+            twice |= same(w->name[w->order[k]], name);
+        if (twice && w->format == AOEI_FORMAT_JSONL)
+            return aoei_fail(err, AOE_EFORMAT, "%s: two columns are named '%s', and keys of .jsonl differ; rename one", path,
+                             aoei_excerpt(excerpt, name));
+        if (twice && renamed)
+            return aoei_fail(err, AOE_EARG, "--rename: two columns would be named '%s'; give them different names",
+                             aoei_excerpt(excerpt, name));
+        if (w->format == AOEI_FORMAT_JSONL && memchr(name.data, 0, name.len))
+            return aoei_fail(err, AOE_EFORMAT, "%s: a column's name has a NUL, which keys of .jsonl cannot hold; rename it",
+                             path);
+    }
+    return 0;
+}
+
+static int pass_on(aoei_table_writer *w, aoe_error *err) {
+    if (w->row.failed)
+        return aoei_fail_nomem(err, w->row.len);
+    const int rc = w->row.len ? aoei_pack_write(&w->pack, w->row.data, w->row.len, err) : 0;
+    aoei_buffer_clear(&w->row);
+    return rc;
+}
+
+static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) {
+    char excerpt[AOEI_EXCERPT];
+    if (w->format == AOEI_FORMAT_JSONL || w->format == AOEI_FORMAT_TXT)
+        return 0;
+    for (size_t i = 0; i < w->columns; i++) {
+        aoei_buffer_append(&w->row, w->format == AOEI_FORMAT_CSV ? "," : "\t", i > 0);
+        const char *why = put_text(w, &w->row, w->name[w->order[i]]);
+        if (why)
+            return aoei_fail(err, AOE_EFORMAT, "%s: the column '%s' has %s in its name, which a .tsv cannot hold; rename it",
+                             path, aoei_excerpt(excerpt, w->name[w->order[i]]), why);
+    }
+    aoei_buffer_putc(&w->row, '\n');
+    return 0;
+}
+
+int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_text *name, size_t n, const char *keep,
+                           const char *rename, aoe_write_fn write, void *user, aoe_error *err) {
+    *w = (aoei_table_writer){.n = n};
+    int rc = aoei_format_of(&w->format, path, err);
+    if (rc)
+        return rc;
+    w->name = aoei_malloc_array(n, sizeof *w->name);
+    w->order = aoei_malloc_array(n, sizeof *w->order);
+    if (!w->name || !w->order)
+        return aoei_fail_nomem(err, n * sizeof *w->name);
+    memcpy(w->name, name, n * sizeof *name);
+    rc = choose(w, name, keep, err);
+    if (!rc)
+        rc = rename_columns(w, name, rename, err);
+    if (!rc)
+        rc = check_names(w, path, rename != NULL, err);
+    if (!rc)
+        rc = aoei_pack_open(&w->pack, aoei_codec_of(path), write, user, 0, err);
+    return rc ? rc : write_header(w, path, err);
+}
+
+int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const char *file, size_t line, aoe_error *err) {
+    static const char *const separators[] = {
+        [AOEI_FORMAT_TSV] = "\t", [AOEI_FORMAT_CSV] = ",", [AOEI_FORMAT_JSONL] = ",", [AOEI_FORMAT_TXT] = ""};
+    const int json = w->format == AOEI_FORMAT_JSONL;
+    aoei_buffer_append(&w->row, "{", json ? 1 : 0);
+    for (size_t i = 0; i < w->columns; i++) {
+        const aoe_text name = w->name[w->order[i]];
+        aoei_buffer_append(&w->row, separators[w->format], i > 0);
+        if (json) {
+            put_string(&w->row, name);
+            aoei_buffer_putc(&w->row, ':');
+        }
+        const char *why = put_cell(w, &w->row, &cell[w->order[i]]);
+        if (why) {
+            char excerpt[AOEI_EXCERPT];
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' has %s, which a %s cannot hold; name the output %s", file, line,
+                             aoei_excerpt(excerpt, name), why,
+                             w->format == AOEI_FORMAT_TSV   ? ".tsv"
+                             : w->format == AOEI_FORMAT_CSV ? ".csv"
+                                                            : ".txt",
+                             strstr(why, "list") ? ".jsonl" : ".jsonl or .csv");
+        }
+    }
+    aoei_buffer_append(&w->row, "}", json ? 1 : 0);
+    aoei_buffer_putc(&w->row, '\n');
+    return w->row.failed || w->row.len >= FULL ? pass_on(w, err) : 0;
+}
+
+int aoei_table_writer_end(aoei_table_writer *w, aoe_error *err) {
+    const int rc = pass_on(w, err);
+    return rc ? rc : aoei_pack_end(&w->pack, err);
+}
+
+void aoei_table_writer_free(aoei_table_writer *w) {
+    aoei_pack_free(&w->pack);
+    aoei_buffer_free(&w->row);
+    aoei_free(w->name);
+    aoei_free(w->order);
+    *w = (aoei_table_writer){0};
+}

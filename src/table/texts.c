@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ * Recognised names are those of the roles of every form of training file. Texts are given one by one; a row with
+ * a text that is none is taken whole or not at all.
+ */
+#include "table/texts.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define COLUMN_LIST                                                                                                             \
+    "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
+    "positive, negative, entailment, contradiction"
+
+/* Is name one of those in "a, b" or "a,b"? */
+static int is_listed(const char *list, aoe_text name) {
+    for (const char *s = list; *s;) {
+        const size_t len = strcspn(s, ",");
+        if (len == name.len && !memcmp(s, name.data, len))
+            return 1;
+        s += len;
+        s += strspn(s, ", ");
+    }
+    return 0;
+}
+
+/* Every name that was asked for has to be there. */
+static int check_names(const aoei_table *t, const char *names, aoe_error *err) {
+    for (const char *s = names; *s; s += *s == ',') {
+        const size_t len = strcspn(s, ","), n = aoei_table_columns(t);
+        size_t i = 0;
+        while (i < n && !(aoei_table_column(t, i).len == len && !memcmp(aoei_table_column(t, i).data, s, len)))
+            i++;
+        if (i == n) {
+            char wanted[AOEI_EXCERPT], found[AOEI_COLUMN_LIST];
+            aoei_columns_list(t, found);
+            return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; found %s; correct --columns", aoei_table_name(t),
+                             aoei_excerpt(wanted, (aoe_text){s, len}), *found ? found : "none");
+        }
+        s += len;
+    }
+    return 0;
+}
+
+int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *err) {
+    const size_t count = aoei_table_columns(t);
+    *n = 1;
+    if (columns && strchr(columns, '='))
+        return aoei_columns_select(t, AOEI_FORM_TEXT, columns, err);
+    int rc = columns ? check_names(t, columns, err) : 0;
+    if (rc)
+        return rc;
+    size_t *column = aoei_malloc_array(count + 1, sizeof *column);
+    if (!column)
+        return aoei_fail_nomem(err, count * sizeof *column);
+    *n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_listed(columns ? columns : COLUMN_LIST, aoei_table_column(t, i)))
+            column[(*n)++] = i;
+    rc = *n ? aoei_table_select(t, column, *n, err)
+            : aoei_fail(err, AOE_EFORMAT,
+                        "%s: no column of texts: looked for " COLUMN_LIST "; rename a column or give a .txt file",
+                        aoei_table_name(t));
+    aoei_free(column);
+    return rc;
+}
+
+/* Called with each text and the line of its row. */
+typedef int (*row_text_fn)(void *user, aoe_text text, size_t line, aoe_error *err);
+
+/* Who takes the texts, and what can be done about a bad row. */
+typedef struct receiver {
+    row_text_fn fn;
+    void *user;
+    int allow_empty;
+    const char *remedy;
+} receiver;
+
+static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
+    char column[AOEI_EXCERPT];
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': %s; %s", aoei_table_name(t), row->line,
+              aoei_excerpt(column, aoei_table_selected(t, i)), what, r->remedy);
+    return AOEI_BAD_ROW;
+}
+
+/* Alternative k of a field. */
+static aoe_text text_at(const aoei_field *f, size_t k) {
+    if (f->kind != AOEI_FIELD_LIST)
+        return f->text;
+    const json_t *v = json_array_get(f->list, k);
+    return (aoe_text){json_string_value(v), json_string_length(v)};
+}
+
+/* 0, or AOEI_BAD_ROW. */
+static int check_field(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, aoe_error *err) {
+    const aoei_field *f = &row->field[i];
+    if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
+        return bad_text(r, t, row, i, "neither a JSON string nor a list of them", err);
+    const size_t n = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
+    for (size_t k = 0; k < n; k++) {
+        const aoe_text text = text_at(f, k);
+        if (!text.data && f->kind == AOEI_FIELD_LIST)
+            return bad_text(r, t, row, i, "an element of the list is not a JSON string", err);
+        if (!r->allow_empty && aoei_text_is_empty(text))
+            return bad_text(r, t, row, i, "the text is empty", err);
+    }
+    return 0;
+}
+
+static int give_row(const receiver *r, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = check_field(r, t, row, i, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        const aoei_field *f = &row->field[i];
+        const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
+        for (size_t k = 0; k < count && !rc; k++)
+            rc = r->fn(r->user, text_at(f, k), row->line, err);
+        if (rc) {
+            char column[AOEI_EXCERPT];
+            aoei_error_prefix(err, "%s:%zu: column '%s'", aoei_table_name(t), row->line,
+                              aoei_excerpt(column, aoei_table_selected(t, i)));
+        }
+    }
+    return rc;
+}
+
+/* Every text of an open table. Bad rows are left out and counted in *skipped; NULL: they are errors. */
+static int give_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
+    size_t n = 0;
+    int rc = aoei_texts_select(t, &n, columns, err);
+    while (!rc) {
+        aoei_row row;
+        rc = aoei_table_next(t, &row, err);
+        if (rc == 0)
+            return 0;
+        if (rc == 1)
+            rc = give_row(r, t, &row, n, err);
+        if (rc == AOEI_BAD_ROW && skipped) {
+            ++*skipped;
+            rc = 0;
+        }
+    }
+    return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err is filled */
+}
+
+typedef struct reader {
+    aoe_text_fn fn;
+    void *user;
+} reader;
+
+static int give_text(void *user, aoe_text text, size_t line, aoe_error *err) {
+    const reader *r = user;
+    (void)line;
+    return r->fn(r->user, text, err);
+}
+
+int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err) {
+    reader own = {fn, user};
+    const receiver r = {.fn = give_text, .user = &own, .allow_empty = 1, .remedy = "correct the row"};
+    aoei_table *t = NULL;
+    int rc = aoei_table_open(&t, path, err);
+    if (!rc)
+        rc = give_rows(&r, t, columns, NULL, err);
+    aoei_table_close(t);
+    return rc;
+}
+
+static int append(void *user, aoe_text text, size_t line, aoe_error *err) {
+    static const size_t one = 1;
+    return aoei_examples_append(user, &text, &one, 0, line, err);
+}
+
+int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options *o, aoe_error *err) {
+    static const aoe_table_options none = {0};
+    aoei_table *t = NULL;
+    *e = (aoei_examples){0};
+    o = o ? o : &none;
+    const receiver r = {.fn = append, .user = e, .allow_empty = o->allow_empty, .remedy = AOEI_ROW_REMEDY};
+    int rc = aoei_table_open(&t, path, err);
+    if (!rc)
+        rc = aoei_examples_create(e, aoei_table_name(t), AOEI_FORM_TEXT, err);
+    if (!rc)
+        rc = give_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
+    if (!rc && !e->n)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no text in it (%zu bad rows); give a file with a text a line or row", e->name,
+                       e->skipped);
+    aoei_table_close(t);
+    return rc;
+}

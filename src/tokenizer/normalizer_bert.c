@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ * BertNormalizer in one pass: a character goes through cleaning, spacing of CJK
+ * ideographs, NFD without nonspacing marks and lower case before the next one is
+ * looked at. Only marks that survive (spacing and enclosing ones with a combining
+ * class) wait, until the run of combining characters ends and can be put in order.
+ * Invariant of the output: room for the rest of the input and OUT_SLACK bytes.
+ */
+#include "tokenizer/normalizer_steps.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "tokenizer/unicode.h"
+
+enum {
+    DROPPED = 0x80, /* in the ASCII table */
+    OUT_SLACK = 16  /* bytes one code point can add to the output */
+};
+
+typedef struct mark {
+    uint32_t cp;
+    unsigned ccc;  /* combining class, not 0 */
+    size_t origin; /* byte offset in the input */
+} mark;
+
+typedef struct pass {
+    const aoei_bert_normalizer *n;
+    aoei_normalized *out;
+    size_t remaining; /* input bytes after the current character */
+    mark *marks;      /* [n_marks], owned: combining characters waiting for the end of their run */
+    size_t n_marks, marks_capacity;
+    uint64_t present[4]; /* bit ccc: a waiting mark has this class */
+    int failed;          /* out of memory */
+} pass;
+
+static void put(pass *p, uint32_t cp, size_t origin) {
+    aoei_normalized *out = p->out;
+    uint32_t lower[AOEI_LOWER_MAX] = {cp};
+    size_t n = p->n->lowercase ? aoei_unicode_lower(cp, lower) : 1;
+    if (p->failed ||
+        (out->capacity - out->len < p->remaining + OUT_SLACK && aoei_normalized_reserve(out, p->remaining + OUT_SLACK))) {
+        p->failed = 1;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = aoei_utf8_encode(lower[i], out->data + out->len);
+        for (size_t b = 0; b < bytes && out->track; b++)
+            out->origin[out->len + b] = origin;
+        out->len += bytes;
+    }
+}
+
+/* Ends a run of combining characters: canonical order is a stable sort by class. One sweep a class present keeps it
+ * linear in the run. */
+static void flush(pass *p) {
+    for (unsigned ccc = 1; ccc < 256 && p->n_marks; ccc++) {
+        if (!(p->present[ccc >> 6] >> (ccc & 63) & 1))
+            continue;
+        for (size_t i = 0; i < p->n_marks; i++)
+            if (p->marks[i].ccc == ccc)
+                put(p, p->marks[i].cp, p->marks[i].origin);
+    }
+    p->n_marks = 0;
+    memset(p->present, 0, sizeof p->present);
+}
+
+static void hold(pass *p, uint32_t cp, unsigned ccc, size_t origin) {
+    if (p->n_marks == p->marks_capacity) {
+        size_t wanted = p->marks_capacity ? p->marks_capacity * 2 : 16;
+        mark *grown = aoei_realloc_array(p->marks, wanted, sizeof *grown);
+        if (!grown) {
+            p->failed = 1;
+            return;
+        }
+        p->marks = grown;
+        p->marks_capacity = wanted;
+    }
+    p->marks[p->n_marks++] = (mark){.cp = cp, .ccc = ccc, .origin = origin};
+    p->present[ccc >> 6] |= UINT64_C(1) << (ccc & 63);
+}
+
+/* NFD, less category Mn. A dropped mark of class 0 ends a run as any other starter does. */
+static void strip(pass *p, uint32_t cp, size_t origin) {
+    uint32_t parts[AOEI_DECOMPOSED_MAX];
+    size_t n = aoei_unicode_decompose(cp, parts);
+    for (size_t i = 0; i < n; i++) {
+        unsigned ccc = aoei_unicode_combining_class(parts[i]);
+        if (ccc == 0 && p->n_marks)
+            flush(p);
+        if (aoei_unicode_is_nonspacing(parts[i]))
+            continue;
+        if (ccc)
+            hold(p, parts[i], ccc, origin);
+        else
+            put(p, parts[i], origin);
+    }
+}
+
+static void one(pass *p, uint32_t cp, size_t origin) {
+    const aoei_bert_normalizer *n = p->n;
+    if (n->clean_text) {
+        if (cp == 0xFFFD || aoei_unicode_is_control(cp))
+            return;
+        if (aoei_unicode_is_space(cp))
+            cp = ' ';
+    }
+    int cjk = n->handle_chinese_chars && aoei_unicode_is_cjk(cp);
+    if (p->n_marks && (cjk || cp < 0x80))
+        flush(p);
+    if (cjk)
+        put(p, ' ', origin);
+    if (n->strip_accents && cp >= 0x80)
+        strip(p, cp, origin);
+    else
+        put(p, cp, origin);
+    if (cjk)
+        put(p, ' ', origin);
+}
+
+/* The run of ASCII at s[i]; returns where it ends. The invariant holds room for all of it. */
+static size_t ascii_run(const aoei_bert_normalizer *n, const char *s, size_t i, size_t len, aoei_normalized *out) {
+    size_t at = out->len;
+    for (; i < len && (unsigned char)s[i] < 0x80; i++) {
+        unsigned char c = n->ascii[(unsigned char)s[i]];
+        out->data[at] = (char)c;
+        if (out->track)
+            out->origin[at] = i;
+        at += c != DROPPED;
+    }
+    out->len = at;
+    return i;
+}
+
+int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
+    size_t room;
+    pass p = {.n = n, .out = out, .remaining = len};
+    if (aoei_add_size(len, OUT_SLACK, &room) || aoei_normalized_reserve(out, room))
+        return aoei_fail_nomem(err, len);
+    for (size_t i = 0; i < len && !p.failed;) {
+        if ((unsigned char)s[i] < 0x80 && p.n_marks == 0) {
+            i = ascii_run(n, s, i, len, out);
+            continue;
+        }
+        uint32_t cp = 0;
+        size_t bytes = aoei_utf8_decode(s + i, len - i, &cp);
+        p.remaining = len - i - bytes;
+        if (cp < 0x80) { /* ends the waiting run, unless cleaning takes it away */
+            if (n->ascii[cp] != DROPPED) {
+                flush(&p);
+                put(&p, n->ascii[cp], i);
+            }
+        } else {
+            one(&p, cp, i);
+        }
+        i += bytes;
+    }
+    p.remaining = 0;
+    flush(&p);
+    aoei_free(p.marks);
+    return p.failed ? aoei_fail_nomem(err, out->capacity) : 0;
+}
+
+void aoei_bert_normalizer_set(aoei_bert_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents,
+                              int lowercase) {
+    *n = (aoei_bert_normalizer){.clean_text = clean_text,
+                                .handle_chinese_chars = handle_chinese_chars,
+                                .strip_accents = strip_accents < 0 ? lowercase : strip_accents,
+                                .lowercase = lowercase};
+    for (unsigned c = 0; c < 128; c++) {
+        unsigned char to = (unsigned char)c;
+        if (lowercase && c >= 'A' && c <= 'Z')
+            to = (unsigned char)(c + 32);
+        if (clean_text && (c == '\t' || c == '\n' || c == '\r'))
+            to = ' ';
+        else if (clean_text && (c < 32 || c == 127))
+            to = DROPPED;
+        n->ascii[c] = to;
+    }
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ * NFD, NFKD, NFC and NFKC. Decomposed characters gather in a run until one comes
+ * that neither moves nor composes with what is before it; the run is then put in
+ * canonical order and, for the composed forms, composed. Text that no form can
+ * change is copied without a look at tables. Linear in the text, however long a run of marks.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "tokenizer/normalizer_steps.h"
+#include "tokenizer/unicode.h"
+
+enum { FIRST_MARK_LEAD = 0xCC, HANGUL_FIRST = 0xAC00, HANGUL_LAST = 0xD7A3 };
+
+typedef struct letter {
+    uint32_t cp;
+    unsigned ccc;  /* combining class */
+    size_t origin; /* byte offset in the input */
+} letter;
+
+typedef struct pass {
+    int compatible, composed;
+    aoei_normalized *out;
+    letter *run; /* [n], owned */
+    size_t n, capacity;
+    letter *sorted; /* [sorted_capacity], owned: scratch of order */
+    size_t sorted_capacity;
+} pass;
+
+/* Puts the marks run[from, to), none of class 0, in order of their classes; equal classes stay as they are. */
+static int order(pass *p, size_t from, size_t to) {
+    size_t start[257] = {0}, i = from + 1;
+    while (i < to && p->run[i - 1].ccc <= p->run[i].ccc)
+        i++;
+    if (i >= to)
+        return 0;
+    if (p->sorted_capacity < p->capacity) {
+        letter *grown = aoei_realloc_array(p->sorted, p->capacity, sizeof *grown);
+        if (!grown)
+            return -1;
+        p->sorted = grown;
+        p->sorted_capacity = p->capacity;
+    }
+    for (i = from; i < to; i++)
+        start[(p->run[i].ccc & 255) + 1]++;
+    for (i = 1; i < 257; i++)
+        start[i] += start[i - 1];
+    for (i = from; i < to; i++)
+        p->sorted[start[p->run[i].ccc & 255]++] = p->run[i];
+    memcpy(p->run + from, p->sorted, (to - from) * sizeof *p->run);
+    return 0;
+}
+
+static void compose(pass *p) {
+    size_t starter = SIZE_MAX, to = 0;
+    unsigned last = 0; /* class of the last letter kept behind the starter */
+    for (size_t i = 0; i < p->n; i++) {
+        const letter l = p->run[i];
+        const int blocked = starter == SIZE_MAX || (last != 0 && last >= l.ccc);
+        const uint32_t both = blocked ? 0 : aoei_unicode_compose(p->run[starter].cp, l.cp);
+        if (both) {
+            p->run[starter].cp = both;
+            continue;
+        }
+        if (l.ccc == 0)
+            starter = to;
+        last = l.ccc;
+        p->run[to++] = l;
+    }
+    p->n = to;
+}
+
+/* Writes the run and empties it; -1: no memory. */
+static int flush(pass *p) {
+    for (size_t i = 0, from = 0; i <= p->n && p->n > 1; i++) {
+        if (i < p->n && p->run[i].ccc != 0)
+            continue;
+        if (order(p, from, i))
+            return -1;
+        from = i + 1;
+    }
+    if (p->composed && p->n > 1)
+        compose(p);
+    for (size_t i = 0; i < p->n; i++)
+        if (aoei_normalized_put_cp(p->out, p->run[i].cp, p->run[i].origin))
+            return -1;
+    p->n = 0;
+    return 0;
+}
+
+static int add(pass *p, uint32_t cp, size_t origin) {
+    const unsigned ccc = aoei_unicode_combining_class(cp);
+    if (ccc == 0 && !(p->composed && aoei_unicode_composes_back(cp)) && flush(p))
+        return -1;
+    if (aoei_grow((void **)&p->run, &p->capacity, p->n, sizeof *p->run))
+        return -1;
+    p->run[p->n++] = (letter){.cp = cp, .ccc = ccc, .origin = origin};
+    return 0;
+}
+
+static int one(pass *p, uint32_t cp, size_t origin) {
+    uint32_t parts[AOEI_COMPATIBLE_MAX] = {cp};
+    size_t n = 1;
+    if (!(p->composed && cp >= HANGUL_FIRST && cp <= HANGUL_LAST)) /* a syllable is composed already, and can take a final */
+        n = p->compatible ? aoei_unicode_decompose_compatible(cp, parts) : aoei_unicode_decompose(cp, parts);
+    for (size_t i = 0; i < n; i++)
+        if (add(p, parts[i], origin))
+            return -1;
+    return 0;
+}
+
+/* Where the text from i on stops to be as it is in this form. A character below U+0300 composes only with one from there on
+ * behind it; decomposed forms and compatible ones leave ASCII alone. */
+static size_t unchanged(const pass *p, const char *s, size_t i, size_t len) {
+    const unsigned char limit = p->composed && !p->compatible ? FIRST_MARK_LEAD : 0x80;
+    size_t end = i;
+    while (end < len && (unsigned char)s[end] < limit)
+        end++;
+    if (!p->composed || end == len)
+        return end;
+    while (end > i && ((unsigned char)s[end - 1] & 0xC0) == 0x80) /* the last one may yet take a mark */
+        end--;
+    return end > i ? end - 1 : i;
+}
+
+int aoei_normalize_unicode(int compatible, int composed, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
+    pass p = {.compatible = compatible, .composed = composed, .out = out};
+    int failed = 0;
+    for (size_t i = 0; i < len && !failed;) {
+        const size_t end = unchanged(&p, s, i, len);
+        if (end > i) {
+            failed = flush(&p) || aoei_normalized_copy(out, s, i, end, NULL);
+            i = end;
+            continue;
+        }
+        uint32_t cp = 0;
+        const size_t bytes = aoei_utf8_decode(s + i, len - i, &cp);
+        failed = one(&p, cp, i);
+        i += bytes;
+    }
+    failed = failed || flush(&p);
+    aoei_free(p.run);
+    aoei_free(p.sorted);
+    return failed ? aoei_fail_nomem(err, len) : 0;
+}

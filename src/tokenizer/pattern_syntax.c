@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT
+ * From Oniguruma's regular expressions (its own syntax, UTF-8) to PCRE2's. Most is
+ * written alike; classes of characters differ in their members, options and a few
+ * escapes in their letters, repetitions in what a second sign behind them means.
+ * What has no counterpart is refused by name: nothing is passed on unseen.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tokenizer/pattern.h"
+
+/* Members of the classes, as they stand between brackets. */
+#define SPACES "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define NOT_SPACES                                                                                                             \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"         \
+    "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}"
+#define WORDS      "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
+#define HEX_DIGITS "0-9A-Fa-f"
+
+enum { DEEPEST = 32 }; /* groups inside of groups */
+
+typedef struct translation {
+    const char *s; /* [len] the expression */
+    size_t len, at;
+    aoei_buffer *out;
+    size_t group[DEEPEST]; /* [depth] where the open groups begin in out */
+    size_t depth;
+    size_t atom;  /* where the last atom begins in out; SIZE_MAX: there is none to repeat */
+    int repeated; /* the last thing was: 1 a repetition by a sign, 2 by counts, 3 with a sign that makes it lazy or possessive
+                   */
+    const char *why;
+} translation;
+
+static int refuse(translation *t, const char *why) {
+    t->why = why;
+    return AOE_EUNSUPPORTED;
+}
+
+static int put(translation *t, const char *s) {
+    return aoei_buffer_append(t->out, s, strlen(s));
+}
+
+static int put_bytes(translation *t, size_t from, size_t to) {
+    return aoei_buffer_append(t->out, t->s + from, to - from);
+}
+
+static int next_is(const translation *t, const char *s) {
+    const size_t n = strlen(s);
+    return t->len - t->at >= n && memcmp(t->s + t->at, s, n) == 0;
+}
+
+/* The general categories by their long names; all else is a property or a script. */
+static const char *category(const char *name, size_t len) {
+    static const char *const names[][2] = {{"letter", "L"},
+                                           {"uppercaseletter", "Lu"},
+                                           {"lowercaseletter", "Ll"},
+                                           {"titlecaseletter", "Lt"},
+                                           {"modifierletter", "Lm"},
+                                           {"otherletter", "Lo"},
+                                           {"mark", "M"},
+                                           {"nonspacingmark", "Mn"},
+                                           {"spacingmark", "Mc"},
+                                           {"enclosingmark", "Me"},
+                                           {"number", "N"},
+                                           {"decimalnumber", "Nd"},
+                                           {"letternumber", "Nl"},
+                                           {"othernumber", "No"},
+                                           {"punctuation", "P"},
+                                           {"connectorpunctuation", "Pc"},
+                                           {"dashpunctuation", "Pd"},
+                                           {"openpunctuation", "Ps"},
+                                           {"closepunctuation", "Pe"},
+                                           {"initialpunctuation", "Pi"},
+                                           {"finalpunctuation", "Pf"},
+                                           {"otherpunctuation", "Po"},
+                                           {"symbol", "S"},
+                                           {"mathsymbol", "Sm"},
+                                           {"currencysymbol", "Sc"},
+                                           {"modifiersymbol", "Sk"},
+                                           {"othersymbol", "So"},
+                                           {"separator", "Z"},
+                                           {"spaceseparator", "Zs"},
+                                           {"lineseparator", "Zl"},
+                                           {"paragraphseparator", "Zp"},
+                                           {"other", "C"},
+                                           {"control", "Cc"},
+                                           {"format", "Cf"},
+                                           {"alpha", "Alphabetic"},
+                                           {"alphabetic", "Alphabetic"},
+                                           {"uppercase", "Uppercase"},
+                                           {"lowercase", "Lowercase"},
+                                           {"upper", "Uppercase"},
+                                           {"lower", "Lowercase"},
+                                           {"digit", "Nd"},
+                                           {"any", "Any"},
+                                           {"assigned", NULL}};
+    char plain[32];
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        const char c = name[i];
+        if (c == '_' || c == ' ' || c == '-')
+            continue;
+        if (n + 1 == sizeof plain)
+            return NULL;
+        plain[n++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+    plain[n] = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(plain, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
+/* \p{...} or \P{...}: t->at is behind the letter. */
+static int property(translation *t, char letter) {
+    const char *close = t->at < t->len && t->s[t->at] == '{' ? memchr(t->s + t->at, '}', t->len - t->at) : NULL;
+    if (!close)
+        return refuse(t, "a property is written \\p{...}");
+    const size_t end = (size_t)(close - t->s);
+    size_t name = t->at + 1;
+    int negative = letter == 'P';
+    if (name < end && t->s[name] == '^') {
+        negative = !negative;
+        name++;
+    }
+    t->at = end + 1;
+    const size_t len = end - name;
+    const char *known = category(t->s + name, len);
+    for (size_t i = name; i < end; i++)
+        if (!((t->s[i] | 32) >= 'a' && (t->s[i] | 32) <= 'z') && t->s[i] != '_')
+            return refuse(t, "a property name of other than letters");
+    if (put(t, negative ? "\\P{" : "\\p{"))
+        return AOE_ENOMEM;
+    if (known)
+        return put(t, known) || put(t, "}") ? AOE_ENOMEM : 0;
+    /* two letters are a category; longer names are scripts, without those of the script extensions */
+    return (len > 2 && put(t, "sc:")) || put_bytes(t, name, end) || put(t, "}") ? AOE_ENOMEM : 0;
+}
+
+/* The hexadecimal digits from t->at on: as \x{...}. `most` 0: they stand in braces, t->at is behind the opening one. */
+static int code_point(translation *t, size_t most) {
+    const size_t start = t->at;
+    while (t->at < t->len && (most == 0 || t->at - start < most) && strchr("0123456789abcdefABCDEF", t->s[t->at]) &&
+           t->s[t->at])
+        t->at++;
+    const size_t end = t->at;
+    if (end == start || (most == 4 && end - start != 4) || end - start > 8)
+        return refuse(t, "a character number that is none");
+    if (most == 2 && end - start == 2 && t->s[start] >= '8')
+        return refuse(t, "bytes above \\x7f; write \\x{...}");
+    if (most == 0 && (t->at == t->len || t->s[t->at++] != '}'))
+        return refuse(t, "\\x{...} with more than one number");
+    return put(t, "\\x{") || put_bytes(t, start, end) || put(t, "}") ? AOE_ENOMEM : 0;
+}
+
+/* An escape; t->at is behind the backslash. */
+static int escape(translation *t, int in_class) {
+    if (t->at == t->len)
+        return refuse(t, "a backslash at its end");
+    const char c = t->s[t->at++];
+    switch (c) {
+    case 's':
+        return put(t, in_class ? SPACES : "[" SPACES "]");
+    case 'S':
+        return put(t, in_class ? NOT_SPACES : "[^" SPACES "]");
+    case 'w':
+        return put(t, in_class ? WORDS : "[" WORDS "]");
+    case 'W':
+        return in_class ? refuse(t, "\\W between brackets") : put(t, "[^" WORDS "]");
+    case 'h':
+        return put(t, in_class ? HEX_DIGITS : "[" HEX_DIGITS "]");
+    case 'd':
+        return put(t, "\\p{Nd}");
+    case 'D':
+        return put(t, "\\P{Nd}");
+    case 'p':
+    case 'P':
+        return property(t, c);
+    case 'x':
+        if (t->at < t->len && t->s[t->at] == '{') {
+            t->at++;
+            return code_point(t, 0);
+        }
+        return code_point(t, 2);
+    case 'u':
+        return code_point(t, 4);
+    case 'b':
+        if (in_class)
+            return put(t, "\\x{8}");
+        return put(t, "(?:(?<=[" WORDS "])(?![" WORDS "])|(?<![" WORDS "])(?=[" WORDS "]))");
+    case 'B':
+        return in_class ? refuse(t, "\\B between brackets")
+                        : put(t, "(?:(?<=[" WORDS "])(?=[" WORDS "])|(?<![" WORDS "])(?![" WORDS "]))");
+    case 't':
+    case 'n':
+    case 'r':
+    case 'f':
+    case 'a':
+    case 'e':
+    case 'v':
+        return c == 'v' ? put(t, "\\x{b}") : put_bytes(t, t->at - 2, t->at);
+    case 'A':
+    case 'z':
+    case 'Z':
+    case 'G':
+        return in_class ? refuse(t, "an anchor between brackets") : put_bytes(t, t->at - 2, t->at);
+    default:
+        break;
+    }
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+        return refuse(
+            t,
+            "an escape by a letter or a digit beside \\a\\A\\b\\B\\d\\D\\e\\f\\G\\h\\n\\p\\P\\r\\s\\S\\t\\u\\v\\w\\W\\x\\z\\Z");
+    if ((unsigned char)c >= 0x80) { /* an escaped character is itself */
+        t->at--;
+        return 0;
+    }
+    return put_bytes(t, t->at - 2, t->at);
+}
+
+/* [:name:] inside a class; t->at is behind "[:". */
+static int posix_class(translation *t) {
+    static const char *const classes[][2] = {{"alpha:]", "\\p{Alphabetic}"},
+                                             {"digit:]", "\\p{Nd}"},
+                                             {"alnum:]", "\\p{Alphabetic}\\p{Nd}"},
+                                             {"space:]", SPACES},
+                                             {"upper:]", "\\p{Uppercase}"},
+                                             {"lower:]", "\\p{Lowercase}"},
+                                             {"xdigit:]", HEX_DIGITS},
+                                             {"word:]", WORDS}};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (next_is(t, classes[i][0])) {
+            t->at += strlen(classes[i][0]);
+            return put(t, classes[i][1]);
+        }
+    }
+    return refuse(t, "a [:class:] beside alpha, digit, alnum, space, upper, lower, xdigit and word");
+}
+
+/* An escape between brackets. */
+static int class_escape(translation *t) {
+    const int set = t->at + 1 < t->len && t->s[t->at + 1] && strchr("sSwhdDpP", t->s[t->at + 1]);
+    t->at++;
+    int rc = escape(t, 1);
+    if (!rc && set && next_is(t, "-")) { /* behind a set it is no range */
+        t->at++;
+        rc = put(t, "\\-");
+    }
+    return rc;
+}
+
+/* A class; t->at is behind its opening bracket. Classes inside, which PCRE2 does not have, are their members. */
+static int class(translation *t) {
+    size_t inside = 0;
+    int rc = put(t, "[");
+    if (!rc && next_is(t, "^")) {
+        t->at++;
+        rc = put(t, "^");
+    }
+    if (!rc && next_is(t, "]"))
+        return refuse(t, "a closing bracket at the start of a class; write \\]");
+    while (!rc && t->at < t->len && (t->s[t->at] != ']' || inside > 0)) {
+        if (next_is(t, "&&"))
+            return refuse(t, "&& between brackets");
+        if (next_is(t, "[^") || next_is(t, "[]") || next_is(t, "-[") || (next_is(t, "]-") && inside))
+            return refuse(t, "such brackets between brackets; write \\[");
+        if (next_is(t, "[:")) {
+            t->at += 2;
+            rc = posix_class(t);
+        } else if (next_is(t, "\\")) {
+            rc = class_escape(t);
+        } else if (next_is(t, "[")) {
+            inside++;
+            t->at++;
+        } else if (next_is(t, "]")) {
+            inside--;
+            t->at++;
+        } else {
+            t->at++;
+            rc = put_bytes(t, t->at - 1, t->at);
+        }
+    }
+    if (rc)
+        return rc;
+    if (t->at++ == t->len)
+        return refuse(t, "a class without its closing bracket");
+    return put(t, "]");
+}
+
+/* (?...: t->at is behind the question mark. Leaves it before what is inside. */
+static int group_kind(translation *t) {
+    static const char *const same[] = {":", "=", "!", ">", "<=", "<!"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        if (next_is(t, same[i])) {
+            t->at += strlen(same[i]);
+            return put(t, "?") || put(t, same[i]) ? AOE_ENOMEM : 0;
+        }
+    }
+    if (put(t, "?"))
+        return AOE_ENOMEM;
+    for (; t->at < t->len; t->at++) {
+        const char c = t->s[t->at];
+        if (c == ':') {
+            t->at++;
+            return put(t, ":");
+        }
+        if (c == ')' && t->group[t->depth - 1] == 0) /* they hold to the end of the expression; the caller closes the group */
+            return 0;
+        if (c == ')') /* further in, the two disagree on how far they hold */
+            return refuse(t, "options that are not at its start; write (?i:...)");
+        if (c != 'i' && c != 'm' && c != '-')
+            break;
+        if (put(t, c == 'm' ? "s" : c == 'i' ? "i" : "-")) /* Oniguruma's m lets the dot match line ends */
+            return AOE_ENOMEM;
+    }
+    return refuse(t, "a group beside (...), (?:...), (?=...), (?!...), (?>...), (?<=...), (?<!...) and the options i and m");
+}
+
+static int open_group(translation *t) {
+    if (t->depth == DEEPEST)
+        return refuse(t, "groups more than 32 deep");
+    if (next_is(t, "*"))
+        return refuse(t, "(*...)");
+    t->group[t->depth++] = t->out->len;
+    t->atom = SIZE_MAX;
+    if (put(t, "("))
+        return AOE_ENOMEM;
+    if (!next_is(t, "?"))
+        return 0;
+    t->at++;
+    return group_kind(t);
+}
+
+/* {n}, {n,}, {,m}, {n,m} at t->at - 1, the brace; 0 digits on both sides: no repetition. */
+static int counts(translation *t, int *is_repetition) {
+    size_t i = t->at, first = t->at;
+    while (i < t->len && t->s[i] >= '0' && t->s[i] <= '9')
+        i++;
+    const size_t low = i - first;
+    const int comma = i < t->len && t->s[i] == ',';
+    size_t second = i += comma != 0;
+    while (comma && i < t->len && t->s[i] >= '0' && t->s[i] <= '9')
+        i++;
+    const size_t high = i - second;
+    *is_repetition = i < t->len && t->s[i] == '}' && (low || high);
+    if (!*is_repetition)
+        return 0;
+    t->at = i + 1;
+    if (!comma && next_is(t, "?"))
+        return refuse(t, "{n}?");
+    return put(t, "{") || put(t, low ? "" : "0") || put_bytes(t, first, i + 1) ? AOE_ENOMEM : 0;
+}
+
+/* Puts a group around the last atom with its repetition, so that another one can follow: PCRE2 would read a sign behind
+ * counts, or a third sign, in another way. */
+static int wrap(translation *t) {
+    if (put(t, "    ")) /* room for the parentheses */
+        return AOE_ENOMEM;
+    memmove(t->out->data + t->atom + 3, t->out->data + t->atom, t->out->len - 4 - t->atom);
+    memcpy(t->out->data + t->atom, "(?:", 3);
+    t->out->data[t->out->len - 1] = ')';
+    return 0;
+}
+
+/* *, +, ? or the counts that were read before. */
+static int repeat(translation *t, char sign) {
+    const int modifies = (t->repeated == 1 && (sign == '?' || sign == '+')) || (t->repeated == 2 && sign == '?');
+    int rc = 0;
+    if (t->atom == SIZE_MAX)
+        return refuse(t, "a repetition of nothing");
+    if (t->repeated && !modifies && (rc = wrap(t)))
+        return rc;
+    const char text[2] = {sign, 0};
+    t->repeated = modifies ? 3 : 1;
+    return put(t, text);
+}
+
+static int atom(translation *t, int (*read)(translation *t)) {
+    const size_t start = t->out->len;
+    const int rc = read(t);
+    t->atom = start;
+    t->repeated = 0;
+    return rc;
+}
+
+static int read_escape(translation *t) {
+    return escape(t, 0);
+}
+
+static int read_character(translation *t) {
+    const size_t start = t->at++;
+    while (t->at < t->len && ((unsigned char)t->s[t->at] & 0xC0) == 0x80)
+        t->at++;
+    return put_bytes(t, start, t->at);
+}
+
+static int close_group(translation *t) {
+    if (t->depth == 0)
+        return refuse(t, "a closing parenthesis without its opening one");
+    t->atom = t->group[--t->depth];
+    t->repeated = 0;
+    return put(t, ")");
+}
+
+static int brace(translation *t) {
+    int is_repetition = 0, rc;
+    if (t->repeated && t->atom != SIZE_MAX) { /* counts behind a repetition: see wrap */
+        if ((rc = wrap(t)))
+            return rc;
+        t->repeated = 0;
+    }
+    rc = counts(t, &is_repetition);
+    if (rc)
+        return rc;
+    if (is_repetition && t->atom == SIZE_MAX)
+        return refuse(t, "a repetition of nothing");
+    if (is_repetition) {
+        t->repeated = 2;
+        return 0;
+    }
+    t->atom = t->out->len;
+    t->repeated = 0;
+    return put(t, "\\{");
+}
+
+static int translate_one(translation *t) {
+    const char c = t->s[t->at];
+    switch (c) {
+    case '\\':
+        t->at++;
+        return atom(t, read_escape);
+    case '[':
+        t->at++;
+        return atom(t, class);
+    case '(':
+        t->at++;
+        if (next_is(t, "?#"))
+            return refuse(t, "comments");
+        return open_group(t);
+    case ')':
+        t->at++;
+        return close_group(t);
+    case '{':
+        t->at++;
+        return brace(t);
+    case '*':
+    case '+':
+    case '?':
+        t->at++;
+        return repeat(t, c);
+    case '|':
+        t->at++;
+        t->atom = SIZE_MAX;
+        t->repeated = 0;
+        return put(t, "|");
+    case '}':
+        t->at++;
+        t->atom = t->out->len;
+        t->repeated = 0;
+        return put(t, "\\}");
+    default:
+        return atom(t, read_character);
+    }
+}
+
+int aoei_pattern_translate(aoei_buffer *out, const char *expression, size_t len, const char **why) {
+    translation t = {.s = expression, .len = len, .out = out, .atom = SIZE_MAX};
+    int rc = 0;
+    while (t.at < len && !rc)
+        rc = translate_one(&t);
+    if (!rc && t.depth)
+        rc = refuse(&t, "a parenthesis that is not closed");
+    *why = t.why;
+    return rc;
+}

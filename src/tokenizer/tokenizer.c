@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ * A tokenizer as a whole: opening, encoding, looking tokens up, saving. The
+ * text goes through added tokens, normaliser, added tokens again, pre-tokenizer
+ * and model a piece at a time; encoding allocates its own scratch, so that one
+ * tokenizer serves any number of threads.
+ */
+#include "tokenizer/tokenizer.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "tokenizer/prompt.h"
+#include "tokenizer/tokenizer_parts.h"
+
+/* What is not the text's at both ends of the ids. */
+typedef struct ends {
+    size_t before, after;
+} ends;
+
+typedef struct encoder {
+    const aoe_tokenizer *t;
+    aoei_token_list tokens;
+    aoei_normalized normalized;
+    aoei_pretokenizing pretokenizing;
+    aoei_words *words; /* borrowed: the batch at hand */
+    aoei_subword_scratch scratch;
+    size_t stop;   /* no more tokens are needed once there are this many ids */
+    size_t origin; /* byte offset of the current raw piece in the whole text */
+    ends *ends;    /* wanted, or NULL */
+    aoe_error *err;
+} encoder;
+
+static int enough(const encoder *e) {
+    return e->tokens.ids->n >= e->stop;
+}
+
+/* Turns the spans of the tokens from `first` on, which count in a text whose bytes come from `origin` in the raw piece, into
+ * bytes of the whole text. */
+static void to_original(encoder *e, size_t first, const size_t *origin, const char *raw, size_t len) {
+    for (size_t i = first; i < e->tokens.ids->n && e->tokens.track; i++) {
+        aoei_span *span = &e->tokens.span[i], out = {SIZE_MAX, 0};
+        for (size_t b = span->start; b < span->end; b++) { /* a reordered mark can stand before its letter */
+            size_t from = origin[b];
+            size_t to = from + 1;
+            while (to < len && ((unsigned char)raw[to] & 0xC0) == 0x80)
+                to++;
+            out.start = from < out.start ? from : out.start;
+            out.end = to > out.end ? to : out.end;
+        }
+        *span = (aoei_span){out.start + e->origin, out.end + e->origin};
+    }
+}
+
+/* Takes the unknown token out of the tokens from `first` on. */
+static void drop_unknown(encoder *e, size_t first) {
+    aoei_token_list *l = &e->tokens;
+    size_t to = first;
+    for (size_t i = first; i < l->ids->n && l->drop_unknown; i++) {
+        if (l->ids->id[i] == aoei_subword_unknown(&e->t->model))
+            continue;
+        if (l->track)
+            l->span[to] = l->span[i];
+        l->ids->id[to++] = l->ids->id[i];
+    }
+    if (l->drop_unknown)
+        l->ids->n = to;
+}
+
+static int push_added(encoder *e, const aoei_match *match) {
+    int rc = aoei_token_list_reserve(&e->tokens, 1, e->err);
+    if (rc == 0) {
+        aoei_token_push(&e->tokens, match->token->id, match->start, match->end);
+        drop_unknown(e, e->tokens.ids->n - 1);
+    }
+    return rc;
+}
+
+/* The words of normalised text between added tokens; it is the form of raw[len]. */
+static int encode_words(encoder *e, size_t start, size_t end, const char *raw, size_t len) {
+    const aoe_tokenizer *t = e->t;
+    aoei_pretokenizing *g = &e->pretokenizing;
+    int rc = 0;
+    aoei_pretokenizing_begin(g, &t->pretokenizer, &e->normalized, start, end, e->origin);
+    while (!enough(e) && (rc = aoei_pretokenizing_next(g, e->words, e->err)) > 0) {
+        const size_t first = e->tokens.ids->n, stop = e->tokens.drop_unknown ? SIZE_MAX : e->stop;
+        if ((rc = aoei_subword_encode(&t->model, e->words, stop, &e->tokens, &e->scratch, e->err)))
+            break;
+        drop_unknown(e, first);
+        to_original(e, first, e->words->origin, raw, len);
+    }
+    return rc;
+}
+
+/* A piece of raw text between added tokens that are looked for in raw text. */
+static int encode_piece(encoder *e, const char *s, size_t len) {
+    const aoe_tokenizer *t = e->t;
+    aoei_match match;
+    e->normalized.track = e->tokens.track || t->pretokenizer.needs_first;
+    int rc = len ? aoei_normalize(&t->normalizer, s, len, &e->normalized, e->err) : 0;
+    if (rc || len == 0)
+        return rc;
+    aoei_matches m = {.tokens = &t->added, .patterns = &t->added.normalized, .s = e->normalized.data, .len = e->normalized.len};
+    while (!rc && !enough(e) && aoei_matches_next(&m, &match)) {
+        rc = encode_words(e, match.before_start, match.before_end, s, len);
+        if (!rc && !enough(e)) {
+            const size_t first = e->tokens.ids->n;
+            rc = push_added(e, &match);
+            to_original(e, first, e->normalized.origin, s, len);
+        }
+    }
+    if (!rc && !enough(e) && m.cut < m.len)
+        rc = encode_words(e, m.cut, m.len, s, len);
+    return rc;
+}
+
+static int encode_text(encoder *e, const char *s, size_t len) {
+    aoei_match match;
+    aoei_matches m = {.tokens = &e->t->added, .patterns = &e->t->added.raw, .s = s, .len = len};
+    int rc = 0;
+    while (!rc && !enough(e) && aoei_matches_next(&m, &match)) {
+        e->origin = match.before_start;
+        rc = encode_piece(e, s + match.before_start, match.before_end - match.before_start);
+        if (!rc)
+            rc = push_added(e, &match);
+    }
+    e->origin = m.cut;
+    if (!rc && m.cut < len)
+        rc = encode_piece(e, s + m.cut, len - m.cut);
+    return rc;
+}
+
+static int push_specials(encoder *e, const int32_t *id, size_t n) {
+    int rc = aoei_token_list_reserve(&e->tokens, n, e->err);
+    for (size_t i = 0; i < n && !rc; i++)
+        aoei_token_push(&e->tokens, id[i], 0, 0);
+    return rc;
+}
+
+/* The text between the specials, at most `room` tokens. */
+static int encode_limited(encoder *e, const char *s, size_t len, size_t room) {
+    size_t first = e->tokens.ids->n;
+    e->stop = room == SIZE_MAX ? SIZE_MAX : first + room + 1; /* one more tells that the text was cut */
+    int rc = encode_text(e, s, len);
+    if (rc == 0 && e->tokens.ids->n - first > room) {
+        e->tokens.ids->n = first + room;
+        e->tokens.ids->truncated = 1;
+    }
+    return rc;
+}
+
+static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *o, size_t room) {
+    aoei_prompted p;
+    size_t first = e->tokens.ids->n;
+    int rc = aoei_prompt_format(&p, o->prompt, text, e->err);
+    if (rc)
+        return rc;
+    e->tokens.track = e->ends != NULL;
+    rc = aoei_token_list_reserve(&e->tokens, 0, e->err);
+    if (rc == 0)
+        rc = encode_limited(e, p.data, p.len, room);
+    if (rc == 0 && e->ends)
+        aoei_prompt_ends(&p, e->tokens.ids, e->tokens.span, first, &e->ends->before, &e->ends->after);
+    if (rc == 0 && e->tokens.ids->truncated) {
+        /* too long: once more with spans, and all of it, because the template may go on behind the text */
+        e->tokens.ids->n = first;
+        e->tokens.ids->truncated = 0;
+        aoei_normalized_free(&e->normalized); /* it has no origins */
+        aoei_pretokenizing_end(&e->pretokenizing);
+        e->tokens.track = 1;
+        e->stop = SIZE_MAX;
+        if ((rc = aoei_token_list_reserve(&e->tokens, 0, e->err)) == 0 && (rc = encode_text(e, p.data, p.len)) == 0)
+            rc = aoei_prompt_cut(&p, e->tokens.ids, e->tokens.span, first, room, o->max_length, e->err);
+    }
+    aoei_prompt_free(&p);
+    return rc;
+}
+
+static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, ends *around,
+                  aoe_error *err) {
+    static const aoe_encode_options defaults = {0};
+    const aoei_postprocessor *post = &t->post;
+    o = o ? o : &defaults;
+    aoei_words words; /* not zeroed: the largest part of it is not needed */
+    encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = around, .err = err};
+    size_t n_specials = o->no_specials ? 0 : post->n_before + post->n_after;
+    size_t room = o->max_length ? o->max_length - n_specials : SIZE_MAX;
+    int rc;
+    ids->n = 0;
+    ids->truncated = 0;
+    if (o->max_length && o->max_length <= n_specials)
+        return aoei_fail(err, AOE_EARG, "max_length %zu leaves no room for the text beside %zu special tokens; raise it",
+                         o->max_length, n_specials);
+    size_t bad = text.len ? aoei_utf8_valid(text.data, text.len) : 0;
+    if (bad < text.len)
+        return aoei_fail(err, AOE_EFORMAT, "invalid UTF-8 at byte %zu of the text; convert it to UTF-8", bad);
+    if (n_specials && (rc = push_specials(&e, post->id, post->n_before)))
+        goto done;
+    rc = o->prompt ? encode_prompted(&e, text, o, room) : encode_limited(&e, text.data, text.len, room);
+    if (rc == 0 && n_specials)
+        rc = push_specials(&e, post->id + post->n_before, post->n_after);
+done:
+    aoei_normalized_free(&e.normalized);
+    aoei_pretokenizing_end(&e.pretokenizing);
+    aoei_subword_scratch_free(&e.scratch);
+    aoei_token_list_free(&e.tokens);
+    if (rc)
+        ids->n = 0;
+    return rc;
+}
+
+int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+    return encode(t, text, o, ids, NULL, err);
+}
+
+int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                 size_t *before, size_t *after, aoe_error *err) {
+    ends e = {0};
+    const int specials = !(o && o->no_specials), rc = encode(t, text, o, ids, &e, err);
+    *before = e.before + (specials ? t->post.n_before : 0);
+    *after = e.after + (specials ? t->post.n_after : 0);
+    return rc;
+}
+
+void aoe_ids_free(aoe_ids *ids) {
+    if (!ids)
+        return;
+    aoei_free(ids->id);
+    memset(ids, 0, sizeof *ids);
+}
+
+int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err) {
+    aoei_pretokenizer *p = &t->pretokenizer;
+    const aoe_text space = p->space[0] ? aoe_text_of(p->space) : aoei_normalizer_space(&t->normalizer);
+    p->leave_bytes = p->byte_level && t->model.type == AOEI_SUBWORD_BPE && aoei_bpe_take_bytes(&t->model.bpe);
+    aoei_subword_set_space(&t->model, space.data, space.len);
+    return aoei_added_tokens_finish(&t->added, &t->normalizer, path, err);
+}
+
+size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t) {
+    size_t from_vocab = aoei_subword_vocab(&t->model)->n_ids, from_added = (size_t)(t->added.max_id + 1);
+    return from_vocab > from_added ? from_vocab : from_added;
+}
+
+aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id) {
+    size_t added = aoei_added_tokens_find_id(&t->added, id);
+    if (added != (size_t)-1)
+        return (aoe_text){t->added.token[added].content, t->added.token[added].len};
+    return aoei_vocab_token(aoei_subword_vocab(&t->model), id);
+}
+
+const char *aoe_tokenizer_kind(const aoe_tokenizer *t) {
+    return aoei_subword_name(&t->model);
+}
+
+int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len) {
+    size_t added = aoei_added_tokens_find(&t->added, token, len);
+    return added != (size_t)-1 ? t->added.token[added].id : aoei_vocab_id(aoei_subword_vocab(&t->model), token, len);
+}
+
+void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const aoe_text token = aoe_tokenizer_token(t, (int32_t)i);
+        if (!token.data)
+            kind[i] = AOEI_TOKEN_NONE;
+        else if ((int32_t)i == aoei_subword_unknown(&t->model) ||
+                 aoei_added_tokens_find_id(&t->added, (int32_t)i) != (size_t)-1)
+            kind[i] = AOEI_TOKEN_SPECIAL;
+        else
+            kind[i] = aoei_subword_is_continuation(&t->model, token) ? AOEI_TOKEN_CONTINUATION : AOEI_TOKEN_WORD;
+    }
+}

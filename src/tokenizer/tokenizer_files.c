@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ * Tokenizers and directories: which files there are, reading them, keeping
+ * their bytes, writing them again.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "tokenizer/tokenizer_parts.h"
+
+const char *aoei_tokenizer_file_name(int which) {
+    static const char *const names[AOEI_FILE_COUNT] = {
+        "tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+        "vocab.json",     "merges.txt"};
+    return names[which];
+}
+
+static int keep_file(aoei_kept_file *f, const char *dir, int which, aoe_error *err) {
+    char *path = aoei_path_join(dir, aoei_tokenizer_file_name(which));
+    if (!path)
+        return aoei_fail_nomem(err, strlen(dir));
+    int rc = aoei_exists(path) ? aoei_read_file(&f->data, &f->size, path, 0, err) : 0;
+    aoei_free(path);
+    return rc;
+}
+
+static aoe_text text_of(const aoei_kept_file *f) {
+    return (aoe_text){f->data, f->size};
+}
+
+static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
+    const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
+    if (json->data) {
+        char *path = aoei_path_join(dir, aoei_tokenizer_file_name(AOEI_FILE_TOKENIZER_JSON));
+        if (!path)
+            return aoei_fail_nomem(err, strlen(dir));
+        int rc = aoei_tokenizer_read_json(t, json->data, json->size, path, err);
+        aoei_free(path);
+        return rc;
+    }
+    aoei_vocab_files files = {.vocab = text_of(&t->file[AOEI_FILE_VOCAB_TXT]),
+                              .config = text_of(&t->file[AOEI_FILE_CONFIG]),
+                              .special_map = text_of(&t->file[AOEI_FILE_SPECIAL_MAP]),
+                              .added_tokens = text_of(&t->file[AOEI_FILE_ADDED_TOKENS]),
+                              .vocab_json = text_of(&t->file[AOEI_FILE_VOCAB_JSON]),
+                              .merges = text_of(&t->file[AOEI_FILE_MERGES])};
+    return aoei_tokenizer_read_vocab(t, &files, dir, err);
+}
+
+/* Refuses a tokenizer that exists only in files that are not read; 0: there is none of these either. */
+static int refuse_other(const char *dir, aoe_error *err) {
+    static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char *path = aoei_path_join(dir, others[i]);
+        if (!path)
+            return aoei_fail_nomem(err, strlen(dir));
+        int rc = aoei_exists(path) ? aoei_fail(err, AOE_EUNSUPPORTED,
+                                               "%s: this kind of tokenizer file is not read; save it as tokenizer.json", path)
+                                   : 0;
+        aoei_free(path);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error *err) {
+    *out = NULL;
+    if (!aoei_is_dir(dir))
+        return aoei_fail(err, AOE_ENOENT, "%s: no such directory; give a model directory", dir);
+    aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
+    if (!t)
+        return aoei_fail_nomem(err, sizeof *t);
+    int rc = 0;
+    for (int i = 0; i < AOEI_FILE_COUNT && !rc; i++)
+        rc = keep_file(&t->file[i], dir, i, err);
+    if (rc)
+        goto fail;
+    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data) {
+        rc = refuse_other(dir, err);
+        goto fail; /* with rc 0: no tokenizer, no error */
+    }
+    if ((rc = read_kept(t, dir, err)))
+        goto fail;
+    *out = t;
+    return 0;
+fail:
+    aoe_tokenizer_close(t);
+    return rc;
+}
+
+int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
+    int rc = aoei_tokenizer_open_optional(t, dir, err);
+    if (rc || *t)
+        return rc;
+    return aoei_fail(
+        err, AOE_ENOENT,
+        "%s: no tokenizer here; tokenizer.json is expected, or vocab.txt with tokenizer_config.json, or vocab.json with "
+        "merges.txt",
+        dir);
+}
+
+static int keep_copy(aoei_kept_file *f, aoe_text text, aoe_error *err) {
+    if (!text.data)
+        return 0;
+    f->data = aoei_strndup(text.data, text.len);
+    f->size = text.len;
+    return f->data ? 0 : aoei_fail_nomem(err, text.len);
+}
+
+int aoei_tokenizer_parse_json(aoe_tokenizer **out, const char *data, size_t len, const char *name, aoe_error *err) {
+    *out = NULL;
+    aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
+    if (!t)
+        return aoei_fail_nomem(err, sizeof *t);
+    int rc = keep_copy(&t->file[AOEI_FILE_TOKENIZER_JSON], (aoe_text){data, len}, err);
+    if (rc == 0)
+        rc = aoei_tokenizer_read_json(t, data, len, name, err);
+    if (rc)
+        aoe_tokenizer_close(t);
+    else
+        *out = t;
+    return rc;
+}
+
+int aoei_tokenizer_parse_vocab(aoe_tokenizer **out, const aoei_vocab_files *files, const char *dir, aoe_error *err) {
+    *out = NULL;
+    aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
+    if (!t)
+        return aoei_fail_nomem(err, sizeof *t);
+    int rc;
+    if ((rc = keep_copy(&t->file[AOEI_FILE_VOCAB_TXT], files->vocab, err)) ||
+        (rc = keep_copy(&t->file[AOEI_FILE_CONFIG], files->config, err)) ||
+        (rc = keep_copy(&t->file[AOEI_FILE_SPECIAL_MAP], files->special_map, err)) ||
+        (rc = keep_copy(&t->file[AOEI_FILE_ADDED_TOKENS], files->added_tokens, err)) ||
+        (rc = keep_copy(&t->file[AOEI_FILE_VOCAB_JSON], files->vocab_json, err)) ||
+        (rc = keep_copy(&t->file[AOEI_FILE_MERGES], files->merges, err)) ||
+        (rc = aoei_tokenizer_read_vocab(t, files, dir, err)))
+        aoe_tokenizer_close(t);
+    else
+        *out = t;
+    return rc;
+}
+
+int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err) {
+    for (int i = 0; i < AOEI_FILE_COUNT; i++) {
+        if (!t->file[i].data)
+            continue;
+        char *path = aoei_path_join(dir, aoei_tokenizer_file_name(i));
+        if (!path)
+            return aoei_fail_nomem(err, strlen(dir));
+        int rc = aoei_write_file(path, t->file[i].data, t->file[i].size, err);
+        aoei_free(path);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+void aoe_tokenizer_close(aoe_tokenizer *t) {
+    if (!t)
+        return;
+    aoei_normalizer_free(&t->normalizer);
+    aoei_added_tokens_free(&t->added);
+    aoei_pretokenizer_free(&t->pretokenizer);
+    aoei_subword_free(&t->model);
+    aoei_postprocessor_free(&t->post);
+    for (int i = 0; i < AOEI_FILE_COUNT; i++)
+        aoei_free(t->file[i].data);
+    aoei_free(t);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * tokenizer.json of Hugging Face tokenizers, version 1.0. The decoder does not
+ * matter for encoding; "truncation" and "padding" are ignored: the caller says
+ * how long a text may be, and nothing is ever padded. The vocabulary, most of
+ * the file, is read beside the JSON parser where it can be.
+ */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "tokenizer/tokenizer_parts.h"
+#include "tokenizer/vocab_scan.h"
+
+static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, const char *path, aoe_error *err) {
+    const char *version = "1.0";
+    int rc;
+    if (!json_is_object(root))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; fetch the file again", path);
+    if ((rc = aoei_json_string(root, "version", &version, NULL, path, err)))
+        return rc;
+    if (strcmp(version, "1.0") != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported (1.0 is)", path, version);
+    if ((rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
+        (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
+        (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||
+        (rc = aoei_subword_read(&t->model, scanned, json_object_get(root, "model"), path, err)) ||
+        (rc = aoei_added_tokens_read(&t->added, aoei_subword_vocab(&t->model), json_object_get(root, "added_tokens"), path,
+                                     err)))
+        return rc;
+    return aoei_tokenizer_finish(t, path, err);
+}
+
+/* The file without its vocabulary, which is data[begin, end). *root NULL and no error: it is left to the reader of the whole
+ * file, whose messages count lines and bytes as they are there. */
+static int parse_rest(json_t **root, const char *data, size_t len, size_t begin, size_t end, const char *path, aoe_error *err) {
+    aoei_buffer rest = {0};
+    int rc = AOE_ENOMEM;
+    *root = NULL;
+    aoei_buffer_append(&rest, data, begin);
+    aoei_buffer_append(&rest, "{}", 2);
+    aoei_buffer_append(&rest, data + end, len - end);
+    if (rest.failed)
+        aoei_fail_nomem(err, len - (end - begin));
+    else
+        rc = aoei_json_parse(root, rest.data, rest.len, path, err);
+    aoei_buffer_free(&rest);
+    return rc == AOE_ENOMEM ? rc : 0;
+}
+
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err) {
+    aoei_vocab v = {.n_ids = 0};
+    json_t *root = NULL;
+    size_t begin, end;
+    int rc = aoei_vocab_scan(&v, &begin, &end, data, len, err);
+    if (rc == 1 && !(rc = parse_rest(&root, data, len, begin, end, path, err)) && !root)
+        aoei_vocab_free(&v);
+    if (!rc && !root)
+        rc = aoei_json_parse(&root, data, len, path, err);
+    if (!rc)
+        rc = read_root(t, &v, root, path, err);
+    json_decref(root);
+    aoei_vocab_free(&v);
+    return rc;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ * The older files of a tokenizer: vocab.txt (WordPiece), or vocab.json with
+ * merges.txt (byte-level BPE), beside tokenizer_config.json, special_tokens_map.json
+ * and added_tokens.json, put together as transformers does for the fast tokenizer of
+ * the class. Only the vocabulary and the merges are needed; the others change defaults.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "tokenizer/tokenizer_parts.h"
+
+/* Special tokens in the order transformers adds them. */
+enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, N_SPECIALS };
+static const char *const special_keys[N_SPECIALS] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                     "pad_token", "cls_token", "mask_token"};
+
+/* What the classes of tokenizers that these files are for have in common. */
+typedef enum family { BERT, ROBERTA, GPT2, QWEN2, N_FAMILIES } family;
+static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
+    [BERT] = {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"},
+    [ROBERTA] = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
+    [GPT2] = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", NULL, NULL, NULL, NULL},
+    [QWEN2] = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>", NULL, NULL}};
+static const struct {
+    const char *name; /* "Fast" may follow */
+    family family;
+} classes[] = {{"BertTokenizer", BERT},       {"DistilBertTokenizer", BERT},  {"ElectraTokenizer", BERT},
+               {"MobileBertTokenizer", BERT}, {"SqueezeBertTokenizer", BERT}, {"ConvBertTokenizer", BERT},
+               {"LayoutLMTokenizer", BERT},   {"RobertaTokenizer", ROBERTA},  {"LongformerTokenizer", ROBERTA},
+               {"BartTokenizer", ROBERTA},    {"LEDTokenizer", ROBERTA},      {"GPT2Tokenizer", GPT2},
+               {"Qwen2Tokenizer", QWEN2}};
+
+/* How Qwen2 cuts texts into words. */
+static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+                            "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+typedef struct special {
+    const char *content; /* [len], borrowed from a JSON value or static; NULL: none */
+    size_t len;
+    aoei_added_flags flags;
+} special;
+
+typedef struct reader {
+    aoe_tokenizer *t;
+    const char *dir;
+    json_t *config, *map, *added;  /* owned; NULL: no such file */
+    char *config_path, *map_path;  /* for messages, owned */
+    char *added_path, *vocab_path; /* likewise */
+    char *merges_path;             /* likewise */
+    family family;
+    special special[N_SPECIALS];
+    aoe_error *err;
+} reader;
+
+static int load(json_t **root, char **path, const reader *r, int which, aoe_text text) {
+    *path = aoei_path_join(r->dir, aoei_tokenizer_file_name(which));
+    if (!*path)
+        return aoei_fail_nomem(r->err, strlen(r->dir));
+    if (!text.data || !root)
+        return 0;
+    int rc = aoei_json_parse(root, text.data, text.len, *path, r->err);
+    if (rc == 0 && !json_is_object(*root))
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: not a JSON object; fetch the file again", *path);
+    return rc;
+}
+
+/* The family by the class's name. Without one: BERT's from vocab.txt, else what the vocabulary looks like. */
+static int find_family(reader *r, int from_txt) {
+    const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
+    const char *class = NULL;
+    int rc = aoei_json_string(r->config, "tokenizer_class", &class, NULL, r->config_path, r->err);
+    r->family = from_txt ? BERT : aoei_vocab_id(v, "<s>", 3) >= 0 && aoei_vocab_id(v, "<mask>", 6) >= 0 ? ROBERTA : GPT2;
+    if (rc || !class)
+        return rc;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        size_t len = strlen(classes[i].name);
+        if ((classes[i].family == BERT) == from_txt && strncmp(class, classes[i].name, len) == 0 &&
+            (class[len] == 0 || strcmp(class + len, "Fast") == 0)) {
+            r->family = classes[i].family;
+            return 0;
+        }
+    }
+    return aoei_fail(r->err, AOE_EUNSUPPORTED,
+                     "%s: tokenizer_class \"%s\" is not read from %s (%s); save it with a tokenizer.json", r->config_path,
+                     class, from_txt ? "vocab.txt" : "vocab.json and merges.txt",
+                     from_txt ? "BertTokenizer is" : "RobertaTokenizer, GPT2Tokenizer and Qwen2Tokenizer are");
+}
+
+/* Normaliser and pre-tokenizer. */
+static int read_bert(const reader *r) {
+    int lowercase = 1, strip_accents = -1, chinese = 1, rc;
+    if ((rc = aoei_json_bool(r->config, "do_lower_case", &lowercase, r->config_path, r->err)) ||
+        (rc = aoei_json_bool(r->config, "strip_accents", &strip_accents, r->config_path, r->err)) ||
+        (rc = aoei_json_bool(r->config, "tokenize_chinese_chars", &chinese, r->config_path, r->err)) ||
+        (rc = aoei_normalizer_add_bert(&r->t->normalizer, 1, chinese, strip_accents, lowercase, r->err)))
+        return rc;
+    return aoei_pretokenizer_add_bert(&r->t->pretokenizer, r->err);
+}
+
+static int read_byte_level(const reader *r) {
+    int prefix = 0, rc;
+    if ((rc = aoei_json_bool(r->config, "add_prefix_space", &prefix, r->config_path, r->err)))
+        return rc;
+    if (r->family != QWEN2)
+        return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 1, r->err);
+    if ((rc = aoei_normalizer_add_nfc(&r->t->normalizer, r->err)) ||
+        (rc = aoei_pretokenizer_add_regex(&r->t->pretokenizer, qwen2, r->err)))
+        return rc;
+    return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 0, r->err);
+}
+
+/* A token as a string, with the flags given, or as an object with "content" and flags. */
+static int read_token(special *s, const json_t *value, aoei_added_flags flags, const char *key, const char *path,
+                      aoe_error *err) {
+    const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;
+    if (!json_is_string(content))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is neither a token nor an object with \"content\"; correct the value",
+                         path, key);
+    if (json_is_object(value)) {
+        flags = (aoei_added_flags){.special = 1};
+        int rc = aoei_added_flags_read(&flags, value, path, err);
+        if (rc)
+            return rc;
+    }
+    flags.special = 1;
+    *s = (special){.content = json_string_value(content), .len = json_string_length(content), .flags = flags};
+    return 0;
+}
+
+/* Later sources win: the default, tokenizer_config.json, then special_tokens_map.json unless the configuration is of the
+ * newer kind that lists its added tokens. */
+static int read_specials(reader *r) {
+    int newer = json_object_get(r->config, "added_tokens_decoder") != NULL;
+    for (int i = 0; i < N_SPECIALS; i++) {
+        const json_t *from_config = json_object_get(r->config, special_keys[i]);
+        const json_t *from_map = newer ? NULL : json_object_get(r->map, special_keys[i]);
+        const char *text = special_defaults[r->family][i];
+        const aoei_added_flags flags = {.special = 1, .lstrip = r->family == ROBERTA && i == MASK};
+        int rc = 0;
+        r->special[i] = (special){.content = text, .len = text ? strlen(text) : 0, .flags = flags};
+        if (from_map && !json_is_null(from_map))
+            rc = read_token(&r->special[i], from_map, flags, special_keys[i], r->map_path, r->err);
+        else if (from_config && !json_is_null(from_config))
+            rc = read_token(&r->special[i], from_config, flags, special_keys[i], r->config_path, r->err);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int read_lines(const reader *r, aoe_text text) {
+    aoei_vocab *v = &r->t->model.wordpiece.vocab;
+    size_t bad = aoei_utf8_valid(text.data, text.len);
+    if (bad < text.len)
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: invalid UTF-8 at byte %zu; write the file as UTF-8", r->vocab_path, bad);
+    if (text.len == 0)
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary is empty; fetch the file again", r->vocab_path);
+    int64_t id = 0;
+    for (size_t start = 0; start < text.len; id++) {
+        const char *newline = memchr(text.data + start, '\n', text.len - start);
+        size_t end = newline ? (size_t)(newline - text.data) : text.len, next = end + 1;
+        if (newline && end > start && text.data[end - 1] == '\r')
+            end--;
+        int rc = aoei_vocab_add(v, text.data + start, end - start, id, r->err);
+        if (rc) {
+            aoei_error_prefix(r->err, "%s:%lld", r->vocab_path, (long long)id + 1);
+            return rc;
+        }
+        start = next;
+    }
+    const special *unk = &r->special[UNK];
+    return aoei_wordpiece_finish(&r->t->model.wordpiece, unk->content, unk->len, "##", 2, 100, r->err);
+}
+
+static int add(const reader *r, const char *content, size_t len, aoei_added_flags flags, const char *path) {
+    int rc = aoei_added_tokens_add(&r->t->added, aoei_subword_vocab(&r->t->model), content, len, flags, r->err);
+    if (rc)
+        aoei_error_prefix(r->err, "%s", path);
+    return rc;
+}
+
+typedef struct listed {
+    long long id; /* in the file: gives the order */
+    special token;
+} listed;
+
+static int by_id(const void *a, const void *b) {
+    const listed *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int is_special(const reader *r, const char *content, size_t len) {
+    for (int i = 0; i < N_SPECIALS; i++)
+        if (r->special[i].content && r->special[i].len == len && memcmp(r->special[i].content, content, len) == 0)
+            return 1;
+    return 0;
+}
+
+/* An entry of added_tokens_decoder {"id": {"content": ...}}, or of the older added_tokens.json {token: id}. */
+static int read_listed(const reader *r, listed *l, const char *key, const json_t *value, int newer, const char *path) {
+    if (!newer) {
+        size_t len = strlen(key);
+        int special_token = is_special(r, key, len);
+        if (!json_is_integer(value))
+            return aoei_fail(r->err, AOE_EFORMAT, "%s: the id of \"%.80s\" is not an integer; correct the value", path, key);
+        l->id = json_integer_value(value);
+        l->token =
+            (special){.content = key, .len = len, .flags = {.special = special_token != 0, .normalized = special_token == 0}};
+        return 0;
+    }
+    aoei_added_flags flags = {0};
+    const char *content = NULL;
+    size_t len = 0;
+    int rc = json_is_object(value) ? aoei_json_string(value, "content", &content, &len, path, r->err) : 0;
+    if (rc || (content && (rc = aoei_added_flags_read(&flags, value, path, r->err))))
+        return rc;
+    if (!content)
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: entry \"%.80s\" of \"added_tokens_decoder\" has no \"content\"; correct it",
+                         path, key);
+    *l = (listed){.id = strtoll(key, NULL, 10), .token = {.content = content, .len = len, .flags = flags}};
+    return 0;
+}
+
+static int add_listed(const reader *r) {
+    json_t *decoder = json_object_get(r->config, "added_tokens_decoder");
+    json_t *from = decoder ? decoder : r->added;
+    const char *path = decoder ? r->config_path : r->added_path;
+    size_t n = json_object_size(from), i = 0;
+    if (n == 0)
+        return 0;
+    listed *list = aoei_malloc_array(n, sizeof *list);
+    if (!list)
+        return aoei_fail_nomem(r->err, n * sizeof *list);
+    int rc = 0;
+    for (void *it = json_object_iter(from); it && !rc; it = json_object_iter_next(from, it))
+        rc = read_listed(r, &list[i++], json_object_iter_key(it), json_object_iter_value(it), decoder != NULL, path);
+    if (!rc)
+        qsort(list, n, sizeof *list, by_id);
+    for (i = 0; i < n && !rc; i++)
+        rc = add(r, list[i].token.content, list[i].token.len, list[i].token.flags, path);
+    aoei_free(list);
+    return rc;
+}
+
+/* The special tokens that are not listed, as far as the vocabulary has them, and additional_special_tokens. */
+static int add_specials(const reader *r) {
+    const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
+    int rc;
+    for (int i = 0; i < N_SPECIALS; i++) {
+        const special *s = &r->special[i];
+        if (!s->content || aoei_added_tokens_find(&r->t->added, s->content, s->len) != (size_t)-1 ||
+            aoei_vocab_id(v, s->content, s->len) < 0)
+            continue;
+        if ((rc = add(r, s->content, s->len, s->flags, r->config_path)))
+            return rc;
+    }
+    const json_t *more = json_object_get(r->config, "additional_special_tokens");
+    const char *path = r->config_path;
+    if (!json_is_array(more)) {
+        more = json_object_get(r->map, "additional_special_tokens");
+        path = r->map_path;
+    }
+    for (size_t i = 0; i < json_array_size(more); i++) {
+        special s;
+        if ((rc = read_token(&s, json_array_get(more, i), (aoei_added_flags){.special = 1}, "additional_special_tokens", path,
+                             r->err)))
+            return rc;
+        if (aoei_added_tokens_find(&r->t->added, s.content, s.len) == (size_t)-1 &&
+            (rc = add(r, s.content, s.len, s.flags, path)))
+            return rc;
+    }
+    return 0;
+}
+
+static int32_t special_id(const reader *r, int which) {
+    const special *s = &r->special[which];
+    return s->content ? aoei_tokenizer_id(r->t, s->content, s->len) : -1;
+}
+
+/* [CLS] text [SEP]; nothing around the text when the vocabulary has neither (static models). */
+static int add_bert_template(const reader *r) {
+    const special *cls = &r->special[CLS], *sep = &r->special[SEP];
+    const int32_t cls_id = special_id(r, CLS), sep_id = special_id(r, SEP);
+    if (cls_id < 0 && sep_id < 0)
+        return 0;
+    if (cls_id < 0 || sep_id < 0)
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary has no \"%.80s\" token; add it or name another in %s",
+                         r->vocab_path, cls_id < 0 ? cls->content : sep->content, r->config_path);
+    int rc = aoei_postprocessor_add(&r->t->post, 0, cls_id, r->err);
+    return rc ? rc : aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err);
+}
+
+/* GPT-2's kind has nothing around a text, unless the configuration wants the first token of all texts there. */
+static int add_template(const reader *r) {
+    int bos = 0;
+    if (r->family == BERT || r->family == ROBERTA)
+        return add_bert_template(r);
+    int rc = aoei_json_bool(r->config, "add_bos_token", &bos, r->config_path, r->err);
+    if (rc || !bos || r->family == QWEN2)
+        return rc;
+    const int32_t id = special_id(r, BOS);
+    return id < 0 ? aoei_fail(r->err, AOE_EFORMAT, "%s: \"add_bos_token\" without a \"bos_token\" of the vocabulary; name one",
+                              r->config_path)
+                  : aoei_postprocessor_add(&r->t->post, 0, id, r->err);
+}
+
+static int read_bpe(const reader *r, const aoei_vocab_files *files) {
+    json_t *vocab = NULL;
+    int rc;
+    if (!files->merges.data)
+        return aoei_fail(r->err, AOE_ENOENT, "%s: no such file, and vocab.json needs it; fetch it, or a tokenizer.json",
+                         r->merges_path);
+    r->t->model.type = AOEI_SUBWORD_BPE;
+    rc = aoei_json_parse(&vocab, files->vocab_json.data, files->vocab_json.len, r->vocab_path, r->err);
+    if (!rc)
+        rc = aoei_bpe_read_files(&r->t->model.bpe, vocab, r->vocab_path, files->merges, r->merges_path, r->err);
+    json_decref(vocab);
+    return rc;
+}
+
+/* Everything between the files and the tokens they list. */
+static int read_parts(reader *r, const aoei_vocab_files *files) {
+    const int from_txt = files->vocab.data || !files->vocab_json.data;
+    int rc;
+    if (!from_txt && (rc = read_bpe(r, files)))
+        return rc;
+    if ((rc = find_family(r, from_txt)) || (rc = from_txt ? read_bert(r) : read_byte_level(r)) || (rc = read_specials(r)))
+        return rc;
+    return from_txt ? read_lines(r, files->vocab) : 0;
+}
+
+int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, const char *dir, aoe_error *err) {
+    reader r = {.t = t, .dir = dir, .err = err};
+    const int vocab_file = files->vocab.data || !files->vocab_json.data ? AOEI_FILE_VOCAB_TXT : AOEI_FILE_VOCAB_JSON;
+    int rc;
+    if ((rc = load(NULL, &r.vocab_path, &r, vocab_file, files->vocab)) ||
+        (rc = load(NULL, &r.merges_path, &r, AOEI_FILE_MERGES, files->merges)) ||
+        (rc = load(&r.config, &r.config_path, &r, AOEI_FILE_CONFIG, files->config)) ||
+        (rc = load(&r.map, &r.map_path, &r, AOEI_FILE_SPECIAL_MAP, files->special_map)) ||
+        (rc = load(&r.added, &r.added_path, &r, AOEI_FILE_ADDED_TOKENS, files->added_tokens)) || (rc = read_parts(&r, files)) ||
+        (rc = add_listed(&r)) || (rc = add_specials(&r)) || (rc = aoei_tokenizer_finish(t, r.config_path, err)))
+        goto done;
+    rc = add_template(&r);
+done:
+    json_decref(r.config);
+    json_decref(r.map);
+    json_decref(r.added);
+    aoei_free(r.config_path);
+    aoei_free(r.map_path);
+    aoei_free(r.added_path);
+    aoei_free(r.vocab_path);
+    aoei_free(r.merges_path);
+    return rc;
+}

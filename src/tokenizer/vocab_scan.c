@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ * Looks for the object "vocab" of the object "model" and reads its tokens and
+ * ids. Not a JSON parser: it gives up where a file is not as every writer writes
+ * it (escapes by number, a key or a token twice, ids that are no plain numbers),
+ * and what lies around the vocabulary is only skipped.
+ */
+#include "tokenizer/vocab_scan.h"
+
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+enum { GIVE_UP = 1 }; /* beside 0 and AOE_ENOMEM */
+
+typedef struct scan {
+    const char *s; /* [len] the file */
+    size_t at, len;
+    aoei_vocab *vocab;
+    aoei_buffer token; /* one whose escapes are resolved */
+    size_t begin, end; /* of the vocabulary's object */
+    aoe_error *err;
+} scan;
+
+/* The next character that is not white space, which stays; 0 at the end. */
+static char peek(scan *p) {
+    while (p->at < p->len && (p->s[p->at] == ' ' || p->s[p->at] == '\n' || p->s[p->at] == '\r' || p->s[p->at] == '\t'))
+        p->at++;
+    return p->at < p->len ? p->s[p->at] : 0;
+}
+
+/* Steps over the character c; 0, or GIVE_UP when another one is there. */
+static int take(scan *p, char c) {
+    if (peek(p) != c)
+        return GIVE_UP;
+    p->at++;
+    return 0;
+}
+
+/* Steps over a string; *s, *n: what is between its quotes. */
+static int take_string(scan *p, const char **s, size_t *n, int *escaped) {
+    *escaped = 0;
+    if (take(p, '"'))
+        return GIVE_UP;
+    const size_t start = p->at;
+    for (; p->at < p->len && p->s[p->at] != '"'; p->at++) {
+        if ((unsigned char)p->s[p->at] < ' ')
+            return GIVE_UP;
+        if (p->s[p->at] == '\\') {
+            *escaped = 1;
+            p->at++;
+        }
+    }
+    if (p->at >= p->len)
+        return GIVE_UP;
+    *s = p->s + start;
+    *n = p->at++ - start;
+    return 0;
+}
+
+static int skip_value(scan *p) {
+    const char *s;
+    size_t n, depth = 0;
+    int escaped;
+    do {
+        const char c = peek(p);
+        if (c == '"') {
+            if (take_string(p, &s, &n, &escaped))
+                return GIVE_UP;
+            continue;
+        }
+        if (c == 0 || (depth == 0 && (c == ',' || c == '}' || c == ']')))
+            return GIVE_UP;
+        depth += c == '{' || c == '[';
+        depth -= c == '}' || c == ']';
+        p->at++;
+        if (depth == 0 && c != '}' && c != ']') /* a number or a word */
+            while (p->at < p->len && memchr(",}] \t\r\n", p->s[p->at], 8) == NULL)
+                p->at++;
+    } while (depth > 0);
+    return 0;
+}
+
+/* Steps over an object; `inside` reads the value of the key, which must be there once. */
+static int scan_object(scan *p, const char *key, int (*inside)(scan *p)) {
+    int found = 0, more;
+    if (take(p, '{'))
+        return GIVE_UP;
+    do {
+        const char *s = NULL;
+        size_t n = 0;
+        int escaped, rc;
+        if (take_string(p, &s, &n, &escaped) || escaped || take(p, ':'))
+            return GIVE_UP;
+        const int is_key = n == strlen(key) && memcmp(s, key, n) == 0;
+        if (is_key && found++)
+            return GIVE_UP;
+        if ((rc = is_key ? inside(p) : skip_value(p)))
+            return rc;
+        more = !take(p, ',');
+    } while (more);
+    return take(p, '}') || !found ? GIVE_UP : 0;
+}
+
+/* A whole number of at most nine digits. */
+static int take_id(scan *p, int64_t *id) {
+    const char first = peek(p);
+    const size_t start = p->at;
+    *id = 0;
+    for (; p->at < p->len && p->s[p->at] >= '0' && p->s[p->at] <= '9'; p->at++) {
+        if (p->at - start == 9)
+            return GIVE_UP;
+        *id = 10 * *id + (p->s[p->at] - '0');
+    }
+    return p->at == start || (first == '0' && p->at > start + 1) ? GIVE_UP : 0;
+}
+
+/* Puts the string s[n], which holds escapes, into p->token as it is meant. */
+static int resolve(scan *p, const char *s, size_t n) {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    aoei_buffer_clear(&p->token);
+    for (size_t i = 0; i < n; i++) {
+        char c = s[i];
+        if (c == '\\') {
+            const char *which = memchr(from, s[++i], sizeof from - 1);
+            if (!which)
+                return GIVE_UP;
+            c = to[which - from];
+        }
+        if (aoei_buffer_append(&p->token, &c, 1))
+            return aoei_fail_nomem(p->err, n);
+    }
+    return 0;
+}
+
+static int scan_vocab(scan *p) {
+    size_t n_entries = 0;
+    (void)peek(p);
+    p->begin = p->at;
+    if (take(p, '{'))
+        return GIVE_UP;
+    do {
+        const char *s = NULL;
+        size_t n = 0;
+        int escaped, rc;
+        int64_t id;
+        if (take_string(p, &s, &n, &escaped))
+            return GIVE_UP;
+        if (escaped) {
+            if ((rc = resolve(p, s, n)))
+                return rc;
+            s = p->token.data;
+            n = p->token.len;
+        }
+        if (take(p, ':') || take_id(p, &id))
+            return GIVE_UP;
+        if ((rc = aoei_vocab_add(p->vocab, s, n, id, p->err)))
+            return rc == AOE_ENOMEM ? rc : GIVE_UP;
+        n_entries++;
+    } while (!take(p, ','));
+    p->end = p->at + 1;
+    return take(p, '}') || p->vocab->n_tokens != n_entries ? GIVE_UP : 0;
+}
+
+static int scan_model(scan *p) {
+    return scan_object(p, "vocab", scan_vocab);
+}
+
+int aoei_vocab_scan(aoei_vocab *v, size_t *begin, size_t *end, const char *data, size_t len, aoe_error *err) {
+    scan p = {.s = data, .len = len, .vocab = v, .err = err};
+    const int rc = scan_object(&p, "model", scan_model);
+    aoei_buffer_free(&p.token);
+    *begin = p.begin;
+    *end = p.end;
+    if (rc)
+        aoei_vocab_free(v);
+    return rc == AOE_ENOMEM ? rc : rc == 0;
+}

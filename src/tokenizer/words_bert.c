@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * BertPreTokenizer as an iterator over batches of words, so that encoding can
+ * stop early and nothing is allocated. A table answers for ASCII, which is most of most texts;
+ * starts and ends are written without asking, and counted when they are ones:
+ * where a word ends cannot be predicted, and a branch on it would cost more than all else.
+ */
+#include "tokenizer/words.h"
+
+#include <stdint.h>
+
+#include "base/utf8.h"
+#include "tokenizer/unicode.h"
+
+enum { WORD, SPACE, PUNCTUATION };
+
+static const unsigned char ascii_class[128] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, /* white space: 9 to 13 */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* */
+    1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* space, ! to / */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, /* : to ? */
+    2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* @ */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, /* [ to _ */
+    2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* ` */
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 0, /* { to ~ */
+};
+
+static int class_at(const char *s, size_t len, size_t *bytes) {
+    unsigned char c = (unsigned char)s[0];
+    *bytes = 1;
+    if (c < 0x80)
+        return ascii_class[c];
+    uint32_t cp = 0;
+    *bytes = aoei_utf8_decode(s, len, &cp);
+    return aoei_unicode_is_space(cp) ? SPACE : aoei_unicode_is_punctuation(cp) ? PUNCTUATION : WORD;
+}
+
+size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words) {
+    /* by the classes before and at a place: a word starts here, a word ends here */
+    static const unsigned char starts[3][3] = {[WORD] = {0, 0, 1}, [SPACE] = {1, 0, 1}, [PUNCTUATION] = {1, 0, 1}};
+    static const unsigned char ends[3][3] = {[WORD] = {0, 1, 1}, [PUNCTUATION] = {1, 1, 1}};
+    size_t i = *pos, bytes = 1, n_starts = 0, n_ends = 0;
+    int before = SPACE;
+    for (; i < len && n_starts <= AOEI_WORDS; i += bytes) {
+        const int class = class_at(s + i, len - i, &bytes);
+        words->start[n_starts] = words->end[n_ends] = i;
+        n_starts += starts[before][class];
+        n_ends += ends[before][class];
+        before = class;
+    }
+    if (n_starts > AOEI_WORDS) { /* one too many has begun: the next call finds it again */
+        n_starts--;
+        i = words->start[n_starts];
+    } else if (n_ends < n_starts) {
+        words->end[n_ends] = len;
+    }
+    *pos = i;
+    return words->n = n_starts;
+}

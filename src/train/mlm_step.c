@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * The masked-language-model step. Logits are made for a block of masked tokens at a
+ * time: [block, V] stays within LOGIT_BYTES whatever the batch.
+ */
+#include "train/mlm_step.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "encoder/ran.h"
+
+#include <string.h>
+
+#define LOGIT_BYTES ((size_t)16 << 20)
+enum { LEAST_BLOCK = 32 /* rows; blocks are multiples of it */ };
+
+static size_t block_rows(const aoei_encoder_config *c) {
+    const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / LEAST_BLOCK * LEAST_BLOCK;
+    return rows < LEAST_BLOCK ? LEAST_BLOCK : rows;
+}
+
+int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
+                         aoei_arena *arena, aoe_error *err) {
+    const size_t D = c->hidden, n = o->tokens, block = block_rows(c);
+    s->ctx = ctx;
+    s->config = *c;
+    s->o = *o;
+    const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
+    if (code)
+        return code;
+    s->rows = aoei_tensor_take_typed(arena, o->type, n, D);
+    s->pre = aoei_tensor_take_typed(arena, o->type, n, D);
+    s->act = aoei_tensor_take_typed(arena, o->type, n, D);
+    s->normed = aoei_tensor_take_typed(arena, o->type, n, D);
+    s->stats = aoei_tensor_take(arena, n, 2);
+    s->d_normed = aoei_tensor_take(arena, n, D);
+    s->logits = aoei_tensor_take(arena, block, c->vocab);
+    s->d_logits = o->type == AOEI_F32 ? s->logits : aoei_tensor_take_typed(arena, o->type, block, c->vocab);
+    const size_t decoder = aoei_linear_room(ctx, o->type, block, c->vocab, D),
+                 transform = aoei_linear_room(ctx, o->type, n, D, D);
+    s->room = aoei_room_take(arena, decoder > transform ? decoder : transform);
+    const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute};
+    return aoei_encoder_layout(&s->state, ctx, c, arena, n, o->texts, o->longest, mode, err);
+}
+
+static int create_host(aoei_mlm_step *s, aoe_error *err) {
+    const size_t n = s->o.tokens, block = block_rows(&s->config);
+    const int code = aoei_batch_buffer_create(&s->buffer, n, s->o.texts, err);
+    if (code)
+        return code;
+    s->index = aoei_malloc_array(n, sizeof *s->index);
+    s->target = aoei_malloc_array(n, sizeof *s->target);
+    s->loss = aoei_malloc_array(block, sizeof *s->loss);
+    s->best = aoei_malloc_array(block, sizeof *s->best);
+    return s->index && s->target && s->loss && s->best ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s->index);
+}
+
+int aoei_mlm_step_create(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
+                         aoe_error *err) {
+    memset(s, 0, sizeof *s);
+    aoei_arena plan;
+    aoei_arena_measure(&plan);
+    int code = aoei_mlm_step_layout(s, ctx, c, o, &plan, err);
+    if (!code)
+        code = aoei_arena_create(&s->arena, plan.used, err);
+    if (!code)
+        code = aoei_mlm_step_layout(s, ctx, c, o, &s->arena, err);
+    if (!code)
+        code = create_host(s, err);
+    if (code)
+        aoei_mlm_step_destroy(s);
+    return code;
+}
+
+void aoei_mlm_step_destroy(aoei_mlm_step *s) {
+    aoei_batch_buffer_destroy(&s->buffer);
+    aoei_arena_destroy(&s->arena);
+    aoei_free(s->index);
+    aoei_free(s->target);
+    aoei_free(s->loss);
+    aoei_free(s->best);
+    memset(s, 0, sizeof *s);
+}
+
+/* A recurrent encoder's head begins with dropout of the last hidden state, whose gradient passes the same masks. */
+static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
+    if (!drop || drop->hidden == 0)
+        return;
+    const aoei_dropout d = {
+        .p = drop->hidden, .key = {drop->key[0], drop->key[1]}, .site = (uint32_t)(AOEI_RAN_SITES * s->config.layers)};
+    aoei_dropout_add(s->ctx, rows, rows, (aoei_tensor){0}, &s->buffer.batch, &d);
+}
+
+/* The same as head_forward for a recurrent encoder, whose head has swish and its norm. */
+static void ran_head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
+    const aoei_tensor *w = s->params.values + aoei_head_slot(&s->config, 0);
+    const size_t n = s->n_masked;
+    const aoei_linear_epilogue e = {.room = s->room};
+    const aoei_tensor rows = aoei_tensor_rows(s->rows, 0, n), act = aoei_tensor_rows(s->act, 0, n),
+                      pre = aoei_tensor_rows(s->pre, 0, n);
+    drop_rows(s, last, drop);
+    aoei_rows_gather(s->ctx, rows, last, s->index);
+    aoei_linear_forward(s->ctx, pre, rows, w[AOEI_HW_TRANSFORM], w[AOEI_HW_TRANSFORM_BIAS], &e);
+    aoei_swish_forward(s->ctx, act, pre, NULL);
+    aoei_ran_norm_forward(s->ctx, &s->config, aoei_tensor_rows(s->normed, 0, n), aoei_tensor_rows(s->stats, 0, n), act,
+                          w[AOEI_HW_NORM], w[AOEI_HW_NORM_BIAS]);
+}
+
+/* normed = the head's vectors of the masked rows of `last`. */
+static void head_forward(aoei_mlm_step *s, aoei_tensor last) {
+    const aoei_tensor *w = s->params.values + aoei_head_slot(&s->config, 0);
+    const size_t n = s->n_masked;
+    aoei_linear_epilogue e;
+    memset(&e, 0, sizeof e);
+    e.activation = s->config.activation;
+    e.pre = aoei_tensor_rows(s->pre, 0, n);
+    e.room = s->room;
+    const aoei_tensor rows = aoei_tensor_rows(s->rows, 0, n), act = aoei_tensor_rows(s->act, 0, n);
+    aoei_rows_gather(s->ctx, rows, last, s->index);
+    aoei_linear_forward(s->ctx, act, rows, w[AOEI_HW_TRANSFORM], w[AOEI_HW_TRANSFORM_BIAS], &e);
+    aoei_layernorm_forward(s->ctx, aoei_tensor_rows(s->normed, 0, n), aoei_tensor_rows(s->stats, 0, n), act, w[AOEI_HW_NORM],
+                           w[AOEI_HW_NORM_BIAS], s->config.norm_eps);
+}
+
+/* Logits, losses and, with a scale, d_normed and the decoder's gradients, of the masked tokens [first, first + n). */
+static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
+    const size_t bias = aoei_head_slot(&s->config, AOEI_HW_DECODER_BIAS);
+    const aoei_tensor *w = s->params.values, *g = s->params.grads;
+    const aoei_tensor x = aoei_tensor_rows(s->normed, first, n), logits = aoei_tensor_rows(s->logits, 0, n);
+    aoei_linear_epilogue e;
+    memset(&e, 0, sizeof e);
+    e.room = s->room;
+    aoei_linear_forward(s->ctx, logits, x, w[AOEI_W_WORD], w[bias], &e);
+    const aoei_tensor d = aoei_tensor_rows(s->d_logits, 0, n);
+    aoei_cross_entropy(s->ctx, d, logits, s->target + first, scale, s->loss, s->best);
+    for (size_t i = 0; i < n; i++) {
+        sums->loss += s->loss[i];
+        sums->correct += s->best[i];
+    }
+    sums->masked += n;
+    if (scale == 0)
+        return;
+    aoei_linear_grads l;
+    memset(&l, 0, sizeof l);
+    l.dx = aoei_tensor_rows(s->d_normed, first, n);
+    l.dw = g[AOEI_W_WORD];
+    l.db = g[bias];
+    l.room = s->room;
+    aoei_linear_backward(s->ctx, &l, d, x, w[AOEI_W_WORD]);
+}
+
+/* From d_normed to the gradient of the last hidden state. */
+static void head_backward(aoei_mlm_step *s, aoei_tensor d_last) {
+    const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
+    const aoei_tensor *w = s->params.values + first, *g = s->params.grads + first;
+    const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, n), act = aoei_tensor_rows(s->act, 0, n),
+                      pre = aoei_tensor_rows(s->pre, 0, n);
+    if (s->config.ran.window) {
+        aoei_ran_norm_backward(s->ctx, &s->config, d, g[AOEI_HW_NORM], g[AOEI_HW_NORM_BIAS], d, act,
+                               aoei_tensor_rows(s->stats, 0, n), w[AOEI_HW_NORM]);
+        aoei_swish_backward(s->ctx, act, d, pre, NULL); /* act: from here on the gradient of pre */
+    } else {
+        aoei_layernorm_backward(s->ctx, d, g[AOEI_HW_NORM], g[AOEI_HW_NORM_BIAS], d, act, aoei_tensor_rows(s->stats, 0, n),
+                                w[AOEI_HW_NORM]);
+        aoei_activation_backward(s->ctx, act, d, pre, s->config.activation); /* as above */
+    }
+    aoei_linear_grads l;
+    memset(&l, 0, sizeof l);
+    l.dx = d;
+    l.dw = g[AOEI_HW_TRANSFORM];
+    l.db = g[AOEI_HW_TRANSFORM_BIAS];
+    l.room = s->room;
+    aoei_linear_backward(s->ctx, &l, act, aoei_tensor_rows(s->rows, 0, n), w[AOEI_HW_TRANSFORM]);
+    aoei_rows_scatter(s->ctx, d_last, d, s->index);
+}
+
+void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, double scale, aoei_mlm_sums *sums) {
+    const aoei_batch *b = &s->buffer.batch;
+    const size_t block = block_rows(&s->config);
+    if (s->n_masked == 0)
+        return;
+    const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
+    if (s->config.ran.window)
+        ran_head_forward(s, last, drop);
+    else
+        head_forward(s, last);
+    for (size_t i = 0; i < s->n_masked; i += block)
+        decode_block(s, i, s->n_masked - i < block ? s->n_masked - i : block, scale, sums);
+    if (scale == 0)
+        return;
+    const aoei_tensor d_last = aoei_encoder_grad_last(&s->state, b->n_tokens);
+    head_backward(s, d_last);
+    if (s->config.ran.window)
+        drop_rows(s, d_last, drop);
+    aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, 0);
+}

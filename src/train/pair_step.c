@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ * The training step shared by the trainer and the benchmark.
+ */
+#include "train/pair_step.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "loss/classification.h"
+#include "loss/regression.h"
+
+#include <string.h>
+
+/* Texts of an example, at most. */
+static size_t most_roles(const aoei_pair_step_options *o) {
+    return o->roles > 2 ? o->roles : 2;
+}
+
+/* 1: the head is a layer that the vectors go through; 0: there is none, or it is that of classes. */
+static int projects(const aoei_encoder_config *c) {
+    return c->head_rows && c->head_cols == aoei_vector_dims(c);
+}
+
+/* Components of what the objectives see. */
+static size_t seen_dims(const aoei_encoder_config *c) {
+    return projects(c) ? c->head_rows : aoei_vector_dims(c);
+}
+
+static void take_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
+    const aoei_encoder_config *c = &s->config;
+    s->pooled = aoei_tensor_take(arena, texts, c->hidden);
+    s->vectors = c->dense ? aoei_tensor_take(arena, texts, c->dense) : s->pooled;
+    s->d_vectors = c->dense ? aoei_tensor_take(arena, texts, c->dense) : s->pooled;
+    s->projected = projects(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->vectors;
+    s->d_projected = projects(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->d_vectors;
+}
+
+int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
+                          aoei_arena *arena, aoe_error *err) {
+    s->ctx = ctx;
+    s->config = *c;
+    s->o = *o;
+    s->roles = 2;
+    if (!o->chunk_pairs || o->chunk_pairs >= o->pairs) {
+        s->o.chunk_pairs = o->pairs;
+        s->o.chunk_tokens = o->tokens;
+    }
+    const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute};
+    const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
+    if (code)
+        return code;
+    take_vectors(s, arena, most_roles(o) * o->pairs);
+    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, most_roles(o) * s->o.chunk_pairs, o->longest, mode,
+                               err);
+}
+
+/* Bytes that every objective of such a batch does with; 0: more than can be counted. */
+static size_t workspace_size(const aoei_pair_step *s) {
+    const size_t pairs = s->o.pairs, D = seen_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
+    const size_t sizes[] = {aoei_objective_workspace(pairs, D),
+                            s->o.roles ? aoei_contrastive_workspace(pairs, D, s->o.roles) : 1,
+                            aoei_regression_workspace(pairs, D), aoei_classification_workspace(pairs, D, classes),
+                            aoei_distill_workspace(pairs, D, most_roles(&s->o))};
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (!sizes[i])
+            return 0;
+        most = sizes[i] > most ? sizes[i] : most;
+    }
+    return most;
+}
+
+/* What is not a tensor: the batch, and the objectives' side on the host. */
+static int create_host(aoei_pair_step *s, aoe_error *err) {
+    const aoei_encoder_config *c = &s->config;
+    const size_t pairs = s->o.pairs, texts = most_roles(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
+    const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
+    if (code)
+        return code;
+    s->workspace_bytes = workspace_size(s);
+    s->host = aoei_malloc_array(texts, seen_dims(c) * sizeof *s->host);
+    s->host_grad = aoei_malloc_array(texts, seen_dims(c) * sizeof *s->host_grad);
+    s->chunk_offsets = aoei_malloc_array(most_roles(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
+    s->host_head = aoei_malloc_array(cells + 1, sizeof *s->host_head);
+    s->head = aoei_malloc_array(cells + 1, sizeof *s->head);
+    s->d_head = aoei_malloc_array(cells + 1, sizeof *s->d_head);
+    s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
+    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->host_head || !s->head || !s->d_head || !s->workspace)
+        return aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; use a smaller --batch-size", pairs);
+    return AOE_OK;
+}
+
+int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
+                          aoe_error *err) {
+    memset(s, 0, sizeof *s);
+    aoei_arena plan;
+    aoei_arena_measure(&plan);
+    int code = aoei_pair_step_layout(s, ctx, c, o, &plan, err);
+    if (!code)
+        code = aoei_arena_create(&s->arena, plan.used, err);
+    if (!code)
+        code = aoei_pair_step_layout(s, ctx, c, o, &s->arena, err);
+    if (!code)
+        code = create_host(s, err);
+    if (code)
+        aoei_pair_step_destroy(s);
+    return code;
+}
+
+void aoei_pair_step_destroy(aoei_pair_step *s) {
+    aoei_batch_buffer_destroy(&s->buffer);
+    aoei_arena_destroy(&s->arena);
+    aoei_free(s->host);
+    aoei_free(s->host_grad);
+    aoei_free(s->chunk_offsets);
+    aoei_free(s->host_head);
+    aoei_free(s->head);
+    aoei_free(s->d_head);
+    aoei_aligned_free(s->workspace);
+    memset(s, 0, sizeof *s);
+}
+
+/* Texts [first, first + n) of the batch, as a batch of their own. */
+static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
+    const aoei_batch *all = &s->buffer.batch;
+    const uint32_t begin = all->offsets[first];
+    if (n == all->n_texts)
+        return *all;
+    aoei_batch b = {.n_tokens = all->offsets[first + n] - begin,
+                    .n_texts = n,
+                    .ids = all->ids + begin,
+                    .positions = all->positions + begin,
+                    .offsets = s->chunk_offsets,
+                    .text_index = all->text_index + first};
+    for (size_t i = 0; i <= n; i++)
+        s->chunk_offsets[i] = all->offsets[first + i] - begin;
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = s->chunk_offsets[i + 1] - s->chunk_offsets[i];
+        b.longest = length > b.longest ? length : b.longest;
+    }
+    return b;
+}
+
+/* The chunk through the encoder: its vectors go to `pooled`. Returns the last hidden state. */
+static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling,
+                                 const aoei_encoder_dropout *drop) {
+    const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
+    aoei_encoder_pool(s->ctx, &s->config, pooled, pooling, last, b, &s->state);
+    return last;
+}
+
+/* The backward of the chunk that went through the encoder last; `pooled` holds the gradient of its vectors. */
+static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
+                           const aoei_encoder_dropout *drop) {
+    const int with_first = aoei_encoder_pool_backward(s->ctx, pooling, pooled, last, b, &s->state);
+    aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
+}
+
+/* The objective of classes, whose weights are the head: adds scale times their gradient. */
+static int classes(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
+                   aoe_objective_result *result, aoe_error *err) {
+    const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD), C = s->config.head_rows, weights = C * s->config.head_cols,
+                 cells = weights + C;
+    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot;
+    const aoei_classifier c = {
+        .classes = C, .weight = s->head, .bias = s->head + weights, .d_weight = s->d_head, .d_bias = s->d_head + weights};
+    aoei_tensor_read(s->ctx, s->host_head, w[0]);
+    aoei_tensor_read(s->ctx, s->host_head + weights, w[1]);
+    for (size_t i = 0; i < cells; i++)
+        s->head[i] = (double)s->host_head[i];
+    const int code = aoei_classification_objective(&c, label, examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    if (code)
+        return code;
+    aoei_tensor_read(s->ctx, s->host_head, g[0]);
+    aoei_tensor_read(s->ctx, s->host_head + weights, g[1]);
+    for (size_t i = 0; i < cells; i++)
+        s->host_head[i] = (float)((double)s->host_head[i] + scale * s->d_head[i]);
+    aoei_tensor_write(s->ctx, g[0], s->host_head);
+    aoei_tensor_write(s->ctx, g[1], s->host_head + weights);
+    return AOE_OK;
+}
+
+/* Value and gradient of the objectives of `seen`; d_seen receives scale times the gradient. */
+static int objectives(aoei_pair_step *s, aoei_tensor seen, aoei_tensor d_seen, const aoe_objective_options *o,
+                      const double *label, const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
+    const size_t D = seen.cols;
+    aoei_tensor_read(s->ctx, s->host, seen);
+    const aoei_example_batch examples = {
+        .B = seen.rows / s->roles, .D = D, .arity = s->roles, .v = s->host, .grad = s->host_grad};
+    const aoei_pair_batch pairs = {.B = seen.rows / 2,
+                                   .D = D,
+                                   .stride = 2 * D,
+                                   .x = s->host,
+                                   .y = s->host + D,
+                                   .grad_x = s->host_grad,
+                                   .grad_y = s->host_grad + D,
+                                   .label = label,
+                                   .group = group};
+    int code;
+    if (s->loss == AOEI_STEP_REGRESSION)
+        code = aoei_regression_objective(label, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    else if (s->loss == AOEI_STEP_CLASSES)
+        code = classes(s, label, &examples, scale, result, err);
+    else if (label)
+        code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    else
+        code = aoei_contrastive_objective(o, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    if (!code && s->distill.weight > 0)
+        code = aoei_distill_objective(&s->distill, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    if (code)
+        return code;
+    aoei_tensor_write(s->ctx, d_seen, s->host_grad);
+    aoei_scale(s->ctx, d_seen, scale);
+    return AOE_OK;
+}
+
+/* From the pooled vectors of n texts to what the objectives see. */
+static void layers_forward(aoei_pair_step *s, size_t n) {
+    const size_t slot = aoei_pooled_slot(&s->config, 0);
+    const aoei_tensor *w = s->params.values + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
+                      vectors = aoei_tensor_rows(s->vectors, 0, n), projected = aoei_tensor_rows(s->projected, 0, n);
+    if (s->config.dense)
+        aoei_dense_forward(s->ctx, vectors, pooled, w[AOEI_PW_DENSE], w[AOEI_PW_DENSE_BIAS], s->config.dense_tanh);
+    if (projects(&s->config))
+        aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], 1);
+}
+
+/* And back: `pooled` receives its gradient. */
+static void layers_backward(aoei_pair_step *s, size_t n) {
+    const size_t slot = aoei_pooled_slot(&s->config, 0);
+    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
+                      vectors = aoei_tensor_rows(s->vectors, 0, n), d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
+    if (projects(&s->config))
+        aoei_dense_backward(s->ctx, d_vectors, g[AOEI_PW_HEAD], g[AOEI_PW_HEAD_BIAS], aoei_tensor_rows(s->d_projected, 0, n),
+                            vectors, aoei_tensor_rows(s->projected, 0, n), w[AOEI_PW_HEAD], 1);
+    if (s->config.dense)
+        aoei_dense_backward(s->ctx, pooled, g[AOEI_PW_DENSE], g[AOEI_PW_DENSE_BIAS], d_vectors, pooled, vectors,
+                            w[AOEI_PW_DENSE], s->config.dense_tanh);
+}
+
+int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
+                            const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
+                            aoe_error *err) {
+    const size_t texts = s->buffer.batch.n_texts, step = s->roles * s->o.chunk_pairs;
+    aoei_tensor last = {0};
+    for (size_t i = 0; i < texts; i += step) {
+        const size_t n = texts - i < step ? texts - i : step;
+        const aoei_batch b = chunk_of(s, i, n);
+        last = chunk_forward(s, &b, aoei_tensor_rows(s->pooled, i, n), pooling, drop);
+    }
+    layers_forward(s, texts);
+    const int code = objectives(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
+                                label, group, scale, result, err);
+    if (!code)
+        layers_backward(s, texts);
+    for (size_t i = 0; i < texts && !code; i += step) {
+        const size_t n = texts - i < step ? texts - i : step;
+        const aoei_batch b = chunk_of(s, i, n);
+        const aoei_tensor grad = aoei_tensor_rows(s->pooled, i, n);
+        if (texts > step)
+            last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, &b, &s->state, drop);
+        chunk_backward(s, &b, grad, pooling, last, drop);
+    }
+    return code;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ * Tokenizing a training file, telling equal texts, and the figures of its plan.
+ */
+#include "train/training_set.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void measure(aoei_dataset *d) {
+    d->lowest = d->highest = d->labels[0];
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->labels[i] < d->lowest)
+            d->lowest = d->labels[i];
+        if (d->labels[i] > d->highest)
+            d->highest = d->labels[i];
+    }
+    const aoei_token_lists *l = &d->tokens;
+    for (size_t i = 0; i < l->n; i++) {
+        if (aoei_token_count(l, i) > d->longest)
+            d->longest = aoei_token_count(l, i);
+        d->truncated += l->truncated[i];
+    }
+    d->fingerprint = aoei_hash(AOEI_HASH_START, l->ids, l->offsets[l->n] * sizeof *l->ids);
+    d->fingerprint = aoei_hash(d->fingerprint, l->offsets, (l->n + 1) * sizeof *l->offsets);
+    d->fingerprint = aoei_hash(d->fingerprint, d->first, (d->n * d->roles + 1) * sizeof *d->first);
+    d->fingerprint = aoei_hash(d->fingerprint, d->labels, d->n * sizeof *d->labels);
+}
+
+static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
+                    aoe_error *err) {
+    uint8_t *second = aoei_calloc(e->n_texts, sizeof *second); /* 1: of a role after the first */
+    if (!second)
+        return aoei_fail_nomem(err, e->n_texts);
+    for (size_t i = 0; i < d->n; i++)
+        for (size_t t = d->first[i * d->roles + 1]; t < d->first[(i + 1) * d->roles]; t++)
+            second[t] = 1;
+    const char *const prompts[2] = {prompt, doc_prompt};
+    size_t failed;
+    aoe_error inner;
+    const int code = aoei_encode_prompted(m, e->text, e->n_texts, prompts, second, &d->tokens, &failed, &inner);
+    aoei_free(second);
+    if (!code)
+        return AOE_OK;
+    return failed == (size_t)-1 ? aoei_fail(err, code, "%s", inner.message)
+                                : aoei_fail(err, code, "%s:%zu: %s", e->name, aoei_examples_line(e, failed), inner.message);
+}
+
+int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
+                        aoe_error *err) {
+    memset(d, 0, sizeof *d);
+    d->form = e->form;
+    d->n = e->n;
+    d->roles = e->roles;
+    if (d->n == 0 || e->n_texts > UINT32_MAX - 2)
+        return aoei_fail(err, AOE_EFORMAT, "%s: %zu examples; give a file with 1 to 2^32 - 3 texts", e->name, d->n);
+    const size_t n_first = d->n * d->roles + 1;
+    d->labels = aoei_malloc_array(d->n, sizeof *d->labels);
+    d->groups = aoei_malloc_array(e->n_texts, sizeof *d->groups);
+    d->first = aoei_malloc_array(n_first, sizeof *d->first);
+    int code = AOE_OK;
+    if (!d->labels || !d->groups || !d->first)
+        code = aoei_fail_nomem(err, n_first * sizeof *d->first);
+    if (!code) {
+        memcpy(d->labels, e->label, d->n * sizeof *d->labels);
+        memcpy(d->first, e->first, n_first * sizeof *d->first);
+        code = tokenize(d, m, e, prompt, doc_prompt, err);
+    }
+    if (!code)
+        code = aoei_token_classes(&d->tokens, d->groups, err);
+    if (code)
+        aoei_dataset_destroy(d);
+    else
+        measure(d);
+    return code;
+}
+
+void aoei_dataset_destroy(aoei_dataset *d) {
+    aoei_token_lists_free(&d->tokens);
+    aoei_free(d->labels);
+    aoei_free(d->groups);
+    aoei_free(d->first);
+    memset(d, 0, sizeof *d);
+}
+
+static int descending(const void *pa, const void *pb) {
+    const size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* Tokens of an example with the longest alternative of each role. */
+static size_t example_tokens(const aoei_dataset *d, size_t i) {
+    size_t sum = 0;
+    for (size_t role = i * d->roles; role < (i + 1) * d->roles; role++) {
+        size_t longest = 0;
+        for (size_t t = d->first[role]; t < d->first[role + 1]; t++)
+            if (aoei_token_count(&d->tokens, t) > longest)
+                longest = aoei_token_count(&d->tokens, t);
+        sum += longest;
+    }
+    return sum;
+}
+
+int aoei_dataset_batch_tokens(const aoei_dataset *d, size_t n, size_t *tokens, aoe_error *err) {
+    size_t *length = aoei_malloc_array(d->n, sizeof *length);
+    if (!length)
+        return aoei_fail_nomem(err, d->n * sizeof *length);
+    for (size_t i = 0; i < d->n; i++)
+        length[i] = example_tokens(d, i);
+    qsort(length, d->n, sizeof *length, descending);
+    *tokens = 0;
+    for (size_t i = 0; i < d->n && i < n; i++)
+        *tokens += length[i];
+    aoei_free(length);
+    return AOE_OK;
+}
