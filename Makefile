@@ -106,7 +106,7 @@ PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
 endif
 
-.PHONY: all lib demo check aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header
+.PHONY: all lib demo check build-tests aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -185,6 +185,8 @@ aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of ever
 
 check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
 	@BUILD=$(BUILD) SAN=$(SAN) $(if $(CASES_OF),CASES="$(CASES_OF)") tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
+
+build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## builds every test, benchmark and example without running them
 
 header: ## aoe.h compiles alone, as C99 and as C++
 	@echo '#include <aoe.h>' | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c -
