@@ -4,7 +4,7 @@
  * loss has one of its own, a line a run.
  */
 #include "cli/plot/plot.h"
-#include "cli/experiment/run_log.h"
+#include "cli/plot/run_log.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Reading the log of a training run: see run_log.h. A last line without its end
  * is of a run that goes on, or was stopped, and is passed over.
  */
-#include "cli/experiment/run_log.h"
+#include "cli/plot/run_log.h"
 
 #include <errno.h>
 #include <math.h>

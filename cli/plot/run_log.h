@@ -3,8 +3,8 @@
  * step and scores of evaluations. A loss is any number of a step that is not among
  * the known others, so that new objectives need nothing here.
  */
-#ifndef AOE_CLI_EXPERIMENT_RUN_LOG_H
-#define AOE_CLI_EXPERIMENT_RUN_LOG_H
+#ifndef AOE_CLI_PLOT_RUN_LOG_H
+#define AOE_CLI_PLOT_RUN_LOG_H
 
 #include <stddef.h>
 
