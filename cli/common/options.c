@@ -191,10 +191,11 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
             names[n++] = p->syntax->groups[g].options[i].name;
     names[n++] = "help";
     snprintf(typed, sizeof typed, "%.*s", (int)(len < MAX_NAME ? len : MAX_NAME), name);
-    const char *closest = cli_closest(typed, names, n);
+    const char *closest = cli_closest(typed, names, n), *note = p->syntax->unknown_note;
     if (closest)
-        return bad(p, "unknown option --%.*s; did you mean --%s?", (int)len, name, closest);
-    return bad(p, "unknown option --%.*s", (int)len, name);
+        return bad(p, "unknown option --%.*s; did you mean --%s?%s%s", (int)len, name, closest, note ? " " : "",
+                   note ? note : "");
+    return bad(p, "unknown option --%.*s%s%s", (int)len, name, note ? "; " : "", note ? note : "");
 }
 
 /* name[len], or a letter when name is NULL. */
@@ -244,7 +245,8 @@ static int take_short(parser *p, const char *arg) {
     }
     const cli_option *o = find(p, NULL, 0, arg[1], &target);
     if (!o)
-        return bad(p, "unknown option %s", arg);
+        return bad(p, "unknown option %s%s%s", arg, p->syntax->unknown_note ? "; " : "",
+                   p->syntax->unknown_note ? p->syntax->unknown_note : "");
     if (o->kind == CLI_FLAG) {
         if (arg[2])
             return bad(p, "-%c takes no value", o->letter);

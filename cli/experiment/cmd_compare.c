@@ -471,6 +471,7 @@ int cli_compare(int argc, char **argv) {
         .examples = "  aoe compare -o c --arm untrained 'all:' 'cosine: --w-ibn 0 --w-angle 0' --test test.tsv -- \\\n"
                     "    -m start -d train.tsv --dev dev.tsv --epochs 3\n"
                     "  aoe compare -o c -a 'cls: --pooling cls' 'avg: --pooling last-avg' --format csv -- @recipe.args\n",
+        .unknown_note = "options of aoe train come after --",
         .groups = groups,
         .n_groups = 2,
         .max_operands = SIZE_MAX,

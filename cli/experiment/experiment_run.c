@@ -265,18 +265,24 @@ static int is_better(const cli_experiment *e, size_t a, size_t b) {
     return x > y || (!(x < y) && a < b);
 }
 
-/* What is not to be kept goes: checkpoints in any case, and the models that others are better than. */
+/* Whether trial i has a score that is higher than that of the best trial so far. A score that is undefined is never the best.
+ */
+static int is_best(const cli_experiment *e, size_t i) {
+    return !isnan(cli_trial_score(&e->trial[i], e, 0)) && (e->best == e->n || is_better(e, i, e->best));
+}
+
+/* Removes the checkpoints of a finished trial, and the models that are not kept. */
 static void clean_up(cli_experiment *e, size_t i) {
     cli_trial *t = &e->trial[i];
     size_t loser = i;
     remove_tree(cli_trial_path(e, t, "model/checkpoints"));
-    if (e->o.keep == CLI_KEEP_ALL || t->untrained)
+    if (t->untrained)
         return;
-    if (e->o.keep == CLI_KEEP_BEST && !isnan(cli_trial_score(t, e, 0)) && (e->best == e->n || is_better(e, i, e->best))) {
+    if (e->o.keep != CLI_KEEP_NONE && is_best(e, i)) {
         loser = e->best;
         e->best = i;
     }
-    if (loser < e->n)
+    if (e->o.keep != CLI_KEEP_ALL && loser < e->n)
         remove_tree(cli_trial_path(e, &e->trial[loser], "model"));
 }
 
@@ -284,7 +290,7 @@ static void find_best(cli_experiment *e) {
     e->best = e->n;
     for (size_t i = 0; i < e->n; i++) {
         char *model = cli_trial_path(e, &e->trial[i], "model");
-        if (e->trial[i].record && access(model, F_OK) == 0 && (e->best == e->n || is_better(e, i, e->best)))
+        if (e->trial[i].record && access(model, F_OK) == 0 && is_best(e, i))
             e->best = i;
         free(model);
     }

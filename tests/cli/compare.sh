@@ -72,6 +72,9 @@ usage --arm 'a:' 'b:' --against c
 usage --arm 'a:' 'b:' --json --format csv
 usage --arm 'a:' 'b:' --format tex
 usage --arm 'a:' 'b:' --test nowhere.tsv
+usage --arm 'a:' 'b:' -d train.tsv
+usage --arm 'a:' 'b:' --batch-size 8
+usage --arm 'a:' 'b:' --method cosent
 code=0
 "$AOE" compare -q -o new --arm 'a:' 'b:' -- -m start -d train.tsv || code=$?
 
