@@ -54,10 +54,10 @@ typedef struct cli_group {
     { title, table, sizeof(table) / sizeof *(table), base }
 
 typedef struct cli_syntax {
-    const char *command;  /* "train" */
-    const char *operands; /* "[FILE...]", "" for none */
-    const char *about;    /* lines of text, each ended by \n */
-    const char *examples; /* likewise, indented; may be "" */
+    const char *command;      /* "train" */
+    const char *operands;     /* "[FILE...]", "" for none */
+    const char *about;        /* lines of text, each ended by \n */
+    const char *examples;     /* likewise, indented; may be "" */
     const char *unknown_note; /* what the message for an unknown option ends with; NULL: nothing */
     const cli_group *groups;
     size_t n_groups;
