@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "nn/dtype.h"
 #include "nn/gemm.h"
 #include "support/peak.h"
 #include "support/series.h"
@@ -96,7 +97,7 @@ static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, si
     const aoei_product g = make_product(ctx, m, type, which);
     const double flops = 2.0 * (double)g.M * (double)g.N * (double)g.K;
     const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1; /* short products: several in one measurement */
-    const size_t runs = ctx->kernels.tier == AOEI_TIER_C ? RUNS_C : RUNS;
+    const size_t runs = ctx->tier == AOEI_TIER_C ? RUNS_C : RUNS;
     bench_series times = {.n = 0};
     aoei_gemm(ctx, type, &g);
     for (size_t run = 0; run < runs; run++) {

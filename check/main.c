@@ -125,9 +125,7 @@ static int print_report(const options *o, aoei_tier best) {
         if (r[i].tier > best || (o->n && !r[i].runs))
             continue;
         check_speed s = {0};
-        aoei_kernels k;
-        aoei_kernels_init(&k, r[i].tier);
-        if (o->speed && check_speed_op(&s, &k, op_number(r[i].op)))
+        if (o->speed && check_speed_op(&s, aoei_kernel_tables[r[i].tier], op_number(r[i].op)))
             return -1;
         printf("%-26s %-11s ", r[i].op, aoei_tier_name(r[i].tier));
         if (r[i].comparisons)

@@ -345,6 +345,7 @@ static amount call_none(work *w) {
 #define AOEI_OP(op, tolerance) #op,
 #define AOEI_KERNEL(op, TIER, suffix)
 const char *const check_ops[] = {
+#include "kernels/kernel_table.h"
 #include "kernels/kernels.def"
 };
 #undef AOEI_OP

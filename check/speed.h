@@ -5,6 +5,7 @@
 #ifndef AOE_CHECK_SPEED_H
 #define AOE_CHECK_SPEED_H
 
+#include "kernels/kernel_table.h"
 #include "kernels/kernels.h"
 
 typedef struct check_speed {

@@ -126,7 +126,7 @@ static const unit *find_unit(const aoe_context *ctx, aoe_dtype dtype) {
     aoei_tier tier = AOEI_TIER_C;
     if (aoei_cpu_tier(&tier, NULL))
         return NULL;
-    if (ctx->kernels.tier == AOEI_TIER_C)
+    if (ctx->tier == AOEI_TIER_C)
         return NULL;
     if (dtype == AOE_DTYPE_BF16)
         return tier == AOEI_TIER_AMX ? &amx : tier == AOEI_TIER_AVX512BF16 ? &avx512bf16 : NULL;

@@ -6,7 +6,7 @@
 #ifndef AOE_BENCH_PEAK_H
 #define AOE_BENCH_PEAK_H
 
-#include "nn/context.h"
+#include "base/context.h"
 
 /* FLOP/s of the unit that the context's tier multiplies `dtype` with: float32 vectors (avx2, avx512), bf16 pairs (avx512bf16),
  * tiles (amx). 0 where the tier has no such unit: tier c, and bf16 below avx512bf16. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Making and closing contexts: the tier that AOE_CPU allows, its kernels, the
- * thread pool and one scratch a worker. A context is immutable once made.
+ * Creates and destroys contexts. A context is immutable after its creation.
  */
-#include "nn/context.h"
+#include "base/context.h"
 
 #include "base/alloc.h"
-#include "base/cpu.h"
 #include "base/error.h"
 
 float *aoei_worker_scratch(const aoe_context *ctx, size_t worker) {
@@ -19,11 +17,9 @@ void aoe_context_options_defaults(aoe_context_options *o) {
 }
 
 static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_error *err) {
-    aoei_tier tier;
-    int code = aoei_cpu_tier(&tier, err);
+    int code = aoei_cpu_tier(&ctx->tier, err);
     if (code)
         return code;
-    aoei_kernels_init(&ctx->kernels, tier);
     ctx->log = (aoei_log){.fn = o->log, .user = o->log_user};
     code = aoei_pool_create(&ctx->pool, o->threads, err);
     if (code)
@@ -61,10 +57,9 @@ void aoe_context_destroy(aoe_context *ctx) {
     aoei_free(ctx);
 }
 
-aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted) {
-    if (wanted == AOE_DTYPE_AUTO)
-        return ctx->kernels.tier >= AOEI_TIER_AVX512BF16 ? AOEI_BF16 : AOEI_F32;
-    return wanted == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32;
+int aoei_context_serial(aoe_context *ctx, aoe_error *err) {
+    *ctx = (aoe_context){0};
+    return aoei_cpu_tier(&ctx->tier, err);
 }
 
 size_t aoe_context_threads(const aoe_context *ctx) {
@@ -72,5 +67,5 @@ size_t aoe_context_threads(const aoe_context *ctx) {
 }
 
 const char *aoe_context_tier(const aoe_context *ctx) {
-    return aoei_tier_name(ctx->kernels.tier);
+    return aoei_tier_name(ctx->tier);
 }

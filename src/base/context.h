@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT
- * The context behind the public aoe_context: thread pool, kernels, log, and a
- * fixed scratch a worker (only one parallel_for runs at a time, so it is shared safely).
+ * The context: thread pool, CPU tier, log, and one scratch buffer per worker thread. Only one
+ * parallel_for of a context runs at a time, so operations can share the scratch buffers.
+ * The kernels of the tier are in kernels/kernel_table.h.
  */
-#ifndef AOEI_NN_CONTEXT_H
-#define AOEI_NN_CONTEXT_H
+#ifndef AOEI_BASE_CONTEXT_H
+#define AOEI_BASE_CONTEXT_H
 
+#include "base/cpu.h"
 #include "base/log.h"
 #include "base/pool.h"
-#include "kernels/kernels.h"
 
 struct aoe_context {
-    aoei_pool *pool;      /* owned */
-    aoei_kernels kernels; /* of the tier in use */
+    aoei_pool *pool; /* owned; NULL: serial */
+    aoei_tier tier;  /* CPU tier in use */
     aoei_log log;
-    float *scratch; /* owned, [threads, AOEI_WORKER_SCRATCH] */
+    float *scratch; /* [threads, AOEI_WORKER_SCRATCH], owned; NULL for a serial context */
 };
 
-/* Floats a worker: what a kernel needs, and a panel of a weight with up to 32768 inputs widened to float32 (nn/gemm.c). */
-#define AOEI_WORKER_SCRATCH (2 * AOEI_GEMM_SCRATCH)
+/* Size of a worker's scratch buffer in floats. */
+#define AOEI_WORKER_SCRATCH ((size_t)1024 * 1024)
 
-/* The type that products run in: the wanted one, or for AUTO bf16 where the tier multiplies it natively, else float32. */
-aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted);
-static inline aoe_dtype aoei_public_dtype(aoei_dtype type) {
-    return type == AOEI_BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
-}
-float *aoei_worker_scratch(const aoe_context *ctx, size_t worker); /* [AOEI_WORKER_SCRATCH] */
+/* The scratch buffer of a worker: [AOEI_WORKER_SCRATCH] floats, 64-byte aligned, owned by the context. */
+float *aoei_worker_scratch(const aoe_context *ctx, size_t worker);
+
+/* Fills `ctx` with a context on the caller's stack that has a tier but no threads and no scratch buffers. It owns
+ * nothing and needs no destruction. Errors: those of aoei_cpu_tier. */
+int aoei_context_serial(aoe_context *ctx, aoe_error *err);
 
 #endif

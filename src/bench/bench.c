@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "encoder/ran.h"
+#include "nn/dtype.h"
 #include "train/mlm_step.h"
 #include "train/pair_step.h"
 

@@ -7,10 +7,10 @@
 #include "bench/verify.h"
 
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "nn/context.h"
 
 #include <math.h>
 #include <stdio.h>

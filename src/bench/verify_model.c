@@ -5,13 +5,13 @@
  * the gradients of theirs. Needs no tokenizer.
  */
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "bench/verify.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
-#include "nn/context.h"
 #include "train/pair_step.h"
 
 #include <stdio.h>

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "create/convert.h"
 #include "model/model.h"
-#include "nn/context.h"
 
 typedef struct averaging {
     aoei_row_source source; /* first */

@@ -3,6 +3,7 @@
  * Nothing is computed: settings, prompts, tokenizer and training record come along
  * as they are, the values are those that aoe_model_open gives.
  */
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -10,7 +11,6 @@
 #include "model/model.h"
 #include "modeldir/peft.h"
 #include "modeldir/storage.h"
-#include "nn/context.h"
 
 int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err) {
     if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)

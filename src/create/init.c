@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/pool.h"
 #include "base/random.h"
 #include "model/model.h"
-#include "nn/context.h"
 
 #define WEIGHT_SD       0.02
 #define LEAST_POSITIONS ((size_t)3)

@@ -9,15 +9,15 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/context.h"
 #include "base/eigen.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "table/texts.h"
 #include "create/convert.h"
 #include "modeldir/dense_module.h"
-#include "nn/context.h"
+#include "table/texts.h"
 
 enum { BLOCK = 4096 /* texts embedded at a time */ };
 #define LOG_EVERY 10.0 /* seconds */

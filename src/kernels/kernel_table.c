@@ -1,18 +1,56 @@
 /* SPDX-License-Identifier: MIT
- * Dispatch: starts with tier c and lays each tier up to the wanted one over it. The tier in use is the highest
- * that had a kernel to lay.
+ * Builds the kernel tables from kernels.def at compile time. Within an op, kernels.def lists the tiers in
+ * ascending order, and the last initializer of a field wins: a table for tier T takes all kernels up to T.
  */
-#include "kernels/kernels.h"
+#include "kernels/kernel_table.h"
 
-void aoei_kernels_init(aoei_kernels *k, aoei_tier tier) {
-    k->tier = AOEI_TIER_C;
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+#define USE(op_, suffix) .op_ = aoei_##op_##_##suffix,
+#define SKIP(op_, suffix)
 #define AOEI_OP(op, tolerance)
-#define AOEI_KERNEL(op_, TIER, suffix)                                                                                         \
-    if (tier >= AOEI_TIER_##TIER) {                                                                                            \
-        k->op_ = aoei_##op_##_##suffix;                                                                                        \
-        k->tier = k->tier > AOEI_TIER_##TIER ? k->tier : AOEI_TIER_##TIER;                                                     \
-    }
+#define AOEI_KERNEL(op, TIER, suffix) TIER_##TIER(op, suffix)
+
+#define TIER_C          USE
+#define TIER_AVX2       SKIP
+#define TIER_AVX512     SKIP
+#define TIER_AVX512BF16 SKIP
+#define TIER_AMX        SKIP
+static const aoei_kernels kernels_c = {
+    .tier = AOEI_TIER_C,
 #include "kernels/kernels.def"
-#undef AOEI_OP
-#undef AOEI_KERNEL
-}
+};
+
+#undef TIER_AVX2
+#define TIER_AVX2 USE
+static const aoei_kernels kernels_avx2 = {
+    .tier = AOEI_TIER_AVX2,
+#include "kernels/kernels.def"
+};
+
+#undef TIER_AVX512
+#define TIER_AVX512 USE
+static const aoei_kernels kernels_avx512 = {
+    .tier = AOEI_TIER_AVX512,
+#include "kernels/kernels.def"
+};
+
+#undef TIER_AVX512BF16
+#define TIER_AVX512BF16 USE
+static const aoei_kernels kernels_avx512bf16 = {
+    .tier = AOEI_TIER_AVX512BF16,
+#include "kernels/kernels.def"
+};
+
+#undef TIER_AMX
+#define TIER_AMX USE
+static const aoei_kernels kernels_amx = {
+    .tier = AOEI_TIER_AMX,
+#include "kernels/kernels.def"
+};
+
+const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT] = {[AOEI_TIER_C] = &kernels_c,
+                                                                 [AOEI_TIER_AVX2] = &kernels_avx2,
+                                                                 [AOEI_TIER_AVX512] = &kernels_avx512,
+                                                                 [AOEI_TIER_AVX512BF16] = &kernels_avx512bf16,
+                                                                 [AOEI_TIER_AMX] = &kernels_amx};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Kernels: pure functions on raw pointers, one op and one CPU tier a file. No
  * malloc, no threads, no errors: nn/ splits the work, owns the scratch and has
- * checked the shapes. kernels.def lists every one; a tier overlays the ones below.
+ * checked the shapes. kernels.def lists every kernel; this header declares them, each file
+ * of this folder defines some, and kernel_table.h selects them by tier.
  *
  * Determinism: an output element of a product is ONE chain over k ascending,
  * fma(a, b, chain) (tier c: a * b + chain), starting from 0 or from the stored
@@ -18,7 +19,6 @@
 
 #include "base/bf16.h"
 #include "base/compiler.h"
-#include "base/cpu.h"
 
 /* Types of elements. */
 typedef enum aoei_dtype {
@@ -223,18 +223,6 @@ typedef void aoei_column_sums_f64_fn(const aoei_scores_f64 *b, double *max, doub
 /* x = row_weight[r] * exp(s - row_log[r]) + column_weight[c] * exp(s - column_log[c]). */
 typedef void aoei_score_weights_f64_fn(const aoei_scores_f64 *b, const double *row_weight, const double *row_log,
                                        const double *column_weight, const double *column_log);
-
-/* One entry an op; filled by aoei_kernels_init. */
-typedef struct aoei_kernels {
-    aoei_tier tier; /* highest tier in use */
-#define AOEI_OP(op, tolerance) aoei_##op##_fn *op;
-#define AOEI_KERNEL(op, TIER, suffix)
-#include "kernels/kernels.def"
-#undef AOEI_OP
-#undef AOEI_KERNEL
-} aoei_kernels;
-
-void aoei_kernels_init(aoei_kernels *k, aoei_tier tier);
 
 /* Prototypes: aoei_gemm_f32_avx2 and so on. */
 #define AOEI_OP(op, tolerance)

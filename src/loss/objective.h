@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
-#include "nn/context.h"
+#include "base/context.h"
 
 /* B pairs (x_i, y_i). Exactly one of x and x64 is set, and y, grad_x, grad_y are of the same type. All borrowed. */
 typedef struct aoei_pair_batch {

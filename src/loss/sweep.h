@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "nn/context.h"
+#include "base/context.h"
 
 enum { AOEI_MOST_VECTORS = 3 /* of an example */ };
 

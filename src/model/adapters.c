@@ -11,11 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "modeldir/peft.h"
-#include "nn/context.h"
 
 #define DEFAULT_ALPHA   32.0
 #define DEFAULT_DROPOUT 0.1

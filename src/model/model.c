@@ -13,19 +13,20 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/pool.h"
-#include "model/adapters.h"
-#include "modeldir/dense_module.h"
 #include "create/init.h"
-#include "modeldir/peft.h"
+#include "model/adapters.h"
 #include "model/weight_placement.h"
+#include "modeldir/dense_module.h"
+#include "modeldir/peft.h"
 #include "modeldir/settings.h"
 #include "modeldir/storage.h"
 #include "modeldir/weights_check.h"
-#include "nn/context.h"
+#include "nn/dtype.h"
 #include "tokenizer/tokenizer.h"
 
 #define FLOATS_PER_LINE (AOEI_ALIGN / sizeof(float))

@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/pool.h"
 #include "modeldir/storage.h"
-#include "nn/context.h"
 #include "nn/gemm.h"
 
 #define BLOCK ((size_t)1 << 18) /* elements that a task converts, or a row */
@@ -73,7 +73,7 @@ static void convert_task(void *arg, size_t task, size_t worker) {
     float *wide = to.type == AOEI_F32 ? to.data : aoei_worker_scratch(j->m->ctx, worker);
     aoei_st_rows_to_float(wide, from, b->first, b->rows);
     if (to.type == AOEI_BF16)
-        j->m->ctx->kernels.to_bf16(to.data, wide, to.rows * to.cols);
+        aoei_tensor_write(j->m->ctx, to, wide);
     for (size_t r = 0; r < to.rows && to.type == AOEI_I8; r++)
         ((float *)(uintptr_t)to.scale)[r] = aoei_int8_row(aoei_tensor_at(to, r, 0), wide + r * to.cols, to.cols);
 }

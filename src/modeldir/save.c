@@ -9,16 +9,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "model/adapters.h"
 #include "modeldir/dense_module.h"
-#include "modeldir/publish.h"
 #include "modeldir/peft.h"
+#include "modeldir/publish.h"
 #include "modeldir/settings.h"
 #include "modeldir/storage.h"
-#include "nn/context.h"
 #include "tokenizer/tokenizer.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)

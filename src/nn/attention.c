@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum {
@@ -69,7 +70,7 @@ static size_t round64(size_t n) {
 
 static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t queries, size_t T) {
     const size_t cells = (queries < ROWS ? queries : ROWS) * round16(T);
-    const aoei_kernels *k = &ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(ctx);
     scratch_sizes s = {.block = cells * sizeof(float)};
     if (type == AOEI_BF16) {
         s.operand = round64(cells * sizeof(aoei_bf16));
@@ -116,7 +117,7 @@ static void take_spans(attention_job *j, const aoei_attention_span *spans, size_
 }
 
 static void multiply(const head_work *w, aoei_product g) {
-    const aoei_kernels *k = &w->job->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     (w->job->type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(&g, w->gemm_scratch);
 }
 
@@ -159,7 +160,7 @@ static void start_head(head_work *w, size_t head) {
 
 /* Packs x^T [d, T] of the text's rows of a key-value head; its prefixes of columns are packed forms, too. */
 static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
-    const aoei_kernels *k = &w->job->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1,
                                                                  x.ld, w->job->a->head_dim, 0, w->keys);
 }
@@ -191,14 +192,14 @@ static const void *operand(const head_work *w, const float *x, size_t rows, key_
         return x + keys.begin;
     for (size_t r = 0; r < rows; r++) {
         const size_t first = r * w->ld + keys.begin;
-        w->job->ctx->kernels.to_bf16(w->operand + first, x + first, keys.end - keys.begin);
+        aoei_kernels_of(w->job->ctx)->to_bf16(w->operand + first, x + first, keys.end - keys.begin);
     }
     return w->operand + keys.begin;
 }
 
 /* The packed form of the keys from `first` on, which is an edge. */
 static const void *packed_from(const head_work *w, const void *packed, size_t first) {
-    const aoei_kernels *k = &w->job->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     const size_t bytes =
         (w->job->type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(w->job->a->head_dim, first);
     return (const unsigned char *)packed + bytes;
@@ -210,7 +211,7 @@ static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t
     for (size_t r = 0; r < rows; r++) {
         const size_t first = r * w->ld + keys.begin;
         w->drop.counter[1] = w->number + (uint32_t)(q0 + r);
-        w->job->ctx->kernels.dropout_f32(y + first, x + first, NULL, &w->drop, row_keys(w, q0 + r).end - keys.begin);
+        aoei_kernels_of(w->job->ctx)->dropout_f32(y + first, x + first, NULL, &w->drop, row_keys(w, q0 + r).end - keys.begin);
     }
 }
 
@@ -240,7 +241,7 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
     for (size_t r = 0; r < rows; r++) {
         const key_range seen = row_keys(w, q0 + r);
         float *p = w->p + r * w->ld + seen.begin;
-        j->ctx->kernels.softmax_f32(p, p, seen.end - seen.begin);
+        aoei_kernels_of(j->ctx)->softmax_f32(p, p, seen.end - seen.begin);
     }
     clear_unseen(w, w->p, q0, rows, keys);
 }
@@ -322,7 +323,8 @@ static void clear_sums(const head_work *w, key_sums s) {
 
 static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
     for (size_t i = 0; t.type == AOEI_BF16 && i < w->keys; i++)
-        w->job->ctx->kernels.to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
+        aoei_kernels_of(w->job->ctx)
+            ->to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
 /* to[keys, d] += x[rows, keys]^T from[rows, d], from's rows at (row, column), x at the first of the keys. */
@@ -361,7 +363,8 @@ static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys)
     for (size_t r = 0; r < rows; r++) {
         const key_range seen = row_keys(w, q0 + r);
         const size_t first = r * w->ld + seen.begin;
-        j->ctx->kernels.softmax_grad_f32(w->ds + first, w->p + first, w->ds + first, (float)j->a->scale, seen.end - seen.begin);
+        aoei_kernels_of(j->ctx)->softmax_grad_f32(w->ds + first, w->p + first, w->ds + first, (float)j->a->scale,
+                                                  seen.end - seen.begin);
     }
     clear_unseen(w, w->ds, q0, rows, keys);
 }

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 typedef struct entropy_job {
@@ -22,12 +23,12 @@ static void entropy_task(void *arg, size_t row, size_t worker) {
     float *s = aoei_tensor_at(j->logits, row, 0), stats[2];
     const float at_target = s[target];
     (void)worker;
-    j->ctx->kernels.cross_entropy_f32(s, stats, s, j->scale, V);
+    aoei_kernels_of(j->ctx)->cross_entropy_f32(s, stats, s, j->scale, V);
     s[target] -= j->scale;
     j->loss[row] = log((double)stats[1]) + ((double)stats[0] - (double)at_target);
     j->best[row] = at_target >= stats[0];
     if (j->grad.type == AOEI_BF16)
-        j->ctx->kernels.to_bf16(aoei_tensor_at(j->grad, row, 0), s, V);
+        aoei_kernels_of(j->ctx)->to_bf16(aoei_tensor_at(j->grad, row, 0), s, V);
 }
 
 void aoei_cross_entropy(const aoe_context *ctx, aoei_tensor grad, aoei_tensor logits, const int32_t *target, double scale,

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/dropout.h"
 
 enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
@@ -39,7 +40,7 @@ aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *
 }
 
 static void drop_row(const dropout_job *j, size_t r, const aoei_dropout_row *d) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);
     if (j->y.type == AOEI_F32)
         k->dropout_f32(y, x, residual, d, j->y.cols);
@@ -70,8 +71,8 @@ static void add_task(void *arg, size_t task, size_t worker) {
     const size_t first = task * j->rows_a_task;
     const size_t end = first + j->rows_a_task < j->y.rows ? first + j->rows_a_task : j->y.rows;
     for (size_t r = first; r < end; r++)
-        j->ctx->kernels.add_f32(aoei_tensor_at(j->y, r, 0), aoei_tensor_at(j->residual, r, 0), aoei_tensor_at(j->x, r, 0),
-                                j->y.cols);
+        aoei_kernels_of(j->ctx)->add_f32(aoei_tensor_at(j->y, r, 0), aoei_tensor_at(j->residual, r, 0),
+                                         aoei_tensor_at(j->x, r, 0), j->y.cols);
 }
 
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,

@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum { BLOCK = 16384 }; /* elements of a task */
@@ -24,7 +25,7 @@ static void add_task(void *arg, size_t task, size_t worker) {
     const element_job *j = arg;
     const size_t first = task * BLOCK;
     (void)worker;
-    j->ctx->kernels.add_f32(j->y + first, j->a + first, j->b + first, block_length(j, task));
+    aoei_kernels_of(j->ctx)->add_f32(j->y + first, j->a + first, j->b + first, block_length(j, task));
 }
 
 void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b) {
@@ -55,7 +56,7 @@ typedef struct activation_job {
 
 static void activation_task(void *arg, size_t task, size_t worker) {
     const activation_job *j = arg;
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t first = task * BLOCK, left = j->n - first, n = left < BLOCK ? left : BLOCK;
     (void)worker;
     const int tanh_form = j->activation == AOEI_GELU_TANH;
@@ -82,7 +83,7 @@ typedef struct slope_job {
 static void slope_task(void *arg, size_t task, size_t worker) {
     enum { PIECE = 1024 };
     const slope_job *j = arg;
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
     float *wide = aoei_worker_scratch(j->ctx, worker);
     for (size_t at = task * BLOCK; at < end; at += PIECE) {

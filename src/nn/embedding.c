@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum {
@@ -21,7 +22,7 @@ typedef struct embedding_job {
 
 /* to[D] = row of a table of any type. */
 static void table_row(const embedding_job *j, float *to, aoei_tensor table, size_t row) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const void *from = aoei_tensor_at(table, row, 0);
     if (table.type == AOEI_F32)
         memcpy(to, from, table.cols * sizeof *to);
@@ -33,7 +34,7 @@ static void table_row(const embedding_job *j, float *to, aoei_tensor table, size
 
 static void forward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->y.cols, first = task * ROWS, end = first + ROWS < j->y.rows ? first + ROWS : j->y.rows;
     float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D; /* sum: of one row, where y cannot hold it */
     for (size_t i = first; i < end; i++) {
@@ -66,7 +67,7 @@ void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor w
 
 static void backward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t first = task * COLUMNS, left = j->y.cols - first, n = left < COLUMNS ? left : COLUMNS;
     (void)worker;
     for (size_t i = 0; i < j->y.rows; i++) {

@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum { BLOCK = 16384 /* elements of a task */, PIECE = 1024 };
@@ -17,12 +18,12 @@ typedef struct gate_job {
 } gate_job;
 
 static aoei_gelu_f32_fn *value_kernel(const gate_job *j) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     return j->activation == AOEI_SILU ? k->silu_f32 : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_f32 : k->gelu_f32;
 }
 
 static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     return j->activation == AOEI_SILU        ? k->silu_grad_f32
            : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32
                                              : k->gelu_grad_f32;
@@ -32,14 +33,14 @@ static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
 static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *room) {
     if (t.type == AOEI_F32)
         return aoei_f32(t) + at;
-    j->ctx->kernels.from_bf16(room, aoei_b16(t) + at, n);
+    aoei_kernels_of(j->ctx)->from_bf16(room, aoei_b16(t) + at, n);
     return room;
 }
 
 /* x[n], rounded to t's type, to element `at` of t, unless it is there already. */
 static void put(const gate_job *j, aoei_tensor t, size_t at, size_t n, const float *x) {
     if (t.type == AOEI_BF16)
-        j->ctx->kernels.to_bf16(aoei_b16(t) + at, x, n);
+        aoei_kernels_of(j->ctx)->to_bf16(aoei_b16(t) + at, x, n);
 }
 
 static void forward_task(void *arg, size_t task, size_t worker) {
@@ -51,7 +52,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         const float *up = wide(j, j->up, at, n, room + PIECE);
         float *y = j->y.type == AOEI_F32 ? aoei_f32(j->y) + at : value;
         value_kernel(j)(value, wide(j, j->gate, at, n, room), n); /* not into y, which may be up */
-        j->ctx->kernels.mul_f32(y, value, up, n);
+        aoei_kernels_of(j->ctx)->mul_f32(y, value, up, n);
         put(j, j->y, at, n, y);
     }
 }
@@ -65,8 +66,8 @@ static void backward_task(void *arg, size_t task, size_t worker) {
         float *gate = wide(j, j->gate, at, n, room), *up = wide(j, j->up, at, n, room + PIECE);
         const float *dy = wide(j, j->y, at, n, room + 2 * PIECE);
         value_kernel(j)(value, gate, n);
-        j->ctx->kernels.mul_f32(through, dy, up, n);
-        j->ctx->kernels.mul_f32(up, dy, value, n);
+        aoei_kernels_of(j->ctx)->mul_f32(through, dy, up, n);
+        aoei_kernels_of(j->ctx)->mul_f32(up, dy, value, n);
         slope_kernel(j)(gate, through, gate, n);
         put(j, j->up, at, n, up);
         put(j, j->gate, at, n, gate);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/dropout.h"
 
 enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
@@ -19,7 +20,7 @@ static size_t block_rows(size_t cols) {
 static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *wide) {
     if (t.type == AOEI_F32)
         return aoei_tensor_at(t, row, 0);
-    ctx->kernels.from_bf16(wide, aoei_tensor_at(t, row, 0), t.cols);
+    aoei_kernels_of(ctx)->from_bf16(wide, aoei_tensor_at(t, row, 0), t.cols);
     return wide;
 }
 
@@ -30,7 +31,7 @@ static float *row_memory(aoei_tensor t, size_t row, float *wide) {
 
 static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const float *wide) {
     if (t.type == AOEI_BF16)
-        ctx->kernels.to_bf16(aoei_tensor_at(t, row, 0), wide, t.cols);
+        aoei_kernels_of(ctx)->to_bf16(aoei_tensor_at(t, row, 0), wide, t.cols);
 }
 
 /* x[n] = its pairs rotated by the angles of angle[dim], head after head; direction 1, or -1: back. */
@@ -82,7 +83,7 @@ static void swish_row(const swish_job *j, size_t row, float *scratch) {
     const size_t n = j->x.cols;
     const float *x = read_row(j->ctx, j->x, row, scratch), *angle = angles(j, row);
     float *y = row_memory(j->y, row, scratch);
-    j->ctx->kernels.glu_f32(y, x, x, n);
+    aoei_kernels_of(j->ctx)->glu_f32(y, x, x, n);
     if (angle)
         rotate(y, n, angle, j->r->table.cols, 1);
     write_row(j->ctx, j->y, row, y);
@@ -95,9 +96,9 @@ static void slope_row(const swish_job *j, size_t row, float *scratch) {
     memcpy(d, aoei_tensor_at(j->dy, row, 0), n * sizeof *d);
     if (angle)
         rotate(d, n, angle, j->r->table.cols, -1);
-    j->ctx->kernels.glu_grad_f32(d, dg, d, x, x, n);
+    aoei_kernels_of(j->ctx)->glu_grad_f32(d, dg, d, x, x, n);
     float *dx = row_memory(j->y, row, d);
-    j->ctx->kernels.add_f32(dx, d, dg, n);
+    aoei_kernels_of(j->ctx)->add_f32(dx, d, dg, n);
     write_row(j->ctx, j->y, row, dx);
 }
 
@@ -139,7 +140,7 @@ typedef struct sum_job {
 } sum_job;
 
 static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->y.cols;
     float *sum = scratch, *branch = scratch + D;
     const float *gated = read_row(j->ctx, j->s->gated, row, scratch + 2 * D), *x;
@@ -158,7 +159,7 @@ static void sum_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, 
 }
 
 static void sum_gradient_row(const sum_job *j, size_t row, const aoei_dropout_row *drop, float *scratch) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->dy.cols;
     float *d = scratch, *wide = scratch + D;
     const float *gated = read_row(j->ctx, j->s->gated, row, wide), *dy = aoei_tensor_at(j->dy, row, 0);

@@ -4,9 +4,12 @@
  * element of A is packed once for the columns of a block, one of B for its rows, so blocks are as
  * large as balance allows.
  */
+#include "kernels/kernel_table.h"
 #include "nn/gemm.h"
 
 #include <assert.h>
+
+static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
 /* How C is cut: blocks aim at the first sizes and are made smaller until there are `tasks`, down to the least ones. */
 typedef struct cutting {
@@ -46,7 +49,7 @@ static void *at(const void *p, aoei_dtype type, size_t offset) {
 
 static void block_task(void *arg, size_t task, size_t worker) {
     const grid *s = arg;
-    const aoei_kernels *k = &s->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(s->ctx);
     const int bf16 = s->type == AOEI_BF16;
     aoei_product g = *s->g;
     const size_t m = task / s->across * s->rows, n = task % s->across * s->cols;
@@ -67,7 +70,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
 /* Sets rows, cols and across from the shape and the kind of kernel alone. */
 static void cut(grid *s) {
     const aoei_product *g = s->g;
-    const int tiles = s->type == AOEI_BF16 && s->ctx->kernels.tier == AOEI_TIER_AMX;
+    const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
     const cutting *c = tiles ? &for_tiles : &for_vectors;
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL; /* a single row takes panels by fours */
     s->rows = block_size(g->M, c->rows, c->unit);
@@ -116,14 +119,14 @@ typedef struct pack_job {
 
 static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                          size_t n0, size_t n1) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows;
     (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, b, b_type, b_row, b_col, K, n0, n1);
 }
 
 /* to[n] = t[row][col..) in float32. */
 static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     if (j->t.type == AOEI_I8)
         k->from_int8(to, aoei_tensor_at(j->t, row, col), j->t.scale[row], n);
     else
@@ -132,7 +135,7 @@ static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n
 
 /* The packing kernels know other types than their own only as float32: a panel's columns are widened first. */
 static void pack_widened(const pack_job *j, float *wide, size_t n0, size_t n1) {
-    const aoei_kernels *k = &j->ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;
     void *panel =
         (unsigned char *)j->packed + (j->type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(K, n0);

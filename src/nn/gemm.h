@@ -6,7 +6,7 @@
 #ifndef AOEI_NN_GEMM_H
 #define AOEI_NN_GEMM_H
 
-#include "nn/context.h"
+#include "base/context.h"
 #include "nn/tensor.h"
 
 /* Same meaning as the kernel's, for A and B of type `type`; M or N may be 0. */

@@ -2,6 +2,7 @@
  * Layer normalisation. Rows are independent: forward and dx split over blocks of rows.
  * Parameter gradients are one chain a column over all rows, so they split over columns.
  */
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum {
@@ -33,9 +34,9 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
     const float *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
     if (j->x.type == AOEI_BF16)
-        j->ctx->kernels.layernorm_bf16(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->layernorm_bf16(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
     else
-        j->ctx->kernels.layernorm_f32(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->layernorm_f32(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
 }
 
 void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
@@ -54,9 +55,9 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
     const float *dy = aoei_f32(j->dy) + first, *stats = aoei_f32(j->stats);
     const void *x = aoei_tensor_at(j->x, 0, first);
     if (j->x.type == AOEI_BF16)
-        j->ctx->kernels.layernorm_param_grad_bf16(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+        aoei_kernels_of(j->ctx)->layernorm_param_grad_bf16(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
     else
-        j->ctx->kernels.layernorm_param_grad_f32(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+        aoei_kernels_of(j->ctx)->layernorm_param_grad_f32(dgamma, dbeta, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
 }
 
 static void input_grad_task(void *arg, size_t task, size_t worker) {
@@ -68,9 +69,9 @@ static void input_grad_task(void *arg, size_t task, size_t worker) {
     const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0), *gamma = aoei_f32(j->gamma);
     const void *x = aoei_tensor_at(j->x, first, 0);
     if (j->x.type == AOEI_BF16)
-        j->ctx->kernels.layernorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->layernorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
     else
-        j->ctx->kernels.layernorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->layernorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
 }
 
 void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,

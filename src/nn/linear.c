@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/adapter.h"
 #include "nn/nn.h"
 
@@ -17,7 +18,8 @@ aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes) {
 }
 
 size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in) {
-    size_t (*size)(size_t, size_t) = type == AOEI_BF16 ? ctx->kernels.gemm_bf16_packed_size : ctx->kernels.gemm_f32_packed_size;
+    size_t (*size)(size_t, size_t) =
+        type == AOEI_BF16 ? aoei_kernels_of(ctx)->gemm_bf16_packed_size : aoei_kernels_of(ctx)->gemm_f32_packed_size;
     const size_t forward = size(in, out), backward = size(out, in), weight = size(N, in);
     const size_t most = forward > backward ? forward : backward;
     return most > weight ? most : weight;
@@ -76,9 +78,9 @@ static void column_sum_task(void *arg, size_t task, size_t worker) {
     const size_t c = task * SUM_COLS, n = s->x.cols - c < SUM_COLS ? s->x.cols - c : SUM_COLS;
     float *sum = aoei_f32(s->sum) + c;
     if (s->x.type == AOEI_BF16)
-        s->ctx->kernels.column_sum_bf16(sum, aoei_b16(s->x) + c, s->x.ld, s->x.rows, n);
+        aoei_kernels_of(s->ctx)->column_sum_bf16(sum, aoei_b16(s->x) + c, s->x.ld, s->x.rows, n);
     else
-        s->ctx->kernels.column_sum_f32(sum, aoei_f32(s->x) + c, s->x.ld, s->x.rows, n);
+        aoei_kernels_of(s->ctx)->column_sum_f32(sum, aoei_f32(s->x) + c, s->x.ld, s->x.rows, n);
 }
 
 static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor x) {

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "nn/context.h"
+#include "base/context.h"
 #include "nn/tensor.h"
 
 #define AOEI_NO_TEXT UINT32_MAX

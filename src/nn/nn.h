@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "nn/context.h"
+#include "base/context.h"
 #include "nn/tensor.h"
 
 /* A packed batch: all tokens laid end to end. Memory is the caller's. */

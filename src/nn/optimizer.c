@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum {
@@ -49,7 +50,8 @@ static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
 
 static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
     const size_t n1 = w->rows - n0 < AOEI_GEMM_PANEL ? w->rows : n0 + AOEI_GEMM_PANEL;
-    aoei_gemm_pack_fn *pack = w->packed_type == AOEI_BF16 ? ctx->kernels.gemm_bf16_pack : ctx->kernels.gemm_f32_pack;
+    aoei_gemm_pack_fn *pack =
+        w->packed_type == AOEI_BF16 ? aoei_kernels_of(ctx)->gemm_bf16_pack : aoei_kernels_of(ctx)->gemm_f32_pack;
     pack(w->packed, w->data, AOEI_F32, 1, w->ld, w->cols, n0, n1);
 }
 
@@ -59,7 +61,7 @@ static void adamw_task(void *arg, size_t task, size_t worker) {
     const aoei_adamw_segment *s = segment_of(j->o, task);
     const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
     const size_t n = s->end - at < block ? s->end - at : block;
-    j->ctx->kernels.adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
+    aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
     if (s->weight && within * AOEI_GEMM_PANEL < s->weight->rows) /* what follows the last row is padding */
         repack(j->ctx, s->weight, within * AOEI_GEMM_PANEL);
 }
@@ -101,7 +103,7 @@ static void squares_task(void *arg, size_t task, size_t worker) {
     squares_job *j = arg;
     (void)worker;
     const size_t first = task * j->block, left = j->n - first;
-    j->partial[task] = j->ctx->kernels.sum_squares_f32(j->x + first, left < j->block ? left : j->block);
+    j->partial[task] = aoei_kernels_of(j->ctx)->sum_squares_f32(j->x + first, left < j->block ? left : j->block);
 }
 
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t) {

@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: MIT
  * Float64 kernels by the tier of a context; nothing is split here.
  */
+#include "kernels/kernel_table.h"
 #include "nn/panels.h"
 
 #include <math.h>
 
-int aoei_context_serial(aoe_context *ctx, aoe_error *err) {
-    aoei_tier tier;
-    int code = aoei_cpu_tier(&tier, err);
-    if (code)
-        return code;
-    *ctx = (aoe_context){0};
-    aoei_kernels_init(&ctx->kernels, tier);
-    return 0;
-}
-
 void aoei_panels_gemm(const aoe_context *ctx, const aoei_gemm_f64 *g) {
-    ctx->kernels.gemm_f64(g);
+    aoei_kernels_of(ctx)->gemm_f64(g);
 }
 
 void aoei_panels_row_sums(const aoe_context *ctx, const aoei_scores_f64 *b, double *max, double *sum) {
-    ctx->kernels.row_sums_f64(b, max, sum);
+    aoei_kernels_of(ctx)->row_sums_f64(b, max, sum);
 }
 
 void aoei_panels_column_sums(const aoe_context *ctx, const aoei_scores_f64 *b, double *max, double *sum) {
-    ctx->kernels.column_sums_f64(b, max, sum);
+    aoei_kernels_of(ctx)->column_sums_f64(b, max, sum);
 }
 
 void aoei_panels_score_weights(const aoe_context *ctx, const aoei_scores_f64 *b, const double *row_weight,
                                const double *row_log, const double *column_weight, const double *column_log) {
-    ctx->kernels.score_weights_f64(b, row_weight, row_log, column_weight, column_log);
+    aoei_kernels_of(ctx)->score_weights_f64(b, row_weight, row_log, column_weight, column_log);
 }
 
 void aoei_panels_add_sums(size_t n, const double *m, const double *s, double *max, double *sum) {

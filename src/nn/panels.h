@@ -6,10 +6,8 @@
 #ifndef AOEI_NN_PANELS_H
 #define AOEI_NN_PANELS_H
 
-#include "nn/context.h"
-
-/* A context without threads or scratch on the kernels that AOE_CPU allows; owns nothing. Errors: those of aoei_cpu_tier. */
-int aoei_context_serial(aoe_context *ctx, aoe_error *err);
+#include "base/context.h"
+#include "kernels/kernels.h"
 
 /* The meaning of each is the kernel's of that name. */
 void aoei_panels_gemm(const aoe_context *ctx, const aoei_gemm_f64 *g);

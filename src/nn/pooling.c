@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum { COLUMNS = 64 }; /* columns summed at a time */
@@ -27,7 +28,7 @@ static float element(aoei_tensor h, size_t row, size_t col) {
 /* out[n] = columns [first, first + n) of a row, as float32. */
 static void read_row(const aoe_context *ctx, float *out, aoei_tensor h, size_t row, size_t first, size_t n) {
     if (h.type == AOEI_BF16)
-        ctx->kernels.from_bf16(out, aoei_tensor_at(h, row, first), n);
+        aoei_kernels_of(ctx)->from_bf16(out, aoei_tensor_at(h, row, first), n);
     else
         memcpy(out, aoei_tensor_at(h, row, first), n * sizeof *out);
 }

@@ -2,6 +2,7 @@
  * RMSNorm, split as layer normalisation is (layernorm.c): rows for forward and dx, columns
  * for the gradient of the weight, which is one chain over all rows.
  */
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum {
@@ -36,9 +37,9 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const size_t first = task * j->rows_a_task, rows = task_rows(j, first);
     void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
     if (j->x.type == AOEI_BF16)
-        j->ctx->kernels.rmsnorm_bf16(y, j->y.ld, stats, x, j->x.ld, aoei_f32(j->gamma), j->eps, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->rmsnorm_bf16(y, j->y.ld, stats, x, j->x.ld, aoei_f32(j->gamma), j->eps, rows, j->x.cols);
     else
-        j->ctx->kernels.rmsnorm_f32(y, j->y.ld, stats, x, j->x.ld, aoei_f32(j->gamma), j->eps, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->rmsnorm_f32(y, j->y.ld, stats, x, j->x.ld, aoei_f32(j->gamma), j->eps, rows, j->x.cols);
 }
 
 void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
@@ -56,9 +57,9 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
     const float *dy = aoei_f32(j->dy) + first, *stats = aoei_f32(j->stats);
     const void *x = aoei_tensor_at(j->x, 0, first);
     if (j->x.type == AOEI_BF16)
-        j->ctx->kernels.rmsnorm_param_grad_bf16(dgamma, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+        aoei_kernels_of(j->ctx)->rmsnorm_param_grad_bf16(dgamma, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
     else
-        j->ctx->kernels.rmsnorm_param_grad_f32(dgamma, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
+        aoei_kernels_of(j->ctx)->rmsnorm_param_grad_f32(dgamma, dy, j->dy.ld, x, j->x.ld, stats, j->x.rows, cols);
 }
 
 static void input_grad_task(void *arg, size_t task, size_t worker) {
@@ -69,9 +70,9 @@ static void input_grad_task(void *arg, size_t task, size_t worker) {
     const float *dy = aoei_tensor_at(j->dy, first, 0), *stats = aoei_tensor_at(j->stats, first, 0), *gamma = aoei_f32(j->gamma);
     const void *x = aoei_tensor_at(j->x, first, 0);
     if (j->x.type == AOEI_BF16)
-        j->ctx->kernels.rmsnorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->rmsnorm_grad_bf16(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
     else
-        j->ctx->kernels.rmsnorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
+        aoei_kernels_of(j->ctx)->rmsnorm_grad_f32(dx, j->y.ld, dy, j->dy.ld, x, j->x.ld, stats, gamma, rows, j->x.cols);
 }
 
 void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dy, aoei_tensor x,

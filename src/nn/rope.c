@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum { ROWS = 32 /* tokens of a task */ };
@@ -71,9 +72,9 @@ static void turn_task(void *arg, size_t task, size_t worker) {
     for (size_t i = task * ROWS; i < end; i++) {
         const float *angles = aoei_tensor_at(j->table, i, 0);
         if (j->x.type == AOEI_BF16)
-            j->ctx->kernels.rope_bf16(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
+            aoei_kernels_of(j->ctx)->rope_bf16(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
         else
-            j->ctx->kernels.rope_f32(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
+            aoei_kernels_of(j->ctx)->rope_f32(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum { ROWS = 64 /* of a task */ };
@@ -61,7 +62,7 @@ static void add_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     for (size_t i = first; i < end; i++) {
         float *to = aoei_tensor_at(j->to, j->index[i], 0);
-        j->ctx->kernels.add_f32(to, to, aoei_tensor_at(j->from, i, 0), j->to.cols);
+        aoei_kernels_of(j->ctx)->add_f32(to, to, aoei_tensor_at(j->from, i, 0), j->to.cols);
     }
 }
 

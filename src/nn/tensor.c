@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "nn/context.h"
+#include "base/context.h"
+#include "kernels/kernel_table.h"
 #include "nn/gemm.h"
 
 /* Elements a task handles: big enough to be worth waking a thread, small enough to balance. */
@@ -89,11 +90,11 @@ static void copy_row(const pass *p, size_t r, size_t c, size_t n) {
     if (p->to.type == p->from.type)
         memcpy(to, from, n * aoei_dtype_size(p->to.type));
     else if (p->from.type == AOEI_I8)
-        p->ctx->kernels.from_int8(to, from, p->from.scale[r], n);
+        aoei_kernels_of(p->ctx)->from_int8(to, from, p->from.scale[r], n);
     else if (p->to.type == AOEI_BF16)
-        p->ctx->kernels.to_bf16(to, from, n);
+        aoei_kernels_of(p->ctx)->to_bf16(to, from, n);
     else
-        p->ctx->kernels.from_bf16(to, from, n);
+        aoei_kernels_of(p->ctx)->from_bf16(to, from, n);
 }
 
 static void pass_task(void *arg, size_t task, size_t worker) {
@@ -161,7 +162,7 @@ int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t) {
 }
 
 size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in) {
-    const aoei_kernels *k = &ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(ctx);
     const size_t bytes = type == AOEI_BF16 ? k->gemm_bf16_packed_size(in, out) : k->gemm_f32_packed_size(in, out);
     return (bytes + 63) / 64 * 64;
 }

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "kernels/kernel_table.h"
 #include "nn/nn.h"
 
 enum { ROWS = 16 /* of a task */ };
@@ -19,7 +20,7 @@ typedef struct norm_job {
 static const float *read_row(const norm_job *j, size_t row, float *wide) {
     if (j->x.type == AOEI_F32)
         return aoei_tensor_at(j->x, row, 0);
-    j->ctx->kernels.from_bf16(wide, aoei_tensor_at(j->x, row, 0), j->x.cols);
+    aoei_kernels_of(j->ctx)->from_bf16(wide, aoei_tensor_at(j->x, row, 0), j->x.cols);
     return wide;
 }
 
@@ -37,7 +38,7 @@ static void forward_row(const norm_job *j, size_t row, float *wide) {
     for (size_t i = 0; i < D; i++)
         y[i] = (x[i] - centre) * scale * gamma[i] + beta[i];
     if (j->y.type == AOEI_BF16)
-        j->ctx->kernels.to_bf16(aoei_tensor_at(j->y, row, 0), y, D);
+        aoei_kernels_of(j->ctx)->to_bf16(aoei_tensor_at(j->y, row, 0), y, D);
     if (j->stats.data) {
         float *stats = aoei_tensor_at(j->stats, row, 0);
         stats[0] = centre;

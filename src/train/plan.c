@@ -8,6 +8,7 @@
 #include "model/adapters.h"
 #include "model/weight_placement.h"
 #include "modeldir/storage.h"
+#include "nn/dtype.h"
 #include "train/pair_step.h"
 
 #include <string.h>

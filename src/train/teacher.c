@@ -6,10 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "nn/context.h"
 
 #include <string.h>
 

@@ -12,6 +12,7 @@
 #include "../support/support.h"
 
 #include "base/alloc.h"
+#include "kernels/kernel_table.h"
 
 /* Relative error of a forward pass in the Euclidean norm: sqrt(K) roundings of 6e-8 at most, K a few hundred. */
 #define FORWARD_TOLERANCE 1e-6
@@ -83,7 +84,7 @@ static void layer_free(layer *l) {
 /* dpre = dy * activation'(pre) in a pass of its own; rows may lie apart. */
 static void activation_backward(const aoe_context *ctx, aoei_tensor dpre, aoei_tensor dy, aoei_tensor pre,
                                 aoei_activation activation) {
-    const aoei_kernels *k = &ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(ctx);
     for (size_t r = 0; r < dy.rows; r++)
         (activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32 : k->gelu_grad_f32)(
             aoei_tensor_at(dpre, r, 0), aoei_tensor_at(dy, r, 0), aoei_tensor_at(pre, r, 0), dy.cols);

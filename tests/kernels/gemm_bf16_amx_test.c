@@ -702,15 +702,13 @@ static void test_native(void **state) {
         print_message("SKIP: tier amx on the real instructions: this CPU does not have it\n");
         return;
     }
-    aoei_kernels k;
-    aoei_kernels_init(&k, AOEI_TIER_AMX);
     aoei_rng r = kernel_rng("native");
     for (int i = 0; i < 60; i++) {
         product p = random_product(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 900));
         p = (product){.M = p.M, .N = p.N, .K = p.K, .a_layout = p.a_layout, .b_layout = p.b_layout, .b_form = p.b_form};
         trial t;
         create_trial(&t, &r, &p);
-        k.gemm_bf16(&t.g, scratch);
+        aoei_gemm_bf16_amx(&t.g, scratch);
         for (size_t m = 0; m < p.M; m++)
             for (size_t n = 0; n < p.N; n++)
                 check_chain(&t.a, &t.b, m, n, p.K, 0, ((const float *)(const void *)t.c.data)[m * t.c.row + n]);

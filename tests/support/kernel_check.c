@@ -65,12 +65,10 @@ void kernel_each_tier(const char *op, kernel_tier_fn fn) {
             print_message("SKIP: %s in tier %s: this CPU does not have it\n", op, aoei_tier_name(r->tier));
             continue;
         }
-        aoei_kernels k;
-        aoei_kernels_init(&k, r->tier);
         current = r;
         r->runs++;
         r->failed++; /* fn does not come back when it fails */
-        fn(&k);
+        fn(aoei_kernel_tables[r->tier]);
         r->failed--;
         current = NULL;
         run++;

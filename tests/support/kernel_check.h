@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/random.h"
+#include "kernels/kernel_table.h"
 #include "kernels/kernels.h"
 
 /* Unit roundoff of float32, 2^-24: the relative error of one rounding. */

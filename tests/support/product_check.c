@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "kernels/kernel_table.h"
 #include "support.h"
 
 #if AOEI_X86_64

@@ -10,6 +10,7 @@
 #include <float.h>
 #include <stddef.h>
 
+#include "base/cpu.h"
 #include "kernels/kernels.h"
 
 #define EPS32 ((double)FLT_EPSILON)

@@ -13,9 +13,9 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
+#include "base/context.h"
 #include "encoder/params.h"
 #include "modeldir/peft.h"
-#include "nn/context.h"
 
 enum { VECTORS = 3, MOST_DIMS = 64 };
 

@@ -6,7 +6,8 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
-#include "nn/context.h"
+#include "base/context.h"
+#include "nn/dtype.h"
 
 static void refused(const aoe_bench_options *o, int code, const char *part) {
     aoe_context *ctx = tiny_context(1);

@@ -9,8 +9,9 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "base/context.h"
 #include "model/model.h"
-#include "nn/context.h"
+#include "nn/dtype.h"
 #include "train/pair_step.h"
 
 static void check_weights(const aoe_model *m) {

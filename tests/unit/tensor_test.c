@@ -10,6 +10,8 @@
 #include "../support/support.h"
 
 #include "base/alloc.h"
+#include "kernels/kernel_table.h"
+#include "nn/dtype.h"
 
 static void test_take(void **state) {
     (void)state;
@@ -161,7 +163,7 @@ static void test_bf16_views(void **state) {
 /* Packing on three threads makes what one call of the kernel makes. */
 static void check_weight_pack(const aoe_context *ctx, aoei_dtype type) {
     enum { OUT = 150, IN = 37 };
-    const aoei_kernels *k = &ctx->kernels;
+    const aoei_kernels *k = aoei_kernels_of(ctx);
     aoei_tensor w = test_tensor(OUT, IN, 0, 1, 1);
     const size_t n = aoei_weight_packed_size(ctx, type, OUT, IN);
     const size_t bytes = type == AOEI_BF16 ? k->gemm_bf16_packed_size(IN, OUT) : k->gemm_f32_packed_size(IN, OUT);
@@ -240,7 +242,7 @@ static void test_context_options(void **state) {
     assert_int_equal(aoe_context_create(&ctx, NULL, &err), 0);
     assert_string_equal(aoe_context_tier(ctx), "c");
     assert_true(aoe_context_threads(ctx) >= 1);
-    assert_true(ctx->kernels.gemm_f32 == aoei_gemm_f32_c);
+    assert_true(aoei_kernels_of(ctx)->gemm_f32 == aoei_gemm_f32_c);
     aoe_context_destroy(ctx);
     setenv("AOE_CPU", "z80", 1);
     assert_int_equal(aoe_context_create(&ctx, NULL, &err), AOE_EARG);

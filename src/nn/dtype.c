@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Chooses the data type of matmuls.
+ */
+#include "nn/dtype.h"
+
+aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted) {
+    if (wanted == AOE_DTYPE_AUTO)
+        return ctx->tier >= AOEI_TIER_AVX512BF16 ? AOEI_BF16 : AOEI_F32;
+    return wanted == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32;
+}
+
+aoe_dtype aoei_public_dtype(aoei_dtype type) {
+    return type == AOEI_BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+}
