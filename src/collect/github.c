@@ -48,7 +48,9 @@ static void heard(void *user, const aoei_fetch_progress *p) {
 
 /* ---- addresses */
 
-/* "https://api.github.com" has links to github.com and GraphQL at /graphql; "https://HOST/api/v3" to HOST, at /api/graphql. */
+/* Web hosts of links to issues and the address of GraphQL by the API's address: "https://api.HOST" has links to HOST and
+ * GraphQL at /graphql; "https://HOST/api/v3" (GitHub Enterprise) links to HOST and GraphQL at /api/graphql; any other
+ * "https://HOST" is a mirror of GitHub: links to HOST and github.com, GraphQL at /graphql. */
 static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     size_t len = strlen(api);
     aoei_url checked;
@@ -75,6 +77,9 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     static const char enterprise[] = "/api/v3";
     const size_t tail = sizeof enterprise - 1;
     const int is_enterprise = len > tail && strcmp(g->root + len - tail, enterprise) == 0;
+    g->hosts[0] = g->host;
+    if (!is_enterprise && !prefix) /* a mirror of GitHub: the texts still name github.com */
+        g->hosts[1] = "github.com";
     aoei_buffer url = {0};
     aoei_buffer_append(&url, g->root, is_enterprise ? len - strlen("/v3") : len);
     if (aoei_buffer_append(&url, "/graphql", 8)) {

@@ -19,7 +19,8 @@ typedef struct aoei_github {
     char *root;                  /* owned: "https://api.github.com", no slash at the end */
     size_t origin;               /* bytes of root that are scheme, host and port */
     char *graphql;               /* owned: the address of GraphQL */
-    char *host;                  /* owned: of links to issues, "github.com" */
+    char *host;                  /* owned: web host that belongs to the API: "github.com" */
+    const char *hosts[3];        /* web hosts of links to issues, up to NULL: `host`, and "github.com" for a mirror's API */
     aoei_store *store;           /* owned, as the next three */
     aoei_http *http;
     aoei_fetch *rest_fetch, *graphql_fetch; /* each has a quota of its own */

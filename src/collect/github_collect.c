@@ -70,7 +70,7 @@ static int add_mention(aoei_collection *c, const aoei_mention *m, aoe_error *err
 int aoei_collect_comment(aoei_collection *c, uint32_t issue, aoe_text body, aoe_error *err) {
     const aoei_issue *i = &c->issues.issue[issue];
     c->refs.own = (aoei_issue_ref){.repo = aoe_text_of(c->issues.repo[i->repo]), .number = i->number};
-    int code = aoei_issue_refs_find(&c->refs, body, c->api.host, err);
+    int code = aoei_issue_refs_find(&c->refs, body, c->api.hosts, err);
     for (size_t k = 0; k < c->refs.n && !code; k++) {
         const aoei_issue_ref *r = &c->refs.ref[k];
         aoei_mention m = {.issue = issue,

@@ -43,7 +43,7 @@ static const char *const seeming[] = {"seems", "appears", "looks", "seem", "appe
 typedef struct cursor {
     const char *s; /* [len] masked */
     size_t len, at;
-    const char *host;
+    const char *const *hosts; /* web hosts of links to issues, up to NULL */
 } cursor;
 
 static int is_one_of(const char *const *list, size_t n, const char *s, size_t len) {
@@ -121,12 +121,12 @@ static int read_link(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     k.at += starts(&k, "https://") ? 8 : starts(&k, "http://") ? 7 : 0;
     k.at += starts(&k, "www.") ? 4 : 0;
-    if (!starts(&k, k.host))
+    const char *const *host = k.hosts;
+    while (*host && !(starts(&k, *host) && k.at + strlen(*host) < k.len && k.s[k.at + strlen(*host)] == '/'))
+        host++;
+    if (!*host)
         return 0;
-    k.at += strlen(k.host);
-    if (k.at == k.len || k.s[k.at] != '/')
-        return 0;
-    k.at++;
+    k.at += strlen(*host) + 1;
     const size_t name = aoei_repository_name(k.s + k.at, k.len - k.at);
     ref->repo = (aoe_text){k.s + k.at, name};
     k.at += name;
@@ -297,7 +297,7 @@ static int reference_before(const cursor *c, size_t *at, aoei_issue_ref *ref) {
             start--;
     while (start < end && c->s[start] == '_')
         start++;
-    cursor k = {.s = c->s, .len = end, .at = start, .host = c->host};
+    cursor k = {.s = c->s, .len = end, .at = start, .hosts = c->hosts};
     if (start == end || !read_reference(&k, ref) || k.at != end)
         return 0;
     *at = start;
@@ -411,7 +411,7 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
     return code;
 }
 
-int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *host, aoe_error *err) {
+int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *const *hosts, aoe_error *err) {
     int code = AOE_OK;
     r->n = 0;
     aoei_buffer_clear(&r->text);
@@ -420,7 +420,7 @@ int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *host, ao
     if (!text.len)
         return AOE_OK;
     aoei_markdown_mask(r->text.data, text.len);
-    cursor c = {.s = r->text.data, .len = text.len, .host = host};
+    cursor c = {.s = r->text.data, .len = text.len, .hosts = hosts};
     while (c.at < c.len && !code) {
         const size_t n = trigger_at(c.s, c.len, c.at), start = c.at;
         c.at += n ? n : 1;

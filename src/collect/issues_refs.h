@@ -32,9 +32,10 @@ typedef struct aoei_issue_refs {
     aoei_buffer text; /* copy of the text last read, its code and quotes masked */
 } aoei_issue_refs;
 
-/* Replaces the references in r (zero it before the first call) by what the text says of its own issue. host: of links to
- * issues, "github.com". Links to pull requests and discussions are passed over. Errors: AOE_ENOMEM. */
-int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *host, aoe_error *err);
+/* Replaces the references in r (zero it before the first call) by what the text says about its own issue. hosts: the
+ * web hosts of links to issues, up to NULL: {"github.com", NULL}. Links to pull requests and discussions are skipped.
+ * Errors: AOE_ENOMEM. */
+int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *const *hosts, aoe_error *err);
 void aoei_issue_refs_free(aoei_issue_refs *r); /* accepts a zeroed one */
 
 /* 1: the name of a label says duplicate: it has duplicate(s), dupe or dup as a word of its own ("*duplicate", "r: duplicate").

@@ -19,8 +19,9 @@ static void require(int condition) {
 }
 
 static void read_refs(aoe_text text) {
+    static const char *const hosts[] = {"github.com", NULL};
     aoei_issue_refs r = {0};
-    require(aoei_issue_refs_find(&r, text, "github.com", NULL) == AOE_OK);
+    require(aoei_issue_refs_find(&r, text, hosts, NULL) == AOE_OK);
     for (size_t i = 0; i < r.n; i++) {
         const aoe_text repo = r.ref[i].repo;
         require(r.ref[i].number > 0 && r.ref[i].number <= UINT64_C(9999999999));

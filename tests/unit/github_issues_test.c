@@ -550,6 +550,22 @@ static void test_talk_cut(void **state) {
         }
 }
 
+/* The API of a mirror: texts still refer to github.com. */
+static void test_links_to_github(void **state) {
+    static const char *const repos[] = {"a/b"};
+    static const fixed_page pages[] = {
+        {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"},
+        {LIST("a/b"), 200, NULL,
+         "[" OPEN("1", "one") "," CLOSED("2", "two", "Duplicate of https://github.com/a/b/issues/1") "," OPEN("3",
+                                                                                                              "three") "]"},
+        {0}};
+    run r = {0};
+    (void)state;
+    assert_int_equal(collect_pages(&r, pages, repos, 1), AOE_OK);
+    assert_int_equal(r.result.positives[0], 1);
+    end(&r);
+}
+
 /* Texts that differ in white space and case alone are one cluster; of those that cleaning makes equal no two splits get one. */
 static void test_equal_texts(void **state) {
     static const char *const repos[] = {"a/b"};
@@ -837,7 +853,7 @@ int main(void) {
         cmocka_unit_test(test_arguments),   cmocka_unit_test(test_limit_and_forms), cmocka_unit_test(test_preset),
         cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_one_refuses),     cmocka_unit_test(test_one_forbidden),
         cmocka_unit_test(test_talk_cut),    cmocka_unit_test(test_followed),        cmocka_unit_test(test_token_in_a_body),
-        cmocka_unit_test(test_equal_texts),
+        cmocka_unit_test(test_equal_texts), cmocka_unit_test(test_links_to_github),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
