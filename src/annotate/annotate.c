@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Training rows that chat models write: every distinct input is put to every model, once for sentences of the same
  * meaning and once for the opposite, and what comes back is read, cleaned and written as pairs or triples. The calls are
- * chat_calls.c's, a reply is chat_parse.c's business.
+ * calls.c's, a reply is parse_sentences.c's business.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "annotate/chat_calls.h"
+#include "annotate/calls.h"
 #include "annotate/chat_options.h"
-#include "annotate/chat_parse.h"
-#include "annotate/chat_prompt.h"
-#include "annotate/chat_text.h"
+#include "annotate/parse_sentences.h"
+#include "annotate/prompt.h"
+#include "annotate/reply_text.h"
 #include "dataset/distinct.h"
 #include "table/labels.h"
 #include "table/table_write.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * GitHub's API as the collector uses it: one connection with its cache, token and
  * limits, answers as JSON. What is asked for and what it means is collect's business
- * (github_collect.h). Every answer comes out of the cache where it is there, and goes into it.
+ * (collection.h). Every answer comes out of the cache where it is there, and goes into it.
  * Invariant: the token goes to the origin of the API root and nowhere else.
  */
 #ifndef AOEI_COLLECT_GITHUB_H

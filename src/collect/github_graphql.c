@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "collect/github_collect.h"
+#include "collect/collection.h"
 
 #define CANONICAL "canonical{... on Issue{number repository{nameWithOwner}}}"
 #define ITEMS                                                                                                                  \

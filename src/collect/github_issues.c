@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collect/github_collect.h"
+#include "collect/collection.h"
 #include "table/table.h"
 
 static const char *const angle[] = {

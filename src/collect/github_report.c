@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "collect/github_collect.h"
+#include "collect/collection.h"
 #include "collect/issues_clean.h"
 #include "table/table_write.h"
 

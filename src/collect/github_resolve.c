@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "collect/github_collect.h"
+#include "collect/collection.h"
 
 enum { ROUNDS = 5 }; /* an issue pointed to may point to others, and those again */
 

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "collect/github_collect.h"
+#include "collect/collection.h"
 
 /* A walk over the pages of a list. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);

@@ -9,9 +9,9 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "annotate/chat_parse.h"
-#include "annotate/chat_reply.h"
-#include "annotate/chat_score.h"
+#include "annotate/parse_sentences.h"
+#include "annotate/completion.h"
+#include "annotate/parse_score.h"
 
 static void require(int condition) {
     if (!condition)

@@ -7,7 +7,7 @@
 
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "annotate/chat_parse.h"
+#include "annotate/parse_sentences.h"
 
 typedef struct example {
     const char *name;

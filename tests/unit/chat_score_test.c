@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "../support/support.h"
-#include "annotate/chat_score.h"
+#include "annotate/parse_score.h"
 
 enum { AMBIGUOUS = -1, REFUSED = -2 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Markers of list items: see chat_marker.h.
+ * Markers of list items: see list_marker.h.
  */
-#include "annotate/chat_marker.h"
+#include "annotate/list_marker.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <utf8proc.h>
 
 #include "base/utf8.h"
-#include "annotate/chat_text.h"
+#include "annotate/reply_text.h"
 
 enum { MAX_LABEL = 48, MAX_LABEL_WORDS = 4, MAX_DIGITS = 3 };
 

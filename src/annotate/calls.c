@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Calls of a job: see chat_calls.h. Calls that the cache does not answer are handed to threads in their order. With a bound on
+ * Calls of a job: see calls.h. Calls that the cache does not answer are handed to threads in their order. With a bound on
  * what may be spent a call waits for its turn, and begins when what is spent and what is under way leave room for the most it
  * may take; what is under way counts with all tries it has left. An answer that is none is booked at its most, and the call is
  * tried again when those before it have ended and there is room. So which calls are made, and how often, depends on the
  * answers, not on their timing: a later call has only begun if all tries of the earlier ones fit.
  */
-#include "annotate/chat_calls.h"
+#include "annotate/calls.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/mutex.h"
 #include "base/pool.h"
-#include "annotate/chat_text.h"
+#include "annotate/reply_text.h"
 #include "dataset/distinct.h"
 #include "net/fetch.h"
 #include "net/secret.h"

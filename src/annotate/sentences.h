@@ -2,8 +2,8 @@
  * The sentences found in a reply, each cleaned of what models put around it: quotes, emphasis, a label, a comment
  * in brackets, a comma behind it. One sentence is one line with single spaces.
  */
-#ifndef AOEI_ANNOTATE_CHAT_LIST_H
-#define AOEI_ANNOTATE_CHAT_LIST_H
+#ifndef AOEI_ANNOTATE_SENTENCES_H
+#define AOEI_ANNOTATE_SENTENCES_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates: see chat_prompt.h.
+ * Prompt templates: see prompt.h.
  */
-#include "annotate/chat_prompt.h"
+#include "annotate/prompt.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  * is in the cache before it is looked at; equal requests are sent once. Nothing here reads what a model wrote.
  * Invariant: what comes out depends on the answers alone, never on their order.
  */
-#ifndef AOEI_ANNOTATE_CHAT_CALLS_H
-#define AOEI_ANNOTATE_CHAT_CALLS_H
+#ifndef AOEI_ANNOTATE_CALLS_H
+#define AOEI_ANNOTATE_CALLS_H
 
 #include "aoe.h"
-#include "annotate/chat_reply.h"
+#include "annotate/completion.h"
 
 typedef struct aoei_chat_calls aoei_chat_calls;
 

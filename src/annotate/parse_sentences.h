@@ -3,10 +3,10 @@
  * lettered and bulleted lists, JSON and code fences, tables, quoted lines, plain lines, with talk before and
  * behind. What may be read in two ways is not read: fewer sentences, never invented ones.
  */
-#ifndef AOEI_ANNOTATE_CHAT_PARSE_H
-#define AOEI_ANNOTATE_CHAT_PARSE_H
+#ifndef AOEI_ANNOTATE_PARSE_SENTENCES_H
+#define AOEI_ANNOTATE_PARSE_SENTENCES_H
 
-#include "annotate/chat_list.h"
+#include "annotate/sentences.h"
 
 typedef enum aoei_chat_outcome {
     AOEI_CHAT_LIST,    /* there are sentences */

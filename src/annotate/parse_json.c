@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Sentences in JSON-like replies: see chat_json.h.
+ * Sentences in JSON-like replies: see parse_json.h.
  */
-#include "annotate/chat_json.h"
+#include "annotate/parse_json.h"
 
 #include <string.h>
 
 #include "base/utf8.h"
-#include "annotate/chat_text.h"
+#include "annotate/reply_text.h"
 
 /* Bytes of an opening quote at s, and in *close its closing one; 0: none. */
 static size_t open_quote(aoe_text s, const char **close) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Phrases of models: see chat_phrases.h. The lists are what was seen in replies; a phrase that is missing makes a reply
+ * Phrases of models: see phrases.h. The lists are what was seen in replies; a phrase that is missing makes a reply
  * a sentence too many, never a crash.
  */
-#include "annotate/chat_phrases.h"
+#include "annotate/phrases.h"
 
-#include "annotate/chat_list.h"
-#include "annotate/chat_text.h"
+#include "annotate/sentences.h"
+#include "annotate/reply_text.h"
 
 static const char *const declines[] = {"i'm sorry",
                                        "i\xE2\x80\x99m sorry",

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Replies into sentences: see chat_parse.h. The reply is made plain, a fence is opened; what looks like
+ * Replies into sentences: see parse_sentences.h. The reply is made plain, a fence is opened; what looks like
  * JSON is read as such, then tables, then lines with markers, of which those of one kind in a
  * running order make the list, then plain lines.
  */
-#include "annotate/chat_parse.h"
+#include "annotate/parse_sentences.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "annotate/chat_json.h"
-#include "annotate/chat_marker.h"
-#include "annotate/chat_phrases.h"
-#include "annotate/chat_text.h"
+#include "annotate/parse_json.h"
+#include "annotate/list_marker.h"
+#include "annotate/phrases.h"
+#include "annotate/reply_text.h"
 
 typedef struct line {
     aoe_text text; /* trimmed */

@@ -3,8 +3,8 @@
  * cache, and what has been said about duplicates. Two ways to read a repository (REST,
  * GraphQL) fill it; then what was said becomes links, and links become pairs.
  */
-#ifndef AOEI_COLLECT_GITHUB_COLLECT_H
-#define AOEI_COLLECT_GITHUB_COLLECT_H
+#ifndef AOEI_COLLECT_COLLECTION_H
+#define AOEI_COLLECT_COLLECTION_H
 
 #include "base/buffer.h"
 #include "dataset/distinct.h"

@@ -3,8 +3,8 @@
  * plain (line ends, spaces, HTML lists, thoughts left out). Byte strings of valid UTF-8;
  * comparisons ignore the case of ASCII letters only.
  */
-#ifndef AOEI_ANNOTATE_CHAT_TEXT_H
-#define AOEI_ANNOTATE_CHAT_TEXT_H
+#ifndef AOEI_ANNOTATE_REPLY_TEXT_H
+#define AOEI_ANNOTATE_REPLY_TEXT_H
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * What REST and GraphQL share: repositories and their names, pages, issues and what is
  * said of them.
  */
-#include "collect/github_collect.h"
+#include "collect/collection.h"
 
 #include <stdio.h>
 #include <string.h>

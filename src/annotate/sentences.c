@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Sentences of a reply: see chat_list.h.
+ * Sentences of a reply: see sentences.h.
  */
-#include "annotate/chat_list.h"
+#include "annotate/sentences.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "annotate/chat_text.h"
+#include "annotate/reply_text.h"
 
 static const char *const echoes[] = {"input",
                                      "given sentence",

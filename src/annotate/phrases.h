@@ -2,8 +2,8 @@
  * What models say around an answer or instead of one: refusals, announcements, closing remarks, in the
  * languages that models answer in most.
  */
-#ifndef AOEI_ANNOTATE_CHAT_PHRASES_H
-#define AOEI_ANNOTATE_CHAT_PHRASES_H
+#ifndef AOEI_ANNOTATE_PHRASES_H
+#define AOEI_ANNOTATE_PHRASES_H
 
 #include "aoe.h"
 

@@ -2,8 +2,8 @@
  * Prompts: templates with {size}, {text}, {text1}, {text2} that are filled in one pass, so that braces in a text
  * stay what they are. The templates of the AnglE paper's figure 4 and the one for scores are here.
  */
-#ifndef AOEI_ANNOTATE_CHAT_PROMPT_H
-#define AOEI_ANNOTATE_CHAT_PROMPT_H
+#ifndef AOEI_ANNOTATE_PROMPT_H
+#define AOEI_ANNOTATE_PROMPT_H
 
 #include "aoe.h"
 #include "base/buffer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pieces of replies: see chat_text.h.
+ * Pieces of replies: see reply_text.h.
  */
-#include "annotate/chat_text.h"
+#include "annotate/reply_text.h"
 
 #include <string.h>
 #include <strings.h>

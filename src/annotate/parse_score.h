@@ -2,8 +2,8 @@
  * From a chat model's reply to the one number it was asked for: "4.2", "Score: 4/5", "I would rate this 3.5 out
  * of 5", JSON, words. A reply with two numbers that could be meant has no score.
  */
-#ifndef AOEI_ANNOTATE_CHAT_SCORE_H
-#define AOEI_ANNOTATE_CHAT_SCORE_H
+#ifndef AOEI_ANNOTATE_PARSE_SCORE_H
+#define AOEI_ANNOTATE_PARSE_SCORE_H
 
 #include "aoe.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * What a line of a list begins with: "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the
- * numerals of many scripts. Reads one line; which lines make a list is chat_parse.c's business.
+ * numerals of many scripts. Reads one line; which lines make a list is parse_sentences.c's business.
  */
-#ifndef AOEI_ANNOTATE_CHAT_MARKER_H
-#define AOEI_ANNOTATE_CHAT_MARKER_H
+#ifndef AOEI_ANNOTATE_LIST_MARKER_H
+#define AOEI_ANNOTATE_LIST_MARKER_H
 
 #include <stddef.h>
 

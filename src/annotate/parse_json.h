@@ -3,10 +3,10 @@
  * lists, trailing commas, text around them, and what is left of them when the output was cut
  * off. Lenient by intent, so it is a scanner of strings and keys and no JSON parser.
  */
-#ifndef AOEI_ANNOTATE_CHAT_JSON_H
-#define AOEI_ANNOTATE_CHAT_JSON_H
+#ifndef AOEI_ANNOTATE_PARSE_JSON_H
+#define AOEI_ANNOTATE_PARSE_JSON_H
 
-#include "annotate/chat_list.h"
+#include "annotate/sentences.h"
 
 /* Where an array or object of strings begins in a plain text; NULL: nowhere. */
 const char *aoei_chat_find_json(aoe_text plain);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Bodies of chat requests and answers: see chat_reply.h.
+ * Bodies of chat requests and answers: see completion.h.
  */
-#include "annotate/chat_reply.h"
+#include "annotate/completion.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "annotate/chat_text.h"
+#include "annotate/reply_text.h"
 #include "net/secret.h"
 
 #define NAME "the answer"

@@ -2,8 +2,8 @@
  * Requests and answers of /v1/chat/completions: the body that is sent, and what an answer says, whether it comes whole
  * (JSON) or as a stream of events. No network here, and no reading of what the model wrote.
  */
-#ifndef AOEI_ANNOTATE_CHAT_REPLY_H
-#define AOEI_ANNOTATE_CHAT_REPLY_H
+#ifndef AOEI_ANNOTATE_COMPLETION_H
+#define AOEI_ANNOTATE_COMPLETION_H
 
 #include <stdint.h>
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Scores in replies: see chat_score.h. Every number of the reply is found with what stands around it and gets
+ * Scores in replies: see parse_score.h. Every number of the reply is found with what stands around it and gets
  * a rank: named as the final score, as a score, or given out of the highest one; else one among others. The numbers of the best
  * rank have to agree.
  */
-#include "annotate/chat_score.h"
+#include "annotate/parse_score.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "annotate/chat_phrases.h"
-#include "annotate/chat_text.h"
+#include "annotate/phrases.h"
+#include "annotate/reply_text.h"
 
 typedef enum rank { RANK_NONE, RANK_PLAIN, RANK_NAMED, RANK_FINAL } rank;
 
