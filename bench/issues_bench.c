@@ -94,7 +94,8 @@ static int fill(aoei_issues *s, size_t n, const char *const *names) {
         failed = add_issue(s, &rng, names, i, &text, &index);
         const uint64_t number = i / REPOS + 1;
         make_comment(&rng, number, earlier_than(&rng, number), &text);
-        failed = failed || aoei_issue_refs_find(&refs, (aoe_text){text.data, text.len}, "github.com", NULL);
+        failed = failed ||
+                 aoei_issue_refs_find(&refs, (aoe_text){text.data, text.len}, (const char *const[]){"github.com", NULL}, NULL);
         for (size_t k = 0; k < refs.n && !failed; k++)
             failed = aoei_issues_link_add(s, index, aoei_issues_find(s, s->issue[index].repo, refs.ref[k].number), 0, NULL);
     }

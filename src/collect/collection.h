@@ -8,10 +8,10 @@
 
 #include "base/buffer.h"
 #include "dataset/distinct.h"
+#include "dataset/text_equality.h"
 #include "collect/github.h"
 #include "collect/github_json.h"
 #include "collect/issues.h"
-#include "collect/issues_pairs.h"
 #include "collect/issues_refs.h"
 
 /* Something said of an issue; one issue's stand in the order of time. */
@@ -49,7 +49,7 @@ typedef struct aoei_collection {
     size_t n_pages, page_capacity;
     aoei_issue_refs refs; /* scratch, as the next */
     aoei_buffer text, form;
-    aoei_same_scratch scratch;
+    aoei_text_key_scratch scratch;
     aoe_github_result *result; /* borrowed */
 } aoei_collection;
 
@@ -75,17 +75,7 @@ int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, 
 /* What was said from the first-th mention on was not all that there is: it makes weak links from now on. */
 void aoei_collect_cut(aoei_collection *c, size_t first);
 
-/* Reads a repository. *why is set when that cannot be done: one line, in room[AOEI_WHY]; NULL otherwise. */
-enum { AOEI_WHY = 260 };
-int aoei_collect_rest(aoei_collection *c, const char *name, char room[AOEI_WHY], const char **why, aoe_error *err);
-int aoei_collect_graphql(aoei_collection *c, const char *name, char room[AOEI_WHY], const char **why, aoe_error *err);
-
-/* Turns what was said into links; asks the API for issues pointed to that are not in the set. What those say makes weak links.
- */
-int aoei_collect_resolve(aoei_collection *c, aoe_error *err);
-/* Writes the pairs with their texts, a split after the other. */
-int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error *err);
-
+enum { AOEI_WHY = 260 }; /* bytes of a reason, NUL included */
 /* The reason for people why a repository cannot be read: from an answer's status and why. */
 const char *aoei_collect_why(int status, const char *message, int has_token, char room[AOEI_WHY]);
 

@@ -3,12 +3,13 @@
  * the events that say of what they were marked as duplicates. Only what one query cannot
  * hold (an issue with more than a hundred such items) takes more.
  */
+#include "collect/github_graphql.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "collect/collection.h"
 
 #define CANONICAL "canonical{... on Issue{number repository{nameWithOwner}}}"
 #define ITEMS                                                                                                                  \

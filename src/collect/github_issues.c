@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collect/collection.h"
+#include "collect/github_graphql.h"
+#include "collect/github_report.h"
+#include "collect/github_resolve.h"
+#include "collect/github_rest.h"
+#include "collect/issues_pairs.h"
 #include "table/table.h"
 
 static const char *const angle[] = {

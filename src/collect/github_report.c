@@ -4,12 +4,13 @@
  * that many of the chosen issues of a repository have; so what texts become without
  * them is known late, and what has become equal by it is left out here.
  */
+#include "collect/github_report.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "collect/collection.h"
 #include "collect/issues_clean.h"
 #include "table/table_write.h"
 

@@ -6,13 +6,14 @@
  * links: no pairs, but no negatives either. So does what an issue says that was fetched
  * because another points to it: nobody asked for its repository, or for it.
  */
+#include "collect/github_resolve.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "collect/collection.h"
 
 enum { ROUNDS = 5 }; /* an issue pointed to may point to others, and those again */
 

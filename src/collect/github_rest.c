@@ -4,13 +4,14 @@
  * duplicates, and where it is asked for the comments of the others. REST does not say of what an issue was marked as a
  * duplicate: that has to stand in a comment.
  */
+#include "collect/github_rest.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "collect/collection.h"
 
 /* A walk over the pages of a list. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);

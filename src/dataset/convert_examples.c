@@ -2,13 +2,14 @@
  * Rows of one form as rows of another: labelled pairs, positives, triples. All rows are in memory, since
  * what becomes of one may depend on others (pairs with the same first text, known positives).
  */
+#include "dataset/convert_examples.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "dataset/convert_rows.h"
 #include "dataset/distinct.h"
 #include "table/examples.h"
 #include "table/labels.h"
@@ -354,7 +355,8 @@ static int write_all(forms *f, aoe_error *err) {
     return rc ? rc : aoei_table_writer_end(&f->out, err);
 }
 
-int aoei_convert_form(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
+                          aoe_error *err) {
     forms f = {.o = o, .result = result};
     int rc = read_examples(&f, path, err);
     if (!rc) {

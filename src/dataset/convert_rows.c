@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_convert, and of it what leaves rows as they are: every column goes over, whatever it means.
- * Nothing is lost on the way: what the output cannot hold is an error.
+ * Conversion between file formats. Every column is copied; a value that the output format cannot represent is an error.
  */
 #include "dataset/convert_rows.h"
 
@@ -12,10 +11,6 @@
 #include "table/table_write.h"
 
 #define LARGEST_EXACT 9007199254740992.0 /* 2^53: below it every whole number is a double */
-
-void aoe_data_convert_options_defaults(aoe_data_convert_options *o) {
-    *o = (aoe_data_convert_options){.threshold = NAN, .pairing = AOE_PAIRING_ZIP, .negatives = 1, .seed = 42};
-}
 
 /* Selects all columns; name, cell: [columns], the caller's. */
 static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_error *err) {
@@ -121,11 +116,4 @@ int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_d
     aoei_free(cell);
     aoei_table_close(t);
     return rc;
-}
-
-int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
-    aoe_data_convert_result own;
-    result = result ? result : &own;
-    *result = (aoe_data_convert_result){0};
-    return o->to == AOE_FORM_AUTO ? aoei_convert_rows(path, o, result, err) : aoei_convert_form(path, o, result, err);
 }

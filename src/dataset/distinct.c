@@ -3,6 +3,7 @@
  * forms are not kept: where a hash is met again, the form of the text that has it is made once more.
  */
 #include "dataset/distinct.h"
+#include "dataset/text_equality.h"
 
 #include <string.h>
 
@@ -79,9 +80,9 @@ void aoei_distinct_free(aoei_distinct *d) {
 typedef struct sorter {
     const aoei_distinct *d;
     aoe_same same;
-    aoei_same_scratch scratch; /* owned, as all below */
-    aoei_buffer form, other;   /* of the text at hand; of one that may be the same */
-    size_t *slot;              /* [slots] number + 1 of the first text of a class */
+    aoei_text_key_scratch scratch; /* owned, as all below */
+    aoei_buffer form, other;       /* of the text at hand; of one that may be the same */
+    size_t *slot;                  /* [slots] number + 1 of the first text of a class */
     size_t slots;
     uint64_t *hash; /* [d->n] of forms */
 } sorter;
@@ -93,7 +94,7 @@ static int find_class(sorter *s, size_t i, size_t *class) {
         const size_t k = s->slot[at] - 1;
         if (s->hash[k] != s->hash[i])
             continue;
-        if (aoei_same_form(&s->other, s->d->text[k], s->same, &s->scratch))
+        if (aoei_text_key(&s->other, s->d->text[k], s->same, &s->scratch))
             return -1;
         if (s->other.len == s->form.len && (!s->form.len || !memcmp(s->other.data, s->form.data, s->form.len))) {
             *class = k;
@@ -121,7 +122,7 @@ int aoei_distinct_classes(const aoei_distinct *d, aoe_same same, size_t *class, 
         failed = !s.slot || !s.hash;
     }
     for (size_t i = 0; i < d->n && !failed; i++) {
-        failed = aoei_same_form(&s.form, d->text[i], same, &s.scratch);
+        failed = aoei_text_key(&s.form, d->text[i], same, &s.scratch);
         if (!failed) {
             s.hash[i] = hash_of((aoe_text){s.form.data ? s.form.data : "", s.form.len});
             failed = find_class(&s, i, &class[i]);

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "aoe.h"
-#include "base/buffer.h"
 #include "base/text_store.h"
 
 typedef struct aoei_distinct {
@@ -26,17 +25,6 @@ typedef struct aoei_distinct {
  * of a new text are copied. AOE_ENOMEM. Zero *d before the first call. */
 int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number, aoe_error *err);
 void aoei_distinct_free(aoei_distinct *d); /* accepts a zeroed one */
-
-int aoei_same_is_space(int32_t cp);           /* property White_Space */
-int aoei_same_is_letter_or_digit(int32_t cp); /* letters, marks (vowels of many scripts are some) and numbers */
-
-typedef struct aoei_same_scratch {
-    int32_t *point; /* [room] code points; owned, aoei_free */
-    size_t room;
-} aoei_same_scratch;
-
-/* The text, valid UTF-8, in the form that is compared, in out (cleared first). scratch grows; zero it first. AOE_ENOMEM. */
-int aoei_same_form(aoei_buffer *out, aoe_text text, aoe_same same, aoei_same_scratch *scratch);
 
 /* class: [d->n] of each text: the number of the first text that is the same. AOE_ENOMEM. */
 int aoei_distinct_classes(const aoei_distinct *d, aoe_same same, size_t *class, aoe_error *err);

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "dataset/text_equality.h"
 
 typedef struct set {
     size_t text;  /* its number */
@@ -60,7 +62,7 @@ static int add_words(join *j, const aoei_buffer *form, aoe_error *err) {
     for (size_t at = 0, step; at <= form->len; at += step) {
         uint32_t cp = 0;
         step = at < form->len ? aoei_utf8_decode(form->data + at, form->len - at, &cp) : 1;
-        if (at < form->len && aoei_same_is_letter_or_digit((int32_t)cp))
+        if (at < form->len && aoei_is_letter_or_digit((int32_t)cp))
             continue;
         if (at > from) {
             if (aoei_grow((void **)&j->word, &j->word_capacity, j->n_words, sizeof *j->word))
@@ -76,14 +78,14 @@ static int add_words(join *j, const aoei_buffer *form, aoe_error *err) {
 }
 
 static int add_sets(join *j, const aoei_distinct *texts, const size_t *class, aoe_error *err) {
-    aoei_same_scratch scratch = {0};
+    aoei_text_key_scratch scratch = {0};
     aoei_buffer form = {0};
     int rc = 0;
     for (size_t i = 0; i < texts->n && !rc; i++) {
         if (class[i] != i)
             continue;
         const size_t first = j->n_words;
-        if (aoei_same_form(&form, texts->text[i], AOE_SAME_CASE, &scratch) ||
+        if (aoei_text_key(&form, texts->text[i], AOE_SAME_CASE, &scratch) ||
             aoei_grow((void **)&j->set, &j->set_capacity, j->n, sizeof *j->set))
             rc = aoei_fail_nomem(err, form.len);
         else

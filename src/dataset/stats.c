@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "dataset/records.h"
+#include "dataset/text_equality.h"
 
 enum { MOST_LABELS = 20 /* beyond these they are put into bins */ };
 
@@ -70,7 +71,7 @@ static size_t words(aoe_text t) {
     for (size_t i = 0, step; i < t.len; i += step) {
         uint32_t cp = (unsigned char)t.data[i];
         step = cp < 0x80 ? 1 : aoei_utf8_decode(t.data + i, t.len - i, &cp);
-        const int space = aoei_same_is_space((int32_t)cp);
+        const int space = aoei_is_space((int32_t)cp);
         n += !space && !inside;
         inside = !space;
     }

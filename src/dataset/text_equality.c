@@ -2,11 +2,12 @@
  * The forms in which texts are compared (aoe_same): as they are, with white space evened out, with
  * case folded and accents decomposed, or letters and digits alone. Most texts are ASCII and take a loop over bytes.
  */
+#include "dataset/text_equality.h"
+
 #include <utf8proc.h>
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "dataset/distinct.h"
 
 static int is_ascii(aoe_text t) {
     for (size_t i = 0; i < t.len; i++)
@@ -44,44 +45,44 @@ static void form_ascii(aoei_buffer *out, aoe_text t, aoe_same same) {
     out->data[out->len] = 0;
 }
 
-int aoei_same_is_space(int32_t cp) {
+int aoei_is_space(int32_t cp) {
     const utf8proc_category_t c = utf8proc_category(cp);
     return (cp >= '\t' && cp <= '\r') || cp == 0x85 || c == UTF8PROC_CATEGORY_ZS || c == UTF8PROC_CATEGORY_ZL ||
            c == UTF8PROC_CATEGORY_ZP;
 }
 
-int aoei_same_is_letter_or_digit(int32_t cp) {
+int aoei_is_letter_or_digit(int32_t cp) {
     const utf8proc_category_t c = utf8proc_category(cp);
     return (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO) ||
            (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
 }
 
 /* The code points of t, for AOE_SAME_CASE and _LETTERS folded and decomposed; *n of them. */
-static int decode(aoe_text t, aoe_same same, aoei_same_scratch *s, size_t *n) {
+static int decode(aoe_text t, aoe_same same, aoei_text_key_scratch *s, size_t *n) {
     const utf8proc_option_t options =
         same == AOE_SAME_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
         const utf8proc_ssize_t got = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
-                                                        (utf8proc_ssize_t)s->room, options);
+                                                        (utf8proc_ssize_t)s->capacity, options);
         *n = got > 0 ? (size_t)got : 0; /* texts were read as valid UTF-8 */
-        if (*n <= s->room)
+        if (*n <= s->capacity)
             return 0;
         int32_t *grown = aoei_realloc_array(s->point, *n, sizeof *grown);
         if (!grown)
             return AOE_ENOMEM;
         s->point = grown;
-        s->room = *n;
+        s->capacity = *n;
     }
 }
 
-static int form_points(aoei_buffer *out, aoe_text t, aoe_same same, aoei_same_scratch *s) {
+static int form_points(aoei_buffer *out, aoe_text t, aoe_same same, aoei_text_key_scratch *s) {
     size_t n;
     int space = 0;
     if (decode(t, same, s, &n))
         return AOE_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
-        if (same == AOE_SAME_LETTERS ? !aoei_same_is_letter_or_digit(s->point[i]) : aoei_same_is_space(s->point[i])) {
+        if (same == AOE_SAME_LETTERS ? !aoei_is_letter_or_digit(s->point[i]) : aoei_is_space(s->point[i])) {
             space = same != AOE_SAME_LETTERS && out->len > 0;
             continue;
         }
@@ -93,7 +94,7 @@ static int form_points(aoei_buffer *out, aoe_text t, aoe_same same, aoei_same_sc
     return out->failed ? AOE_ENOMEM : 0;
 }
 
-int aoei_same_form(aoei_buffer *out, aoe_text text, aoe_same same, aoei_same_scratch *scratch) {
+int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_same same, aoei_text_key_scratch *scratch) {
     aoei_buffer_clear(out);
     if (same == AOE_SAME_EXACT)
         return aoei_buffer_append(out, text.data, text.len);
@@ -105,6 +106,6 @@ int aoei_same_form(aoei_buffer *out, aoe_text text, aoe_same same, aoei_same_scr
         return AOE_ENOMEM;
     }
     if (same == AOE_SAME_LETTERS && out->len == 0) /* smileys and the like differ by what they are */
-        return aoei_same_form(out, text, AOE_SAME_CASE, scratch);
+        return aoei_text_key(out, text, AOE_SAME_CASE, scratch);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "dataset/distinct.h"
+#include "dataset/text_equality.h"
 #include "table/labels.h"
 
 static void test_numbers(void **state) {
@@ -73,9 +74,9 @@ static void test_forms(void **state) {
         {AOE_SAME_LETTERS, "\xe2\x80\xa6!", "\xe2\x80\xa6!"},
     };
     aoei_buffer out = {0};
-    aoei_same_scratch scratch = {0};
+    aoei_text_key_scratch scratch = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(aoei_same_form(&out, aoe_text_of(cases[i].text), cases[i].same, &scratch), 0);
+        assert_int_equal(aoei_text_key(&out, aoe_text_of(cases[i].text), cases[i].same, &scratch), 0);
         assert_string_equal(out.data, cases[i].form);
     }
     aoei_buffer_free(&out);

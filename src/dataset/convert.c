@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_data_convert: copies rows to another format, or converts the kind of the examples.
+ */
+#include <math.h>
+
+#include "aoe.h"
+#include "dataset/convert_examples.h"
+#include "dataset/convert_rows.h"
+
+void aoe_data_convert_options_defaults(aoe_data_convert_options *o) {
+    *o = (aoe_data_convert_options){.threshold = NAN, .pairing = AOE_PAIRING_ZIP, .negatives = 1, .seed = 42};
+}
+
+int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+    aoe_data_convert_result own;
+    result = result ? result : &own;
+    *result = (aoe_data_convert_result){0};
+    return o->to == AOE_FORM_AUTO ? aoei_convert_rows(path, o, result, err) : aoei_convert_examples(path, o, result, err);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * The part of aoe_data_convert that converts between kinds of examples: labelled pairs, positives, triplets.
+ */
+#ifndef AOEI_DATASET_CONVERT_EXAMPLES_H
+#define AOEI_DATASET_CONVERT_EXAMPLES_H
+
+#include "aoe.h"
+
+/* Arguments and errors: those of aoe_data_convert. *result must be zeroed. */
+int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err);
+
+#endif
