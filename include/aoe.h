@@ -381,7 +381,8 @@ AOE_API void aoe_embedder_destroy(aoe_embedder *e); /* NULL accepted */
 /* vectors: [n, dims] row-major, caller's. info: [n] or NULL. Texts are batched by length inside; the
  * vector of a text is bit-identical alone, in any batch and for any number of threads. That of a text
  * without tokens is zero in a static model; in others it is an error.
- * Errors: AOE_EFORMAT "text 7: ..." (counted from 0: invalid UTF-8; no token at all), AOE_ENUMERIC, AOE_ENOMEM. */
+ * Errors: AOE_EFORMAT (invalid UTF-8; no token), AOE_ENUMERIC, AOE_ENOMEM. aoe_embed_failed_text returns the index of the
+ * text that failed; the message does not repeat the index. */
 AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err);
 /* The index of the text in the last failed aoe_embed, or (size_t)-1. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);

@@ -115,13 +115,12 @@ static double *new_doubles(size_t n) {
     return cli_realloc(NULL, n * sizeof(double));
 }
 
-/* The message of a failed aoe_embed counts texts of a window: the file's line is said instead. */
+/* Prints the error of a failed aoe_embed with the line of the file that holds the text. */
 static int fail_embed(const job *j, const aoe_embedder *e, size_t first, const aoe_error *err) {
     const size_t text = aoe_embed_failed_text(e);
-    const char *what = strstr(err->message, ": ");
-    if (text == (size_t)-1 || !what)
+    if (text == (size_t)-1)
         return cli_fail("%s", err->message);
-    return cli_fail("%s:%zu: text%zu%s", j->path, aoe_pairs_line(j->pairs, first + text / 2), text % 2 + 1, what);
+    return cli_fail("%s:%zu: text%zu: %s", j->path, aoe_pairs_line(j->pairs, first + text / 2), text % 2 + 1, err->message);
 }
 
 static int embed_pairs(const job *j, const cli_session *s, double *cosine) {

@@ -169,14 +169,9 @@ static int write_window(job *j) {
 /* The library counts the texts of a call; people count lines of files. */
 static int report_failure(const job *j, const aoe_error *err) {
     size_t i = aoe_embed_failed_text(j->session.embedder);
-    char prefix[48];
     if (i >= j->window.n)
         return cli_fail("%s", err->message);
-    int n = snprintf(prefix, sizeof prefix, "text %zu: ", i);
-    const char *message = err->message;
-    if (strncmp(message, prefix, (size_t)n) == 0)
-        message += n;
-    return cli_fail("%s:%zu: %s", j->window.name[i], j->window.number[i], message);
+    return cli_fail("%s:%zu: %s", j->window.name[i], j->window.number[i], err->message);
 }
 
 static int embed_all(job *j) {

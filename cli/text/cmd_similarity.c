@@ -72,7 +72,8 @@ static int run_similarity(cli_session *s, const options *o, const cli_args *args
     float *vectors = cli_realloc(NULL, 2 * aoe_model_dims(s->model) * sizeof *vectors);
     int code;
     if (aoe_embed(s->embedder, texts, 2, vectors, info, &err)) {
-        code = cli_fail("%s", err.message);
+        const size_t failed = aoe_embed_failed_text(s->embedder);
+        code = failed < 2 ? cli_fail("text %zu: %s", failed + 1, err.message) : cli_fail("%s", err.message);
     } else {
         report_texts(s, texts, info);
         code = print_scores(s, o, vectors, info);

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/git_lfs.h"
 #include "base/file.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
@@ -149,6 +150,8 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
     size_t size = 0;
     *root = NULL;
     int code = aoei_read_file(&data, &size, path, 0, err);
+    if (code == 0)
+        code = aoei_git_lfs_check(data, size, path, err);
     if (code == 0)
         code = aoei_json_parse(root, data, size, path, err);
     aoei_free(data);

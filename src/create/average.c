@@ -171,6 +171,14 @@ static int open_all(averaging *a, aoe_context *ctx, const char *const *from, aoe
     return rc;
 }
 
+/* Fails if from[k] is the directory of an earlier model: the mean would count its weights twice. */
+static int check_named_once(const char *const *from, size_t k, aoe_error *err) {
+    for (size_t i = 0; i < k; i++)
+        if (aoei_same_path(from[i], from[k]))
+            return aoei_fail(err, AOE_EARG, "%s and %s are the same model; name each model once", from[i], from[k]);
+    return 0;
+}
+
 int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
                 aoe_convert_result *result, aoe_error *err) {
     aoe_convert_options options;
@@ -183,6 +191,8 @@ int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char 
     int rc = n ? 0 : aoei_fail(err, AOE_EARG, "a mean needs a model; name two or more");
     for (size_t k = 0; k < n && !rc; k++)
         rc = aoei_convert_check(from[k], to, &options, err);
+    for (size_t k = 0; k < n && !rc; k++)
+        rc = check_named_once(from, k, err);
     if (!rc)
         rc = open_all(&a, ctx, from, err);
     if (!rc)

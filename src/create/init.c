@@ -179,9 +179,7 @@ static int make_weights(making *k, aoe_model *m, uint64_t seed, aoe_error *err) 
 static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
     m->prefix = "";
     m->storage = "F32";
-    m->settings.pooling = o->pooling != AOE_POOLING_AUTO             ? o->pooling
-                          : m->config.causal || m->config.ran.window ? m->config.arch->default_pooling
-                                                                     : AOE_POOLING_LAST_AVG;
+    m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
     m->settings.pooling_from = m->settings.max_length_from = "default";
     m->settings.max_length = longest_text(&m->config, o);
     m->settings.prompt = aoei_strdup("");

@@ -107,5 +107,5 @@ const aoei_arch aoei_arch_bert = {
     .write = aoei_bert_write,
     .name = aoei_bert_name,
     .max_length = aoei_bert_max_length,
-    .default_pooling = AOE_POOLING_CLS,
+    .default_pooling = AOE_POOLING_LAST_AVG,
 };

@@ -43,7 +43,8 @@ static void name_roberta(char *out, size_t size, aoei_slot_group group, size_t k
 
 #define ROBERTA                                                                                                                \
     .mlm_prefix = "roberta.", .prefixes = prefixes, .defaults = defaults_roberta, .read = read_roberta,                        \
-    .write = aoei_bert_write, .name = name_roberta, .max_length = aoei_bert_max_length, .default_pooling = AOE_POOLING_CLS
+    .write = aoei_bert_write, .name = name_roberta, .max_length = aoei_bert_max_length,                                        \
+    .default_pooling = AOE_POOLING_LAST_AVG
 
 const aoei_arch aoei_arch_roberta = {
     .model_type = "roberta", .class_name = "RobertaModel", .mlm_class_name = "RobertaForMaskedLM", ROBERTA};

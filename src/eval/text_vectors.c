@@ -23,11 +23,6 @@ static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, ui
     for (size_t i = 0; !rc && i < n; i++)
         cut[i] = s->info[i].truncated;
     *failed = rc ? aoe_embed_failed_text(s->e) : (size_t)-1;
-    if (err && rc && *failed != (size_t)-1) { /* "text 7: ", which counts in the window: the caller names file and line */
-        const char *what = strstr(err->message, ": ");
-        if (what)
-            memmove(err->message, what + 2, strlen(what + 2) + 1);
-    }
     return rc;
 }
 

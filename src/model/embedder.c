@@ -284,24 +284,17 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
     return code;
 }
 
-/* Says which text the error is about, when it is about one. */
-static int name_text(const aoe_embedder *e, int code, aoe_error *err) {
-    if (e->failed != (size_t)-1)
-        aoei_error_prefix(err, "text %zu", e->failed);
-    return code;
-}
-
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
     aoei_token_lists lists;
     int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_windows : aoei_encode_for_vectors)(e->model, texts, n, &lists,
                                                                                                 &e->failed, err);
     if (code)
-        return name_text(e, code, err);
+        return code;
     for (size_t i = 0; info && i < n; i++)
         info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i),
                                   .windows = (uint32_t)count_windows(e, &lists, i),
                                   .truncated = lists.truncated[i]};
     code = aoei_embed_lists(e, &lists, vectors, err);
     aoei_token_lists_free(&lists);
-    return code ? name_text(e, code, err) : AOE_OK;
+    return code;
 }

@@ -179,15 +179,7 @@ static int load_tokenizer(aoe_model *m, aoe_error *err) {
     int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->dir, err);
     if (!rc && !m->tokenizer && m->base_dir)
         rc = aoei_tokenizer_open_optional(&m->tokenizer, m->base_dir, err);
-    if (rc || !m->tokenizer)
-        return rc;
-    size_t n = aoe_tokenizer_vocab_size(m->tokenizer);
-    if (n > m->config.vocab)
-        return aoei_fail(
-            err, AOE_EFORMAT,
-            "%s: the tokenizer has ids up to %zu, the model embeds %zu (vocab_size of config.json): they do not belong together",
-            m->dir, n - 1, m->config.vocab);
-    return 0;
+    return rc;
 }
 
 typedef struct tokenizer_job {

@@ -74,6 +74,17 @@ static int lower(aoei_buffer *out, const char *s, size_t len) {
     return out->failed ? AOE_ENOMEM : AOE_OK;
 }
 
+/* Tokenizers may have tokens that the model has no embedding for (a [PAD] added to Llama's); only texts with such a token fail.
+ */
+static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
+    const aoe_text token = aoe_tokenizer_token(m->tokenizer, id);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "token '%.*s' has id %d, but the model embeds only %zu tokens (vocab_size of config.json); remove the token "
+        "from the text, or use the tokenizer that the model was trained with",
+        (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
+}
+
 static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, aoe_ids *ids) {
     aoe_text text = j->texts[i];
     if (j->model->settings.lowercase) {
@@ -95,9 +106,7 @@ static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, ao
         return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");
     for (size_t t = 0; t < ids->n; t++)
         if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
-            return aoei_fail(&c->error, AOE_EFORMAT,
-                             "token id %d is outside the model's vocabulary of %zu; tokenizer and model do not match",
-                             (int)ids->id[t], j->model->config.vocab);
+            return fail_token(j->model, ids->id[t], &c->error);
     j->lengths[i] = ids->n;
     j->truncated[i] = (uint8_t)(ids->truncated != 0);
     return chunk_append(c, ids);

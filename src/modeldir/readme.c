@@ -4,6 +4,7 @@
  * Plain Markdown with the header that model hubs read; no date, so that the same
  * model gives the same file.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -133,6 +134,42 @@ static int put_licence(aoei_buffer *b, const aoe_model *m, const json_t *record,
     return rc;
 }
 
+/* 1 for the keys of a training record whose values are paths. */
+static int holds_paths(const char *key) {
+    static const char *const keys[] = {"base_model", "data", "dev", "teacher", "texts", "mean_of"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(keys[i], key))
+            return 1;
+    return 0;
+}
+
+/* A copy of `v` in which absolute paths are replaced by their last part: a card is published, and local paths say nothing to
+ * its readers. paths: 1 when strings in `v` are paths. NULL: out of memory. */
+static json_t *without_local_paths(const json_t *v, int paths) {
+    const char *text = json_string_value(v), *key;
+    json_t *copy = json_is_object(v) ? json_object() : json_is_array(v) ? json_array() : NULL, *part;
+    int failed = 0;
+    size_t i;
+    if (text && paths && *text == '/') {
+        char *name = last_part(text);
+        copy = name ? aoei_name_json(name) : NULL;
+        aoei_free(name);
+        return copy;
+    }
+    if (!copy)
+        return json_is_object(v) || json_is_array(v) ? NULL : json_deep_copy(v);
+    json_object_foreach((json_t *)(uintptr_t)v, key, part) {
+        failed = failed || json_object_set_new(copy, key, without_local_paths(part, holds_paths(key)));
+    }
+    json_array_foreach(v, i, part) {
+        failed = failed || json_array_append_new(copy, without_local_paths(part, paths));
+    }
+    if (!failed)
+        return copy;
+    json_decref(copy);
+    return NULL;
+}
+
 static int put_record(aoei_buffer *b, const json_t *record) {
     const json_t *models = json_object_get(record, "mean_of");
     if (!record)
@@ -141,7 +178,9 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     if (models)
         put(b,
             "The weights are the mean of those of the models that `mean_of` names; how each of them was trained is behind it.\n\n");
-    char *text = aoei_json_text(record);
+    json_t *shown = without_local_paths(record, 0);
+    char *text = shown ? aoei_json_text(shown) : NULL;
+    json_decref(shown);
     const int rc = text ? aoei_buffer_printf(b, "```json\n%s\n```\n", text) : AOE_ENOMEM;
     aoei_free(text);
     return rc;

@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/git_lfs.h"
 #include "base/json.h"
 
 #define PREFIX_BYTES     8                   /* u64 LE: length of the header */
@@ -179,7 +180,9 @@ static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned c
     const char *path = s->shards[shard_index].path, *name;
     size_t n = 0, first = s->n;
     json_t *header = NULL, *v;
-    int rc = header_bytes(&n, data, size, path, err);
+    int rc = aoei_git_lfs_check(data, size, path, err);
+    if (!rc)
+        rc = header_bytes(&n, data, size, path, err);
     if (!rc)
         rc = parse_header(&header, data + PREFIX_BYTES, n, path, err);
     if (rc)

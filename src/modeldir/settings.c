@@ -35,16 +35,16 @@ const char *aoe_pooling_name(aoe_pooling p) {
 }
 
 int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
+    const char *own = !strcmp(name, "mean") ? "last-avg" : !strcmp(name, "max") ? "last-max" : name;
     for (int i = AOE_POOLING_AUTO + 1; i < AOE_POOLING_COUNT; i++)
-        if (!strcmp(pooling_names[i], name)) {
+        if (!strcmp(pooling_names[i], own)) {
             *p = (aoe_pooling)i;
             return 0;
         }
-    return aoei_fail(
-        err, AOE_EARG,
-        "pooling '%s' is unknown; use cls, cls-last-avg, last-avg (the mean), last-max, first-last-avg, last-token, or of a RAN "
-        "cell-last, cell-mean or cell-max",
-        name);
+    return aoei_fail(err, AOE_EARG,
+                     "unknown pooling '%s'; use cls, mean (or last-avg), max (or last-max), cls-last-avg, first-last-avg, "
+                     "last-token, or for a RAN cell-last, cell-mean or cell-max",
+                     name);
 }
 
 void aoei_stated_init(aoei_stated *s) {

@@ -17,11 +17,15 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     m->rate = rate;
     m->mask = -1;
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
+    m->vocab = m->vocab < model->config.vocab ? m->vocab : model->config.vocab; /* a tokenizer may have more tokens */
     m->longest = longest;
     for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
         m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));
     if (m->mask < 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has no [MASK] token; add one to its vocabulary", model->dir);
+    if ((size_t)m->mask >= m->vocab)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the [MASK] token has id %d, but the model embeds only %zu tokens", model->dir,
+                         (int)m->mask, m->vocab);
     m->kind = aoei_malloc_array(m->vocab, sizeof *m->kind);
     m->ordinary = aoei_malloc_array(m->vocab, sizeof *m->ordinary);
     m->words = aoei_malloc_array(longest, sizeof *m->words);

@@ -45,14 +45,12 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dt
     return AOE_OK;
 }
 
-/* The embedder's "text 7: what" as "file:line: the teacher: what". */
+/* The embedder's error as "file:line: the teacher: message". */
 static int name_text(const work *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner, aoe_error *err) {
     const size_t failed = aoe_embed_failed_text(w->embedder);
     if (failed == (size_t)-1)
         return aoei_fail(err, code, "--teacher: %s", inner->message);
-    const char *what = strstr(inner->message, ": ");
-    return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed),
-                     what ? what + 2 : inner->message);
+    return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed), inner->message);
 }
 
 /* Texts [first, first + n) of a file. vectors: [n, dims]. */

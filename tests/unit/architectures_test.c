@@ -87,7 +87,7 @@ static void saves_and_opens(void **state) {
             tiny_model_write(from, &o);
             aoe_model *m = open_with(ctx, from, NULL);
             assert_string_equal(m->prefix, prefixed ? prefixes[kind] : "");
-            assert_int_equal(m->settings.pooling, kind ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_CLS);
+            assert_int_equal(m->settings.pooling, kind ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_LAST_AVG);
             assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
             const vectors before = embed(m);
             if (aoei_model_save(m, to, NULL, &err))

@@ -264,7 +264,7 @@ static void test_bad_text(void **state) {
     assert_int_equal(aoe_embed(s.embedder, t, 4, v, NULL, &err), AOE_EFORMAT);
     assert_int_equal(err.code, AOE_EFORMAT);
     assert_int_equal(aoe_embed_failed_text(s.embedder), 2);
-    assert_memory_equal(err.message, "text 2: ", 8);
+    assert_null(strstr(err.message, "text 2")); /* the caller names the text */
     assert_non_null(strstr(err.message, "byte 1"));
     embed(&s, t, 2, v, NULL); /* and the embedder goes on */
     session_destroy(s);
@@ -284,7 +284,6 @@ static void test_overflow(void **state) {
     aoe_error err = {0};
     assert_int_equal(aoe_embed(s.embedder, t, 3, v, NULL, &err), AOE_ENUMERIC);
     assert_int_equal(aoe_embed_failed_text(s.embedder), 1); /* the shortest comes first */
-    assert_memory_equal(err.message, "text 1: ", 8);
     session_destroy(s);
     free(path);
 }

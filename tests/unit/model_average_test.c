@@ -153,6 +153,7 @@ static void models_that_differ_have_none(void **state) {
     refused(a, deeper, "config.json differ");
     refused(a, words, "vocabularies differ");
     refused(a, adapters, "adapters have no mean");
+    refused(a, a, "are the same model; name each model once");
     refused(a, dir, "no config.json");
     assert_int_equal(aoe_average(test_model_context, NULL, 0, a, NULL, NULL, NULL), AOE_EARG);
     free(text);

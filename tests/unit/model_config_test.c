@@ -50,7 +50,7 @@ static void reads_bert(void **state) {
     assert_true(c.hidden_dropout == 0.25);
     assert_true(c.attention_dropout == 0.125);
     assert_int_equal(c.arch->max_length(&c), 10);
-    assert_int_equal(c.arch->default_pooling, AOE_POOLING_CLS);
+    assert_int_equal(c.arch->default_pooling, AOE_POOLING_LAST_AVG);
 }
 
 static void fills_in_what_older_files_lack(void **state) {

@@ -105,7 +105,7 @@ static void tells_what_it_is(void **state) {
     assert_int_equal(info.positions, 10);
     assert_int_equal(info.parameters, aoei_parameter_count(&c));
     assert_int_equal(info.dims, 8);
-    assert_int_equal(info.pooling, AOE_POOLING_CLS);
+    assert_int_equal(info.pooling, AOE_POOLING_LAST_AVG);
     assert_string_equal(info.pooling_from, "default");
     assert_int_equal(info.max_length, 10);
     assert_string_equal(info.max_length_from, "default");
@@ -226,8 +226,17 @@ static void checks_the_tokenizer_against_the_embeddings(void **state) {
     aoe_error err;
     test_model_write(dir, NULL);
     free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n"));
-    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
-    FRAGMENT(err, "the tokenizer has ids up to 16, the model embeds 16");
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0); /* only a text with token 16 fails */
+    aoe_embedder *e;
+    float vectors[2 * 8];
+    const aoe_text texts[2] = {aoe_text_of("a k"), aoe_text_of("b l")};
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, &err), 0);
+    assert_int_equal(aoe_embed(e, texts, 1, vectors, NULL, &err), 0);
+    assert_int_equal(aoe_embed(e, texts, 2, vectors, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "token 'l' has id 16, but the model embeds only 16 tokens");
+    assert_int_equal(aoe_embed_failed_text(e), 1);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
     free(test_write_text(dir, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), 0);
     assert_int_equal(aoe_tokenizer_vocab_size(aoe_model_tokenizer(m)), 6);

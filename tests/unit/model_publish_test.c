@@ -126,7 +126,7 @@ static int check_whole(const char *to, int n) {
         fail_msg("step %d: %s", n, err.message);
     aoe_model_get_info(m, &info);
     int newer = !strcmp(m->storage, "F32");
-    assert_int_equal(info.pooling, newer ? AOE_POOLING_CLS : AOE_POOLING_LAST_MAX);
+    assert_int_equal(info.pooling, newer ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_MAX);
     assert_int_equal(aoei_entry_exists(to, "special_tokens_map.json"), !newer);
     assert_int_equal(aoei_entry_exists(to, "aoe.json"), newer);
     assert_int_equal(aoei_entry_exists(to, "README.md"), newer);

@@ -182,7 +182,7 @@ static void says_what_others_cannot_read(void **state) {
 static void writes_config_and_record(void **state) {
     (void)state;
     char *dir = test_dir_create(), *to = test_path(dir, "out"), *path = test_path(to, "config.json");
-    json_t *record = json_pack("{s:s, s:i}", "data", "train.tsv", "steps", 7);
+    json_t *record = json_pack("{s:[s, s], s:s, s:i}", "data", "train.tsv", "/home/me/sts.tsv", "prompt", "/query", "steps", 7);
     test_model_write(dir, &(test_model_spec){.pooler = 1});
     resave(dir, to, NULL, record);
     char *text = test_read(path, NULL);
@@ -197,7 +197,10 @@ static void writes_config_and_record(void **state) {
     aoe_model_close(m);
     path = test_path(to, "README.md");
     text = test_read(path, NULL);
-    assert_non_null(strstr(text, "\"data\": \"train.tsv\""));
+    assert_non_null(strstr(text, "\"train.tsv\""));
+    assert_non_null(strstr(text, "\"sts.tsv\"")); /* no local paths in a file that is published */
+    assert_null(strstr(text, "/home"));
+    assert_non_null(strstr(text, "\"/query\""));
     free(text);
     free(path);
     json_decref(record);

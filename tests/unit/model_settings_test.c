@@ -63,8 +63,13 @@ static void names_the_poolings(void **state) {
     }
     assert_null(aoe_pooling_name(AOE_POOLING_COUNT));
     assert_null(aoe_pooling_name((aoe_pooling)-1));
-    assert_int_equal(aoe_pooling_parse(&p, "mean", &err), AOE_EARG);
-    FRAGMENT(err, "pooling 'mean' is unknown; use cls, cls-last-avg");
+    assert_int_equal(aoe_pooling_parse(&p, "mean", NULL), 0);
+    assert_int_equal(p, AOE_POOLING_LAST_AVG);
+    assert_int_equal(aoe_pooling_parse(&p, "max", NULL), 0);
+    assert_int_equal(p, AOE_POOLING_LAST_MAX);
+    assert_int_equal(aoe_pooling_parse(&p, "auto", &err), AOE_EARG);
+    assert_int_equal(aoe_pooling_parse(&p, "average", &err), AOE_EARG);
+    FRAGMENT(err, "unknown pooling 'average'; use cls, mean (or last-avg)");
 }
 
 static void the_first_that_speaks_wins(void **state) {
@@ -73,7 +78,7 @@ static void the_first_that_speaks_wins(void **state) {
     aoei_settings s;
     aoe_model_options o;
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-    check(&s, AOE_POOLING_CLS, "default", 10, "default", "", 0);
+    check(&s, AOE_POOLING_LAST_AVG, "default", 10, "default", "", 0);
     aoei_settings_free(&s);
 
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," NORMALIZE "]");
@@ -130,7 +135,7 @@ static void refuses_a_bad_aoe_json(void **state) {
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
         {"{", "aoe.json:1: ", AOE_EFORMAT},
-        {"{\"format_version\":1,\"pooling\":\"mean\"}", "aoe.json: pooling 'mean' is unknown; use cls", AOE_EFORMAT},
+        {"{\"format_version\":1,\"pooling\":\"average\"}", "aoe.json: unknown pooling 'average'; use cls", AOE_EFORMAT},
         {"{\"format_version\":1,\"max_length\":11}", "aoe.json: \"max_length\" is 11, the model has 10 positions", AOE_EFORMAT},
         {"{\"format_version\":1,\"max_length\":0}", "aoe.json: \"max_length\" is 0", AOE_EFORMAT},
         {"{\"format_version\":1,\"prompts\":[]}", "aoe.json: \"prompts\" is not an object", AOE_EFORMAT},
@@ -451,17 +456,17 @@ static void reads_lengths_under_every_name(void **state) {
         char *dir = test_dir_create();
         put(dir, names[i], "{\"max_seq_length\":4}");
         assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-        check(&s, AOE_POOLING_CLS, "default", 4, names[i], "", 0);
+        check(&s, AOE_POOLING_LAST_AVG, "default", 4, names[i], "", 0);
         aoei_settings_free(&s);
         put(dir, names[i], "{\"max_seq_length\":512}");
         assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-        check(&s, AOE_POOLING_CLS, "default", 10, names[i], "", 0);
+        check(&s, AOE_POOLING_LAST_AVG, "default", 10, names[i], "", 0);
         aoei_settings_free(&s);
         put(dir, names[i], "{\"max_seq_length\":-1}");
         refuse(dir, AOE_EFORMAT, "\"max_seq_length\" is -1");
         put(dir, names[i], "{\"max_seq_length\":null}");
         assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-        check(&s, AOE_POOLING_CLS, "default", 10, "default", "", 0);
+        check(&s, AOE_POOLING_LAST_AVG, "default", 10, "default", "", 0);
         aoei_settings_free(&s);
         test_dir_remove(dir);
     }
@@ -489,7 +494,7 @@ static void reads_prompts(void **state) {
         "{\"__version__\":{\"sentence_transformers\":\"9.0\"},\"prompts\":{\"query\":\"\",\"document\":\"\"},\"default_prompt_name\":\"query\","
         "\"similarity_fn_name\":\"cosine\",\"truncate_dim\":null}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-    check(&s, AOE_POOLING_CLS, "default", 10, "default", "", 0);
+    check(&s, AOE_POOLING_LAST_AVG, "default", 10, "default", "", 0);
     aoei_settings_free(&s);
     test_dir_remove(dir);
 }

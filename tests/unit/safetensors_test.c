@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "modeldir/safetensors.h"
 
 /* A file in memory: length, header, `data` zero bytes. free() it. */
@@ -180,6 +181,21 @@ static void refuses_bad_lengths(void **state) {
     assert_null(s);
 }
 
+static void recognizes_a_git_lfs_pointer(void **state) {
+    (void)state;
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n";
+    aoei_safetensors *s;
+    aoe_error err;
+    assert_int_equal(aoei_safetensors_open_memory(&s, pointer, sizeof pointer - 1, "x", &err), AOE_EFORMAT);
+    FRAGMENT(err, "x: this is a Git LFS pointer, not the file itself; run 'git lfs pull'");
+    char *dir = test_dir_create(), *path = test_write_text(dir, "tokenizer.json", pointer);
+    json_t *root;
+    assert_int_equal(aoei_json_load(&root, path, &err), AOE_EFORMAT);
+    FRAGMENT(err, "tokenizer.json: this is a Git LFS pointer");
+    free(path);
+    test_dir_remove(dir);
+}
+
 static void refuses_bad_headers(void **state) {
     (void)state;
     refuse("{\"a\":", 8, AOE_EFORMAT, "the header is not valid JSON at byte 13");
@@ -295,6 +311,7 @@ int main(void) {
         cmocka_unit_test(opens_a_file_without_tensors),
         cmocka_unit_test(converts_halves),
         cmocka_unit_test(refuses_bad_lengths),
+        cmocka_unit_test(recognizes_a_git_lfs_pointer),
         cmocka_unit_test(refuses_bad_headers),
         cmocka_unit_test(refuses_bad_tensors),
         cmocka_unit_test(reads_shards),

@@ -348,8 +348,6 @@ static void refuses(void **state) {
            "tensor 'embeddings' has shape [12, 70], config.json asks for [12, 64]");
     refuse(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
     refuse(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' holds NaN at element 5");
-    refuse(&(spec){.dtype = AOEI_ST_F16}, "vocab.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\n", NULL, AOE_EFORMAT,
-           "the tokenizer has ids up to 12, the model embeds 12");
     refuse(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]", NULL,
            AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported here");
     refuse(&(spec){0}, "modules.json", "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]",
