@@ -4,7 +4,7 @@
  * errors. An architecture the encoder does not have is named and passed over when it is
  * one of several folders, and is an error when it was asked for.
  */
-#include "bench/verify.h"
+#include "bench/check.h"
 
 #include "base/alloc.h"
 #include "base/context.h"

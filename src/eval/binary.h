@@ -5,7 +5,7 @@
 #ifndef AOEI_EVAL_BINARY_H
 #define AOEI_EVAL_BINARY_H
 
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 /* As aoe_eval_binary. All inputs are read and checked before the first report. */
 int aoei_binary_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,

@@ -6,7 +6,7 @@
 #ifndef AOEI_EVAL_COSINES_H
 #define AOEI_EVAL_COSINES_H
 
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 /* Two texts each, wherever they lie. */
 typedef struct aoei_couples {

@@ -4,7 +4,7 @@
 #ifndef AOEI_EVAL_RETRIEVAL_H
 #define AOEI_EVAL_RETRIEVAL_H
 
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 /* As aoe_eval_retrieval; queries and docs may be the same, o may not be NULL and its doc_embedder is not looked at. All inputs
  * are read and checked before the first report. */

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "table/labels.h"
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 /* Names of examples (their first role), sorted. */
 typedef struct named {

@@ -5,7 +5,7 @@
 #ifndef AOEI_EVAL_STS_H
 #define AOEI_EVAL_STS_H
 
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 /* As aoe_eval_sts and aoe_eval_pairs. All inputs are read, and no text is without tokens, before the first report. */
 int aoei_sts_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,

@@ -4,7 +4,7 @@
 #ifndef AOEI_EVAL_SUITE_H
 #define AOEI_EVAL_SUITE_H
 
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 /* As aoe_eval_suite; o may not be NULL. All sets are read and checked before the first report. */
 int aoei_suite_run(const aoei_text_encoder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,

@@ -4,7 +4,7 @@
 #ifndef AOEI_EVAL_TRIPLETS_H
 #define AOEI_EVAL_TRIPLETS_H
 
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 /* As aoe_eval_triplets; o may not be NULL. All inputs are read and checked before the first report. */
 int aoei_triplets_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,

@@ -5,7 +5,7 @@
  * Both forms score so that higher is more similar: the reference form is
  * g = |sum re + sum im| / (|x||y|), the phase form is -D.
  */
-#include "loss/pair_score.h"
+#include "loss/cosine.h"
 
 #include <math.h>
 

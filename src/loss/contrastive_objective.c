@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "loss/contrastive.h"
-#include "loss/objective.h"
-#include "loss/ranked.h"
-#include "loss/sweep.h"
+#include "loss/info_nce.h"
+#include "loss/pair_objective.h"
+#include "loss/ranking_terms.h"
+#include "loss/example_sweep.h"
 
 enum { QUERY, POSITIVE, NEGATIVE };
 

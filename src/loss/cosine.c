@@ -3,7 +3,7 @@
  * double. Partial sums have a fixed layout, so float and double callers get
  * the same bits for the same values.
  */
-#include "loss/pair_score.h"
+#include "loss/cosine.h"
 
 #include <math.h>
 

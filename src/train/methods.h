@@ -8,7 +8,7 @@
 #define AOEI_TRAIN_METHODS_H
 
 #include "train/pair_step.h"
-#include "train/batches.h"
+#include "train/batch_plan.h"
 
 /* What the batches of one file minimise. */
 typedef struct aoei_goal {

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "loss/classification.h"
-#include "loss/regression.h"
+#include "loss/classification_objective.h"
+#include "loss/regression_objective.h"
 
 #include <string.h>
 

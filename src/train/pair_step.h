@@ -19,8 +19,8 @@
 #include "model/text_batch.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"
-#include "loss/distill.h"
-#include "loss/objective.h"
+#include "loss/distill_objective.h"
+#include "loss/pair_objective.h"
 
 /* Bounds and ways of a step. */
 typedef struct aoei_pair_step_options {

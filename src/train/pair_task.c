@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "train/pair_step.h"
-#include "train/batches.h"
+#include "train/batch_plan.h"
 #include "train/methods.h"
 #include "train/teacher.h"
 #include "train/trainer.h"

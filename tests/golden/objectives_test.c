@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
-#include "loss/objective.h"
+#include "loss/pair_objective.h"
 #include "../support/support.h"
 
 #define TERMS 3

@@ -14,7 +14,7 @@
 #include "../support/grad_check.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/classification.h"
+#include "loss/classification_objective.h"
 
 enum {
     MAX_B = 37,

@@ -14,7 +14,7 @@
 #include "../support/grad_check.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/distill.h"
+#include "loss/distill_objective.h"
 
 enum { MAX_B = 40, MAX_D = 26, MAX_ROWS = 3 * MAX_B, MAX_CELLS = MAX_ROWS * MAX_D, MAX_WORKSPACE = 1 << 18 };
 

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/objective.h"
+#include "loss/pair_objective.h"
 
 enum { MAX_B = 7, MAX_D = 64, MAX_WORKSPACE = 1 << 18 };
 

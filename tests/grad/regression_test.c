@@ -13,7 +13,7 @@
 #include "../support/grad_check.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/regression.h"
+#include "loss/regression_objective.h"
 
 enum { MAX_B = 40, MAX_D = 26, MAX_CELLS = 2 * MAX_B * MAX_D, MAX_WORKSPACE = 1 << 17 };
 

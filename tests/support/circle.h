@@ -5,7 +5,7 @@
 #ifndef AOE_TESTS_CIRCLE_H
 #define AOE_TESTS_CIRCLE_H
 
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 #define CIRCLE_RADIANS 0.017453292519943295
 

@@ -9,7 +9,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
-#include "train/batches.h"
+#include "train/batch_plan.h"
 
 static char *dir;
 static aoe_context *ctx;

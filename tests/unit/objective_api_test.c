@@ -13,7 +13,7 @@
 #include "aoe.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/objective.h"
+#include "loss/pair_objective.h"
 
 enum { B = 5, D = 6, STRIDE = 9 };
 

@@ -16,8 +16,8 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/contrastive.h"
-#include "loss/objective.h"
+#include "loss/info_nce.h"
+#include "loss/pair_objective.h"
 
 typedef struct problem {
     size_t B, D, arity;

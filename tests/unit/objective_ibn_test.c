@@ -15,7 +15,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/objective.h"
+#include "loss/pair_objective.h"
 
 typedef struct problem {
     size_t B, D, N;

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "bench/verify.h"
+#include "bench/check.h"
 #include "modeldir/safetensors.h"
 
 #define GOLDEN "tests/golden/data/bert"

@@ -3,7 +3,7 @@
  * second one the gradients of the vectors; those of the weights are chains over the
  * pairs, ascending, a block of components at a time.
  */
-#include "loss/classification.h"
+#include "loss/classification_objective.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "nn/panels.h"
-#include "loss/sweep.h"
+#include "loss/example_sweep.h"
 
 enum { COLUMNS = 32 /* components of a task */ };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * One sweep fills each pair's error, a second one turns it into gradients.
  */
-#include "loss/regression.h"
+#include "loss/regression_objective.h"
 
 #include <math.h>
 
@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "nn/panels.h"
-#include "loss/pair_score.h"
-#include "loss/sweep.h"
+#include "loss/cosine.h"
+#include "loss/example_sweep.h"
 
 /* What one call works with; all memory from the workspace. */
 typedef struct plan {

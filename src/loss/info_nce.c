@@ -9,7 +9,7 @@
  * one order; a component of a gradient is one chain over all candidates or all
  * queries, ascending: neither threads nor the strips show in a bit.
  */
-#include "loss/contrastive.h"
+#include "loss/info_nce.h"
 
 #include <assert.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #ifndef AOEI_LOSS_DISTILL_H
 #define AOEI_LOSS_DISTILL_H
 
-#include "loss/objective.h"
+#include "loss/pair_objective.h"
 
 typedef struct aoei_distill {
     aoe_distill form;

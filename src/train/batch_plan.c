@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Planning an epoch's batches.
  */
-#include "train/batches.h"
+#include "train/batch_plan.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The embedder as an encoder of texts, and the progress of evaluations.
  */
-#include "eval/text_vectors.h"
+#include "eval/eval_model.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Both forms are sums over examples: one sweep fills each example's part of the
  * loss, a second one adds the gradient.
  */
-#include "loss/distill.h"
+#include "loss/distill_objective.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,8 +11,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "nn/panels.h"
-#include "loss/pair_score.h"
-#include "loss/sweep.h"
+#include "loss/cosine.h"
+#include "loss/example_sweep.h"
 
 /* What one call works with; all memory from the workspace. */
 typedef struct plan {

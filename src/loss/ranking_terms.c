@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Cosine and angle share the ranking of the labels and its loss.
  */
-#include "loss/ranked.h"
+#include "loss/ranking_terms.h"
 
-#include "loss/pair_score.h"
+#include "loss/cosine.h"
 #include "loss/rank_loss.h"
 
 void aoei_ranked_lay_out(aoei_ranked *r, aoei_arena *a, size_t n) {

@@ -4,7 +4,7 @@
  * then the losses are taken over the batch, the second turns score gradients into
  * vector gradients. No sum is ever kept in float.
  */
-#include "loss/objective.h"
+#include "loss/pair_objective.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,8 +13,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "loss/ibn.h"
-#include "loss/ranked.h"
-#include "loss/sweep.h"
+#include "loss/ranking_terms.h"
+#include "loss/example_sweep.h"
 
 /* What one call works with; all memory from the workspace. */
 typedef struct plan {

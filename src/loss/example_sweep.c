@@ -2,7 +2,7 @@
  * The number of chunks depends on the number of examples alone. A chunk stops
  * at its first bad example, so the first of all chunks' is the first of all.
  */
-#include "loss/sweep.h"
+#include "loss/example_sweep.h"
 
 #include <assert.h>
 #include <math.h>
