@@ -19,7 +19,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "loss/objective.h"
+#include "loss/contrastive_objective.h"
+#include "loss/pair_objective.h"
 #include "support/series.h"
 
 enum { D = 768, MOST_RUNS = 25 };

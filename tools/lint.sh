@@ -37,7 +37,7 @@ allowed='
 base:
 kernels: base
 nn: base kernels
-stats: base loss
+stats: base
 loss: base nn
 tokenizer: base
 encoder: base nn modeldir tokenizer loss
@@ -49,9 +49,9 @@ dataset: base table nn model
 create: base nn tokenizer encoder model modeldir table
 collect: base net table dataset
 annotate: base net table dataset
-eval: base nn model table stats loss
-train: base nn tokenizer encoder model modeldir loss table dataset eval
-bench: base nn encoder model modeldir loss train
+eval: base nn model table stats
+train: base nn tokenizer encoder model modeldir loss table
+bench: base nn encoder model modeldir train
 cli: base cli
 '
 

@@ -7,8 +7,8 @@
  * In bf16 a gradient is judged as a whole, all tensors as one: the rounding of the large
  * ones is larger than the whole of the small ones (a key bias has none in theory).
  */
-#ifndef AOEI_BENCH_VERIFY_H
-#define AOEI_BENCH_VERIFY_H
+#ifndef AOEI_BENCH_CHECK_H
+#define AOEI_BENCH_CHECK_H
 
 #include "aoe.h"
 
@@ -36,10 +36,5 @@ void aoei_check_values(aoei_check *c, const double *got, const double *want, siz
 void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_t n);
 /* Reports the line; a check that compared nothing fails. */
 void aoei_check_end(aoei_verify *v, const aoei_check *c);
-
-/* Cases of one architecture: DIR with cases.json, expected.safetensors and a model. name is for the report. */
-int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_error *err);
-/* objectives.json: the objectives alone. */
-int aoei_verify_objectives(aoei_verify *v, const char *path, aoe_error *err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "bench/check.h"
+#include "bench/verify_model.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
 #include "train/pair_step.h"

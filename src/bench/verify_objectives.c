@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "bench/check.h"
+#include "bench/verify_objectives.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,22 +5,24 @@
  * Both forms score so that higher is more similar: the reference form is
  * g = |sum re + sum im| / (|x||y|), the phase form is -D.
  */
+#include "loss/angle.h"
+
 #include "loss/cosine.h"
 
 #include <math.h>
 
-/* Sums over the components of a pair; lanes as in aoei_dots. */
+/* Sums over the components of a pair; component k is added to partial sum k mod 4. */
 typedef struct angle_sums {
     double xx[4], yy[4]; /* squared norms of the whole vectors */
     double inner[4];     /* re + im */
     double weight[4];    /* phase: m_k = |z_k||w_k| */
-    double turn[4];      /* phase: m_k |arg h_k| */
+    double arc[4];       /* phase: m_k |arg h_k| */
 } angle_sums;
 
 /* One component: the modulus product and the principal argument in (-pi, pi]. */
 static double phase_of(double a, double b, double c, double d, double *m) {
     *m = sqrt(a * a + b * b) * sqrt(c * c + d * d);
-    /* + 0.0 turns a negative zero, whose argument would be -pi beside a negative real part, into a positive one */
+    /* + 0.0 turns a negative zero, whose argument would be -pi if the real part is negative, into a positive one */
     return *m == 0.0 ? 0.0 : atan2(b * c - a * d + 0.0, a * c + b * d);
 }
 
@@ -28,7 +30,7 @@ static void add_component(angle_sums *s, size_t lane, aoe_angle_form form, doubl
     if (form == AOE_ANGLE_PHASE) {
         double m, arg = phase_of(a, b, c, d, &m);
         s->weight[lane] += m;
-        s->turn[lane] += m * fabs(arg);
+        s->arc[lane] += m * fabs(arg);
         return;
     }
     s->xx[lane] += a * a + b * b;
@@ -39,7 +41,7 @@ static void add_component(angle_sums *s, size_t lane, aoe_angle_form form, doubl
 static double score_of(const angle_sums *s, aoe_angle_form form) {
     if (form == AOE_ANGLE_PHASE) {
         double weight = aoei_lanes(s->weight);
-        return weight == 0.0 ? 0.0 : -aoei_lanes(s->turn) / weight;
+        return weight == 0.0 ? 0.0 : -aoei_lanes(s->arc) / weight;
     }
     double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
     return norms == 0.0 ? 0.0 : fabs(aoei_lanes(s->inner)) / norms;
@@ -81,19 +83,19 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
     double M = aoei_lanes(s.weight);
     if (M == 0.0)
         return;
-    double D = aoei_lanes(s.turn) / M;
+    double D = aoei_lanes(s.arc) / M;
     for (size_t k = 0; k < half; k++) {
         double a = x[k], b = x[half + k], c = y[k], d = y[half + k];
         double m, arg = phase_of(a, b, c, d, &m);
         if (m == 0.0)
             continue;
         double zz = a * a + b * b, ww = c * c + d * d;
-        double radial = -scale * m * (fabs(arg) - D) / M;                               /* times z / zz, w / ww */
-        double turning = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M; /* times iz / zz, -iw / ww */
-        gx[k] += (radial * a - turning * b) / zz;
-        gx[half + k] += (radial * b + turning * a) / zz;
-        gy[k] += (radial * c + turning * d) / ww;
-        gy[half + k] += (radial * d - turning * c) / ww;
+        double radial = -scale * m * (fabs(arg) - D) / M;                                /* times z / zz, w / ww */
+        double rotation = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M; /* times iz / zz, -iw / ww */
+        gx[k] += (radial * a - rotation * b) / zz;
+        gx[half + k] += (radial * b + rotation * a) / zz;
+        gy[k] += (radial * c + rotation * d) / ww;
+        gy[half + k] += (radial * d - rotation * c) / ww;
     }
 }
 

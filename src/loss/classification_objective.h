@@ -7,7 +7,8 @@
 #ifndef AOEI_LOSS_CLASSIFICATION_H
 #define AOEI_LOSS_CLASSIFICATION_H
 
-#include "loss/pair_objective.h"
+#include "loss/objective.h"
+#include "base/context.h"
 
 /* The linear functions of a pair of vectors of size D. All borrowed. */
 typedef struct aoei_classifier {

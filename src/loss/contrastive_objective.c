@@ -4,13 +4,14 @@
  * the ranked terms of pairs over (query, positive) and (query, negative), labels
  * 1 and 0, in this order example after example.
  */
+#include "loss/contrastive_objective.h"
+
 #include <math.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "loss/info_nce.h"
-#include "loss/pair_objective.h"
 #include "loss/ranking_terms.h"
 #include "loss/example_sweep.h"
 

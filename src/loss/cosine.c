@@ -7,9 +7,17 @@
 
 #include <math.h>
 
+#include "aoe.h"
+
 enum { CHUNK = 64 /* floats widened at a time; a multiple of the lanes */ };
 
-void aoei_dots_add(aoei_dots *s, const double *x, const double *y, size_t n) {
+/* Inner products of two vectors. Component k is added to partial sum k mod 4. */
+typedef struct dots {
+    double xx[4], yy[4], xy[4];
+} dots;
+
+/* n: a multiple of 4 in every call except the last. */
+static void dots_add(dots *s, const double *x, const double *y, size_t n) {
     size_t k = 0;
     for (; k + 4 <= n; k += 4) {
         for (size_t l = 0; l < 4; l++) {
@@ -30,20 +38,20 @@ double aoei_lanes(const double lane[4]) {
 }
 
 /* One square root of the product, not two: the cosine of a vector with itself is then exactly 1. */
-static double cosine_of(const aoei_dots *s) {
+static double cosine_of(const dots *s) {
     double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
     return norms == 0.0 ? 0.0 : aoei_lanes(s->xy) / norms;
 }
 
 double aoei_cosine_score(const double *x, const double *y, size_t D) {
-    aoei_dots s = {0};
-    aoei_dots_add(&s, x, y, D);
+    dots s = {0};
+    dots_add(&s, x, y, D);
     return cosine_of(&s);
 }
 
 void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, double *gx, double *gy) {
-    aoei_dots s = {0};
-    aoei_dots_add(&s, x, y, D);
+    dots s = {0};
+    dots_add(&s, x, y, D);
     double xx = aoei_lanes(s.xx), yy = aoei_lanes(s.yy), norms = sqrt(xx * yy);
     if (norms == 0.0)
         return;
@@ -56,7 +64,7 @@ void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, 
 }
 
 double aoe_cosine(const float *x, const float *y, size_t dims) {
-    aoei_dots s = {0};
+    dots s = {0};
     double a[CHUNK], b[CHUNK];
     for (size_t at = 0; at < dims; at += CHUNK) {
         size_t n = dims - at < CHUNK ? dims - at : CHUNK;
@@ -64,7 +72,7 @@ double aoe_cosine(const float *x, const float *y, size_t dims) {
             a[k] = (double)x[at + k];
             b[k] = (double)y[at + k];
         }
-        aoei_dots_add(&s, a, b, n);
+        dots_add(&s, a, b, n);
     }
     double cosine = cosine_of(&s);
     return cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine;

@@ -8,7 +8,8 @@
 #ifndef AOEI_LOSS_DISTILL_H
 #define AOEI_LOSS_DISTILL_H
 
-#include "loss/pair_objective.h"
+#include "loss/objective.h"
+#include "base/context.h"
 
 typedef struct aoei_distill {
     aoe_distill form;

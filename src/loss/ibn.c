@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "loss/rank_loss.h"
+#include "base/sort.h"
 
 enum {
     P = AOEI_PANEL_F64,

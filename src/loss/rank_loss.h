@@ -16,9 +16,6 @@ typedef struct aoei_ranking {
     size_t *start; /* [n + 1], tiers + 1 in use: tier t is order[start[t]] .. order[start[t + 1] - 1]; borrowed */
 } aoei_ranking;
 
-/* Sorts index[0..n) = 0..n-1 by key ascending, equal keys by index. No NaN. scratch: [n]. Allocates nothing. */
-void aoei_argsort(const double *key, size_t n, size_t *index, size_t *scratch);
-
 /* Fills r from label[n]; order [n] and start [n + 1] are lent to r, scratch [n] is free again on return. */
 void aoei_ranking_build(aoei_ranking *r, const double *label, size_t n, size_t *order, size_t *start, size_t *scratch);
 

@@ -6,7 +6,8 @@
 #ifndef AOEI_LOSS_REGRESSION_H
 #define AOEI_LOSS_REGRESSION_H
 
-#include "loss/pair_objective.h"
+#include "loss/objective.h"
+#include "base/context.h"
 
 /* Bytes of workspace for batches of up to B pairs; 0 when the size overflows. Grows with B and with D. */
 size_t aoei_regression_workspace(size_t B, size_t D);

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "loss/rank_loss.h"
+#include "base/sort.h"
 
 /* Where the threshold lies that accepts `accepted` and not `refused`, which is lower. */
 static double midway(double accepted, double refused) {

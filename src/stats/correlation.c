@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "loss/rank_loss.h"
+#include "base/sort.h"
 
 void aoei_ranks(const double *x, size_t n, double *rank, size_t *order, size_t *scratch) {
     aoei_argsort(x, n, order, scratch);

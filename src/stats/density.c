@@ -8,7 +8,7 @@
 #include "aoe.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "loss/rank_loss.h"
+#include "base/sort.h"
 
 static double quantile_of_sorted(const double *x, const size_t *order, size_t n, double q) {
     const double place = (double)(n - 1) * q, share = place - floor(place);

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "loss/rank_loss.h"
+#include "base/sort.h"
 
 /* ---- Student's t */
 

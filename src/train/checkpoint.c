@@ -8,12 +8,13 @@
  * It is staged beside and renamed once everything is on disk, so a directory named
  * step-N is complete.
  */
+#include "train/checkpoint.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "modeldir/safetensors.h"
-#include "train/trainer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "loss/pair_objective.h"
 #include "model/adapters.h"
 #include "model/weight_placement.h"
 #include "modeldir/storage.h"

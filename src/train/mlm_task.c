@@ -14,7 +14,8 @@
 #include "train/mlm_step.h"
 #include "train/masking.h"
 #include "train/sequences.h"
-#include "train/trainer.h"
+#include "train/setup.h"
+#include "train/train_loop.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "loss/classification_objective.h"
+#include "loss/contrastive_objective.h"
+#include "loss/pair_objective.h"
 #include "loss/regression_objective.h"
 
 #include <string.h>

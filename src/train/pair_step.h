@@ -20,7 +20,6 @@
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "loss/distill_objective.h"
-#include "loss/pair_objective.h"
 
 /* Bounds and ways of a step. */
 typedef struct aoei_pair_step_options {

@@ -12,7 +12,8 @@
 #include "train/batch_plan.h"
 #include "train/methods.h"
 #include "train/teacher.h"
-#include "train/trainer.h"
+#include "train/setup.h"
+#include "train/train_loop.h"
 
 #include <math.h>
 #include <string.h>

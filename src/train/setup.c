@@ -3,7 +3,7 @@
  * written. The order is the order in which a mistake is cheapest to report:
  * options, output directory, model, data, labels, memory.
  */
-#include "train/trainer.h"
+#include "train/setup.h"
 
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "model/adapters.h"
 #include "modeldir/peft.h"
+#include "train/checkpoint.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,12 +3,13 @@
  * a line, flushed line by line. A resumed run drops the lines past its checkpoint, so
  * that the log reads as if the run had never stopped, but for its times.
  */
+#include "train/train_log.h"
+
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "train/trainer.h"
 
 #include <errno.h>
 #include <math.h>

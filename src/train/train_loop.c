@@ -4,13 +4,16 @@
  * the same bits. Evaluation belongs to the caller (a callback); this file knows
  * no metric.
  */
+#include "train/train_loop.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "train/trainer.h"
+#include "train/checkpoint.h"
+#include "train/setup.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,8 +13,9 @@
 
 #include "base/file.h"
 #include "encoder/encoder.h"
-#include "model/model.h"
 #include "encoder/params.h"
+#include "model/model.h"
+#include "train/train_log.h"
 
 /* What changes as the run goes on, and is saved. */
 typedef struct aoei_progress {
@@ -26,7 +27,6 @@ typedef struct aoei_progress {
     double seconds;     /* taken up to the newest step or checkpoint; saved where the run goes by the clock */
 } aoei_progress;
 
-typedef struct aoei_train_log aoei_train_log;
 typedef struct aoei_trainer aoei_trainer;
 
 /* What a step or an evaluation found, for progress and the log. */
@@ -75,40 +75,5 @@ struct aoei_trainer {
     aoei_train_log *log; /* owned */
     json_t *settings;    /* owned; the options that decide the result, for the record and for resuming */
 };
-
-/* ---- train.c */
-
-/* A whole run: setup, the loop, the model in its directory. */
-int aoei_train_run(aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err);
-
-/* ---- setup.c: from options to a trainer that is ready to take its first (or next) step */
-
-void aoei_course_defaults(aoe_train_course *o);
-/* Checks options and inputs, opens the model and the data, lays everything out and, when resuming, restores the newest
- * checkpoint. Writes nothing. On failure *t is zeroed. */
-int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err);
-/* Errors when the output directory holds something that this run would replace without having been told to. */
-int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err);
-void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed one */
-
-/* ---- checkpoint.c */
-
-/* Writes OUTPUT/checkpoints/step-N (complete or not there at all) and removes those beyond o->keep_checkpoints.
- * *path (owned by the caller, aoei_free) names it. */
-int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err);
-/* The newest complete checkpoint of an output directory: its path (aoei_free), or NULL when there is none. */
-int aoei_checkpoint_find(char **path, const char *output, aoe_error *err);
-/* Restores progress, moments and best weights (the weights come with t->base); refuses changed options. */
-int aoei_checkpoint_read(aoei_trainer *t, const char *path, aoe_error *err);
-char *aoei_checkpoints_dir(const char *output); /* aoei_free; NULL: no memory */
-/* Removes from that directory what dead runs left half-written and every step-N but the `keep` newest. */
-int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err);
-
-/* ---- train_log.c: OUTPUT/train-log.jsonl, one JSON object an event */
-
-/* Opens for writing; keeps the lines up to `step` of a log that is there when resuming from a step, else starts anew. */
-int aoei_train_log_open(aoei_train_log **log, const char *output, int resume, uint64_t step, aoe_error *err);
-int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err);
-void aoei_train_log_close(aoei_train_log *log); /* NULL accepted */
 
 #endif

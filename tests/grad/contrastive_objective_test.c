@@ -14,7 +14,7 @@
 #include "../support/grad_check.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "loss/pair_objective.h"
+#include "loss/contrastive_objective.h"
 
 enum { MAX_B = 30, MAX_D = 26, MAX_ROWS = 3 * MAX_B, MAX_WORKSPACE = 1 << 18 };
 

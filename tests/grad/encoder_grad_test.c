@@ -14,6 +14,7 @@
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
 #include "base/random.h"
+#include "loss/pair_objective.h"
 #include "train/pair_step.h"
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };

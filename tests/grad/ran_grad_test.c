@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "train/mlm_step.h"
+#include "loss/pair_objective.h"
 #include "train/pair_step.h"
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };

@@ -10,7 +10,7 @@
 #include "../support/train_run.h"
 #include "base/alloc.h"
 #include "base/file.h"
-#include "train/trainer.h"
+#include "train/checkpoint.h"
 
 static void make(const char *dir, const char *name) {
     char *path = test_path(dir, name);

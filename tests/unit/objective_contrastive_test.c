@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "loss/info_nce.h"
+#include "loss/contrastive_objective.h"
 #include "loss/pair_objective.h"
 
 typedef struct problem {

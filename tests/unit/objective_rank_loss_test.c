@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "base/sort.h"
 #include "loss/rank_loss.h"
 
 enum { MAX = 300 };

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Stable sorting of indices by a key.
+ */
+#ifndef AOEI_BASE_SORT_H
+#define AOEI_BASE_SORT_H
+
+#include <stddef.h>
+
+/* Sets index[n] to 0 .. n - 1, sorted by ascending key[n]; equal keys stay in ascending order of the index. key has no NaN.
+ * scratch: [n], overwritten. Does not allocate memory. */
+void aoei_argsort(const double *key, size_t n, size_t *index, size_t *scratch);
+
+#endif

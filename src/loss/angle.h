@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * The angle score of two vectors and its gradient (equations 3 to 6 of the paper).
+ */
+#ifndef AOEI_LOSS_ANGLE_H
+#define AOEI_LOSS_ANGLE_H
+
+#include <stddef.h>
+
+#include "aoe.h"
+
+/* The angle score of x[D] and y[D] before division by the temperature; higher means more similar. D is even. 0 if one of the
+ * vectors is a zero vector. */
+double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_form form);
+/* Adds scale * d score / d x to gx[D] and scale * d score / d y to gy[D]. Zero vectors neither receive nor cause a gradient. */
+void aoei_angle_grad(const double *x, const double *y, size_t D, aoe_angle_form form, double scale, double *gx, double *gy);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * Defaults and checks of the objective options.
+ */
+#include "loss/objective.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "base/error.h"
+
+void aoe_objective_options_defaults(aoe_objective_options *o) {
+    *o = (aoe_objective_options){
+        .w_cosine = 1.0,
+        .w_ibn = 1.0,
+        .w_cln = 1.0,
+        .w_angle = 1.0,
+        .tau_cosine = 0.05,
+        .tau_ibn = 0.05,
+        .tau_angle = 1.0,
+        .isp = 1,
+        .angle_form = AOE_ANGLE_REFERENCE,
+        .ibn_threshold = 1.0,
+    };
+}
+
+static int check_term(const char *name, double weight, double tau, aoe_error *err) {
+    if (!(weight >= 0.0 && weight <= DBL_MAX))
+        return aoei_fail(err, AOE_EARG, "w_%s is %g; a weight is 0 or more", name, weight);
+    if (!(tau >= DBL_MIN && tau <= DBL_MAX))
+        return aoei_fail(err, AOE_EARG, "tau_%s is %g; a temperature is above 0", name, tau);
+    return 0;
+}
+
+int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *err) {
+    int rc = check_term("cosine", o->w_cosine, o->tau_cosine, err);
+    rc = rc ? rc : check_term("ibn", o->w_ibn, o->tau_ibn, err);
+    rc = rc ? rc : check_term("cln", o->w_cln, o->tau_ibn, err);
+    rc = rc ? rc : check_term("angle", o->w_angle, o->tau_angle, err);
+    if (rc)
+        return rc;
+    if (!isfinite(o->hard_negative))
+        return aoei_fail(err, AOE_EARG, "hard_negative is %g; what is added to a score is finite", o->hard_negative);
+    if (o->angle_form != AOE_ANGLE_REFERENCE && o->angle_form != AOE_ANGLE_PHASE)
+        return aoei_fail(err, AOE_EARG, "angle_form is %d; use AOE_ANGLE_REFERENCE or AOE_ANGLE_PHASE", (int)o->angle_form);
+    if (o->w_angle > 0.0 && D % 2 != 0)
+        return aoei_fail(err, AOE_EARG,
+                         "vectors of odd size %zu have no real and imaginary halves; use an even size or w_angle 0", D);
+    return 0;
+}

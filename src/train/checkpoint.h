@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Checkpoints of a training run: OUTPUT/checkpoints/step-N, a model directory with the state that resuming needs.
+ */
+#ifndef AOEI_TRAIN_CHECKPOINT_H
+#define AOEI_TRAIN_CHECKPOINT_H
+
+#include "train/trainer.h"
+
+/* Writes OUTPUT/checkpoints/step-N and removes checkpoints in excess of o->keep_checkpoints. The directory appears only when
+ * it is complete. *path: its name, owned by the caller (aoei_free). */
+int aoei_checkpoint_write(aoei_trainer *t, char **path, aoe_error *err);
+/* *path: the newest complete checkpoint of an output directory, owned by the caller (aoei_free); NULL if there is none. */
+int aoei_checkpoint_find(char **path, const char *output, aoe_error *err);
+/* Restores progress, AdamW moments and best weights. The weights themselves come with t->base. Errors: AOE_EARG (an option
+ * differs from that of the checkpoint), AOE_EFORMAT (a file is damaged). */
+int aoei_checkpoint_read(aoei_trainer *t, const char *path, aoe_error *err);
+/* The checkpoints folder of an output directory, owned by the caller (aoei_free); NULL: out of memory. */
+char *aoei_checkpoints_dir(const char *output);
+/* Removes incomplete checkpoints of killed runs and every step-N except the `keep` newest. */
+int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Setup of a training run: from options to a trainer that is ready for its first (or next) step.
+ */
+#ifndef AOEI_TRAIN_SETUP_H
+#define AOEI_TRAIN_SETUP_H
+
+#include "train/trainer.h"
+
+/* Sets the defaults of the training arguments. */
+void aoei_course_defaults(aoe_train_course *o);
+
+/* Checks the options, locks the output directory, opens the model and the data, allocates all memory and, if the run resumes,
+ * restores the newest complete checkpoint. On failure *t is zeroed. */
+int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err);
+/* Errors when the output directory holds something that this run would replace without having been told to. */
+int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err);
+void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed struct */
+
+#endif

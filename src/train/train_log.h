@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * The training log OUTPUT/train-log.jsonl: one JSON object per event and line.
+ */
+#ifndef AOEI_TRAIN_TRAIN_LOG_H
+#define AOEI_TRAIN_TRAIN_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe.h"
+
+typedef struct aoei_train_log aoei_train_log;
+
+/* Opens the log for writing. With resume and a step above 0, the lines up to `step` of an existing log are kept; otherwise the
+ * log starts empty. */
+int aoei_train_log_open(aoei_train_log **log, const char *output, int resume, uint64_t step, aoe_error *err);
+int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err);
+void aoei_train_log_close(aoei_train_log *log); /* accepts NULL */
+
+#endif
