@@ -3,7 +3,8 @@
 #
 #   CC=gcc|clang   compiler
 #   SAN=LIST       sanitizers, e.g. SAN=address,undefined or SAN=thread; builds beside the plain build
-#   SCOPE=numbers  check: only tests whose figures may depend on the CPU tier
+#   TAGS=WORD      check: only tests with this tag (tests/README.md), e.g. TAGS=numbers; SKIP=WORD: without those
+#   FUZZ_SECONDS=N fuzz: seconds per harness (60)
 #   BUILD=DIR      build directory (build, or build/san-... with SAN)
 #   WERROR=1       warnings are errors (CI)
 #   V=1            shows every command
@@ -59,22 +60,18 @@ SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
 SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
-# kernels and parsers know no threads, and some tests use one: the thread sanitizer has nothing to look for in them; what
-# encoder, attention, verify and golden run on threads, embedder, pair_step and train do too, and faster
-THREADLESS := $(if $(findstring thread,$(SAN)),kernels fuzz)
-ONE_THREAD := $(if $(THREADLESS),$(patsubst %,tests/%_test.c,unit/data_% unit/text_% grad/mlm_grad grad/encoder_grad grad/ran_grad unit/encoder unit/verify golden/bert golden/causal grad/attention unit/peft unit/model_config unit/bench unit/issues_% unit/chat_% fault/train_fault fault/pretrain_fault fault/model_fault fault/ran_fault fault/embed_fault))
-# SCOPE=numbers: what may differ between CPU tiers, for runs under AOE_CPU; without what goes through all tiers by itself
-NUMBERS := $(filter numbers,$(SCOPE))
-NOT_NUMBERS := $(if $(NUMBERS),$(patsubst %,tests/%_test.c,unit/text_% unit/data_% unit/net_% unit/http_% unit/issues_% unit/github_% unit/chat_% unit/annotate unit/peft unit/model_publish unit/adamw unit/dropout unit/embedder unit/encoder unit/tensor grad/encoder_grad grad/mlm_grad grad/ran_grad))
-# command-line cases: those that compute, or those in which threads meet signals and files, or for the address sanitizer all but
-# those that do what others do, at length; "" for all
-CASES_ALL := $(sort $(patsubst tests/cli/%.sh,%,$(wildcard tests/cli/*.sh)))
-CASES_OF := $(if $(NUMBERS),architectures convert mine pipeline pretrain ran teacher verify,$(if $(THREADLESS),interrupt kill_resume mine pipeline pretrain teacher,$(if $(SAN),$(filter-out annotate_recipe default_model default_model_shared grid_jobs paper_recipes results_recipe,$(CASES_ALL)))))
-TEST_KINDS := $(filter-out $(THREADLESS) $(if $(NUMBERS),fault kernels),unit kernels grad golden fault)
-TEST_SRC := $(filter-out $(ONE_THREAD) $(NOT_NUMBERS),$(sort $(foreach k,$(TEST_KINDS),$(wildcard tests/$(k)/*_test.c))))
+# Tests declare tags in their first comment lines (tests/README.md). The thread sanitizer runs the tests that use several
+# threads; the address sanitizer leaves out the slow ones. The fuzz harnesses have sanitizer builds of their own (make fuzz).
+TAGS ?= $(if $(findstring thread,$(SAN)),threads)
+SKIP ?= $(if $(findstring address,$(SAN)),slow)
+with_tag = $(if $(2),$(shell grep -lE '^( \*|\#) tags:.*\<$(1)\>' /dev/null $(2)))
+selected = $(filter-out $(if $(SKIP),$(call with_tag,$(SKIP),$(1))),$(if $(TAGS),$(call with_tag,$(TAGS),$(1)),$(1)))
+TEST_SRC := $(call selected,$(sort $(wildcard tests/unit/*_test.c tests/kernels/*_test.c tests/grad/*_test.c tests/golden/*_test.c tests/fault/*_test.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
-FUZZ_SRC := $(if $(filter fuzz,$(THREADLESS))$(NUMBERS),,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
-FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
+CASES := $(patsubst tests/cli/%.sh,%,$(call selected,$(sort $(wildcard tests/cli/*.sh))))
+FUZZ_ALL := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(if $(SAN),,$(call selected,$(FUZZ_ALL))))
+LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # programs that command-line cases talk to
 SERVER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/servers/*.c)))
@@ -88,6 +85,7 @@ LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
 
 # Packages are looked up only by targets that compile; what is missing is named in one line.
+FUZZ_SECONDS ?= 60
 NO_PACKAGES := help deps deps-lint deps-peers clean
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
 # demo and check install what is missing before anything else is looked at
@@ -106,7 +104,7 @@ PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
 endif
 
-.PHONY: all lib demo check build-tests aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header
+.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -142,10 +140,16 @@ $(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# The regression driver of a fuzz harness: runs it over a built-in corpus and seeded mutations.
-$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
+# A fuzz harness with the regression driver: runs the stored corpus and reproducible mutations of it.
+$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/driver.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+
+# The same harness with libFuzzer (clang).
+$(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
 $(BUILD)/check/programs.inc: $(wildcard tests/kernels/*_test.c)
 	@mkdir -p $(@D)
@@ -184,7 +188,21 @@ demo: all ## installs what is missing, builds, fine-tunes and evaluates the defa
 aoe-check: $(BUILD)/aoe-check ## builds the kernel checker: every kernel of every tier against its oracle, and its speed
 
 check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## installs what is missing, builds, runs every test
-	@BUILD=$(BUILD) SAN=$(SAN) $(if $(CASES_OF),CASES="$(CASES_OF)") tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
+	@BUILD=$(BUILD) SAN=$(SAN) CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
+
+fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, runs each for FUZZ_SECONDS (60)
+	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=clang-14 SAN=fuzzer-no-link,address,undefined fuzz-programs
+	@BUILD=build/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz.sh
+
+fuzz-programs: $(LIBFUZZER_BIN)
+
+compile_commands.json: Makefile ## the compiler's command for every source, for clangd and other editor tools
+	@{ echo '['; for f in $(SRC) $(wildcard cli/*.c cli/*/*.c) $(TEST_SRC) $(wildcard tests/support/*.c check/*.c bench/*.c); do \
+	  case $$f in *_avx2.c) tier='$(TIER_avx2)';; *_avx512.c) tier='$(TIER_avx512)';; *_avx512bf16.c) tier='$(TIER_avx512bf16)';; \
+	  *_amx.c) tier='$(TIER_amx)';; *) tier=;; esac; \
+	  printf '%s{"directory": "%s", "file": "%s", "command": "%s %s -c %s"}' "$$comma" "$(CURDIR)" "$$f" '$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS)' "$$tier" "$$f"; \
+	  comma=',
+	'; done; echo; echo ']'; } > $@
 
 build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## builds every test, benchmark and example without running them
 
@@ -240,4 +258,4 @@ clean: ## removes the build directory
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_BIN:=.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_ALL:%.c=$(BUILD)/%.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)

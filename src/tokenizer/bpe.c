@@ -281,8 +281,9 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
         return 0;
     }
     rc = merge_word(b, s, start, end, out, x, err);
-    if (!rc && out->ids->n - first <= AOEI_CACHED_TOKENS)
-        aoei_word_cache_add(&b->cache, hash, s + start, len, out->ids->id + first, out->ids->n - first);
+    const size_t added = out->ids->n - first;
+    if (!rc && added > 0 && added <= AOEI_CACHED_TOKENS)
+        aoei_word_cache_add(&b->cache, hash, s + start, len, out->ids->id + first, added);
     return rc;
 }
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: network
 # data annotate and data score against a chat endpoint: 50 texts of examples/ become pairs, a model is trained on them alone;
 # nothing is paid for twice, killed and interrupted runs go on, the key is nowhere.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: slow network
 # recipes/annotate-stsb: all of it on a few texts, with an endpoint that knows rules alone and a tiny model; a second run repeats nothing.
 . "$SRC/tests/cli/support/model.sh"
 "$BUILD/tests/servers/chat" url log sk-recipe &

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers
 # RoBERTa and causal models through the program: new, pretrained, trained with layers in both directions, kept and opened again.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt

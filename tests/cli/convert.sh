@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers
 # convert: f32, bf16 and int8, to the byte and back; every command reads them; what is refused.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model --pooling cls-last-avg

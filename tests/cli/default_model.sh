@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: slow
 # The model that comes with aoe: found when none is named, beside an installed program and in the source tree; its size; what
 # it knows.
 . "$SRC/tests/cli/support/model.sh"

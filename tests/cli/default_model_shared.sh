@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: slow
 # The default model on the public test sets, without training on them: its card's figures (recipes/aoe-mini-en/README.md).
 . "$SRC/tests/cli/support/model.sh"
 needs_shared data/stsb/test.tsv

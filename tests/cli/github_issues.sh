@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: network
 # data github-issues against a local server: pairs in three files, nothing asked twice, killed and stopped runs that go on,
 # offline, refreshed, GraphQL; the token nowhere; then training and evaluation on what was collected.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: slow
 # Ctrl-C stops the runs under way with a checkpoint each, and the same command goes on from there. --jobs and --memory bound
 # how many runs there are at once. A full disk is an error that leaves what is recorded.
 . "$SRC/tests/cli/support/model.sh"

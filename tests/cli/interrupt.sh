@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: threads
 # The first SIGINT or SIGTERM stops training with a checkpoint and says how to go on; the run resumed to its end leaves
 # the model of a run that was never stopped. Changed options are refused.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: threads
 # A run killed with SIGKILL at random moments and resumed ends with the bytes of a run that was never stopped, and the
 # number of threads changes nothing. AOE_TEST_SEED repeats a failure.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers threads
 # data mine: triples as jsonl and tsv, what is chosen, the summary, a corpus, training on what comes out; bad input writes nothing.
 . "$SRC/tests/cli/support/model.sh"
 word_model model

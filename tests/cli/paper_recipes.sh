@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: slow
 # recipes/paper: every file is named in its README and the other way round; each runs, a step of it, on small stand-ins for
 # the models and data that it names.
 . "$SRC/tests/cli/support/model.sh"

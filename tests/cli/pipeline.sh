@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers threads
 # init, train, eval, embed and similarity on examples/: training raises the correlation on the training pairs, the
 # model carries its settings along, and the figures printed agree with each other.
 . "$SRC/tests/cli/support/model.sh"

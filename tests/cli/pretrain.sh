@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers threads
 # pretrain: from init to a model that train starts from; JSON; a stop and --resume; usage and bad input.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt

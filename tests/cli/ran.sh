@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers
 # RAN through the program: new, pretrained, trained, opened again; its poolings, its bench, and what is refused.
 . "$SRC/tests/cli/support/model.sh"
 cut -f 2 "$SRC/examples/train.tsv" | tail -n +2 >texts.txt

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: slow
 # recipes/results: every table of it, one seed on a tiny encoder and stand-ins for the data, and again: nothing is trained twice.
 . "$SRC/tests/cli/support/model.sh"
 export AOE_MODELS="$PWD/models" AOE_DATA="$PWD/data" AOE_WORK="$PWD/work" ENCODERS=bert-mini SEEDS=1 STEPS=2

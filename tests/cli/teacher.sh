@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers threads
 # Learning from a teacher of another width and tokenizer: notes and log; alone it needs neither labels that differ
 # nor another objective; resumed with the teacher moved; another one, or one that does not fit, is refused.
 . "$SRC/tests/cli/support/model.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# tags: numbers
 # verify: passes on the reference cases, exit code 1 when a weight is changed, a NaN included.
 . "$SRC/tests/cli/support/model.sh"
 cases=$SRC/tests/golden/data/bert

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Loading tables and SentEval folders, and scoring pairs, with every allocation
  * failing once: out of memory is what is said, and nothing stays behind.
  */

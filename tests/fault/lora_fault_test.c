@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Adapters while allocations and I/O steps fail, each in turn: opened for inference and for training, merged, saved over
  * a whole model, trained. A clean error, no leak, and what was there before intact.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Mining hard negatives with every allocation failing once: out of memory is what is said, and
  * nothing stays behind; an embedder that has seen it goes on as if nothing had been.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Tokenizers and the trainer when memory or the disk gives out at any point.
  */
 #include <errno.h>

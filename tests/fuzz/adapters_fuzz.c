@@ -49,6 +49,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
+static void clean_up(void) {
+    for (size_t i = 0; i < 2; i++)
+        free(whole[i]);
+    free(base);
+    free(adapters);
+    aoe_context_destroy(ctx);
+    test_dir_remove(root);
+}
+
+const size_t fuzz_mutations = 1500;
+
 static void make_dirs(void) {
     tiny_model shape = tiny_defaults();
     shape.layers = 1;
@@ -65,37 +76,11 @@ static void make_dirs(void) {
     }
 }
 
-#ifdef AOE_LIBFUZZER
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
     make_dirs();
+    atexit(clean_up);
     return 0;
 }
-#else
-int main(void) {
-    make_dirs();
-    char *seed[2];
-    aoei_fuzz_seed seeds[4] = {
-        AOEI_FUZZ_SEED("\0{\"peft_type\": \"LORA\", \"r\": 1, \"target_modules\": [\"query\"], \"use_rslora\": true, \"bias\": "
-                       "\"none\", \"rank_pattern\": {}, \"modules_to_save\": null, \"lora_alpha\": 1e300}"),
-        AOEI_FUZZ_SEED("\0{\"peft_type\": \"LORA\", \"r\": 1, \"target_modules\": \"all-linear\", \"lora_dropout\": 0.5}")};
-    for (size_t i = 0; i < 2; i++) {
-        seed[i] = malloc(sizes[i] + 1);
-        seed[i][0] = (char)i;
-        memcpy(seed[i] + 1, whole[i], sizes[i]);
-        seeds[2 + i] = (aoei_fuzz_seed){seed[i], sizes[i] + 1};
-    }
-    const int rc = aoei_fuzz_run(LLVMFuzzerTestOneInput, seeds, 4, 1500);
-    for (size_t i = 0; i < 2; i++) {
-        free(seed[i]);
-        free(whole[i]);
-    }
-    free(base);
-    free(adapters);
-    aoe_context_destroy(ctx);
-    test_dir_remove(root);
-    return rc;
-}
-#endif

@@ -74,26 +74,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(aoei_alloc_live() == live);
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED(
-            "\x04Sure! Here are two:\n\n1. A plane departs.\n2. \"An aircraft takes off.\"\n\nI hope these sentences help!"),
-        AOEI_FUZZ_SEED("\x04- **A** b (more formal)\n* c\n\xE2\x80\xA2 d\n\n| # | S |\n|---|---|\n| 1 | e f |"),
-        AOEI_FUZZ_SEED("\x0C```json\n{\"output\": [\"a \\u00e9\\ud83d\\ude00\", 'b\\'s', \"c"),
-        AOEI_FUZZ_SEED(
-            "\x02<think>1. x</think>a) Foo.\nb) Bar.\nii. Baz\n(1) \xE2\x91\xA0 \xE4\xB8\x80\xE3\x80\x81 \xD9\xA1. z"),
-        AOEI_FUZZ_SEED("\x01I'm sorry, but I can't. <ul><li>a</li></ul>"),
-        AOEI_FUZZ_SEED("\x01On a scale of 0 to 5, sentence 1: **Score:** 3.5/5 or four and a half, 4,2 out of 5 = 80%"),
-        AOEI_FUZZ_SEED(
-            "\x01{\"choices\":[{\"message\":{\"content\":\"1. a\\n2. b\",\"refusal\":null},\"finish_reason\":\"length\"}],"
-            "\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7}}"),
-        AOEI_FUZZ_SEED("\x01: hi\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"1. a\"}}]}\n\n"
-                       "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"),
-        AOEI_FUZZ_SEED("\x01{\"error\":{\"message\":\"no\",\"code\":\"content_filter\"}}"),
-        AOEI_FUZZ_SEED("\x01{\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"text\":\"b\"}]}}]}"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

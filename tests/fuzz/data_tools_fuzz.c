@@ -11,7 +11,8 @@
 #include "aoe.h"
 #include "base/buffer.h"
 
-enum { FORMATS = 4, MUTATIONS = 1500 };
+enum { FORMATS = 4 };
+const size_t fuzz_mutations = 1500;
 
 static const char *const ends[FORMATS] = {".tsv", ".csv", ".jsonl", ".txt"};
 static char *dir;
@@ -129,22 +130,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("\x08text1\ttext2\tlabel\na b\tc\t1\nA B\td\t0\nc\ta b\t1\n"),
-        AOEI_FUZZ_SEED("\x04"
-                       "a\t\"b\"\n\x01\xc3\xa9 \t,\n\t\n"),
-        AOEI_FUZZ_SEED("\x09query,positive\r\n\"a\nb\",\"\"\"\"\r\nx,\r\n"),
-        AOEI_FUZZ_SEED("\x01"
-                       "premise,hypothesis,label\np,\"e,\",entailment\np,c,contradiction\np,n,neutral\n"),
-        AOEI_FUZZ_SEED("\x06{\"query\":\"a\",\"positive\":\"b\"}\n{\"query\":\"c\",\"positive\":\"\\u0000\\n\"}\n"),
-        AOEI_FUZZ_SEED("\x0a{\"text\":[\"a\",\"b\"],\"label\":1.5,\"x\":{\"y\":[null,true]}}\n"),
-        AOEI_FUZZ_SEED("\x0b"
-                       "one\n\ntwo\tthree\none"),
-    };
-    const int code = aoei_fuzz_run(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds, MUTATIONS);
-    test_dir_remove(dir);
-    return code;
+static void clean_up(void) {
+    if (dir)
+        test_dir_remove(dir);
 }
-#endif
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    atexit(clean_up);
+    return 0;
+}

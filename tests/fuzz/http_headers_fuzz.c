@@ -63,18 +63,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(aoei_alloc_live() == live);
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED(
-            "Link: <https://api.github.com/repositories/1/issues?page=2>; rel=\"next\", </x?page=9>; rel=\"last\"\r\n"
-            "ETag: W/\"0123\"\r\nDate: Tue, 14 Nov 2023 22:13:20 GMT\r\n"),
-        AOEI_FUZZ_SEED("Retry-After: Tue, 14 Nov 2023 22:15:00 GMT\r\nDate: Tuesday, 14-Nov-23 22:14:00 GMT\r\n"),
-        AOEI_FUZZ_SEED("Retry-After: 120\nX-RateLimit-Limit: 5000\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1700000600\n"),
-        AOEI_FUZZ_SEED("link: <?page=3>;rel=next;title=\"a, b\",<//h/c>; rel=\"prev last\"\n"),
-        AOEI_FUZZ_SEED("HTTP/1.1 200 OK\r\n: x\r\nX\r\nY:\r\n\r\n"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

@@ -81,30 +81,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED(
-            "\x00"
-            "Closing as a duplicate of #12, owner/name#3 and [this](https://github.com/a/b/issues/4#issuecomment-1)."),
-        AOEI_FUZZ_SEED(
-            "\x03"
-            "> duplicate of #1\n```\ndup of #2\n```\nNot a dupe of GH-3. Is this a duplicate of `#4`?\n<!-- dup #5 -->\n\n    dup #6"),
-        AOEI_FUZZ_SEED(
-            "\x16"
-            "### A\n\n<!-- hint\nmore -->\n![a](b) <img src=x> `<!-- c -->`\n~~~\ncode\n~~~\n### B\n\n_No response_\n- [x] Yes\n"),
-        AOEI_FUZZ_SEED("\x07"
-                       "a `` ` `` b ``` c\n<!--> d -->\n``` \n``\n"),
-        AOEI_FUZZ_SEED(
-            "\x02"
-            "[{\"number\":1,\"title\":\"t\",\"body\":null,\"state\":\"closed\",\"state_reason\":\"duplicate\",\"labels\":[{\"name\":\"bug\"}],"
-            "\"comments\":2,\"repository_url\":\"https://api.github.com/repos/a/b\"},{\"event\":\"commented\",\"body\":\"x\"}]"),
-        AOEI_FUZZ_SEED(
-            "\x05"
-            "{\"data\":{\"repository\":{\"issues\":{\"nodes\":[{\"number\":3,\"state\":\"CLOSED\",\"labels\":{\"nodes\":[{\"name\":\"d\"}]},"
-            "\"__typename\":\"MarkedAsDuplicateEvent\",\"canonical\":{\"number\":4,\"repository\":{\"nameWithOwner\":\"a/b\"}}}]}}}}"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

@@ -55,18 +55,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("{}"),
-        AOEI_FUZZ_SEED("{\"a\": [1, 2.5, -3e-7, true, false, null, \"s\\u00e9\\ud83d\\ude00\\u0000\"], \"hidden_size\": 384}"),
-        AOEI_FUZZ_SEED(
-            "{\"model_max_length\": 1000000000000000019884624838656, \"a\": [[1], {\"b\": 7}], \"x\": 9007199254740993}"),
-        AOEI_FUZZ_SEED("{\"a\": \"one\", \"a\": \"two\", \"prompts\": {\"query\": \"\xe4\xb8\xad {text}\"}}"),
-        AOEI_FUZZ_SEED("[[[[[[[[[[1e308, 1e309, 0.1, -0.0]]]]]]]]]]"),
-        AOEI_FUZZ_SEED("\"alone\""),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

@@ -123,34 +123,16 @@ static void make_dirs(void) {
     }
 }
 
-#ifdef AOE_LIBFUZZER
+static void clean_up(void) {
+    (void)aoei_remove_tree(root, NULL);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
-    make_dirs();
-    return 0;
-}
-#else
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED(
-            "\0[{\"idx\":0,\"path\":\"\",\"type\":\"a.Transformer\"},{\"idx\":1,\"path\":\"1_Pooling\",\"type\":\"a.Pooling\"},"
-            "{\"idx\":2,\"path\":\"2_Normalize\",\"type\":\"a.Normalize\"}]"),
-        AOEI_FUZZ_SEED(
-            "\x01{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false,\"word_embedding_dimension\":8,\"include_prompt\":true}"),
-        AOEI_FUZZ_SEED("\x01{\"pooling_mode\":[\"max\"],\"embedding_dimension\":8}"),
-        AOEI_FUZZ_SEED("\x02{\"max_seq_length\":7,\"do_lower_case\":true}"),
-        AOEI_FUZZ_SEED("\x03{\"prompts\":{\"a\":\"x \",\"b\":\"\"},\"default_prompt_name\":\"a\",\"truncate_dim\":null}"),
-        AOEI_FUZZ_SEED(
-            "\x04{\"format_version\":1,\"pooling\":\"cls-last-avg\",\"prompts\":{\"default\":\"a {text} b\"},\"max_length\":7,"
-            "\"normalize\":true,\"lowercase\":true,\"training\":{}}"),
-        AOEI_FUZZ_SEED("\x04{\"format_version\":2,\"pooling\":\"cls\",\"normalize\":true,\"dense\":\"2_Dense\"}"),
-        AOEI_FUZZ_SEED("\x05{\"in_features\":8,\"out_features\":3,\"bias\":true,\"activation_function\":\"a.Tanh\"}"),
-    };
     test_use_memory();
     make_dirs();
-    int rc = aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-    return aoei_remove_tree(root, NULL) ? 1 : rc;
+    atexit(clean_up);
+    return 0;
 }
-#endif

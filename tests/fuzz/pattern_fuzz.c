@@ -44,15 +44,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("'s| ?\\p{L}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+\1it's a  b\xc3\xa9 12"),
-        AOEI_FUZZ_SEED("(?i:'s|'t)|[^\\r\\n\\p{L}]?\\p{L}{1,3}+|(?<=a)b??\1'S abc\r\n"),
-        AOEI_FUZZ_SEED("[[:alpha:]\\w-\\]\\x{4e2d}\\u00e9]+|(?m:.)|\\bx*\\B\1a-x \n\xe4\xb8\xad"),
-        AOEI_FUZZ_SEED("(a|b(c(?>d)*)?){,2}^$\1abcdd"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

@@ -39,27 +39,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoei_safetensors_close(s);
     return sum == 0x7fffffffu; /* so that the sum is not left out */
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("\x02\0\0\0\0\0\0\0{}"),
-        AOEI_FUZZ_SEED("\x38\0\0\0\0\0\0\0"
-                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]}}"
-                       "12345678"),
-        AOEI_FUZZ_SEED(
-            "\x90\0\0\0\0\0\0\0"
-            "{\"__metadata__\":{\"format\":\"pt\"},\"a.b\":{\"dtype\":\"F16\",\"shape\":[3],\"data_offsets\":[0,6]},\"c\":{\"dtype\":\"BF16\",\"shape\":[],\"data_offsets\":[6,8]}}    "
-            "12345678"),
-        AOEI_FUZZ_SEED(
-            "\xa0\0\0\0\0\0\0\0"
-            "{\"a\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F4\",\"shape\":[0],\"data_offsets\":[8,8]},\"c\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":[8,10]}} "
-            "1234567890"),
-        AOEI_FUZZ_SEED(
-            "\x80\0\0\0\0\0\0\0"
-            "{\"a\":{\"dtype\":\"I8\",\"shape\":[2,4],\"data_offsets\":[0,8]},\"a_scale\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,16]}}             "
-            "1234567812345678"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

@@ -51,15 +51,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fclose(file);
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("1g\tf\t2012\t1\t5.0\ta cat\ta dog\ng\tf\t2012\t2\t4\tb\t\tmore\n"),
-        AOEI_FUZZ_SEED("3g\tf\t2012\t1\tfive\ta\tb\r\ng\tf\n\ng\tf\t2012\t1\t5\ta\tb"),
-        AOEI_FUZZ_SEED("0pair_ID\tsentence_A\tsentence_B\trelatedness_score\tx\n1\ta\tb\t4.5\tNEUTRAL\n2\t\t\t1\t\n"),
-        AOEI_FUZZ_SEED("2header\n1\ta\tb\t1e999\n2\tc\td\t-1e-3\n"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

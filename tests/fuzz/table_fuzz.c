@@ -99,34 +99,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const char tsv[] =
-        "score\tsentence1\tsentence2\r\n5.0\t\xC3\xA9 \"x\"\tb\n1\ta\t\nneutral\tx\ty\n2\tonly\nb\tx\ty\n0.5\tp\tq";
-    static const char csv[] =
-        "text1,text2,label\n\"a \"\"b\"\", c\",\"two\nlines\",1\r\nx,y,entailment\n\"bad\"x,y,1\nc,d\n,,2\n";
-    static const char jsonl[] = "{\"text1\": \"a\\u0000\\u00e9\", \"text2\": \"b\", \"label\": 1.5}\n\n"
-                                "{\"label\": true, \"text2\": \"x\", \"text1\": \"y\"}\n"
-                                "{\"text1\": \"a\", \"label\": null}\n[1]\n{\"text1\": 1, \"text2\": [], \"label\": {}}\n";
-    static const char txt[] = "\xEF\xBB\xBFone\n\ntwo \xF0\x9F\x98\x80\r\nthree";
-    static const char *const texts[4] = {tsv, csv, jsonl, txt}; /* in the order of aoei_format */
-    aoei_fuzz_seed seeds[12];
-    char *data[12];
-    for (size_t i = 0; i < 12; i++) {
-        const char *text = texts[i % 4];
-        size_t size = strlen(text);
-        char *packed = i / 4 == 1 ? test_gzip(text, size, &size) : i / 4 == 2 ? test_zstd(text, size, &size) : NULL;
-        data[i] = malloc(size + 1);
-        require(data[i] != NULL);
-        data[i][0] = (char)i;
-        memcpy(data[i] + 1, packed ? packed : text, size);
-        seeds[i] = (aoei_fuzz_seed){data[i], size + 1};
-        free(packed);
-    }
-    int rc = aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, 12);
-    for (size_t i = 0; i < 12; i++)
-        free(data[i]);
-    return rc;
-}
-#endif

@@ -75,18 +75,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("a ab, ba [MASK] <x> \xc3\x89\x61 b"),
-        AOEI_FUZZ_SEED("\xe4\xb8\xad\xe6\x96\x87\xe3\x80\x80\xea\xb0\x80\xea\xb0\x81 \xc4\xb0 i\xcc\x87"),
-        AOEI_FUZZ_SEED("a\xe3\x80\xae\xf0\x9d\x85\xa5\xcc\x81 e\xe3\x80\xae\xe0\xa5\x81\xf0\x9d\x85\xa5"),
-        AOEI_FUZZ_SEED("a_ab__a b,\xc3\x81\xc3\x81 <x>_<x>  a"),
-        AOEI_FUZZ_SEED("  <x>  <x>[MASK]\t\xef\xbb\xbf\xe2\x80\x8b\xef\xbf\xbd\x7f.a.b"),
-        AOEI_FUZZ_SEED(
-            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

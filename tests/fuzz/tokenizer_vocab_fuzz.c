@@ -45,23 +45,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-#define VOCAB "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nb\n.\n"
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED(VOCAB),
-        AOEI_FUZZ_SEED("[UNK]\r\n[CLS]\r\n[SEP]\r\n\xc3\xa9\r\na"),
-        AOEI_FUZZ_SEED(VOCAB "\1{\"do_lower_case\":false,\"strip_accents\":true,\"tokenizer_class\":\"BertTokenizer\","
-                             "\"model_max_length\":1000000000000000019884624838656}"),
-        AOEI_FUZZ_SEED(VOCAB "\1{\"unk_token\":{\"content\":\"[UNK]\",\"lstrip\":false},\"added_tokens_decoder\":{\"9\":"
-                             "{\"content\":\"Zz\",\"normalized\":true}},\"additional_special_tokens\":[\"[Y]\"]}"),
-        AOEI_FUZZ_SEED("\1{}\1{}\1{}\1{\"<s>\":0,\"</s>\":1,\"<mask>\":2,\"a\":3,\"b\":4,\"ab\":5}\1#version: 0.2\na b\n"),
-        AOEI_FUZZ_SEED(
-            "\1{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":true}\1{}\1{\"Zz\":3}\1{\"a\":0,\"b\":1,\"ab\":2}\1"
-            "a b\r\n"),
-        AOEI_FUZZ_SEED(VOCAB "\1{}\1{\"cls_token\":\"a\"}\1{\"Zz\": 9, \"[CLS]\": 2}"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

@@ -49,17 +49,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_message(data, size);
     return 0;
 }
-
-#ifndef AOE_LIBFUZZER
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED(""),
-        AOEI_FUZZ_SEED("plain ASCII, longer than sixteen bytes"),
-        AOEI_FUZZ_SEED("na\xc3\xafve caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80 end"),
-        AOEI_FUZZ_SEED("\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"),
-        AOEI_FUZZ_SEED("\xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xff\xfe"),
-        AOEI_FUZZ_SEED("a\0b\nc\x7f\xc2\x85\xe2\x80\xa8"),
-    };
-    return aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds);
-}
-#endif

@@ -60,25 +60,19 @@ static void set_up(void) {
     snprintf(out, sizeof out, "%s/out", root);
 }
 
-#ifdef AOE_LIBFUZZER
+static void clean_up(void) {
+    aoe_context_destroy(ctx);
+    (void)aoei_remove_tree(root, NULL);
+}
+
+const size_t fuzz_mutations = 400;
+
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
-    set_up();
-    return 0;
-}
-#else
-int main(void) {
-    static const aoei_fuzz_seed seeds[] = {
-        AOEI_FUZZ_SEED("the 1 2 3\ncat 4 5 6\n. . 7 8 9\n"),
-        AOEI_FUZZ_SEED("2 3\nthe 0.1 -2e3 .5\n\xc3\xa9 1 1 1\n"),
-        AOEI_FUZZ_SEED("\"q\\ 1\nn't 2\r\n[UNK] 3\n\1x 4\n"),
-    };
     test_use_memory();
     set_up();
-    const int rc = aoei_fuzz_run(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds, 400);
-    aoe_context_destroy(ctx);
-    return aoei_remove_tree(root, NULL) ? 1 : rc;
+    atexit(clean_up);
+    return 0;
 }
-#endif

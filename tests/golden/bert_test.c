@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * The golden BERT, made by an independent implementation in float64: the hidden states and
  * vectors of inference with packed weights, of every tier and alone or in a batch;
  * every check of aoe_verify; and the double-precision model of the tests, which has to be

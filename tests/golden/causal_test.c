@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * A golden Qwen2 (causal, grouped heads, biases at queries, keys and values), made by an independent implementation in
  * float64 and kept without the words that its texts do not use: hidden states of inference with packed weights, causal and in
  * both directions, alone and in a batch, and the trace of ten training steps, in every tier. Where the shared material is

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The readers on published data sets, against the counts their authors give. Skipped where the sets are not there.
  */
 #include <stdio.h>

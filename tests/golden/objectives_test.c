@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Objectives against golden cases: x, y, label, scale (1 / temperature) and,
  * for each of cosine, ibn and angle that the case has, the loss and the
  * gradients of an independent implementation in float64. Run on the copied

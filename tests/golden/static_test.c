@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * A published static model, potion-base-2M, from the shared material: its rows are
  * those of the file it was copied from, and its correlations on STS-B those that an
  * independent implementation found (they stand in the model's README.txt).

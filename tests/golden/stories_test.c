@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * A trained LLaMA of 260K parameters from the shared material, with grouped heads and tied embeddings: its logits after a
  * prompt, and the text that it goes on with when the likeliest token is taken each time. SKIP where it is not there.
  */

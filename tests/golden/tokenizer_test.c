@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Every id list of the shared golden files (BERT, RoBERTa, LLaMA 2, Qwen 2.5), from
  * tokenizer.json and from the older files where there are any. The lists and the
  * vocabularies are other people's: they stay outside, and without them this skips.

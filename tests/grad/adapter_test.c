@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Adapters of linear layers, and weights in the forms of a frozen model, against double
  * precision written straight from y = x W^T + b + scale (mask x) A^T B^T and its derivatives;
  * the promise about threads.

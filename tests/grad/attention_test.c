@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * Attention forward against double precision, backward against finite differences (causal,
  * windows, grouped heads, dropout with its mask fixed by the key); in bf16 both against double
  * precision with the bound that the roundings give, element by element; the same bits for any number of

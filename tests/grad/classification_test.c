@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Classification of pairs: its value against a plain computation, its gradients (of
  * vectors, weights and biases) against finite differences; float vectors and threads;
  * equal vectors; refusals.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The gradient of the objective of queries with positives and negatives against
  * finite differences in double, and what its value alone implies: nothing along
  * a vector, unless the phase of the angle takes part.

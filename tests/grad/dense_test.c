@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Dense layers over pooled vectors: forward against double, every gradient against
  * finite differences of a double-precision forward pass, gradients of weights added to
  * what is there; the same bits for any number of rows and threads; dx in the memory of x.

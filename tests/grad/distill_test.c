@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The teacher's term, both forms: its value against a plain computation, its gradient
  * against finite differences; that both come on top of what is there; what a student
  * that equals its teacher, scale and zero vectors imply; threads; refusals.

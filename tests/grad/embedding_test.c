@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Embedding sums and their gradients: exact, because the expected sums are formed in the
  * same order, token after token onto what is stored; a bf16 sum is the float32 one, rounded.
  */

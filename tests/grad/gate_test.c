@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Gated linear units with every activation: values and gradients in both types against double precision, results over
  * their inputs, the same bits for any number of threads.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * What the recurrent encoder has beside its products, each against double precision: swish with rotary positions, gated
  * linear units in a sum with dropout, the norm of langml; backward against finite differences; column views, bf16, any number
  * of threads. Attention by spans has the bits of attention by batches, and adds to what is stored.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * GELU in both forms: values in both types against double precision, in place; its
  * gradient (the gate of a linear layer's backward) against finite differences in every tier, and the same
  * bits for any number of threads.

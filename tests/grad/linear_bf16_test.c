@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Linear layers in bf16: every part of the epilogue and every gradient against double
  * precision on the rounded operands, element by element, with the bound that one rounding
  * of the result and float32 sums give; and the promises about bits.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Linear layers in float32, alone and with GELU: forward against double precision,
  * backward against finite differences, and the promises about bits: any number of
  * threads, rows alone, packed weights, packing room or none, what is fused as in passes

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * A whole training step through adapters against one without them: over weights with the
  * adapters merged in, losses agree, and by the chain rule dB = scale dW A^T, dA = scale B^T dW.
  * Every linear layer and some of them, both places of the norms, chunks, recomputation, bits

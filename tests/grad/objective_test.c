@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Gradients of every objective, both angle forms and the weighted sum against
  * fourth-order finite differences in double; identities the gradients must
  * satisfy; and what is defined at kinks and zeros.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The six poolings: forward against double precision (one rounding), backward against
  * finite differences, ties and NaN in the maximum, texts of one token, threads, unit length;
  * of bf16 states what they give of the same numbers in float32.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Regression of cosines: its value against a plain computation, its gradient against
  * finite differences; float vectors and threads; zero vectors; refusals.
  */

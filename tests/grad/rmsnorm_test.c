@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * RMSNorm of both types: forward against double precision, backward against finite differences, the
  * same bits for any number of threads, and gradients that add to what is stored.
  */

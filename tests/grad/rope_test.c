@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Rotary positions: angles of every scaling against the formulas in double, turned columns of both types, a turn back that
  * takes a turn away, the same bits for any number of threads and for a text alone.
  */

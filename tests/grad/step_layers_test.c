@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * What a step has behind the pooling: the model's dense layer, the layer that a method
  * projects through, and the weights of classes. A table of words is the encoder; the
  * whole step is computed again in double, and the gradient of every parameter held to

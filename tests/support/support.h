@@ -67,20 +67,11 @@ uint64_t test_alloc_failures_published(test_fn fn, void *arg, uint64_t dense);
 typedef void (*test_after_fn)(void *arg, int code);
 uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum);
 
-/* Fuzzing. A harness defines LLVMFuzzerTestOneInput and, unless AOE_LIBFUZZER is defined, a main that returns
- * aoei_fuzz_main(LLVMFuzzerTestOneInput, seeds, sizeof seeds / sizeof *seeds): each seed as it is, then some thousand
- * mutations of them, the same ones every time. A harness reports a failure by abort(). */
-typedef struct aoei_fuzz_seed {
-    const char *data; /* [size] */
-    size_t size;
-} aoei_fuzz_seed;
-#define AOEI_FUZZ_SEED(literal)                                                                                                \
-    { literal, sizeof(literal) - 1 }
-
-typedef int (*aoei_fuzz_fn)(const uint8_t *data, size_t size);
+/* Fuzzing. A harness defines LLVMFuzzerTestOneInput and, where it needs preparation, LLVMFuzzerInitialize. It reports a
+ * failure with abort(). tests/fuzz/driver.c runs it in `make check`, libFuzzer in `make fuzz`; both start from the files in
+ * tests/fuzz/corpus/NAME. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int aoei_fuzz_main(aoei_fuzz_fn fn, const aoei_fuzz_seed *seeds, size_t n);
-/* With a given number of mutations, for slow harnesses. */
-int aoei_fuzz_run(aoei_fuzz_fn fn, const aoei_fuzz_seed *seeds, size_t n, size_t mutations);
+/* The number of mutated inputs that the driver runs: 5000 unless a slow harness defines a smaller number. */
+extern const size_t fuzz_mutations;
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * AdamW over flat tensors: a trace against double precision, segments with and without weight decay,
  * packed copies that follow the values, the same bits for any number of threads and any cut; gradients that are zero
  * afterwards; the sum of squares.

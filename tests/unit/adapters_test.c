@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Directories of adapters: opened as the model they are for with them merged in, the bits of the merged directory; kept
  * apart the same vectors to rounding; whatever the base is stored as; frozen weights as bf16 or int8; where base, tokenizer
  * and settings are found; what is refused.

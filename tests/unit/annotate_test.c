@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * aoe_annotate and aoe_score against a chat endpoint on real sockets: rows of every shape of answer, the same bytes for any
  * concurrency and through every trouble, answers that are paid for once, bounds on what is spent, what cannot succeed, and
  * keys that are nowhere to be found.

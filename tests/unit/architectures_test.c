@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Directories of the architectures beside BERT: opened under either prefix, embedded, saved and opened again with the same
  * vectors; weights stored as bf16 without a float32 copy; layers in both directions, as an option and remembered; new
  * models with random weights; what is refused.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Allocation: alignment, checked sizes, counters, the n-th call failing, and
  * the arena whose plan and layout must be the same thing.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Growing buffers and arrays: contents, the NUL behind them, sizes that
  * overflow, and failure that sticks.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * CPU tiers against what the kernel reports in /proc/cpuinfo, AOE_CPU, the
  * number of CPUs under affinity and cgroup limits; and the clock.
  */

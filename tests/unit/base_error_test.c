@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Error messages: always one line of valid UTF-8 inside the buffer, with the
  * reason at the end even when the beginning is too long. Log lines likewise.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Files: mappings and reads of everything that can be named, and the promise
  * of the writer: whatever step fails, the old file stays or the new one is
  * complete, and nothing else is left in the directory.

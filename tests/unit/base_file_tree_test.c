@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Directories: making, listing, renaming, removing without following links,
  * and the early check that an output directory takes files.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * JSON: errors that name file, line and byte, values of the wrong type, NUL in
  * strings, integers beyond 64 bits, and memory that runs out.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The directory lock: one holder at a time, another process included, and none after it is gone.
  */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The thread pool: every task exactly once for any number of threads, workers
  * that never share an index, nesting, many short jobs, several callers, and
  * creation that fails half-way.

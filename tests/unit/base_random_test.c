@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Philox against the published known answers of Random123, and the generator
  * over it: reproducible from its fields, unbiased, with the right moments.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * UTF-8: every code point there and back, every class of invalid sequence, and
  * all two-byte and many three-byte strings against utf8proc.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Examples of every form from files, and the plan of an epoch: what is read and what is
  * refused, every example as often as its weight says, no text twice in a contrastive
  * batch, alternatives drawn, the same plan for the same seed.

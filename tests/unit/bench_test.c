@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * The benchmark: options it refuses, and figures that agree with one another.
  */
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Pairs of two classes and triples over angles: figures by hand, labels, several files,
  * what is counted and what is refused.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Checkpoints on disk: which one is the newest complete one, what is removed, that each
  * is a model of its own, and what a damaged one says.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The program's own float printing against printf, character for character.
  */
 #include <float.h>

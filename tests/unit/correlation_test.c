@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Pearson, Spearman and average ranks against values worked out by hand.
  */
 #include <float.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * A training file made ready: token lists, labels, identity classes, bounds of
  * batches, a fingerprint that sees every change, errors with file and line.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Quantiles and bandwidths against values worked out by hand, densities against
  * the derivative of the normal distribution function (erfc, not exp), and their integral.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Training with a teacher: a student comes to say what the teacher says; every text
  * has its own vector of the teacher, whatever the form, alternatives too, and prompts of
  * files are the student's alone; the same bits for any number of threads, in chunks and

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Dropout of token rows: masks belong to (key, site, text, token, column), so neither
  * threads nor batches nor tiers change them, nor the type; off, it is an addition or a copy.
  */

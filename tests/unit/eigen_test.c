@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Eigenvalues and eigenvectors of symmetric matrices: against Jacobi's method, which
  * shares nothing with them; what defines them (A v = value v, vectors orthonormal) for sizes
  * up to a few blocks, matrices of low rank, equal and tiny eigenvalues, diagonal ones;

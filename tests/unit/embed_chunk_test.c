@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Texts longer than the maximum length in windows: which tokens a window has, that the vector is
  * the mean of theirs, that it does not depend on the batch or the threads, and what is refused.
  */

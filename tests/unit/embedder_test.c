@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * The embedder's promises, in both types: the bits of a vector depend on its text alone (and the CPU
  * tier); its value is that of a double-precision model; a view of a trainer's weights embeds as they do; options, truncation,
  * empty texts, and what cannot be embedded.

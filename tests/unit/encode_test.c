@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Tokenizing many texts: the same lists as one by one, for any number of threads, the
  * lowest failing text named; lower-casing before the tokenizer; the batch buffer.
  */

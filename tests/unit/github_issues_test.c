@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * The collector against a server that speaks GitHub's API: a known set of duplicates
  * comes out right through every trouble, nothing that the cache could answer is asked
  * twice, and the token goes nowhere but to the API.

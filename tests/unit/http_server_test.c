@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * The server of the tests as a program of its own: it says where it listens, logs what it is asked, and goes when told.
  */
 #include <signal.h>

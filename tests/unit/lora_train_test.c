@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Training adapters: the same bits for any number of threads, with recomputation and after a stop; checkpoints hold adapters
  * and their optimiser's state alone; the base is left as it is; saved adapters go on; a merged result gives the vectors that
  * were evaluated; changed options are refused.

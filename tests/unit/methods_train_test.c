@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Methods of training: each lowers its own loss and names it; the same bits for any
  * number of threads, in chunks, with recomputation and after a stop; every method with
  * every kind of encoder, adapters included; what is kept of a layer behind the vectors;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Metrics against scipy and scikit-learn (metric_tables.h, made by tools/metric_tables.py)
  * and against values worked out by hand: thresholds, ties, what is undefined.
  */

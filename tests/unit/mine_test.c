@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Mining hard negatives with a static model whose words lie on a circle, five degrees apart,
  * so that every cosine is known: what is never a negative, what is passed over, alternatives,
  * thresholds, candidates, drawing, bad input. With a BERT and thousands of rows against a

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The mean of models: every weight, rounded once; what comes along; models that
  * have none together.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * config.json of BERT and of the others: what is read, what is refused and how, the list of
  * weights, and the named shapes.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Converting model directories: every form and back, to the byte; what comes
  * along; what int8 directories are refused for.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * New models: the weights they begin with, the vocabulary trained from files or
  * copied, and what is refused before anything is written.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Opening model directories: every stored form gives the same weights; every
  * damaged one gives its message; options, views and the memory plan.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Saves killed at every step that changes the directory: what is there then is
  * the older model, the new one or none, and recovery brings the older one back.
  * The calls that change names are taken over here, to end the process at a step.

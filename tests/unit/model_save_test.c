@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Saving model directories: what is saved opens again as it was, the files of
  * sentence-transformers byte for byte, and nothing of an older model stays.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Who decides how a text becomes a vector: option, aoe.json, the files of
  * sentence-transformers in both forms, the default; and what is refused.
  */

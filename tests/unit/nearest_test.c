@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The k nearest vectors against a plain search: exact with small whole numbers, where
  * many scores are equal; close to double with others; the same for every tier, number
  * of threads and number of queries at a time; texts passed over; more wanted than there are.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * Politeness against a server that fails and limits, on a clock that passes as the tests say: how often is asked, how
  * long is waited, what the store answers.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * Headers: what Link, Retry-After and x-ratelimit-* mean, as servers really write them and as they should not.
  */
 #include <stdlib.h>

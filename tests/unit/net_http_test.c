@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * The HTTP client against a server that behaves and misbehaves, over real sockets: answers, redirects, where the
  * token goes, what is refused, what is bounded, what may pass. TLS is in net_tls_test.c.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * The store: what is put is got, by other threads, other processes and after kill -9; what is no store is refused and
  * left alone; a full disk and damage are said with what to do.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads network
  * TLS against `openssl s_server` with a certificate of its own: refused unless the user names it, refused for another
  * host, and never left for http:// by a redirect. The token is not sent before the server is known.
  */

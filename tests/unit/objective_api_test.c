@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The public objective: defaults, counts, strides, weights, refusals, and the
  * scores of single pairs against values worked out by hand.
  */

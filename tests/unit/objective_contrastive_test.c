@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The objective of queries with positives and negatives against its definition
  * written out in loops, on every tier: shapes, weights, forms of the angle, zero
  * vectors, strips, threads; and what is refused.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * In-batch negatives against their definition written out over all rows, with
  * and without identical texts, below and above the size where all scores are
  * kept. AOE_CPU chooses the kernels.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The ranking loss against its definition, pair by pair in long double, and
  * the sort it stands on.
  */

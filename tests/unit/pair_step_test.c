@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The training step in chunks (GradCache): the gradient of every tensor and every loss
  * are those of the plain step, bit for bit in float32, with dropout off and on, with recomputation,
  * accumulated, for any number of threads. In bf16 so where the products are emulated or chunks end at multiples of 32 tokens,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The flat parameter set: every slot has its place, the padding stays zero, weight
  * decay spares exactly biases and norms, loading is exact; in bf16 every linear weight has a packed
  * copy that follows it.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Pretraining: text to sequences, whole-word masks, and runs: the same bits for any
  * number of threads, chunks and after a stop; the head written and read again; what
  * the files may not be.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * RAN as a model directory: made, opened, stored in other types, and its texts embedded to the same bits in any company;
  * pretrained and trained, stopped and resumed, with recomputation and in chunks; what its config.json may not say.
  */

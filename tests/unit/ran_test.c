@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The recurrent encoder against double precision for texts that end everywhere in a window, both norms; and its promises
  * about bits in both types: training, inference and recomputation agree; neither neighbours, threads nor chunks change a text
  * or a gradient; texts that inference works on in several rounds.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Retrieval over angles: groups and BEIR folders by hand, random groups against a plain
  * search, what is drawn, ties, and input that is wrong.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * safetensors: what is written byte for byte, what is read back, and every way
  * a header or an index can be wrong, with the message it gives.
  */

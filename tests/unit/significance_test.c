@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Significance against scipy's figures to 1e-9 (significance_figures.py beside this makes them), and what is defined where a
  * formula is not: one run, equal values, constant resamples.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Static models: every layout and stored type opens; vectors are exactly the means
  * of their tokens' rows, whatever the batch and the number of threads; unknown
  * tokens and specials do not count, and a text of nothing is zero; saving, the

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Int8 rows and bf16: rounding against exact arithmetic, and what is read being
  * stored as the same bytes again, over every mantissa; the writer's errors.
  */

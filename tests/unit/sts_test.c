@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * STS evaluation with an encoder made for the test: a text is an angle in
  * degrees, its vector the point on the circle, so every cosine is known.
  * SentEval folders: what is read, skipped and refused.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The suite: the table of sets, SentEval's settings from their definitions over angles,
  * where sets are looked for, what is missing, and the published counts on the real files.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Tensors: the arena they come from, views, filling and reading through strides,
  * finiteness, packed weights, both types; and making and closing contexts.
  */

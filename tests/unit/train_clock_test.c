@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Runs that go by the clock (--max-minutes): when they end, the learning rate along the time, going on after a stop. How
  * fast steps are is nobody's promise, so every bound here holds on a machine of any speed.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * What training refuses, each with one line that says what, where and what to do, and
  * with nothing written; and what stands in the way in the output directory.
  */

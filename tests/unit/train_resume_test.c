@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Stopping and going on: a run that was cancelled, or killed at any moment, and
  * resumed gives the bytes of the run that was never stopped; its log reads so too; changed
  * options are refused by name. AOE_TEST_SEED repeats the random moments of a failed run.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Training from start to end: the same bits for any number of threads, in chunks and with recomputation, what events
  * say, schedules, accumulation, what lands in the output directory. Mistakes and their messages are
  * in train_input_test.c, stopping and going on in train_resume_test.c.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers
  * aoe_verify must not pass what is wrong: a flipped bit, a NaN, a missing tensor,
  * malformed cases, nothing to check. The cases themselves are checked in tests/golden.
  */

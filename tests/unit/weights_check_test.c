@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Finding NaN and infinity among stored weights: every place of a block's edges,
  * every type, and the first tensor that has one.
  */

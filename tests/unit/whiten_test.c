@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Whitening: on the texts it was fitted on, vectors have mean 0 and covariance 1, and they are
  * those of an independent computation up to rounding; the first components alone; every kind
  * of model and pooling, adapters, what stays and what is refused; threads; memory.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * The cache of words: what is found is what was added, full neighbourhoods only
  * leave words out, and any number of threads fill and read one tokenizer's at once.
  */

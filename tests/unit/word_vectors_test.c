@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: numbers threads
  * Word vectors in text files as static models: what a line may be, how texts fall into words,
  * means of what is known, in every type of storage; what is refused; memory.
  */
