@@ -138,8 +138,8 @@ int aoei_weights_place(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
         if (m->stored[i] && !places[i].nowhere) {
             aoei_slot_describe(&m->config, i, &slot);
             own_memory[i] = !places[i].mapped;
-            m->weights[i] = tensor_at(&places[i], m->stored[i], &slot,
-                                      m->converted ? (unsigned char *)m->converted + used : NULL);
+            m->weights[i] =
+                tensor_at(&places[i], m->stored[i], &slot, m->converted ? (unsigned char *)m->converted + used : NULL);
             used += places[i].bytes;
         }
     if (!rc)
