@@ -13,7 +13,15 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "nn/nn.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/elementwise.h"
+#include "nn/embedding.h"
+#include "nn/layernorm.h"
+#include "nn/linear.h"
+#include "nn/optimizer.h"
+#include "nn/pooling.h"
 #include "support/peak.h"
 #include "support/series.h"
 

@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "encoder/ran.h"
+#include "nn/batch.h"
 #include "nn/dtype.h"
+#include "nn/gemm.h"
+#include "nn/optimizer.h"
 #include "train/mlm_step.h"
 #include "train/pair_step.h"
 

@@ -12,6 +12,9 @@
 #include "bench/verify_model.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
+#include "nn/batch.h"
+#include "nn/optimizer.h"
+#include "nn/pooling.h"
 #include "train/pair_step.h"
 
 #include <stdio.h>

@@ -6,9 +6,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "nn/nearest.h"
-#include "nn/nn.h"
 #include "dataset/mine_texts.h"
+#include "nn/nearest.h"
+#include "nn/pooling.h"
+#include "nn/rows.h"
 
 #include <math.h>
 #include <stdlib.h>

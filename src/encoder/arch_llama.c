@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
+#include "nn/rope.h"
 
 static const char *const prefixes[] = {"", "model.", NULL};
 

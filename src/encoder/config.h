@@ -12,7 +12,7 @@
 
 #include "aoe.h"
 #include "modeldir/safetensors.h"
-#include "nn/nn.h"
+#include "nn/rope.h"
 
 typedef struct aoei_arch aoei_arch;
 

@@ -8,7 +8,7 @@
 
 #include "encoder/config.h"
 #include "encoder/ran_state.h"
-#include "nn/nn.h"
+#include "nn/batch.h"
 
 /* How an encoder runs: what is laid out depends on it. */
 typedef struct aoei_encoder_mode {

@@ -7,6 +7,11 @@
 #define AOEI_ENCODER_ENCODER_BLOCK_H
 
 #include "encoder/encoder.h"
+#include "nn/adapter.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/linear.h"
 
 typedef struct aoei_block {
     const aoe_context *ctx;

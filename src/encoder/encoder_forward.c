@@ -16,6 +16,16 @@
  */
 #include "encoder/encoder_block.h"
 #include "encoder/ran.h"
+#include "nn/adapter.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/embedding.h"
+#include "nn/glu.h"
+#include "nn/layernorm.h"
+#include "nn/linear.h"
+#include "nn/rmsnorm.h"
+#include "nn/rope.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,6 +4,8 @@
 #include "encoder/params.h"
 
 #include "base/error.h"
+#include "nn/gemm.h"
+#include "nn/optimizer.h"
 
 #include <math.h>
 #include <string.h>

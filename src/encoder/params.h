@@ -9,7 +9,7 @@
 #define AOEI_ENCODER_PARAMS_H
 
 #include "encoder/config.h"
-#include "nn/nn.h"
+#include "nn/optimizer.h"
 
 typedef struct aoei_params {
     size_t n_slots;

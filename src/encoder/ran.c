@@ -9,6 +9,16 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/elementwise.h"
+#include "nn/embedding.h"
+#include "nn/layernorm.h"
+#include "nn/linear.h"
+#include "nn/pooling.h"
+#include "nn/ran_ops.h"
+#include "nn/uncentred_norm.h"
 
 #define ROUND_ROWS    ((size_t)4096) /* of a round in inference: enough for products to run at speed */
 #define ROTATION_BASE 10000.0

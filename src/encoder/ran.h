@@ -7,6 +7,9 @@
 #define AOEI_ENCODER_RAN_H
 
 #include "encoder/encoder.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
 
 /* Slots of a layer. D hidden, H heads * head_size. */
 enum {

@@ -4,6 +4,13 @@
  * then, with the cells' rows at their places among the tokens', the gradients of weights, row after row in text order.
  */
 #include "encoder/ran.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/elementwise.h"
+#include "nn/linear.h"
+#include "nn/ran_ops.h"
+#include "nn/rows.h"
 
 #include <string.h>
 

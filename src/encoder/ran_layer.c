@@ -4,6 +4,14 @@
  * their window's cell and to each other, again at once. A cell's row is computed twice so, to the same bits.
  */
 #include "encoder/ran.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/layernorm.h"
+#include "nn/linear.h"
+#include "nn/ran_ops.h"
+#include "nn/rows.h"
+#include "nn/uncentred_norm.h"
 
 #include <math.h>
 #include <string.h>

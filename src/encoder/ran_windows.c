@@ -4,6 +4,10 @@
  */
 #include "encoder/ran_windows.h"
 
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/rows.h"
+
 #include <string.h>
 
 static size_t least_of(size_t a, size_t b) {

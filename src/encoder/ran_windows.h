@@ -9,7 +9,8 @@
 #ifndef AOEI_ENCODER_RAN_WINDOWS_H
 #define AOEI_ENCODER_RAN_WINDOWS_H
 
-#include "nn/nn.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
 
 /* Windows of one number in their texts, by turn: [first, first + n), of which the first `going_on` are not their texts' last.
  */

@@ -10,9 +10,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "stats/ranking.h"
 #include "eval/retrieval_data.h"
-#include "nn/nn.h"
+#include "nn/pooling.h"
+#include "nn/rows.h"
+#include "stats/ranking.h"
 
 enum { EMBED = 4096, SEARCH = 1024 }; /* texts embedded, queries searched at a time */
 

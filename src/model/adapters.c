@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "modeldir/peft.h"
+#include "nn/adapter.h"
 
 #define DEFAULT_ALPHA   32.0
 #define DEFAULT_DROPOUT 0.1

@@ -7,8 +7,11 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "model/text_batch.h"
 #include "encoder/encoder.h"
+#include "model/text_batch.h"
+#include "nn/batch.h"
+#include "nn/dense.h"
+#include "nn/pooling.h"
 
 #include <math.h>
 #include <stdlib.h>

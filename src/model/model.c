@@ -27,6 +27,7 @@
 #include "modeldir/storage.h"
 #include "modeldir/weights_check.h"
 #include "nn/dtype.h"
+#include "nn/gemm.h"
 #include "tokenizer/tokenizer.h"
 
 #define FLOATS_PER_LINE (AOEI_ALIGN / sizeof(float))

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "nn/batch.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
 

@@ -6,7 +6,7 @@
 #define AOEI_MODEL_TEXT_BATCH_H
 
 #include "model/model.h"
-#include "nn/nn.h"
+#include "nn/batch.h"
 
 /* Tokens of a list that are not the text's own: specials, and those of a prompt. */
 typedef struct aoei_ends {

@@ -109,18 +109,19 @@ void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter
     add_weight_gradient(ctx, a->ddown, low_gradient(ctx, a, dy, room), dropped, room);
 }
 
-void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy) {
-    const aoei_adapter *a = l->adapter;
-    const aoei_tensor dlow = in_room(a->low, dy.type, dy.rows, a->up.cols); /* left by the gradients of the parameters */
+void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
+                                 aoei_activation activation, aoei_tensor gate, aoei_tensor room) {
+    /* computed by aoei_adapter_parameter_gradients */
+    const aoei_tensor dlow = in_room(a->low, dy.type, dy.rows, a->up.cols);
     const int dropout = a->drop.p > 0;
-    const aoei_tensor to = dropout ? in_room(a->dropped, l->dx.type, l->dx.rows, l->dx.cols) : l->dx;
+    const aoei_tensor to = dropout ? in_room(a->dropped, dx.type, dx.rows, dx.cols) : dx;
     aoei_product g = product(to, dlow, 1);
-    g.activation = l->activation;
-    g.gate = l->gate.data;
-    g.gate_row = l->gate.ld;
+    g.activation = activation;
+    g.gate = gate.data;
+    g.gate_row = gate.ld;
     if (!dropout)
         add_to(&g);
-    aoei_multiply(ctx, dy.type, &g, a->down, 0, l->room);
+    aoei_multiply(ctx, dy.type, &g, a->down, 0, room);
     if (dropout) /* the mask is the same for every factor of an element */
-        aoei_dropout_add(ctx, l->dx, to, l->dx, a->batch, &a->drop);
+        aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);
 }

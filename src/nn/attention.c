@@ -11,11 +11,12 @@
  * text alone. Causal rows end at their own token, and a window bounds a row on its open
  * sides: softmax sees exactly those entries, and blocks of keys that nobody sees cost nothing.
  */
+#include "nn/attention.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum {
     ROWS = 64,   /* queries of a block */

@@ -2,11 +2,12 @@
  * Cross entropy of rows of logits with one target each, and its gradient in place.
  * A row is a task of its own, so the split is that of the shape.
  */
+#include "nn/cross_entropy.h"
+
 #include <assert.h>
 #include <math.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 typedef struct entropy_job {
     const aoe_context *ctx;

@@ -2,9 +2,11 @@
  * Dense layers over pooled vectors, float32 whatever the encoder computes in: they
  * are small, and a layer that whitens multiplies what is small.
  */
-#include <math.h>
+#include "nn/dense.h"
 
-#include "nn/nn.h"
+#include "nn/linear.h"
+
+#include <math.h>
 
 typedef struct tanh_job {
     aoei_tensor y, dy; /* float32, contiguous rows; dy absent: forward */

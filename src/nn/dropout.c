@@ -2,10 +2,11 @@
  * Dropout of token rows with the residual sum. A row's mask is a function of key, site,
  * text and token alone (docs/numerics.md, "Masks"), so rows may go to any thread.
  */
+#include "nn/dropout.h"
+
 #include <assert.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/dropout.h"
 
 enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
 

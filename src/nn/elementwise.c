@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Sums, multiples and activations of contiguous tensors, split over fixed blocks of elements.
  */
+#include "nn/elementwise.h"
+
 #include <assert.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum { BLOCK = 16384 }; /* elements of a task */
 

@@ -2,10 +2,11 @@
  * Embedding tables: rows gathered and summed; backward scatters token after token, one
  * chain an element, and therefore splits over columns, never over tokens.
  */
+#include "nn/embedding.h"
+
 #include <string.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum {
     ROWS = 16,   /* tokens of a forward task */

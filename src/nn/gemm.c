@@ -163,3 +163,15 @@ void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_
     pack_job j = {ctx, type, packed, t, transposed};
     aoei_parallel_for(ctx->pool, ceil_div(transposed ? t.rows : t.cols, AOEI_GEMM_PANEL), pack_task, &j);
 }
+
+size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in) {
+    const aoei_kernels *k = aoei_kernels_of(ctx);
+    const size_t bytes = type == AOEI_BF16 ? k->gemm_bf16_packed_size(in, out) : k->gemm_f32_packed_size(in, out);
+    return (bytes + 63) / 64 * 64;
+}
+
+void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory) {
+    aoei_gemm_pack(ctx, type, memory, *w, 1);
+    w->packed = memory;
+    w->packed_type = type;
+}

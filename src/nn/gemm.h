@@ -20,4 +20,9 @@ void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_
  * be absent) by all threads unless g->packed has it, where there are rows enough to repay it or it must be converted. */
 void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed, aoei_tensor room);
 
+/* Size in bytes of the packed form of a weight [out, in] for x of `type`, a multiple of 64. */
+size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in);
+/* Packs a weight for x of `type` into `memory` (64-byte aligned), which the caller owns and keeps as long as the weight. */
+void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory);
+
 #endif

@@ -3,10 +3,11 @@
  * elements. A piece at a time stays in the first cache; in bf16 it goes through float32
  * and every result is rounded once.
  */
+#include "nn/glu.h"
+
 #include <assert.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum { BLOCK = 16384 /* elements of a task */, PIECE = 1024 };
 

@@ -2,8 +2,9 @@
  * Layer normalisation. Rows are independent: forward and dx split over blocks of rows.
  * Parameter gradients are one chain a column over all rows, so they split over columns.
  */
+#include "nn/layernorm.h"
+
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum {
     BLOCK_ELEMENTS = 16384, /* about the elements of a block of rows */

@@ -3,19 +3,15 @@
  * gradients. Everything here is three products and a column sum; gradients of
  * parameters continue the chain of the stored value, token after token.
  */
+#include "nn/linear.h"
+
 #include <assert.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/adapter.h"
-#include "nn/nn.h"
-
+#include "nn/elementwise.h"
 #include "nn/gemm.h"
 
 #define SUM_COLS ((size_t)64) /* columns of db a task sums */
-
-aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes) {
-    return aoei_tensor_take(a, 1, (bytes + sizeof(float) - 1) / sizeof(float));
-}
 
 size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in) {
     size_t (*size)(size_t, size_t) =
@@ -127,5 +123,5 @@ void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, ao
     if (g->dx.data)
         input_gradient(ctx, g, dy, w);
     if (g->adapter && g->dx.data)
-        aoei_adapter_input_gradient(ctx, g, dy);
+        aoei_adapter_input_gradient(ctx, g->adapter, g->dx, dy, g->activation, g->gate, g->room);
 }

@@ -5,10 +5,10 @@
  */
 #include "nn/nearest.h"
 
+#include "nn/linear.h"
+
 #include <assert.h>
 #include <math.h>
-
-#include "nn/nn.h"
 
 /* A block of scores takes 4 MB; packing a block of texts for the product is repaid by the queries. */
 enum { QUERIES = 1024, TEXTS = 1024 };

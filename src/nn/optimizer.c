@@ -4,10 +4,11 @@
  * a weight with a packed form, packs that block's rows while they are in cache.
  * The sum of squares is split over fixed blocks; it adds at most PARTIALS partial sums in order.
  */
+#include "nn/optimizer.h"
+
 #include <math.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum {
     BLOCK = 16384, /* elements of a task */

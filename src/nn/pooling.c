@@ -3,12 +3,13 @@
  * ascending order in double and are rounded once. The maximum is that of the first token
  * that has it; a NaN counts as larger than everything, so that it is not lost.
  */
+#include "nn/pooling.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum { COLUMNS = 64 }; /* columns summed at a time */
 

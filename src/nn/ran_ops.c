@@ -3,6 +3,8 @@
  * between its products. Row by row in float32; a bf16 row is widened, and rounded once.
  * Rows are independent, so they are split over threads.
  */
+#include "nn/ran_ops.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,9 @@
  * RMSNorm, split as layer normalisation is (layernorm.c): rows for forward and dx, columns
  * for the gradient of the weight, which is one chain over all rows.
  */
+#include "nn/rmsnorm.h"
+
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum {
     BLOCK_ELEMENTS = 16384, /* about the elements of a block of rows */

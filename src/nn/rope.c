@@ -3,11 +3,12 @@
  * i of a head is paired with i + d / 2. Angles, sines and cosines are made in double, once a
  * batch, and rounded; a text's angles depend on the text alone.
  */
+#include "nn/rope.h"
+
 #include <assert.h>
 #include <math.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum { ROWS = 32 /* tokens of a task */ };
 

@@ -2,11 +2,12 @@
  * Some rows of a matrix taken out, and put back among zeros: what a head that looks
  * at a few tokens only needs. Copies, and one sum.
  */
+#include "nn/rows.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
 
 enum { ROWS = 64 /* of a task */ };
 

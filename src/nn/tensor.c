@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Taking, viewing, filling and reading tensors, and packing weights. The calls
- * that touch every element split them into blocks that depend on shapes alone.
+ * Allocates tensors from arenas, and fills, copies and reads them. Functions that visit every
+ * element split the elements into blocks that depend only on shapes.
  */
 #include "nn/tensor.h"
 
@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/context.h"
 #include "kernels/kernel_table.h"
-#include "nn/gemm.h"
 
 /* Elements a task handles: big enough to be worth waking a thread, small enough to balance. */
 #define BLOCK ((size_t)1 << 16)
@@ -27,6 +26,10 @@ aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, 
 
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols) {
     return aoei_tensor_take_typed(a, AOEI_F32, rows, cols);
+}
+
+aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes) {
+    return aoei_tensor_take(a, 1, (bytes + sizeof(float) - 1) / sizeof(float));
 }
 
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols) {
@@ -159,16 +162,4 @@ int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t) {
     assert(t.type == AOEI_F32);
     run_pass(&(pass){.ctx = ctx, .from = t, .bad = &bad}, t);
     return !atomic_load(&bad);
-}
-
-size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in) {
-    const aoei_kernels *k = aoei_kernels_of(ctx);
-    const size_t bytes = type == AOEI_BF16 ? k->gemm_bf16_packed_size(in, out) : k->gemm_f32_packed_size(in, out);
-    return (bytes + 63) / 64 * 64;
-}
-
-void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory) {
-    aoei_gemm_pack(ctx, type, memory, *w, 1);
-    w->packed = memory;
-    w->packed_type = type;
 }

@@ -25,6 +25,8 @@ typedef struct aoei_tensor {
 
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);                        /* float32, uninitialised */
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols); /* uninitialised */
+/* A workspace of `bytes` bytes, rounded up to whole floats; absent in a measuring arena. */
+aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes);
 /* A weight that lies in mapped memory (4-byte aligned); never written through. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
 /* The same of another type; scale [rows] for AOEI_I8, else NULL. */
@@ -43,11 +45,6 @@ void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host)
 void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);
 void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from); /* same shape; converts */
 int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t);                   /* float32; 1: no NaN, no infinity */
-
-/* Bytes that the packed form of a weight [out, in] takes, a multiple of 64, and packing it into `memory` (64-byte aligned,
- * kept alive by the caller). type: that of the x it will meet. */
-size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in);
-void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory);
 
 /* ---- for nn/ alone */
 

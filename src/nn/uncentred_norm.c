@@ -3,10 +3,12 @@
  * that is not centred. An option of the recurrent encoder for weights that were trained
  * so, not a norm to choose: portable loops, sums in double, rounded once.
  */
+#include "nn/uncentred_norm.h"
+
 #include <math.h>
 
 #include "kernels/kernel_table.h"
-#include "nn/nn.h"
+#include "nn/layernorm.h"
 
 enum { ROWS = 16 /* of a task */ };
 

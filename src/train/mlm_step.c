@@ -7,6 +7,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/ran.h"
+#include "nn/batch.h"
+#include "nn/cross_entropy.h"
+#include "nn/dropout.h"
+#include "nn/elementwise.h"
+#include "nn/layernorm.h"
+#include "nn/linear.h"
+#include "nn/ran_ops.h"
+#include "nn/rows.h"
 
 #include <string.h>
 

@@ -9,6 +9,9 @@
 #include "loss/contrastive_objective.h"
 #include "loss/pair_objective.h"
 #include "loss/regression_objective.h"
+#include "nn/batch.h"
+#include "nn/dense.h"
+#include "nn/elementwise.h"
 
 #include <string.h>
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "nn/optimizer.h"
 #include "train/checkpoint.h"
 #include "train/setup.h"
 

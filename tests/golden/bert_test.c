@@ -15,8 +15,10 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/json.h"
-#include "model/text_batch.h"
 #include "model/model.h"
+#include "model/text_batch.h"
+#include "nn/batch.h"
+#include "nn/pooling.h"
 
 #define GOLDEN "tests/golden/data/bert"
 

@@ -13,8 +13,10 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "base/json.h"
-#include "model/text_batch.h"
 #include "model/model.h"
+#include "model/text_batch.h"
+#include "nn/batch.h"
+#include "nn/optimizer.h"
 #include "train/pair_step.h"
 
 #define GOLDEN "tests/golden/data/qwen2"

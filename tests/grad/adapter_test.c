@@ -13,6 +13,10 @@
 
 #include "base/random.h"
 #include "modeldir/storage.h"
+#include "nn/adapter.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/linear.h"
 
 enum { N = 75, I = 40, O = 70, R = 5 };
 #define SCALE 0.75

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
 #include "../support/grad_check.h"
 #include "../support/support.h"
 

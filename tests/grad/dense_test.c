@@ -10,6 +10,8 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "nn/dense.h"
+
 enum { MAX_N = 9, MAX_SIDE = 40, MAX_CELLS = MAX_N * MAX_SIDE + MAX_SIDE * MAX_SIDE + MAX_SIDE };
 
 typedef struct problem {

@@ -9,6 +9,9 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "nn/batch.h"
+#include "nn/embedding.h"
+
 enum { VOCAB = 9, OFFSET = 2, LONGEST = 40 };
 
 static const size_t lengths[] = {1, 40, 7, 23};

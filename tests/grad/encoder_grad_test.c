@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "loss/pair_objective.h"
+#include "nn/optimizer.h"
 #include "train/pair_step.h"
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };

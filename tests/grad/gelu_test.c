@@ -11,6 +11,9 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "nn/elementwise.h"
+#include "nn/linear.h"
+
 typedef struct weights {
     const double *weight; /* [n] of the loss: sum of weight * gelu(x) */
     size_t n;

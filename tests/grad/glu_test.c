@@ -10,6 +10,8 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "nn/glu.h"
+
 enum { ROWS = 13, COLS = 2731, N = ROWS * COLS /* more than two tasks, and an odd end */ };
 
 static const aoei_activation activations[] = {AOEI_SILU, AOEI_GELU, AOEI_GELU_TANH};

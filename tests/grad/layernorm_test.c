@@ -10,6 +10,8 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "nn/layernorm.h"
+
 #define EPS 1e-12
 
 typedef struct shape {

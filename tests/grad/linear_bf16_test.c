@@ -13,6 +13,8 @@
 #include "../support/support.h"
 
 #include "base/alloc.h"
+#include "nn/gemm.h"
+#include "nn/linear.h"
 
 /* Error of a float32 sum of n terms whose magnitudes add up to `sum`: n roundings, in either of two orders of rounding
  * (native instructions round each product's addition, emulated ones each multiply-add); sums that the native

@@ -14,6 +14,9 @@
 
 #include "base/alloc.h"
 #include "kernels/kernel_table.h"
+#include "nn/elementwise.h"
+#include "nn/gemm.h"
+#include "nn/linear.h"
 
 /* Relative error of a forward pass in the Euclidean norm: sqrt(K) roundings of 6e-8 at most, K a few hundred. */
 #define FORWARD_TOLERANCE 1e-6

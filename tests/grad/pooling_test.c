@@ -11,6 +11,9 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "nn/batch.h"
+#include "nn/pooling.h"
+
 static const size_t lengths[] = {1, 12, 3, 33};
 enum { TEXTS = 4, N = 49 };
 

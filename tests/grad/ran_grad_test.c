@@ -13,8 +13,10 @@
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "train/mlm_step.h"
 #include "loss/pair_objective.h"
+#include "nn/batch.h"
+#include "nn/optimizer.h"
+#include "train/mlm_step.h"
 #include "train/pair_step.h"
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };

@@ -11,6 +11,12 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "base/random.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/ran_ops.h"
+#include "nn/rows.h"
+#include "nn/uncentred_norm.h"
 
 enum { ROWS = 9, DIM = 6, HEADS = 3, WIDE = HEADS * DIM, TOTAL = 3 * ROWS * WIDE + 2 * WIDE };
 

@@ -10,6 +10,9 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 
+#include "nn/batch.h"
+#include "nn/rope.h"
+
 enum { TEXTS = 4, D = 12, HEADS = 3, LEFT = 5 /* columns beside the heads */ };
 
 static const size_t lengths[TEXTS] = {1, 40, 7, 70};

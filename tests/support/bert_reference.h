@@ -8,6 +8,7 @@
 
 #include "encoder/config.h"
 #include "encoder/encoder.h"
+#include "nn/batch.h"
 
 typedef struct bert_reference {
     const aoei_encoder_config *config;

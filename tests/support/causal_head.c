@@ -3,8 +3,9 @@
  */
 #include "causal_head.h"
 
-#include "model/text_batch.h"
 #include "encoder/encoder.h"
+#include "model/text_batch.h"
+#include "nn/linear.h"
 #include "support.h"
 
 typedef struct work {

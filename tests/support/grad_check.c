@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "nn/batch.h"
 #include "support.h"
 
 #define STEP 1e-3 /* of the differences: truncation STEP^4 and rounding 1e-16 / STEP are both about 1e-12 */

@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nn/nn.h"
+#include "base/context.h"
+#include "nn/batch.h"
+#include "nn/tensor.h"
 
 /* float32 rounding of a backward pass, relative to the norm of the gradient: a few dozen roundings of 6e-8 each
  * that do not conspire. */

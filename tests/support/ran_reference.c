@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
 #include "support.h"
 
 static double *doubles(size_t n) {

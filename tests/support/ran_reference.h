@@ -7,6 +7,7 @@
 #define AOE_TESTS_RAN_REFERENCE_H
 
 #include "encoder/ran.h"
+#include "nn/batch.h"
 
 typedef struct ran_reference {
     const aoei_encoder_config *config;

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "modeldir/safetensors.h"
+#include "nn/rope.h"
 #include "support.h"
 
 static const char *const words[] = {"the",  "a",    "cat",   "dog",   "bird", "runs", "sleeps", "eats",

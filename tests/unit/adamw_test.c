@@ -12,6 +12,8 @@
 #include "../support/support.h"
 
 #include "base/alloc.h"
+#include "nn/gemm.h"
+#include "nn/optimizer.h"
 
 /* One step over tensors t = value, grad, m, v; plans the segments. The gradient is zero afterwards. */
 static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_adamw o, aoei_adamw_segment *segments, size_t n) {

@@ -9,6 +9,9 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "base/random.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/elementwise.h"
 
 enum { D = 300 };
 

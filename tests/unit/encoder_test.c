@@ -13,8 +13,11 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
-#include "model/text_batch.h"
 #include "encoder/encoder.h"
+#include "model/text_batch.h"
+#include "nn/batch.h"
+#include "nn/gemm.h"
+#include "nn/pooling.h"
 
 /* Against double, relative to the norm: those of the golden cases. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2};

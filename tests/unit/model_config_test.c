@@ -10,6 +10,7 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "base/json.h"
+#include "nn/rope.h"
 
 static int read_text(aoei_encoder_config *c, const char *text, aoe_error *err) {
     json_t *root;

@@ -13,6 +13,8 @@
 #include "base/context.h"
 #include "model/model.h"
 #include "nn/dtype.h"
+#include "nn/gemm.h"
+#include "nn/optimizer.h"
 #include "train/pair_step.h"
 
 static void check_weights(const aoe_model *m) {

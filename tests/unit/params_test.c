@@ -11,6 +11,8 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
+#include "nn/gemm.h"
+#include "nn/optimizer.h"
 
 typedef struct set {
     aoe_context *ctx;

@@ -14,6 +14,8 @@
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
 #include "encoder/params.h"
+#include "nn/batch.h"
+#include "nn/gemm.h"
 
 /* Against double, relative to the norm. float32: that of the golden cases. bf16: a token's row is rounded some 15 times a layer
  * with a root mean square of 1.1e-3, and its window's cell as often for each of up to 7 windows before; in three layers that is

@@ -14,10 +14,11 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "model/text_batch.h"
 #include "encoder/encoder.h"
-#include "model/model.h"
 #include "encoder/params.h"
+#include "model/model.h"
+#include "model/text_batch.h"
+#include "nn/pooling.h"
 
 enum { V = 12, D = 70 }; /* more columns than are summed at a time */
 static const char vocab[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\ncafe\nrun\n##s\n,\ndog\n";

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "kernels/kernel_table.h"
 #include "nn/dtype.h"
+#include "nn/gemm.h"
 
 static void test_take(void **state) {
     (void)state;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Dense layers over pooled vectors. They always compute in float32, because they are small and
+ * because a whitening layer amplifies small differences.
+ */
+#ifndef AOEI_NN_DENSE_H
+#define AOEI_NN_DENSE_H
+
+#include "base/context.h"
+#include "nn/tensor.h"
+
+/* y[N, O] = x[N, I] w[O, I]^T + b[1, O], followed by tanh if with_tanh is 1. b may be absent. All tensors are float32 and
+ * contiguous. */
+void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b, int with_tanh);
+/* dx is overwritten with the gradient of x; dw and db are accumulated and may be absent. x and y are those of the forward.
+ * dy is modified. */
+void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy, aoei_tensor x,
+                         aoei_tensor y, aoei_tensor w, int with_tanh);
+
+#endif

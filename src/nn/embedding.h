@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Embedding tables: sums of token, position and token type embeddings.
+ */
+#ifndef AOEI_NN_EMBEDDING_H
+#define AOEI_NN_EMBEDDING_H
+
+#include <stddef.h>
+
+#include "base/context.h"
+#include "nn/batch.h"
+#include "nn/tensor.h"
+
+/* y[N, D] = word[id] + position[pos + position_offset] + token_type[0]. y is float32 or bf16; the tables may have any type.
+ * position and token_type may be absent. */
+void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
+                            size_t position_offset, aoei_tensor token_type, const aoei_batch *batch);
+/* Accumulates the gradients (float32) of the tables. */
+void aoei_embedding_backward(const aoe_context *ctx, aoei_tensor dword, aoei_tensor dposition, size_t position_offset,
+                             aoei_tensor dtoken_type, aoei_tensor dy, const aoei_batch *batch);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Gated linear units (Shazeer 2020) of contiguous tensors of one type.
+ */
+#ifndef AOEI_NN_GLU_H
+#define AOEI_NN_GLU_H
+
+#include "base/context.h"
+#include "kernels/kernels.h"
+#include "nn/tensor.h"
+
+/* y = activation(gate) * up for each element; y may be gate or up. */
+void aoei_gate_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, aoei_tensor up, aoei_activation activation);
+/* Replaces gate and up by their gradients, given dy. */
+void aoei_gate_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy, aoei_activation activation);
+
+#endif

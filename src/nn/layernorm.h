@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * Layer normalization over each row (Ba et al. 2016), with biased variance.
+ */
+#ifndef AOEI_NN_LAYERNORM_H
+#define AOEI_NN_LAYERNORM_H
+
+#include "base/context.h"
+#include "nn/tensor.h"
+
+/* y[N, D] = (x - mean) / sqrt(var + eps) * gamma + beta. x and y have one type; y may be x. stats[N, 2] receives the mean and
+ * 1 / sqrt(var + eps) of each row; it may be absent. */
+void aoei_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                            aoei_tensor beta, double eps);
+/* dx and dy are float32, x has either type. dx may be dy, or absent. dgamma and dbeta [1, D] are accumulated; if dgamma is
+ * absent, neither is computed. */
+void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
+                             aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * RMSNorm over each row (Zhang and Sennrich 2019).
+ */
+#ifndef AOEI_NN_RMSNORM_H
+#define AOEI_NN_RMSNORM_H
+
+#include "base/context.h"
+#include "nn/tensor.h"
+
+/* y[N, D] = x / sqrt(mean(x^2) + eps) * gamma. x and y have one type; y may be x. stats[N, 1] receives
+ * 1 / sqrt(mean(x^2) + eps) of each row; it may be absent. */
+void aoei_rmsnorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                          double eps);
+/* dx and dy are float32, x has either type. dx may be dy, or absent. dgamma [1, D] is accumulated and may be absent. */
+void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dy, aoei_tensor x,
+                           aoei_tensor stats, aoei_tensor gamma);
+
+#endif

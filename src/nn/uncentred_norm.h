@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * The variant of layer normalization in langml: (x - mean) / sqrt(mean(x^2) + eps), where the
+ * mean square is that of x before centering. The recurrent encoder needs it for weights that
+ * were trained with it. Arguments are those of nn/layernorm.h.
+ */
+#ifndef AOEI_NN_UNCENTRED_NORM_H
+#define AOEI_NN_UNCENTRED_NORM_H
+
+#include "base/context.h"
+#include "nn/tensor.h"
+
+void aoei_uncentred_norm_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor stats, aoei_tensor x, aoei_tensor gamma,
+                                 aoei_tensor beta, double eps);
+void aoei_uncentred_norm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
+                                  aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
+
+#endif
