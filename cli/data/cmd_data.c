@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe data: the table of its subcommands; each is a file of its own.
  */
-#include "cli/common/subcommands.h"
+#include "cli/common/dispatch.h"
 
 static const cli_command subcommands[] = {
     {"convert", "a table in another format (.tsv .csv .jsonl) or form; NLI pairs as triples", cli_data_convert},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe eval: the table of evaluations; each is a file of its own.
  */
-#include "cli/common/subcommands.h"
+#include "cli/common/dispatch.h"
 
 static const cli_command evaluations[] = {
     {"sts", "correlation of cosines and gold scores: tables and SentEval folders", cli_eval_sts},

@@ -2,8 +2,8 @@
  * Commands that are families (aoe data, aoe eval, aoe plot): finds the member named by the
  * first argument, lists all of them, and helps where the name is wrong. A member is one row of a table.
  */
-#ifndef AOE_CLI_COMMON_SUBCOMMANDS_H
-#define AOE_CLI_COMMON_SUBCOMMANDS_H
+#ifndef AOE_CLI_COMMON_DISPATCH_H
+#define AOE_CLI_COMMON_DISPATCH_H
 
 #include "cli/common/common.h"
 

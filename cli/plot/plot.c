@@ -2,7 +2,7 @@
  * aoe plot: the table of kinds of pictures, and what they share; each is a file of its own.
  */
 #include "cli/plot/plot.h"
-#include "cli/common/subcommands.h"
+#include "cli/common/dispatch.h"
 
 #include <string.h>
 #include <sys/stat.h>

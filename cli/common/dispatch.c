@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Dispatch of subcommands.
  */
-#include "cli/common/subcommands.h"
+#include "cli/common/dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>
