@@ -1,100 +1,89 @@
 /* SPDX-License-Identifier: MIT
- * aoe: the program. Finds the command, and makes sure that what it printed
- * arrived. Exit codes: 0 done, 1 failed (one line on stderr), 2 usage.
+ * aoe: the program. Holds the tree of commands, runs one, and checks that everything printed was written.
+ * Exit codes: 0 success, 1 failure (one line on stderr), 2 usage error.
  */
-#include "cli/common/common.h"
-
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
-static const cli_command commands[] = {
-    {"init", "make a new model with random weights and a vocabulary of its own", cli_init},
-    {"pretrain", "train a model to predict masked words of plain text", cli_pretrain},
-    {"train", "fine-tune a model on scored pairs of texts", cli_train},
-    {"data", "make training data, and look after it: collect, annotate, split, check", cli_data},
-    {"grid", "train over combinations of options and seeds, and find the best", cli_grid},
-    {"compare", "train several ways with several seeds, and judge the differences", cli_compare},
-    {"eval", "judge a model: STS, classes of pairs, retrieval, triples", cli_eval},
-    {"plot", "pictures of distributions, training runs and grids, by gnuplot", cli_plot},
-    {"embed", "texts to vectors, a line each", cli_embed},
-    {"similarity", "how alike two texts are", cli_similarity},
-    {"tokenize", "texts to token ids", cli_tokenize},
-    {"info", "what a model directory holds", cli_info},
-    {"convert", "store a model's weights as f32, bf16 or int8; word vectors as a model", cli_convert},
-    {"merge", "adapters and their model as one model; the mean of models", cli_merge},
-    {"whiten", "a linear layer behind a model that whitens its vectors", cli_whiten},
-    {"verify", "check the numbers of this build against reference cases", cli_verify},
-    {"bench", "speed of the encoder on this machine", cli_bench},
+#include "cli/commands.h"
+#include "cli/common/dispatch.h"
+#include "cli/common/output.h"
+
+#define COMMAND(n, s, f)                                                                                                       \
+    { .name = (n), .summary = (s), .run = (f) }
+#define CHILDREN(table) .children = (table), .n_children = sizeof(table) / sizeof *(table)
+
+static const cli_command data_commands[] = {
+    COMMAND("convert", "convert a table to another format (.tsv, .csv, .jsonl) or to triplets", cli_data_convert),
+    COMMAND("split", "split rows into train, dev and test sets that share no text", cli_data_split),
+    COMMAND("dedup", "remove duplicate rows and report contradicting labels", cli_data_dedup),
+    COMMAND("stats", "count rows, texts and labels, and measure text lengths", cli_data_stats),
+    COMMAND("check", "report bad rows, duplicates and texts shared between files", cli_data_check),
+    COMMAND("github-issues", "collect pairs of duplicate issues from GitHub repositories", cli_data_github_issues),
+    COMMAND("mine", "find hard negatives for queries and their positives", cli_data_mine),
+    COMMAND("annotate", "generate pairs and triplets with chat models", cli_data_annotate),
+    COMMAND("score", "label pairs from 0 to 5 with chat models", cli_data_score),
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-static void print_help(FILE *out) {
-    fprintf(out,
-            "aoe %s: train, judge and run text-embedding models\n\n"
-            "usage: aoe COMMAND [OPTIONS] [FILES]\n\n",
-            aoe_version());
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-12s%s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\n  aoe COMMAND --help    the options of a command\n"
-                 "  aoe --version         the version\n\n"
-                 "start with (the default model is used where -m names no other):\n"
-                 "  aoe similarity 'A plane is taking off.' 'An aircraft departs.'\n"
-                 "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
-                 "  aoe eval sts -m model examples/test.tsv\n");
-}
+static const cli_command eval_commands[] = {
+    COMMAND("sts", "semantic similarity: correlation of cosines with gold scores", cli_eval_sts),
+    COMMAND("suite", "STS12 to STS16, STS-B and SICK-R with their average", cli_eval_suite),
+    COMMAND("pairs", "binary pair classification: accuracy, F1, average precision", cli_eval_pairs),
+    COMMAND("retrieval", "retrieval in groups of texts and BEIR folders: recall, MRR, nDCG", cli_eval_retrieval),
+    COMMAND("triplets", "how often the positive is closer to the query than the negative", cli_eval_triplets),
+};
 
-static const cli_command *find_command(const char *name) {
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
-    return NULL;
-}
+static const cli_command plot_commands[] = {
+    COMMAND("density", "distribution of cosines for each gold score", cli_plot_density),
+    COMMAND("lengths", "distribution of text lengths in tokens", cli_plot_lengths),
+    COMMAND("saturation", "cosine, angle score and their gradients over the angle of two vectors", cli_plot_saturation),
+    COMMAND("curve", "loss, dev score and perplexity of training runs", cli_plot_curve),
+    COMMAND("grid", "scores of a grid search over two of its options", cli_plot_grid),
+};
 
-static int unknown_command(const char *name) {
-    const char *names[N_COMMANDS];
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i].name;
-    const char *closest = cli_closest(name, names, N_COMMANDS);
-    if (closest)
-        cli_message("aoe: unknown command '%s', did you mean %s?", name, closest);
-    else
-        cli_message("aoe: unknown command '%s'; aoe help lists them", name);
-    return 2;
-}
+static const cli_command commands[] = {
+    COMMAND("init", "create a model with random weights and its own vocabulary", cli_init),
+    COMMAND("pretrain", "train a model on plain text with masked language modeling", cli_pretrain),
+    COMMAND("train", "fine-tune a model on pairs or triplets of texts", cli_train),
+    {.name = "data",
+     .summary = "create, convert, split, check and annotate training data",
+     .about = "Creates training data and prepares it for training.\n",
+     CHILDREN(data_commands)},
+    COMMAND("grid", "train with every combination of option values, report the best", cli_grid),
+    COMMAND("compare", "train several configurations with several seeds, test the differences", cli_compare),
+    {.name = "eval",
+     .summary = "evaluate a model: STS, pair classification, retrieval, triplets",
+     .about = "Evaluates a model.\n",
+     CHILDREN(eval_commands)},
+    {.name = "plot",
+     .summary = "plot similarity distributions, training runs and grid searches",
+     .about = "Draws a plot with gnuplot: NAME.svg and NAME.png. The plotted data (NAME.dat) and the gnuplot script\n"
+              "(NAME.gp) are written next to them; after editing the script, `gnuplot NAME.gp` draws the plot again.\n",
+     CHILDREN(plot_commands)},
+    COMMAND("embed", "compute embeddings of texts", cli_embed),
+    COMMAND("similarity", "compute the similarity of two texts", cli_similarity),
+    COMMAND("tokenize", "convert texts to token ids", cli_tokenize),
+    COMMAND("info", "show the contents of a model directory", cli_info),
+    COMMAND("convert", "store weights as f32, bf16 or int8, or convert word vectors to a model", cli_convert),
+    COMMAND("merge", "merge adapters into their base model, or average models", cli_merge),
+    COMMAND("whiten", "add a linear layer that whitens the embeddings of a model", cli_whiten),
+    COMMAND("verify", "check the numerical results of this build against reference values", cli_verify),
+    COMMAND("bench", "measure the speed of the encoder on this machine", cli_bench),
+};
 
-static int help(const char *topic) {
-    if (!topic) {
-        print_help(stdout);
-        return 0;
-    }
-    static char flag[] = "--help";
-    char *argument = flag;
-    const cli_command *command = find_command(topic);
-    return command ? command->run(1, &argument) : unknown_command(topic);
-}
+static const cli_command program = {
+    .name = "",
+    .about = "aoe trains, evaluates and runs text embedding models. It runs on CPUs; GPUs are not supported yet.\n",
+    .examples = "  aoe help COMMAND      the same, for example: aoe help data mine\n"
+                "  aoe --version         version\n\n"
+                "examples (every command uses the default model unless you pass -m):\n"
+                "  aoe similarity 'A plane is taking off.' 'An aircraft departs.'\n"
+                "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
+                "  aoe eval sts -m model examples/test.tsv\n",
+    CHILDREN(commands)};
 
-static int run(int argc, char **argv) {
-    if (argc < 2) {
-        print_help(stderr);
-        return 2;
-    }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return help(argc > 2 ? argv[2] : NULL);
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
-        printf("aoe %s\n", aoe_version());
-        return 0;
-    }
-    if (argv[1][0] == '-') {
-        cli_message("aoe: '%s' stands before the command: aoe COMMAND [OPTIONS]; aoe help lists the commands", argv[1]);
-        return 2;
-    }
-    const cli_command *command = find_command(argv[1]);
-    return command ? command->run(argc - 2, argv + 2) : unknown_command(argv[1]);
-}
-
-/* A descriptor that was closed would be given to the next file opened, which would then get what is printed. */
+/* Opens /dev/null for each closed standard descriptor: otherwise the next file opened would receive the output. */
 static void fill_standard_descriptors(void) {
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0)
@@ -103,10 +92,10 @@ static void fill_standard_descriptors(void) {
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe ends the work in good order first */
-    int code = run(argc, argv);
+    signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error like any other, and the command cleans up */
+    int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));
     int lost = cli_check_stdout();
-    if (cli_stdout_closed()) { /* and the program as it ends any other */
+    if (cli_stdout_closed()) { /* end as a program that does not ignore SIGPIPE */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }

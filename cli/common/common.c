@@ -16,7 +16,7 @@ size_t cli_choose(const char *const *names, size_t n, const char *text, const ch
         if (strcmp(text, names[i]) == 0)
             return i;
     err->code = AOE_EARG;
-    int at = snprintf(err->message, sizeof err->message, "'%.100s' is no %s; choose", text, noun);
+    int at = snprintf(err->message, sizeof err->message, "unknown %s '%.100s'; choose", noun, text);
     for (size_t i = 0; i < n; i++)
         at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s",
                        i == 0       ? " "
@@ -46,7 +46,7 @@ int cli_parse_table_format(void *target, const char *text, aoe_error *err) {
 
 int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"first", "mean"};
-    size_t i = cli_choose(names, 2, text, "way with long texts", err);
+    size_t i = cli_choose(names, 2, text, "chunk mode", err);
     if (i == 2)
         return err->code;
     *(aoe_chunk *)target = i ? AOE_CHUNK_MEAN : AOE_CHUNK_FIRST;
@@ -56,7 +56,7 @@ int cli_parse_chunk(void *target, const char *text, aoe_error *err) {
 int cli_parse_dtype(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"f32", "bf16", "auto"};
     static const aoe_dtype values[] = {AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_AUTO};
-    size_t i = cli_choose(names, 3, text, "type", err);
+    size_t i = cli_choose(names, 3, text, "data type", err);
     if (i == 3)
         return err->code;
     *(aoe_dtype *)target = values[i];
@@ -76,7 +76,7 @@ int cli_parse_angle_form(void *target, const char *text, aoe_error *err) {
 int cli_parse_distill(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"cosine", "kl"};
     static const aoe_distill values[] = {AOE_DISTILL_COSINE, AOE_DISTILL_KL};
-    size_t i = cli_choose(names, 2, text, "way to learn from a teacher", err);
+    size_t i = cli_choose(names, 2, text, "distillation loss", err);
     if (i == 2)
         return err->code;
     *(aoe_distill *)target = values[i];
@@ -90,7 +90,7 @@ int cli_parse_direction(void *target, const char *text, aoe_error *err) {
     const unsigned long layer = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || layer > 100000) {
         err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "'%s' is not the number of a layer, from 0", text);
+        snprintf(err->message, sizeof err->message, "layer index must be a non-negative integer, not '%s'", text);
         return err->code;
     }
     o->bidirectional = 1;
@@ -159,7 +159,12 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .min = 1,
      .help = "tokens a text is cut to, special tokens included",
      .fallback = "what the directory says, else the model's positions"},
-    {.name = "normalize", .kind = CLI_FLAG, AT(cli_model_options, o.normalize), .set = 1, .help = "vectors of length 1"},
+    {.name = "normalize",
+     .kind = CLI_FLAG,
+     AT(cli_model_options, o.normalize),
+     .set = 1,
+     .excludes = "no-normalize",
+     .help = "vectors of length 1"},
     {.name = "no-normalize",
      .kind = CLI_FLAG,
      AT(cli_model_options, o.normalize),
@@ -227,6 +232,7 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
 
 const cli_option cli_lora_table[CLI_LORA_COUNT] = {
     {.name = "lora-r",
+     .field = "lora.r",
      .kind = CLI_SIZE,
      .value = "N",
      AT(aoe_lora, r),
@@ -235,12 +241,14 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      .help = "train adapters of rank N beside the layers' linear layers, which stay as they are",
      .fallback = "all weights are trained; adapters go on where -m holds some"},
     {.name = "lora-alpha",
+     .field = "lora.alpha",
      .kind = CLI_REAL,
      .value = "X",
      AT(aoe_lora, alpha),
      .help = "what adapters add is multiplied by X / N",
      .fallback = "32"},
     {.name = "lora-dropout",
+     .field = "lora.dropout",
      .kind = CLI_REAL,
      .value = "P",
      AT(aoe_lora, dropout),
@@ -248,12 +256,14 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      .help = "dropout on what adapters see",
      .fallback = "0.1; of saved ones theirs"},
     {.name = "lora-targets",
+     .field = "lora.targets",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      AT(aoe_lora, targets),
      .help = "layers that get one, by their name in the checkpoint or its end: q_proj,v_proj",
      .fallback = "all linear layers"},
     {.name = "load-8bit",
+     .field = "lora.load_8bit",
      .kind = CLI_FLAG,
      AT(aoe_lora, load_8bit),
      .set = 1,

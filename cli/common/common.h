@@ -9,7 +9,9 @@
 #include <aoe.h>
 
 #include "cli/common/options.h"
+#include "cli/common/outfile.h"
 #include "cli/common/output.h"
+#include "cli/common/progress.h"
 
 /* ---- options */
 
@@ -48,46 +50,6 @@ int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
 int cli_parse_distill(void *target, const char *text, aoe_error *err);
 int cli_parse_pooling(void *target, const char *text, aoe_error *err);
 int cli_parse_direction(void *target, const char *text, aoe_error *err); /* target: aoe_model_options */
-
-/* ---- commands: argv holds what follows the command's name; each returns the exit code */
-
-typedef struct cli_command {
-    const char *name;
-    const char *summary; /* for aoe help */
-    int (*run)(int argc, char **argv);
-} cli_command;
-
-int cli_bench(int argc, char **argv);
-int cli_compare(int argc, char **argv);
-int cli_convert(int argc, char **argv);
-int cli_data(int argc, char **argv);
-int cli_data_annotate(int argc, char **argv);
-int cli_data_check(int argc, char **argv);
-int cli_data_convert(int argc, char **argv);
-int cli_data_dedup(int argc, char **argv);
-int cli_data_github_issues(int argc, char **argv);
-int cli_data_mine(int argc, char **argv);
-int cli_data_score(int argc, char **argv);
-int cli_data_split(int argc, char **argv);
-int cli_data_stats(int argc, char **argv);
-int cli_embed(int argc, char **argv);
-int cli_eval(int argc, char **argv);
-int cli_eval_pairs(int argc, char **argv);
-int cli_eval_retrieval(int argc, char **argv);
-int cli_eval_sts(int argc, char **argv);
-int cli_eval_suite(int argc, char **argv);
-int cli_eval_triplets(int argc, char **argv);
-int cli_merge(int argc, char **argv);
-int cli_plot(int argc, char **argv);
-int cli_pretrain(int argc, char **argv);
-int cli_grid(int argc, char **argv);
-int cli_info(int argc, char **argv);
-int cli_init(int argc, char **argv);
-int cli_similarity(int argc, char **argv);
-int cli_tokenize(int argc, char **argv);
-int cli_train(int argc, char **argv);
-int cli_verify(int argc, char **argv);
-int cli_whiten(int argc, char **argv);
 
 /* ---- opening */
 

@@ -1,48 +1,96 @@
 /* SPDX-License-Identifier: MIT
- * Dispatch of subcommands.
+ * Finds a command in the tree of commands; help, version and usage errors of groups.
  */
 #include "cli/common/dispatch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(FILE *out, const cli_family *f) {
-    const int first = (int)strcspn(f->usage, " ");
-    fprintf(out, "usage: aoe %s %s\n\n%s\n", f->command, f->usage, f->about);
-    for (size_t i = 0; i < f->n; i++)
-        fprintf(out, "  %-15s%s\n", f->list[i].name, f->list[i].summary);
-    fprintf(out, "\n  aoe %s %.*s --help    its options\n", f->command, first, f->usage);
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/words.h"
+
+/* What the arguments of a group are called: COMMAND for the program, SUBCOMMAND below. */
+static const char *placeholder(const char *path) {
+    return path[0] ? "SUBCOMMAND" : "COMMAND";
 }
 
-static int unknown(const cli_family *f, const char *name) {
-    const char **names = cli_realloc(NULL, f->n * sizeof *names);
-    for (size_t i = 0; i < f->n; i++)
-        names[i] = f->list[i].name;
-    const char *closest = cli_closest(name, names, f->n);
+static void print_help(FILE *out, const cli_command *group, const char *path) {
+    const char *space = path[0] ? " " : "", *what = placeholder(path);
+    fprintf(out, "usage: aoe %s%s%s [OPTIONS] [FILES]\n\n%s\n", path, space, what, group->about);
+    for (size_t i = 0; i < group->n_children; i++)
+        fprintf(out, "  %-14s %s\n", group->children[i].name, group->children[i].summary);
+    fprintf(out, "\n  aoe %s%s%s --help    help of a %s\n", path, space, what, path[0] ? "subcommand" : "command");
+    if (group->examples)
+        fputs(group->examples, out);
+}
+
+static const cli_command *find(const cli_command *group, const char *name) {
+    for (size_t i = 0; i < group->n_children; i++)
+        if (strcmp(name, group->children[i].name) == 0)
+            return &group->children[i];
+    return NULL;
+}
+
+static int unknown(const cli_command *group, const char *path, const char *name) {
+    const char *noun = path[0] ? "subcommand" : "command";
+    const char **names = cli_realloc(NULL, group->n_children * sizeof *names);
+    char list[512] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < group->n_children; i++) {
+        names[i] = group->children[i].name;
+        if (len < sizeof list)
+            len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *closest = cli_closest(name, names, group->n_children);
     free(names);
     if (closest)
-        return cli_usage(f->command, "unknown %s '%s'; did you mean %s?", f->noun, name, closest);
-    char list[512] = "";
-    for (size_t i = 0; i < f->n; i++) {
-        const size_t len = strlen(list);
-        snprintf(list + len, sizeof list - len, "%s%s", i == 0 ? "" : i + 1 < f->n ? ", " : " and ", f->list[i].name);
-    }
-    return cli_usage(f->command, "unknown %s '%s'; there are %s", f->noun, name, list);
+        return cli_usage(path, "unknown %s '%s'; did you mean %s?", noun, name, closest);
+    return cli_usage(path, "unknown %s '%s'; choose one of %s", noun, name, list);
 }
 
-int cli_run_subcommand(const cli_family *f, int argc, char **argv) {
+static int run(const cli_command *command, const char *path, int argc, char **argv) {
+    return command->run ? command->run(argc, argv) : cli_dispatch(command, path, argc, argv);
+}
+
+/* Runs the child called argv[0]. help: with --help instead of its arguments, after the rest of argv has chosen a
+ * subcommand of it. */
+static int run_child(const cli_command *group, const char *path, int help, int argc, char **argv) {
+    static char help_word[] = "help", help_flag[] = "--help";
+    const cli_command *child = find(group, argv[0]);
+    if (!child)
+        return unknown(group, path, argv[0]);
+    char *child_path = cli_format("%s%s%s", path, path[0] ? " " : "", child->name);
+    int code;
+    if (!help) {
+        code = run(child, child_path, argc - 1, argv + 1);
+    } else if (child->run && argc > 1) {
+        code = cli_usage(child_path, "unexpected argument '%s': %s has no subcommands", argv[1], child_path);
+    } else {
+        argv[0] = child->run ? help_flag : help_word; /* as in: aoe data help mine */
+        code = run(child, child_path, argc, argv);
+    }
+    free(child_path);
+    return code;
+}
+
+int cli_dispatch(const cli_command *group, const char *path, int argc, char **argv) {
     if (argc == 0) {
-        print_help(stderr, f);
+        print_help(stderr, group, path);
         return 2;
     }
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-        print_help(stdout, f);
+    const char *first = argv[0];
+    if (strcmp(first, "help") == 0 && argc > 1)
+        return run_child(group, path, 1, argc - 1, argv + 1);
+    if (strcmp(first, "help") == 0 || cli_is_help_flag(first)) {
+        print_help(stdout, group, path);
         return 0;
     }
-    for (size_t i = 0; i < f->n; i++)
-        if (strcmp(argv[0], f->list[i].name) == 0)
-            return f->list[i].run(argc - 1, argv + 1);
-    if (argv[0][0] == '-')
-        return cli_usage(f->command, "'%s' stands before the %s: aoe %s %s", argv[0], f->noun, f->command, f->usage);
-    return unknown(f, argv[0]);
+    if (strcmp(first, "version") == 0 || cli_is_version_flag(first))
+        return cli_print_version();
+    if (first[0] == '-')
+        return cli_usage(path, "option '%s' must follow the %s: aoe %s%s%s [OPTIONS]", first,
+                         path[0] ? "subcommand" : "command", path, path[0] ? " " : "", placeholder(path));
+    return run_child(group, path, 0, argc, argv);
 }

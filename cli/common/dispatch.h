@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Commands that are families (aoe data, aoe eval, aoe plot): finds the member named by the
- * first argument, lists all of them, and helps where the name is wrong. A member is one row of a table.
+ * The tree of commands and its dispatcher. A command is one row of a table: either a leaf with a function, or a
+ * group with a table of subcommands. Every group accepts help [SUBCOMMAND...], --help, -h, version, --version and -V.
  */
 #ifndef AOE_CLI_COMMON_DISPATCH_H
 #define AOE_CLI_COMMON_DISPATCH_H
 
-#include "cli/common/common.h"
+#include <stddef.h>
 
-typedef struct cli_family {
-    const char *command;     /* "eval" */
-    const char *noun;        /* what a member is called: "evaluation" */
-    const char *usage;       /* what follows the command: "EVALUATION [OPTIONS] FILE..." */
-    const char *about;       /* lines of text, each ended by \n */
-    const cli_command *list; /* [n], in the order of the help */
-    size_t n;
-} cli_family;
+typedef struct cli_command {
+    const char *name;                   /* one word; "" for the program itself */
+    const char *summary;                /* one line for the help of the group above, without a full stop */
+    int (*run)(int argc, char **argv);  /* leaf: argv[argc] follows the name; returns the exit code. Group: NULL */
+    const struct cli_command *children; /* group: [n_children] in the order of the help; leaf: NULL */
+    size_t n_children;                  /* group: number of subcommands */
+    const char *about, *examples;       /* group: lines for the start and the end of its help; NULL for none */
+} cli_command;
 
-/* argv holds what follows the command's name. Returns the exit code. */
-int cli_run_subcommand(const cli_family *f, int argc, char **argv);
+/* Runs the command of the tree that argv[argc] names. group: the program, or a group called `path` ("data"; "" for
+ * the program). Returns the exit code; usage errors are reported. */
+int cli_dispatch(const cli_command *group, const char *path, int argc, char **argv);
 
 #endif

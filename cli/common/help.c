@@ -10,7 +10,7 @@
 
 enum { NAME_COLUMN = 30, WIDTH = 100 };
 
-/* Words of text from column `at` on, broken before WIDTH, continued in column NAME_COLUMN. */
+/* Prints the words of text, starting in column `at`; lines are wrapped at WIDTH and continue in column NAME_COLUMN. */
 static void print_wrapped(const char *text, int at) {
     while (*text) {
         int len = (int)strcspn(text, " ");
@@ -70,7 +70,7 @@ static void print_option(const cli_option *o, const void *base) {
     else
         printf("%*s", NAME_COLUMN - at, "");
     default_text(fallback, sizeof fallback, o, (const char *)base + o->offset);
-    snprintf(text, sizeof text, fallback[0] ? "%s (%s)" : "%s", o->help, fallback);
+    snprintf(text, sizeof text, fallback[0] ? "%s (default: %s)" : "%s", o->help, fallback);
     print_wrapped(text, NAME_COLUMN);
 }
 
@@ -82,8 +82,8 @@ int cli_help(const cli_syntax *s) {
         for (size_t i = 0; i < group->n; i++)
             print_option(&group->options[i], group->base);
     }
-    printf("\n  -h, --help                  this text\n"
-           "  @FILE                       more options from FILE: one a line, # comments, $VARIABLES expanded\n");
+    printf("\n  -h, --help                  print this help\n"
+           "  @FILE                       read options from FILE: one per line, # comments, $VARIABLES expanded\n");
     if (s->examples[0])
         printf("\nexamples:\n%s", s->examples);
     return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The text of `aoe COMMAND --help`, made from the tables the command is parsed
- * with. Has to be called before the targets change: it shows them as defaults.
+ * Prints the text of `aoe COMMAND --help` from the tables that describe the command. To be called before parsing
+ * changes the targets of the options, because their values are printed as defaults.
  */
 #ifndef AOE_CLI_COMMON_HELP_H
 #define AOE_CLI_COMMON_HELP_H
 
-#include "cli/common/options.h"
+#include "cli/common/syntax.h"
 
 int cli_help(const cli_syntax *s); /* to stdout; returns 0 */
 

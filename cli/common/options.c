@@ -31,6 +31,19 @@ typedef struct parser {
     int help;          /* --help was seen */
 } parser;
 
+int cli_print_version(void) {
+    printf("aoe %s\n", aoe_version());
+    return 0;
+}
+
+int cli_is_help_flag(const char *argument) {
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+int cli_is_version_flag(const char *argument) {
+    return strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0;
+}
+
 static size_t edit_distance(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
     size_t row[3][MAX_NAME + 1];
@@ -75,9 +88,10 @@ const char *cli_closest(const char *typed, const char *const *names, size_t n) {
 }
 
 static int report_usage(const char *command, const char *where, const char *fmt, va_list args) {
-    char text[512];
+    char text[1024];
+    const char *space = command[0] ? " " : "", *colon = command[0] ? ": " : "";
     vsnprintf(text, sizeof text, fmt, args);
-    cli_message("aoe: %s%s: %s (see aoe %s --help)", where, command, text, command);
+    cli_message("aoe: %s%s%s%s (see aoe %s%s--help)", where, command, colon, text, command, space);
     return 2;
 }
 
@@ -121,12 +135,12 @@ static int read_real(const char *text, double *out) {
 }
 
 static int bad_range(const parser *p, const cli_option *o, const char *text) {
-    const char *noun = o->kind == CLI_REAL ? "number" : "whole number";
+    const char *noun = o->kind == CLI_REAL ? "a number" : "an integer";
     if (o->max >= 1e30)
-        return bad(p, "--%s: '%s' is not a %s", o->name, text, noun);
+        return bad(p, "--%s must be %s, not '%s'", o->name, noun, text);
     if (o->max <= 0)
-        return bad(p, "--%s: '%s' is not a %s from %.4g on", o->name, text, noun, o->min);
-    return bad(p, "--%s: '%s' is not a %s from %.4g to %.10g", o->name, text, noun, o->min, o->max);
+        return bad(p, "--%s must be %s of at least %.10g, not '%s'", o->name, noun, o->min, text);
+    return bad(p, "--%s must be %s from %.10g to %.10g, not '%s'", o->name, noun, o->min, o->max, text);
 }
 
 static void add_text(cli_args *args, cli_texts *list, const char *text) {
@@ -143,10 +157,33 @@ static void add_text(cli_args *args, cli_texts *list, const char *text) {
     args->lists[args->n_lists++] = (void *)list->item;
 }
 
+int cli_given(const cli_args *args, const char *name) {
+    for (size_t i = 0; i < args->n_given; i++)
+        if (strcmp(args->given[i]->name, name) == 0)
+            return 1;
+    return 0;
+}
+
+static void note_given(cli_args *args, const cli_option *o) {
+    args->given = cli_realloc((void *)args->given, (args->n_given + 1) * sizeof *args->given);
+    args->given[args->n_given++] = o;
+}
+
+/* Reports an option that excludes another one that was given as well. */
+static int check_exclusions(const parser *p) {
+    for (size_t i = 0; i < p->args->n_given; i++) {
+        const cli_option *o = p->args->given[i];
+        if (o->excludes && cli_given(p->args, o->excludes))
+            return bad(p, "--%s and --%s exclude each other; give only one of them", o->name, o->excludes);
+    }
+    return CLI_GO;
+}
+
 static int store(parser *p, const cli_option *o, void *target, const char *text) {
     unsigned long long whole;
     double real;
     aoe_error err;
+    note_given(p->args, o);
     switch (o->kind) {
     case CLI_FLAG:
         *(int *)target = o->set;
@@ -166,7 +203,7 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
         return CLI_GO;
     case CLI_SEED:
         if (read_size(text, 0, &whole))
-            return bad(p, "--%s: '%s' is not a whole number below 2^64", o->name, text);
+            return bad(p, "--%s must be an integer from 0 to 2^64 - 1, not '%s'", o->name, text);
         *(uint64_t *)target = whole;
         return CLI_GO;
     case CLI_REAL:
@@ -227,10 +264,10 @@ static int take_long(parser *p, const char *arg) {
     if (!o)
         return unknown_option(p, name, len);
     if (o->kind == CLI_FLAG && value)
-        return bad(p, "--%s takes no value", o->name);
+        return bad(p, "--%s does not take a value", o->name);
     if (o->kind != CLI_FLAG && !value) {
         if (p->at == p->n)
-            return bad(p, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+            return bad(p, "missing value: --%s %s", o->name, o->value);
         value = p->argument[p->at++];
     }
     return store(p, o, target, value);
@@ -239,33 +276,32 @@ static int take_long(parser *p, const char *arg) {
 /* -x, -x VALUE and -xVALUE. */
 static int take_short(parser *p, const char *arg) {
     void *target = NULL;
-    if (arg[1] == 'h' && arg[2] == 0) {
+    if (cli_is_help_flag(arg)) {
         p->help = 1;
         return CLI_GO;
     }
+    if (arg[2] && find(p, arg + 1, strlen(arg + 1), 0, &target))
+        return bad(p, "unknown option %s; did you mean -%s?", arg, arg);
     const cli_option *o = find(p, NULL, 0, arg[1], &target);
     if (!o)
         return bad(p, "unknown option %s%s%s", arg, p->syntax->unknown_note ? "; " : "",
                    p->syntax->unknown_note ? p->syntax->unknown_note : "");
     if (o->kind == CLI_FLAG) {
         if (arg[2])
-            return bad(p, "-%c takes no value", o->letter);
+            return bad(p, "-%c does not take a value", o->letter);
         return store(p, o, target, NULL);
     }
     if (arg[2])
         return store(p, o, target, arg + 2);
     if (p->at == p->n)
-        return bad(p, "-%c needs a value: -%c %s", o->letter, o->letter, o->value);
+        return bad(p, "missing value: -%c %s", o->letter, o->value);
     return store(p, o, target, p->argument[p->at++]);
 }
 
 static int take_operand(parser *p, const char *arg) {
     cli_args *a = p->args;
-    if (a->n == p->syntax->max_operands) {
-        if (a->n == 0)
-            return bad(p, "'%s' is one argument too many, it takes options only", arg);
-        return bad(p, "'%s' is one argument too many", arg);
-    }
+    if (a->n == p->syntax->max_operands)
+        return bad(p, "unexpected argument '%s'", arg);
     a->operand = cli_realloc((void *)a->operand, (a->n + 1) * sizeof *a->operand);
     a->operand[a->n++] = arg;
     return CLI_GO;
@@ -304,7 +340,7 @@ static int take_file(parser *p, const char *path) {
     size_t n, line;
     int operands_only = 0; /* after a line -- up to the file's end */
     if (p->file)
-        return bad(p, "@%s inside a response file; name it on the command line", path);
+        return bad(p, "a response file cannot contain @%s; name that file on the command line", path);
     if (cli_response_open(&r, path))
         return 1;
     int code = CLI_GO;
@@ -325,11 +361,68 @@ static int take_file(parser *p, const char *path) {
     return code;
 }
 
+static const char *field_end(const char *s) {
+    while (isalnum((unsigned char)*s) || *s == '_' || (*s == '.' && isalpha((unsigned char)s[1])))
+        s++;
+    return s;
+}
+
+/* 1: `field`[len], such as "lora.r" or "args.max_steps", is the library's name for option o. */
+static int is_field(const cli_option *o, const char *field, size_t len) {
+    const char *last = field;
+    for (size_t i = 0; i < len; i++)
+        if (field[i] == '.')
+            last = field + i + 1;
+    const size_t n = len - (size_t)(last - field);
+    if (o->field)
+        return strlen(o->field) == len && memcmp(o->field, field, len) == 0;
+    if (strlen(o->name) != n)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if ((o->name[i] == '-' ? '_' : o->name[i]) != last[i])
+            return 0;
+    return 1;
+}
+
+static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
+    for (size_t g = 0; g < s->n_groups; g++)
+        for (size_t i = 0; i < s->groups[g].n; i++)
+            if (is_field(&s->groups[g].options[i], field, len))
+                return &s->groups[g].options[i];
+    return NULL;
+}
+
+void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *s) {
+    static const char prefix[] = "options.";
+    size_t used = 0;
+    while (*text && used + 1 < size) {
+        const char *end = strncmp(text, prefix, sizeof prefix - 1) == 0 ? field_end(text + sizeof prefix - 1) : text;
+        const cli_option *o =
+            end > text ? option_of_field(s, text + sizeof prefix - 1, (size_t)(end - text) - sizeof prefix + 1) : NULL;
+        if (!o) {
+            out[used++] = *text++;
+            continue;
+        }
+        const int n = snprintf(out + used, size - used, "--%s", o->name);
+        used = used + (size_t)n < size ? used + (size_t)n : size - 1;
+        text = end;
+    }
+    out[used] = 0;
+}
+
+static void name_flags(char *out, size_t size, const char *text, const void *syntax) {
+    cli_name_flags(out, size, text, syntax);
+}
+
 int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv) {
     memset(args, 0, sizeof *args);
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (cli_is_help_flag(argv[i]))
             return cli_help(s);
+        if (cli_is_version_flag(argv[i]))
+            return cli_print_version();
+    }
+    cli_set_message_filter(name_flags, s);
     parser p = {s, args, (const char *const *)argv, (size_t)argc, 0, NULL, 0, 0, 0};
     int code = take_all(&p);
     if (code != CLI_GO)
@@ -337,11 +430,12 @@ int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv) {
     if (p.help)
         return cli_help(s);
     if (args->n < s->min_operands)
-        return cli_usage(s->command, "it needs %s", s->operands);
-    return CLI_GO;
+        return cli_usage(s->command, "missing argument: %s", s->operands);
+    return check_exclusions(&p);
 }
 
 void cli_args_free(cli_args *args) {
+    cli_set_message_filter(NULL, NULL);
     for (size_t i = 0; i < args->n_owned; i++)
         free(args->owned[i]);
     for (size_t i = 0; i < args->n_lists; i++)
@@ -349,5 +443,6 @@ void cli_args_free(cli_args *args) {
     free(args->owned);
     free(args->lists);
     free((void *)args->operand);
+    free((void *)args->given);
     memset(args, 0, sizeof *args);
 }

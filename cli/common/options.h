@@ -1,68 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * The option parser of every command: a command lists its options in tables,
  * and parsing, checking, --help and the hints for misspelt names come from them.
- * Not here: what the options mean. Texts found here live as long as the
- * cli_args they were parsed into; argv is borrowed.
+ * The parser also records which options were given, and maps the option fields that messages of the library name to
+ * flags. Texts returned here are valid as long as the cli_args they were parsed into; argv is borrowed.
  */
 #ifndef AOE_CLI_COMMON_OPTIONS_H
 #define AOE_CLI_COMMON_OPTIONS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
-#include <aoe.h>
-
-typedef enum cli_kind {
-    CLI_FLAG,  /* int: becomes `set`; takes no value */
-    CLI_TEXT,  /* const char * */
-    CLI_TEXTS, /* cli_texts: takes the arguments up to the next option or @FILE; may be repeated */
-    CLI_SIZE,  /* size_t in [min, max] */
-    CLI_SEED,  /* uint64_t */
-    CLI_REAL,  /* double in [min, max] */
-    CLI_NAMED  /* anything: parse() reads it */
-} cli_kind;
-
-typedef struct cli_texts {
-    const char **item; /* [n], owned by the cli_args */
-    size_t n;
-} cli_texts;
-
-/* Reads text into target; 0, or an AOE code with err filled. */
-typedef int (*cli_parse_fn)(void *target, const char *text, aoe_error *err);
-
-typedef struct cli_option {
-    const char *name;     /* long name without dashes */
-    const char *value;    /* what --help calls the value; NULL for flags */
-    const char *help;     /* what it does, without a full stop */
-    const char *fallback; /* --help: the default in words; NULL: the value found in the target; "": not shown */
-    size_t offset;        /* of the target in the group's base */
-    double min, max;      /* inclusive range of CLI_SIZE and CLI_REAL; both 0: any that is not negative */
-    cli_parse_fn parse;   /* CLI_NAMED */
-    cli_kind kind;
-    int set;     /* CLI_FLAG */
-    char letter; /* short name; 0: none */
-} cli_option;
-
-typedef struct cli_group {
-    const char *title;         /* heading in --help */
-    const cli_option *options; /* [n] */
-    size_t n;
-    void *base; /* the struct the offsets are in, filled with the defaults */
-} cli_group;
-
-#define CLI_GROUP(title, table, base)                                                                                          \
-    { title, table, sizeof(table) / sizeof *(table), base }
-
-typedef struct cli_syntax {
-    const char *command;      /* "train" */
-    const char *operands;     /* "[FILE...]", "" for none */
-    const char *about;        /* lines of text, each ended by \n */
-    const char *examples;     /* likewise, indented; may be "" */
-    const char *unknown_note; /* what the message for an unknown option ends with; NULL: nothing */
-    const cli_group *groups;
-    size_t n_groups;
-    size_t min_operands, max_operands;
-} cli_syntax;
+#include "cli/common/syntax.h"
 
 typedef struct cli_args {
     const char **operand; /* [n], owned array */
@@ -71,14 +18,26 @@ typedef struct cli_args {
     size_t n_owned;
     void **lists; /* [n_lists] arrays of CLI_TEXTS, owned */
     size_t n_lists;
+    const cli_option **given; /* [n_given] options in the order of the arguments, owned array */
+    size_t n_given;
 } cli_args;
 
-enum { CLI_GO = -1 }; /* cli_parse: nothing went wrong and there is work to do */
+enum { CLI_GO = -1 }; /* cli_parse: the arguments are valid, run the command */
 
-/* Parses the arguments after the command's name into the targets. Returns CLI_GO, or the exit code: 0 after --help,
- * 2 after a usage error, 1 when a response file cannot be read or names an unset variable (all reported). */
+/* Parses the arguments after the command's name into the targets. Returns CLI_GO, or the exit code: 0 after --help or
+ * --version, 2 after a usage error, 1 if a response file cannot be read or names an unset variable (all reported). */
 int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv);
-void cli_args_free(cli_args *args); /* accepts a zeroed one */
+void cli_args_free(cli_args *args);                    /* accepts a zeroed one */
+int cli_given(const cli_args *args, const char *name); /* 1: the option --name is among the arguments */
+
+/* Copies text into out[size] with each "options.FIELD" replaced by the flag of that field: "options.max_length" by
+ * "--max-length". Fields without an option are copied unchanged. */
+void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *s);
+
+/* 1 if argument is -h or --help; -V or --version. */
+int cli_is_help_flag(const char *argument);
+int cli_is_version_flag(const char *argument);
+int cli_print_version(void); /* prints "aoe VERSION" to stdout; returns exit code 0 */
 
 /* Reports a usage error of a command ("aoe: COMMAND: ... (see aoe COMMAND --help)") and returns 2. */
 int cli_usage(const char *command, const char *fmt, ...);

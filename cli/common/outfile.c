@@ -2,7 +2,7 @@
  * Result files: written beside their name and renamed when complete, so that a
  * failed or interrupted command leaves nothing behind and an old file whole. Devices and pipes are written in place.
  */
-#include "cli/common/output.h"
+#include "cli/common/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/common/output.h"
 #include "cli/common/words.h"
 
 enum { MAX_PENDING = 64 };

@@ -30,6 +30,7 @@ char *cli_strdup(const char *s) {
 
 void cli_set_quiet(int quiet) {
     quiet_mode = quiet;
+    cli_progress_enable(!quiet);
 }
 
 int cli_is_quiet(void) {
@@ -44,9 +45,21 @@ void cli_catch_messages(char *text, size_t size) {
     caught_size = size;
 }
 
+static cli_message_filter message_filter; /* NULL: messages are printed unchanged */
+static const void *message_filter_user;
+
+void cli_set_message_filter(cli_message_filter filter, const void *user) {
+    message_filter = filter;
+    message_filter_user = user;
+}
+
 static void print_line(const char *prefix, const char *fmt, va_list args) {
-    char text[2048];
-    vsnprintf(text, sizeof text, fmt, args);
+    char message[2048], text[2048];
+    vsnprintf(message, sizeof message, fmt, args);
+    if (message_filter)
+        message_filter(text, sizeof text, message, message_filter_user);
+    else
+        memcpy(text, message, sizeof text);
     if (caught) {
         snprintf(caught, caught_size, "%s%s", prefix, text);
         return;

@@ -4,9 +4,8 @@
  */
 #include "cli/common/progress.h"
 
-#include "cli/common/output.h"
-
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 #define BAR_SECONDS  0.1 /* between redraws */
 #define LINE_SECONDS 5.0 /* between plain lines */
 
+static int enabled = 1;
 static int bar_drawn; /* the cursor is in the bar's line */
 
 static double now(void) {
@@ -27,6 +27,10 @@ void cli_progress_clear(void) {
     if (bar_drawn)
         fputs("\r\033[K", stderr);
     bar_drawn = 0;
+}
+
+void cli_progress_enable(int on) {
+    enabled = on;
 }
 
 void cli_format_seconds(char out[32], double seconds) {
@@ -55,13 +59,23 @@ static void format_bar(char *out, size_t size, size_t done, size_t total) {
 }
 
 void cli_progress_begin(cli_progress *p, const char *what, const char *unit, size_t done) {
-    *p = (cli_progress){.what = what, .unit = unit, .start = now(), .first = done, .active = !cli_is_quiet()};
+    *p = (cli_progress){.what = what, .unit = unit, .start = now(), .first = done, .active = enabled};
     p->shown = p->start;
 }
 
 static double seconds_to_go(const cli_progress *p, size_t done, size_t total, double t) {
     size_t units = done - p->first;
     return total > done && units ? (t - p->start) * (double)(total - done) / (double)units : 0;
+}
+
+void cli_progress_fit(char *line, size_t width) {
+    const size_t length = strlen(line);
+    size_t end = width;
+    if (length <= width)
+        return;
+    while (end > 0 && !(line[end] == ' ' && line[end + 1] == ' ')) /* the last field boundary that fits */
+        end--;
+    line[end] = 0;
 }
 
 void cli_progress_update(cli_progress *p, size_t done, size_t total, const char *rate_text, double seconds_left,
@@ -80,18 +94,19 @@ void cli_progress_update(cli_progress *p, size_t done, size_t total, const char 
     if (!(seconds_left >= 0))
         seconds_left = seconds_to_go(p, done, total, t);
     cli_format_seconds(left, seconds_left);
-    int len = snprintf(line, sizeof line, "%s %s%s%s%s%s  %s", count, p->unit, total ? "  left " : "", total ? left : "",
-                       extra ? "  " : "", extra ? extra : "", rate_text ? rate_text : rate);
+    snprintf(line, sizeof line, "%s %s%s%s  %s%s%s", count, p->unit, total ? "  left " : "", total ? left : "",
+             rate_text ? rate_text : rate, extra ? "  " : "", extra ? extra : "");
     if (!terminal) {
         fprintf(stderr, "%s %s\n", p->what, line);
         return;
     }
-    size_t width = terminal_width();
+    const size_t width = terminal_width(), used = strlen(p->what) + 1;
     if (total)
         format_bar(bar, sizeof bar, done, total);
-    if (strlen(p->what) + strlen(bar) + (size_t)len + 1 >= width)
-        bar[0] = 0; /* figures before pictures */
-    fprintf(stderr, "\r%s%s %.*s\033[K", p->what, bar, (int)(width - strlen(p->what) - 2), line);
+    if (used + strlen(bar) + strlen(line) >= width)
+        bar[0] = 0; /* numbers are more important than the bar */
+    cli_progress_fit(line, width > used ? width - used - 1 : 0);
+    fprintf(stderr, "\r%s%s %s\033[K", p->what, bar, line);
     fflush(stderr);
     bar_drawn = 1;
 }

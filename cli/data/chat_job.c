@@ -235,7 +235,7 @@ static int read_models(cli_chat *c, const char *command) {
                                              .costs_nothing = c->price.given && c->price.in == 0 && c->price.out == 0};
     }
     if (code == CLI_GO && !n)
-        code = cli_usage(command, "it needs a model to ask: --model NAME");
+        code = cli_usage(command, "missing chat model: --model NAME");
     const char *key = environment(c->key_env ? c->key_env : "OPENAI_API_KEY");
     if (code == CLI_GO && c->key_env && !key)
         code = cli_usage(command, "--key-env: the environment has no %s; set it to the API key, or leave the option out",
@@ -244,7 +244,7 @@ static int read_models(cli_chat *c, const char *command) {
     for (size_t i = 0; i < n && code == CLI_GO; i++) {
         aoe_chat_model *m = &c->model[i];
         if (!m->api && !api)
-            code = cli_usage(command, "it needs an endpoint: --api URL, or $OPENAI_BASE_URL");
+            code = cli_usage(command, "missing endpoint: --api URL or $OPENAI_BASE_URL");
         if (!m->api && !m->key)
             m->key = key;
         m->api = m->api ? m->api : api;

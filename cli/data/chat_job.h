@@ -8,7 +8,11 @@
 #include <aoe.h>
 
 #include "cli/common/options.h"
+#include "cli/common/outfile.h"
+#include "cli/common/outfile.h"
 #include "cli/common/output.h"
+#include "cli/common/progress.h"
+#include "cli/common/progress.h"
 
 typedef struct cli_price {
     double in, out; /* for a million tokens */

@@ -2,6 +2,7 @@
  * aoe data check: names what is wrong in tables, a line each, and counts it; the looking is the library's. Exit code 1
  * when something is.
  */
+#include "cli/commands.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static int parse_ignore(void *target, const char *text, aoe_error *err) {
             kind++;
         if (kind == AOE_FINDING_COUNT) {
             err->code = AOE_EARG;
-            int at = snprintf(err->message, sizeof err->message, "'%.100s' is nothing that is looked for; choose of", s);
+            int at = snprintf(err->message, sizeof err->message, "unknown kind '%.100s'; choose from", s);
             for (int k = 0; k < AOE_FINDING_COUNT; k++)
                 at += snprintf(err->message + at, sizeof err->message - (size_t)at, "%s%s", k ? ", " : " ",
                                aoe_finding_name((aoe_finding_kind)k));
@@ -53,7 +54,7 @@ static int parse_range(void *target, const char *text, aoe_error *err) {
     const double low = strtod(text, &middle), high = *middle == ',' ? strtod(middle + 1, &end) : 0;
     if (middle == text || !end || end == middle + 1 || *end || !(low <= high) || !isfinite(low) || !isfinite(high)) {
         err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "'%.100s' is not LOW,HIGH: 0,5", text);
+        snprintf(err->message, sizeof err->message, "expected LOW,HIGH, for example 0,5, not '%.100s'", text);
         return err->code;
     }
     c->low = low;
@@ -256,7 +257,7 @@ int cli_data_check(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && o.general.json && o.format != -1)
-        code = cli_usage("data check", "--json and --format are two ways of printing; leave one out");
+        code = cli_usage("data check", "--json and --format exclude each other; give only one of them");
     if (code == CLI_GO) {
         job j = {.o = &o};
         cli_set_quiet(o.general.quiet);

@@ -2,6 +2,7 @@
  * aoe data convert: a table in another format or form; the conversion is the library's. Rows go to the output,
  * what became of them to stdout, or to stderr when the rows are on stdout.
  */
+#include "cli/commands.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ static int parse_format(void *target, const char *text, aoe_error *err) {
 
 static int parse_pairing(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"zip", "sample", "all"}; /* in the order of aoe_pairing */
-    const size_t i = cli_choose(names, 3, text, "way to put pairs together", err);
+    const size_t i = cli_choose(names, 3, text, "pairing", err);
     if (i == 3)
         return err->code;
     *(aoe_pairing *)target = (aoe_pairing)i;
@@ -169,17 +170,20 @@ static int run(const options *o, const char *path) {
 static int check_options(const options *o) {
     const aoe_data_convert_options *c = &o->c;
     if (cli_is_stdout(o->output) && !o->format)
-        return cli_usage("data convert", "it needs -o FILE, or for stdout its format: -f jsonl");
+        return cli_usage("data convert", "missing output: -o FILE, or --format NAME to write to stdout");
     if (!cli_is_stdout(o->output) && o->format)
-        return cli_usage("data convert", "--format is for stdout; the name of %s says its own", o->output);
+        return cli_usage("data convert", "--format applies to stdout only; the extension of %s selects the format", o->output);
     if (!cli_is_stdout(o->output) && !*cli_table_end(o->output))
-        return cli_usage("data convert", "%s: name the output .tsv, .csv, .jsonl or .txt, and behind that .gz or .zst",
+        return cli_usage("data convert",
+                         "%s: unknown extension; use .tsv, .csv, .jsonl or .txt, optionally followed by .gz or .zst",
                          o->output);
     if (o->general.json && cli_is_stdout(o->output))
-        return cli_usage("data convert", "--json is a summary on stdout, where the rows are; write them to a file with -o");
+        return cli_usage(
+            "data convert",
+            "--json prints a summary to stdout, which already receives the rows; write the rows to a file with -o");
     if (c->to == AOE_FORM_AUTO && (c->table.columns || c->table.label_map || c->from != AOE_FORM_AUTO || !isnan(c->threshold)))
-        return cli_usage("data convert", "--from, --columns, --label-map and --threshold are for another form: --to FORM; "
-                                         "--keep and --rename choose columns");
+        return cli_usage("data convert", "--from, --columns, --label-map and --threshold require --to FORM; "
+                                         "select columns with --keep and --rename");
     return CLI_GO;
 }
 

@@ -2,6 +2,7 @@
  * aoe data dedup: rows without those that are there before; the work is the library's. Rows go to the output,
  * what became of them to stdout, or to stderr when the rows are on stdout.
  */
+#include "cli/commands.h"
 #include "cli/data/data_tools.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ typedef struct job {
 
 static int parse_conflicts(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"first", "drop", "keep"}; /* in the order of aoe_conflicts */
-    const size_t i = cli_choose(names, 3, text, "way with conflicts", err);
+    const size_t i = cli_choose(names, 3, text, "conflict mode", err);
     if (i == 3)
         return err->code;
     *(aoe_conflicts *)target = (aoe_conflicts)i;
@@ -138,10 +139,12 @@ static int run(job *j) {
 static int check_options(const options *o, const char *input) {
     const int on_stdout = cli_is_stdout(o->output);
     if (o->general.json && on_stdout)
-        return cli_usage("data dedup", "--json is a summary on stdout, where the rows are; write them to a file with -o");
+        return cli_usage(
+            "data dedup",
+            "--json prints a summary to stdout, which already receives the rows; write the rows to a file with -o");
     if (!on_stdout && strcmp(input, "-") != 0 && !cli_same_format(input, o->output))
         return cli_usage("data dedup",
-                         "rows keep their format: name the output %s like the input, or convert it before "
+                         "the output has the format of the input: use the extension %s, or convert the input first "
                          "(aoe data convert)",
                          *cli_table_end(input) ? cli_table_end(input) : ".tsv, .csv, .jsonl or .txt");
     return CLI_GO;

@@ -2,6 +2,7 @@
  * aoe data github-issues: options, token, progress and files of the collector, which is the library's. Statistics go to
  * stdout, the rest to stderr. The token comes from the environment alone, so that no list of processes shows it.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/train/course.h"
 
@@ -43,7 +44,7 @@ static int parse_form(void *target, const char *text, aoe_error *err) {
 
 static int parse_negatives_by(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"random", "label", "near"};
-    const size_t i = cli_choose(names, 3, text, "way to choose negatives", err);
+    const size_t i = cli_choose(names, 3, text, "selection of negatives", err);
     if (i == 3)
         return err->code;
     *(aoe_issue_negatives *)target = (aoe_issue_negatives)i;
@@ -200,12 +201,12 @@ static int show_progress(void *user, const aoe_github_progress *p) {
     job *j = user;
     char extra[200], quota[48] = "", seconds[32];
     if (p->quota >= 0)
-        snprintf(quota, sizeof quota, ", quota %lld", (long long)p->quota);
+        snprintf(quota, sizeof quota, "  quota %lld", (long long)p->quota);
     if (p->waiting > 0) {
         cli_format_seconds(seconds, p->waiting);
-        snprintf(extra, sizeof extra, "waiting %s: %.120s", seconds, p->why);
+        snprintf(extra, sizeof extra, "waiting %s  %.120s", seconds, p->why);
     } else {
-        snprintf(extra, sizeof extra, "%.60s, %llu requests, %llu from the cache%s", p->repository,
+        snprintf(extra, sizeof extra, "%.60s  %llu requests  %llu from the cache%s", p->repository,
                  (unsigned long long)p->requests, (unsigned long long)p->stored, quota);
     }
     cli_progress_update(&j->progress, p->issues, 0, NULL, -1, extra);

@@ -3,6 +3,7 @@
  * library's. Triples go to the output, what became of the rows to stdout, or to stderr
  * when the triples are on stdout.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 
 #include <math.h>
@@ -325,18 +326,19 @@ static int ends_with(const char *name, const char *end) {
 static int check_options(options *o) {
     const int to_stdout = cli_is_stdout(o->output);
     if (o->m.skip >= o->m.range)
-        return cli_usage("data mine", "--skip %zu leaves none of the --range %zu; raise it", o->m.skip, o->m.range);
+        return cli_usage("data mine", "--skip %zu must be less than --range %zu", o->m.skip, o->m.range);
     if (o->m.min_score > o->m.max_score)
-        return cli_usage("data mine", "--min-score is above --max-score");
+        return cli_usage("data mine", "--min-score must not be above --max-score");
     if (o->general.json && to_stdout)
-        return cli_usage("data mine", "--json is a summary on stdout, where the triples are; write them to a file with -o");
-    if (!o->corpus.n && o->m.corpus_table.columns)
-        return cli_usage("data mine", "--corpus-columns needs --corpus FILE");
-    if (o->format == FORMAT_BY_NAME && !to_stdout && !ends_with(o->output, ".tsv") && !ends_with(o->output, ".jsonl"))
         return cli_usage(
             "data mine",
-            "%s: name the output .tsv or .jsonl (aoe data convert makes other files of it), or say which with --format",
-            o->output);
+            "--json prints a summary to stdout, which already receives the triplets; write the triplets to a file with -o");
+    if (!o->corpus.n && o->m.corpus_table.columns)
+        return cli_usage("data mine", "--corpus-columns requires --corpus FILE");
+    if (o->format == FORMAT_BY_NAME && !to_stdout && !ends_with(o->output, ".tsv") && !ends_with(o->output, ".jsonl"))
+        return cli_usage("data mine",
+                         "%s: unknown extension; use .tsv or .jsonl (aoe data convert writes other formats), or give --format",
+                         o->output);
     o->m.for_tsv = o->format == FORMAT_TSV || (o->format == FORMAT_BY_NAME && !to_stdout && ends_with(o->output, ".tsv"));
     return CLI_GO;
 }

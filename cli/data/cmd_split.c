@@ -2,6 +2,7 @@
  * aoe data split: rows into parts that share no text; the split is the library's. All parts are written, or
  * none.
  */
+#include "cli/commands.h"
 #include "cli/data/data_tools.h"
 
 #include <errno.h>
@@ -52,8 +53,8 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
         if (bad) {
             err->code = AOE_EARG;
             snprintf(err->message, sizeof err->message,
-                     "'%.100s' is not a list of up to %d names with a share above 0 each: train=80,dev=10,test=10", text,
-                     MAX_PARTS);
+                     "expected up to %d distinct names with positive ratios, for example train=80,dev=10,test=10, not '%.100s'",
+                     MAX_PARTS, text);
             return err->code;
         }
         memcpy(read.name[read.n], s, name);
@@ -63,7 +64,7 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
     }
     if (!read.n) {
         err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "no part is named; write for example train=80,test=20");
+        snprintf(err->message, sizeof err->message, "expected names with ratios, for example train=80,test=20");
         return err->code;
     }
     *p = read;
@@ -212,7 +213,7 @@ static int run(job *j) {
     s.write = cli_sink_write;
     s.user = &sink;
     if (!j->o->output)
-        return cli_usage("data split", "it needs a directory for the parts: -o DIR");
+        return cli_usage("data split", "missing output directory: -o DIR");
     if (open_outputs(j))
         return 1;
     const int rc = aoe_data_split(j->input, &s, j->part, &j->result, &err);
@@ -264,7 +265,7 @@ int cli_data_split(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && o.general.json && o.format != -1)
-        code = cli_usage("data split", "--json and --format are two ways of printing; leave one out");
+        code = cli_usage("data split", "--json and --format exclude each other; give only one of them");
     if (code == CLI_GO) {
         job j = {.o = &o, .input = args.operand[0]};
         cli_set_quiet(o.general.quiet);

@@ -2,6 +2,7 @@
  * aoe data stats: counts of tables, as table 1 of the paper has them, and lengths and labels; the counting is the
  * library's. Only the tokenizer of a model is opened.
  */
+#include "cli/commands.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -330,7 +331,7 @@ int cli_data_stats(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && o.general.json && (o.format != -1 || o.only != VIEW_ALL))
-        code = cli_usage("data stats", "--json has everything, in a form of its own; leave --format and --only out");
+        code = cli_usage("data stats", "--json prints all tables in its own format; leave out --format and --only");
     if (code == CLI_GO) {
         job j = {.o = &o, .path = args.operand, .n = args.n};
         j.result = cli_realloc(NULL, j.n * sizeof *j.result);

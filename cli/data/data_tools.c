@@ -12,7 +12,7 @@
 
 int cli_parse_same(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"exact", "space", "case", "letters"}; /* in the order of aoe_same */
-    const size_t i = cli_choose(names, 4, text, "way to compare texts", err);
+    const size_t i = cli_choose(names, 4, text, "text comparison", err);
     if (i == 4)
         return err->code;
     *(aoe_same *)target = (aoe_same)i;

@@ -2,6 +2,7 @@
  * aoe eval retrieval: groups of texts that belong together (captions of an image), and
  * folders in the layout of BEIR. Searching is exact and inside of the library.
  */
+#include "cli/commands.h"
 #include "cli/eval/eval_common.h"
 
 #include <stdlib.h>
@@ -36,8 +37,8 @@ static int parse_numbers(void *target, const char *text, aoe_error *err) {
         const unsigned long n = strtoul(at, &end, 10);
         if (*at < '1' || *at > '9' || (*end && *end != ',') || n > 1000000 || r->n_recall == AOE_RECALL_MAX) {
             err->code = AOE_EARG;
-            snprintf(err->message, sizeof err->message, "'%.100s' is not a list of up to %d numbers from 1 to 1000000: 1,5,10",
-                     text, AOE_RECALL_MAX);
+            snprintf(err->message, sizeof err->message,
+                     "expected up to %d integers from 1 to 1000000, for example 1,5,10, not '%.100s'", AOE_RECALL_MAX, text);
             return err->code;
         }
         r->recall_at[r->n_recall++] = n;
@@ -48,7 +49,7 @@ static int parse_numbers(void *target, const char *text, aoe_error *err) {
 
 static int parse_query(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"random", "first", "all"}; /* in the order of aoe_query_choice */
-    const size_t i = cli_choose(names, 3, text, "way to choose queries", err);
+    const size_t i = cli_choose(names, 3, text, "query choice", err);
     if (i == 3)
         return err->code;
     *(aoe_query_choice *)target = (aoe_query_choice)i;

@@ -2,6 +2,7 @@
  * aoe eval suite: STS12 to STS16, STS-B and SICK-R as a row of the usual table. Sets
  * that are not there are named, and the average says of how many it is.
  */
+#include "cli/commands.h"
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ static int parse_setting(void *target, const char *text, aoe_error *err) {
 
 static int parse_metric(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"spearman", "pearson"};
-    const size_t i = cli_choose(names, 2, text, "coefficient", err);
+    const size_t i = cli_choose(names, 2, text, "metric", err);
     if (i == 2)
         return err->code;
     *(int *)target = (int)i;

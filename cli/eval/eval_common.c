@@ -25,7 +25,7 @@ void cli_eval_defaults(cli_eval_options *o) {
 
 static int check(const cli_eval_options *o, const char *command) {
     if (o->general.json && o->format != -1)
-        return cli_usage(command, "--json and --format are two ways of printing; leave one out");
+        return cli_usage(command, "--json and --format exclude each other; give only one of them");
     return CLI_GO;
 }
 

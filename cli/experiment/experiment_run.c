@@ -2,6 +2,7 @@
  * The life of a trial: in a child process aoe train and the scoring of its model, in
  * the parent its record, what is kept of it, and how far all of them are.
  */
+#include "cli/commands.h"
 #include "cli/experiment/experiment_check.h"
 
 #include <dirent.h>

@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "cli/train/course.h"
+#include "cli/common/outfile.h"
 #include "cli/common/output.h"
+#include "cli/common/progress.h"
 #include "cli/common/progress.h"
 
 typedef struct child {

@@ -2,6 +2,7 @@
  * aoe convert: a model directory again, with its weights stored as f32, bf16 or
  * int8 rows; or word vectors in a text file as a model directory.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 
 #include <errno.h>
@@ -67,12 +68,12 @@ static int check_options(const options *o, const cli_args *args) {
     if (o->storage < 0 && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
     if (o->storage < 0 && !is_file(args))
-        return cli_usage("convert", "it needs the type to store: --dtype f32, bf16 or int8");
+        return cli_usage("convert", "missing storage type: --dtype f32, bf16 or int8");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)
         return cli_usage("convert", is_file(args) ? "--base is for adapters, not for word vectors"
                                                   : "--lowercase is for word vectors in a file");
     if (!o->output)
-        return cli_usage("convert", "it needs a directory to make: -o DIR");
+        return cli_usage("convert", "missing output directory: -o DIR");
     if (args->n && o->model)
         return cli_usage("convert", "two models, %s and %s; name one", o->model, args->operand[0]);
     return CLI_GO;

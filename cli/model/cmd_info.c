@@ -2,6 +2,7 @@
  * aoe info: what a model directory holds and where each setting comes from, and the
  * memory that it, or a shape, takes.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 
 #include <math.h>
@@ -290,7 +291,7 @@ static int check_options(const options *o, const cli_args *args) {
     if (o->stored >= 0 && !o->shape)
         return cli_usage("info", "--stored is of a shape: --shape NAME");
     if (!o->plan && !o->shape && (o->length || o->texts))
-        return cli_usage("info", "--texts and --length are for the memory of a batch: --plan");
+        return cli_usage("info", "--texts and --length require --plan");
     const aoe_lora *l = &o->p.lora;
     if ((l->r || l->load_8bit) && !o->plan && !o->shape)
         return cli_usage("info", "--lora-r and --load-8bit are for the memory of training: --plan");

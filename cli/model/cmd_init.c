@@ -2,6 +2,7 @@
  * aoe init: a new model directory with random weights, its vocabulary trained on
  * given text or taken from another model.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 
 #include <string.h>
@@ -99,18 +100,17 @@ static const cli_option vocabulary_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, init.tokenizer_from),
+     .excludes = "vocab-from",
      .help = "copy the tokenizer of this model instead"},
 };
 
 static int check_options(const options *o) {
     if (!o->output)
-        return cli_usage("init", "it needs a directory to make: -o DIR");
+        return cli_usage("init", "missing output directory: -o DIR");
     if (!o->shape && !(o->size.hidden && o->size.layers))
-        return cli_usage("init", "it needs --shape NAME, or --hidden N and --layers N");
+        return cli_usage("init", "missing model size: --shape NAME, or --hidden N and --layers N");
     if (!o->vocab_from.n && !o->init.tokenizer_from)
-        return cli_usage("init", "it needs text for a vocabulary: --vocab-from FILE..., or --tokenizer DIR");
-    if (o->vocab_from.n && o->init.tokenizer_from)
-        return cli_usage("init", "--vocab-from and --tokenizer exclude each other");
+        return cli_usage("init", "missing vocabulary: --vocab-from FILE... or --tokenizer DIR");
     return CLI_GO;
 }
 

@@ -2,6 +2,7 @@
  * aoe merge: adapters and the model they are for as one model directory, or several
  * models as their mean.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 
 #include <stdint.h>
@@ -88,7 +89,7 @@ int cli_merge(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
-        code = cli_usage("merge", "it needs a directory to make: -o DIR");
+        code = cli_usage("merge", "missing output directory: -o DIR");
     if (code == CLI_GO && args.n > 1 && o.convert.base)
         code = cli_usage("merge", "--base goes with one directory of adapters");
     if (code == CLI_GO && o.output) {

@@ -2,6 +2,7 @@
  * aoe whiten: a model again with a linear layer behind its pooling that makes the
  * components of vectors uncorrelated and of variance 1 on given texts.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 
 #include <stdlib.h>
@@ -84,7 +85,7 @@ int cli_whiten(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
-        code = cli_usage("whiten", "it needs a directory to make: -o DIR");
+        code = cli_usage("whiten", "missing output directory: -o DIR");
     if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);

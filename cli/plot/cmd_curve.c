@@ -3,6 +3,7 @@
  * scores, and the perplexity of pretraining. Of one run all losses share a panel; of several each
  * loss has one of its own, a line a run.
  */
+#include "cli/commands.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/run_log.h"
 

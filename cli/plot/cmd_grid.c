@@ -3,6 +3,7 @@
  * DIR/results.jsonl: {"point":{option:value,...},"seed":N,"score":x,"seconds":s} a line.
  * A cell is the mean over seeds and over all other options; the best is framed.
  */
+#include "cli/commands.h"
 #include "cli/plot/plot.h"
 
 #include <errno.h>

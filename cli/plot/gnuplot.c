@@ -3,6 +3,7 @@
  * Running gnuplot is in gnuplot_run.c.
  */
 #include "cli/plot/gnuplot.h"
+#include "cli/common/outfile.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -24,10 +24,4 @@ int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *
 /* Where `given` is a directory, the file of that name in it, else given itself; the caller's. */
 char *cli_plot_input(const char *given, const char *name);
 
-int cli_plot_curve(int argc, char **argv);
-int cli_plot_density(int argc, char **argv);
-int cli_plot_grid(int argc, char **argv);
-int cli_plot_lengths(int argc, char **argv);
-int cli_plot_saturation(int argc, char **argv);
-
 #endif

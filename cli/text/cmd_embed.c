@@ -2,6 +2,7 @@
  * aoe embed: a vector for each line of text, in the order of the lines. Works in
  * windows of lines, so memory does not grow with the input.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/common/float_text.h"
 #include "cli/common/text_input.h"
@@ -324,9 +325,9 @@ int cli_embed(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && o.general.json && format_of(&o) != FORMAT_JSONL)
-        code = cli_usage("embed", "--json is --format jsonl; leave one out");
+        code = cli_usage("embed", "--json means --format jsonl; leave out one of them");
     if (code == CLI_GO && is_strange_name(&o))
-        code = cli_usage("embed", "%s: name the output .jsonl, .npy or .tsv, or say which with --format", o.output);
+        code = cli_usage("embed", "%s: unknown extension; use .jsonl, .npy or .tsv, or give --format", o.output);
     if (code == CLI_GO) {
         job j = {0};
         cli_set_quiet(o.general.quiet);

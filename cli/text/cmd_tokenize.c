@@ -2,6 +2,7 @@
  * aoe tokenize: a JSON array of token ids for each line of text. Opens the
  * tokenizer's files alone, no weights.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/common/text_input.h"
 

@@ -2,6 +2,7 @@
  * aoe pretrain: options and progress of masked-language-model pretraining; the run itself is the library's.
  * Results (evaluations, the end) go to stdout, the rest to stderr.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/train/course.h"
 
@@ -101,7 +102,7 @@ static void show_step(run *r, const aoe_train_event *e) {
     char rate[64], terms[128];
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
     snprintf(rate, sizeof rate, "%.0f tokens/s", r->rate);
-    snprintf(terms, sizeof terms, "loss %.3f  accuracy %.1f%%  lr %.1e", e->loss.total, 100 * e->accuracy, e->lr);
+    snprintf(terms, sizeof terms, "loss %.3f  lr %.1e  accuracy %.1f%%", e->loss.total, e->lr, 100 * e->accuracy);
     cli_progress_update(&r->progress, e->step, e->steps, rate, e->seconds_left, terms);
 }
 
@@ -196,11 +197,9 @@ static int run_pretrain(run *r, options *o) {
 
 static int check_options(const options *o) {
     if (!o->texts.n)
-        return cli_usage("pretrain", "it needs texts: -d FILE...");
+        return cli_usage("pretrain", "missing training texts: -d FILE...");
     if (!o->p.course.output)
-        return cli_usage("pretrain", "it needs a directory for the trained model: -o DIR");
-    if (o->p.course.resume && o->p.course.force)
-        return cli_usage("pretrain", "--resume and --force exclude each other");
+        return cli_usage("pretrain", "missing output directory: -o DIR");
     if (o->p.held_out <= 0 && (o->p.course.eval_every || o->p.course.patience))
         return cli_usage("pretrain", "--eval-every and --patience need held-out texts; --held-out is 0");
     return CLI_GO;

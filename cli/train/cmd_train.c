@@ -2,6 +2,7 @@
  * aoe train: options, progress and interruption of a training run; the run itself is the library's.
  * Results (evaluations, the end) go to stdout, the rest to stderr.
  */
+#include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/train/course.h"
 #include "cli/train/train_options.h"
@@ -273,23 +274,23 @@ static void print_start(run *r, const aoe_train_event *e) {
 }
 
 static void show_step(run *r, const aoe_train_event *e) {
+    const struct {
+        const char *name;
+        double value;
+    } losses[] = {
+        {"cosine", e->loss.cosine},
+        {"ibn", e->loss.ibn},
+        {"angle", e->loss.angle},
+        {"contrastive", e->loss.contrastive},
+        {"classification", e->loss.classification},
+        {"regression", e->loss.regression},
+        {"teacher", e->loss.teacher},
+    };
     char rate[64], terms[256];
-    int at = snprintf(terms, sizeof terms, "loss %.3f", e->loss.total);
-    if (e->loss.cosine > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  cosine %.3f", e->loss.cosine);
-    if (e->loss.ibn > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  ibn %.3f", e->loss.ibn);
-    if (e->loss.angle > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  angle %.3f", e->loss.angle);
-    if (e->loss.contrastive > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  contrastive %.3f", e->loss.contrastive);
-    if (e->loss.classification > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  classification %.3f", e->loss.classification);
-    if (e->loss.regression > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  regression %.4f", e->loss.regression);
-    if (e->loss.teacher > 0)
-        at += snprintf(terms + at, sizeof terms - (size_t)at, "  teacher %.4f", e->loss.teacher);
-    snprintf(terms + at, sizeof terms - (size_t)at, "  lr %.1e", e->lr);
+    int at = snprintf(terms, sizeof terms, "loss %.3f  lr %.1e", e->loss.total, e->lr);
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        if (losses[i].value > 0)
+            at += snprintf(terms + at, sizeof terms - (size_t)at, "  %s %.3f", losses[i].name, losses[i].value);
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
     snprintf(rate, sizeof rate, "%.0f tokens/s", r->rate);
     cli_progress_update(&r->progress, e->step, e->steps, rate, e->seconds_left, terms);
@@ -510,12 +511,8 @@ static int read_dev(options *o) {
     return CLI_GO;
 }
 
-static int same(double a, double b) {
-    return !(a < b) && !(a > b);
-}
-
-/* An option of the objectives that the method would not look at. */
-static int check_method(const options *o) {
+/* Rejects options that have no effect with the method, whatever their value. */
+static int check_method(const cli_args *args, aoe_method method) {
     enum {
         COSINE = 1,
         ISP = 2,
@@ -528,7 +525,7 @@ static int check_method(const options *o) {
         CLASSES = 256,
         PROJECTION = 512
     };
-    static const unsigned looked_at[AOE_METHOD_COUNT] = {
+    static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
         [AOE_METHOD_COSENT] = COSINE,
         [AOE_METHOD_SBERT_CLASSIFICATION] = CLASSES,
@@ -537,52 +534,41 @@ static int check_method(const options *o) {
         [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
         [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN | POSITIVES | HARD,
     };
-    const aoe_objective_options *j = &o->t.objective;
-    aoe_objective_options d;
-    aoe_objective_options_defaults(&d);
-    const struct {
+    static const struct {
         const char *name;
-        unsigned of;
-        int given;
+        unsigned part;
     } list[] = {
-        {"w-cosine", ANGLE, !same(j->w_cosine, d.w_cosine)},
-        {"w-ibn", WEIGHTS, !same(j->w_ibn, d.w_ibn)},
-        {"w-angle", ANGLE, !same(j->w_angle, d.w_angle)},
-        {"w-cln", WEIGHTS, !same(j->w_cln, d.w_cln)},
-        {"tau-cosine", COSINE, !same(j->tau_cosine, d.tau_cosine)},
-        {"tau-ibn", TAU_IBN, !same(j->tau_ibn, d.tau_ibn)},
-        {"tau-angle", ANGLE, !same(j->tau_angle, d.tau_angle)},
-        {"ibn-threshold", POSITIVES, !isnan(j->ibn_threshold)},
-        {"no-isp", ISP, j->isp != d.isp},
-        {"angle-form", ANGLE, j->angle_form != d.angle_form},
-        {"hard-negative", HARD, !same(j->hard_negative, 0)},
-        {"label-max", REGRESSION, !isnan(o->t.label_max)},
-        {"classes", CLASSES, o->t.classes > 0},
-        {"no-projection", PROJECTION, o->t.no_projection},
+        {"w-cosine", ANGLE},     {"w-ibn", WEIGHTS},
+        {"w-angle", ANGLE},      {"w-cln", WEIGHTS},
+        {"tau-cosine", COSINE},  {"tau-ibn", TAU_IBN},
+        {"tau-angle", ANGLE},    {"ibn-threshold", POSITIVES},
+        {"no-isp", ISP},         {"angle-form", ANGLE},
+        {"hard-negative", HARD}, {"label-max", REGRESSION},
+        {"classes", CLASSES},    {"no-projection", PROJECTION},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (list[i].given && !(list[i].of & looked_at[o->t.method]))
-            return cli_usage("train", "--%s does nothing with --method %s; leave it out", list[i].name,
-                             aoe_method_name(o->t.method));
+        if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))
+            return cli_usage("train", "--%s has no effect with --method %s; leave it out", list[i].name,
+                             aoe_method_name(method));
     return CLI_GO;
 }
 
-static int check_options(const options *o) {
+static int check_options(const options *o, const cli_args *args) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.n_data)
-        return cli_usage("train", "it needs training data: -d FILE");
+        return cli_usage("train", "missing training data: -d FILE");
     if (!o->t.course.output)
-        return cli_usage("train", "it needs a directory for the trained model: -o DIR");
-    if (o->t.course.resume && o->t.course.force)
-        return cli_usage("train", "--resume and --force exclude each other");
-    if (!o->t.teacher && (o->t.w_teacher < 1 || o->t.w_teacher > 1 || o->t.distill != AOE_DISTILL_COSINE))
-        return cli_usage("train", "--w-teacher and --distill need a teacher: --teacher DIR");
+        return cli_usage("train", "missing output directory: -o DIR");
+    if (!o->t.teacher && (cli_given(args, "w-teacher") || cli_given(args, "distill")))
+        return cli_usage("train", "--w-teacher and --distill require --teacher DIR");
+    if (!o->t.lora.r && (cli_given(args, "lora-alpha") || cli_given(args, "lora-targets")))
+        return cli_usage("train", "--lora-alpha and --lora-targets require --lora-r N");
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
-        return cli_usage("train", "all weights are 0; leave one objective on");
-    if (check_method(o) != CLI_GO)
+        return cli_usage("train", "all loss weights are 0; at least one must be above 0");
+    if (check_method(args, o->t.method) != CLI_GO)
         return 2;
     if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
-        return cli_usage("train", "--eval-every and --patience need --dev FILE");
+        return cli_usage("train", "--eval-every and --patience require --dev FILE");
     return CLI_GO;
 }
 
@@ -634,7 +620,7 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
         code = look(user, &view);
     }
     if (code == CLI_GO)
-        code = check_options(&o);
+        code = check_options(&o, &args);
     if (code == CLI_GO && !look) {
         run r = {.o = &o};
         cli_set_quiet(o.general.quiet);

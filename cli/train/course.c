@@ -15,6 +15,7 @@ const cli_option cli_output_table[] = {
      .kind = CLI_FLAG,
      AT(resume),
      .set = 1,
+     .excludes = "force",
      .help = "go on from the newest checkpoint in the output directory"},
     {.name = "force", .kind = CLI_FLAG, AT(force), .set = 1, .help = "replace a model in the output directory"},
 };
@@ -116,6 +117,7 @@ static void watch_signal(int number) {
 void cli_watch_interrupts(void) {
     watch_signal(SIGINT);
     watch_signal(SIGTERM);
+    watch_signal(SIGHUP);
 }
 
 int cli_interrupted(void) {

@@ -100,11 +100,17 @@ int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
-static void plan_steps(aoei_trainer *t) {
+static int plan_steps(aoei_trainer *t, aoe_error *err) {
     const aoe_train_course *o = t->o;
     t->steps_per_epoch = t->task->steps_per_epoch;
     t->total_steps = o->max_minutes > 0 ? 1 : o->max_steps ? o->max_steps : o->epochs * t->steps_per_epoch;
     t->warmup_steps = o->warmup < 1 ? (size_t)(o->warmup * (double)t->total_steps) : (size_t)o->warmup;
+    if (t->warmup_steps > t->total_steps)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.warmup of %zu steps is longer than the run of %zu steps; use fewer steps, or a fraction below 1",
+            t->warmup_steps, t->total_steps);
+    return 0;
 }
 
 /* The adapters of the run; of new ones what is asked for now, which a checkpoint may have otherwise. */
@@ -240,9 +246,10 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_cours
     if (!code) {
         t->hidden_dropout = o->dropout >= 0 ? o->dropout : t->base->config.hidden_dropout;
         t->attention_dropout = o->dropout >= 0 ? o->dropout : t->base->config.attention_dropout;
-        plan_steps(t);
-        code = describe(t, err);
+        code = plan_steps(t, err);
     }
+    if (!code)
+        code = describe(t, err);
     if (!code)
         code = lay_out(t, err);
     if (!code && o->resume && !checkpoint)

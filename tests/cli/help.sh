@@ -48,3 +48,16 @@ grep '^  whiten ' help
 "$AOE" whiten --help | awk 'NR == 1; length > 100 { print "a line of " length " columns" }'
 "$AOE" train --help | grep -E -- '--(batch-size|lr|warmup|weight-decay|max-grad-norm|tau-cosine|tau-angle|seed|cache-chunk) [NX]|--recompute|--dtype' | sed 's/  */ /g'
 "$AOE" --version | sed 's/[0-9][0-9.]*$/VERSION/'
+# Help and version are available at every level of the tree of commands.
+for path in 'data mine' 'eval sts' 'plot curve'; do
+    "$AOE" help $path >one
+    "$AOE" $path --help >two
+    "$AOE" ${path% *} help ${path#* } >three
+    cmp one two
+    cmp one three
+    head -n 1 one
+done
+for path in '' train data 'data mine'; do
+    "$AOE" $path --version | sed 's/[0-9][0-9.]*$/VERSION/'
+    "$AOE" $path -V | sed 's/[0-9][0-9.]*$/VERSION/'
+done

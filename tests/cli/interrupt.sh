@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # tags: threads
-# The first SIGINT or SIGTERM stops training with a checkpoint and says how to go on; the run resumed to its end leaves
+# The first SIGINT, SIGTERM or SIGHUP stops training with a checkpoint and says how to go on; the run resumed to its end leaves
 # the model of a run that was never stopped. Changed options are refused.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
@@ -10,7 +10,7 @@ options="-q -t 1 -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 --s
 "$AOE" train $options -o whole >/dev/null
 stop() { # stop SIGNAL: starts or resumes the run, interrupts it once it is under way
     # shellcheck disable=SC2086
-    env --default-signal=INT "$AOE" train $options -o stopped --resume & # the shell has jobs ignore SIGINT
+    env --default-signal=INT,HUP "$AOE" train $options -o stopped --resume & # the shell has jobs ignore SIGINT
     pid=$!
     tries=0
     while ! grep -q "\"step\":$2" stopped/train-log.jsonl 2>/dev/null && [ $tries -lt 500 ]; do
@@ -26,6 +26,7 @@ stop TERM 100
 is_absent stopped/model.safetensors
 ls stopped/checkpoints | wc -l
 stop INT 300
+stop HUP 400
 fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 100 --lr 2e-3 -o stopped --resume
 fails "$AOE" train -q -m start -d train.tsv --batch-size 8 --epochs 100 --lr 1e-3 -o stopped
 # shellcheck disable=SC2086

@@ -14,3 +14,5 @@ train -d triples.tsv lr=1.tsv weight=2 @args --dev missing.tsv --dev dev.tsv col
 train -d triples.tsv @args -o other --epochs 1
 fails "$AOE" train -q -m start --max-steps 3 -d triples.tsv @args -o other --resume
 "$AOE" train -q -m start --max-steps 1 -d triples.tsv @args -o one | sed 's/ in [0-9]* s;/;/'
+# A warmup longer than the run is rejected, and the message names the flag of the library's option field.
+fails "$AOE" train -q -m start --max-steps 3 -d triples.tsv @args -o warm --warmup 1e9

@@ -10,12 +10,16 @@ usage trian
 usage frobnicate
 usage --quiet train
 usage help trian
+usage help train again
+usage data help mnie
 usage embed --formt npy
 usage embed --xyzzy
 usage embed -Z
 usage embed --format
 usage embed --format json
 usage embed --normalize=1
+usage embed --normalize --no-normalize
+usage train -data x
 usage embed --dims 0
 usage embed --dims many
 usage embed --threads 1025
@@ -37,6 +41,9 @@ usage train -d data.tsv -o out --w-cosine 0 --w-ibn 0 --w-angle 0 --w-cln 0 --te
 usage train -d data.tsv -o out --w-teacher 2
 usage train -d data.tsv -o out --teacher big --distill logits
 usage train -d data.tsv -o out --patience 2
+usage train -d data.tsv -o out --method cosent --w-ibn 1
+usage train -d data.tsv -o out --w-teacher 1
+usage train -d data.tsv -o out --lora-alpha 4
 usage train -d data.tsv -o out --angle-form sharp
 usage train -d data.tsv -o out more
 usage train -d data.tsv wieght=3 -o out
