@@ -450,14 +450,16 @@ typedef struct aoe_table_options {
     int allow_empty;       /* empty texts are fine (evaluation), else a bad row (training) */
 } aoe_table_options;
 
-/* What a training file holds, told by its columns. In .jsonl a text may be a list of alternatives, of which one is drawn each
- * epoch (of a positive's: one that is not the query). */
-typedef enum aoe_form {
-    AOE_FORM_AUTO,      /* the first below whose columns are there: pairs, triples, positives */
-    AOE_FORM_PAIRS,     /* A: text1, text2, label */
-    AOE_FORM_POSITIVES, /* B: query, positive */
-    AOE_FORM_TRIPLES    /* C: query, positive, negative */
-} aoe_form;
+/* The kind of examples in a file. In .jsonl a text may be a list of alternatives: one of them is drawn each epoch (for a
+ * positive: one that differs from the query). Functions that take training data accept the first four values. */
+typedef enum aoe_example_kind {
+    AOE_EXAMPLES_AUTO,      /* the first kind below whose columns the file has: pairs, triplets, positives */
+    AOE_EXAMPLES_PAIRS,     /* columns text1, text2, label */
+    AOE_EXAMPLES_POSITIVES, /* columns query, positive */
+    AOE_EXAMPLES_TRIPLETS,  /* columns query, positive, negative */
+    AOE_EXAMPLES_TEXTS,     /* column text */
+    AOE_EXAMPLES_GROUPS     /* columns group, text: texts of one group belong together */
+} aoe_example_kind;
 
 typedef struct aoe_pairs aoe_pairs; /* labelled pairs in memory, immutable */
 
@@ -737,7 +739,7 @@ typedef enum aoe_distill {
  * the contrastive one, triples with cosine and angle (docs/objectives.md). */
 typedef struct aoe_train_data {
     const char *path;
-    aoe_form form;
+    aoe_example_kind kind;
     aoe_table_options table;
     double weight;          /* 1: every example once an epoch; 2 twice, 0.5 a random half */
     const char *prompt;     /* template for the texts (of positives and triples: the query); NULL: the model's, "": none */
@@ -861,7 +863,7 @@ typedef int (*aoe_mine_progress_fn)(void *user, aoe_mine_stage stage, size_t don
 typedef struct aoe_mine_options {
     const char *const *files; /* [n_files] training files, as aoe_train reads them */
     size_t n_files;
-    aoe_form form;             /* of all of them; AUTO */
+    aoe_example_kind kind;     /* of all of them; AUTO */
     aoe_table_options table;   /* likewise; allow_empty is ignored */
     double threshold;          /* pairs with a label from here on are positives; NaN: lowest + 0.8 x range of a file */
     const char *const *corpus; /* [n_corpus] files of texts, the candidates: .txt or tables; none: those below */

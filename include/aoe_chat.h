@@ -92,9 +92,9 @@ typedef struct aoe_annotate_options {
     size_t negatives;                              /* 5: opposite ones */
     const char *positive_prompt, *negative_prompt; /* templates with {size} and {text}; NULL: those of the paper's figure 4 */
     double positive_label, negative_label;         /* 1, 0 */
-    aoe_form form;      /* PAIRS (AUTO too): text1, text2, label, source; TRIPLES: query, positive, negative, source */
-    const char *name;   /* of the output: its format and compression, as of inputs */
-    aoe_write_fn write; /* takes it, once all answers are there: text after text, model after model, positives first */
+    aoe_example_kind kind; /* PAIRS (AUTO too): text1, text2, label, source; TRIPLES: query, positive, negative, source */
+    const char *name;      /* of the output: its format and compression, as of inputs */
+    aoe_write_fn write;    /* takes it, once all answers are there: text after text, model after model, positives first */
     void *user;
 } aoe_annotate_options;
 

@@ -43,8 +43,8 @@ typedef enum aoe_pairing {
 
 typedef struct aoe_data_convert_options {
     const char *name;        /* of the output: its format and compression, as of inputs; .txt takes one column */
-    aoe_form to;             /* AUTO: the rows as they are, with all columns */
-    aoe_form from;           /* AUTO: told by the columns; not looked at when `to` is AUTO */
+    aoe_example_kind to;     /* AUTO: the rows as they are, with all columns */
+    aoe_example_kind from;   /* AUTO: told by the columns; not looked at when `to` is AUTO */
     aoe_table_options table; /* allow_empty is ignored: empty texts are fine */
     const char *keep;        /* "a,b": these columns of the output alone, in this order; NULL: all */
     const char *rename;      /* "old=new,...": columns of the output; NULL: none */
@@ -305,9 +305,9 @@ typedef struct aoe_github_options {
     size_t limit;      /* oldest issues of a repository to read, pull requests not counted; 0: all */
     const char *name[AOE_ISSUES_SPLITS]; /* of outputs, each tells format and compression; NULL: the split is left out */
     double share[AOE_ISSUES_SPLITS];     /* of the duplicates, in any unit; default 12, 1, 1: the paper's */
-    aoe_form form; /* PAIRS: text1, text2, label, a duplicate and its original with 1, each negative with 0; TRIPLES: query,
-                      positive, negative */
-    int ids;       /* 1: columns more that name the issues, "owner/name#12": id1, id2; query_id, positive_id, negative_id */
+    aoe_example_kind kind; /* PAIRS: text1, text2, label, a duplicate and its original with 1, each negative with 0; TRIPLES:
+                      query, positive, negative */
+    int ids; /* 1: columns more that name the issues, "owner/name#12": id1, id2; query_id, positive_id, negative_id */
     aoe_issue_negatives negatives_by;
     size_t negatives; /* of a duplicate; 1 */
     unsigned clean;   /* sum of AOE_ISSUE_CLEAN_*; 0 */

@@ -18,7 +18,7 @@ static int parse_form(void *target, const char *text, aoe_error *err) {
     const size_t i = cli_choose(names, 2, text, "form", err);
     if (i == 2)
         return err->code;
-    *(aoe_form *)target = i ? AOE_FORM_TRIPLES : AOE_FORM_PAIRS;
+    *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
     return 0;
 }
 
@@ -28,7 +28,7 @@ static const cli_option row_table[] = {
     {.name = "form",
      .kind = CLI_NAMED,
      .value = "NAME",
-     AT(a.form),
+     AT(a.kind),
      .parse = parse_form,
      .help = "pairs (text1, text2, label, source) or triples (query, positive, negative, source)",
      .fallback = "pairs"},
@@ -95,8 +95,8 @@ static json_t *as_json(const options *o, const aoe_annotate_result *r) {
 /* out: [len] */
 static void describe(char *out, size_t len, const options *o, const aoe_annotate_result *r) {
     const int n = snprintf(out, len, "%zu %s from %zu of %zu texts: %zu synonymous and %zu opposite sentences", r->rows,
-                           o->a.form == AOE_FORM_TRIPLES ? "triples" : "pairs", r->texts - r->without, r->texts, r->positives,
-                           r->negatives);
+                           o->a.kind == AOE_EXAMPLES_TRIPLETS ? "triples" : "pairs", r->texts - r->without, r->texts,
+                           r->positives, r->negatives);
     if (r->copies + r->repeated + r->conflicts)
         snprintf(out + n, len - (size_t)n, "; left out: %zu that cop%s the input, %zu repeated, %zu given as both", r->copies,
                  r->copies == 1 ? "ies" : "y", r->repeated, r->conflicts);
@@ -170,7 +170,7 @@ int cli_data_annotate(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.a.positives && !o.a.negatives)
         code = cli_usage("data annotate", "--positives 0 and --negatives 0 ask for nothing");
-    if (code == CLI_GO && o.a.form == AOE_FORM_TRIPLES &&
+    if (code == CLI_GO && o.a.kind == AOE_EXAMPLES_TRIPLETS &&
         (o.a.positive_label != d.positive_label || o.a.negative_label != d.negative_label))
         code = cli_usage("data annotate", "triples have no labels; leave --positive-label and --negative-label out");
     if (code == CLI_GO)

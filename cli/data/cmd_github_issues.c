@@ -38,7 +38,7 @@ static int parse_form(void *target, const char *text, aoe_error *err) {
     const size_t i = cli_choose(names, 2, text, "form", err);
     if (i == 2)
         return err->code;
-    *(aoe_form *)target = i ? AOE_FORM_TRIPLES : AOE_FORM_PAIRS;
+    *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
     return 0;
 }
 
@@ -145,7 +145,7 @@ static const cli_option output_table[] = {
     {.name = "form",
      .kind = CLI_NAMED,
      .value = "NAME",
-     AT(g.form),
+     AT(g.kind),
      .parse = parse_form,
      .help = "pairs (text1, text2, label 1 or 0) or triples (query, positive, negative)",
      .fallback = "pairs"},

@@ -45,7 +45,7 @@ static int parse_form(void *target, const char *text, aoe_error *err) {
     const size_t i = cli_choose(names, 4, text, "form", err);
     if (i == 4)
         return err->code;
-    *(aoe_form *)target = (aoe_form)i;
+    *(aoe_example_kind *)target = (aoe_example_kind)i;
     return 0;
 }
 
@@ -78,7 +78,7 @@ static const cli_option data_table[] = {
     {.name = "form",
      .kind = CLI_NAMED,
      .value = "NAME",
-     AT(m.form),
+     AT(m.kind),
      .parse = parse_form,
      .help = "pairs (text1, text2, label), positives (query, positive) or triples (query, positive, negative)",
      .fallback = "told by the columns"},

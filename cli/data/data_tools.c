@@ -20,11 +20,11 @@ int cli_parse_same(void *target, const char *text, aoe_error *err) {
 }
 
 int cli_parse_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"pairs", "positives", "triples"}; /* in the order of aoe_form, behind auto */
+    static const char *const names[] = {"pairs", "positives", "triples"}; /* in the order of aoe_example_kind, behind auto */
     const size_t i = cli_choose(names, 3, text, "form", err);
     if (i == 3)
         return err->code;
-    *(aoe_form *)target = (aoe_form)(i + 1);
+    *(aoe_example_kind *)target = (aoe_example_kind)(i + 1);
     return 0;
 }
 

@@ -330,13 +330,13 @@ static void measure_texts(struct cli_plans *p, const cli_train_view *v, const ch
     const aoe_encode_options o = {.max_length = info.max_length, .prompt = *info.prompt ? info.prompt : NULL};
     for (size_t i = 0; i < v->train->n_data; i++) {
         const aoe_train_data *d = &v->train->data[i];
-        const int may_be_pairs = d->form == AOE_FORM_AUTO || d->form == AOE_FORM_PAIRS;
+        const int may_be_pairs = d->kind == AOE_EXAMPLES_AUTO || d->kind == AOE_EXAMPLES_PAIRS;
         size_t n = may_be_pairs && aoe_model_tokenizer(m) && !d->prompt && !d->doc_prompt
                        ? longest_text(d->path, &d->table, aoe_model_tokenizer(m), &o)
                        : 0;
         if (!n) {
             n = info.max_length;
-            p->arity = d->form == AOE_FORM_POSITIVES ? p->arity : 3;
+            p->arity = d->kind == AOE_EXAMPLES_POSITIVES ? p->arity : 3;
         }
         p->longest = n > p->longest ? n : p->longest;
     }

@@ -449,7 +449,7 @@ static int read_setting(aoe_train_data *d, const char *text, size_t key_length) 
         const size_t i = cli_choose(forms, 4, value, "form", &err);
         if (i == 4)
             return cli_usage("train", "%s: %s", d->path, err.message);
-        d->form = (aoe_form)i;
+        d->kind = (aoe_example_kind)i;
         break;
     }
     case SETTING_PROMPT:

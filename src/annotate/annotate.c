@@ -79,9 +79,9 @@ static int check_options(const aoe_annotate_options *o, aoe_error *err) {
                          "neither synonymous nor opposite sentences are asked for; give --positives N or --negatives N");
     if (o->positives > MAX_SENTENCES || o->negatives > MAX_SENTENCES)
         return aoei_fail(err, AOE_EARG, "more than %d sentences of one text; ask for fewer", MAX_SENTENCES);
-    if (o->form == AOE_FORM_POSITIVES)
+    if (o->kind == AOE_EXAMPLES_POSITIVES)
         return aoei_fail(err, AOE_EARG, "rows are pairs or triples; give another --form");
-    if (o->form == AOE_FORM_TRIPLES && !(o->positives && o->negatives))
+    if (o->kind == AOE_EXAMPLES_TRIPLETS && !(o->positives && o->negatives))
         return aoei_fail(err, AOE_EARG, "triples need both --positives and --negatives");
     if (!isfinite(o->positive_label) || !isfinite(o->negative_label))
         return aoei_fail(err, AOE_EARG, "a label is not finite; give numbers");
@@ -288,7 +288,7 @@ static int make_rows(job *j, size_t text, aoe_error *err) {
     if (rc)
         return rc;
     judge(j);
-    rc = j->o->form == AOE_FORM_TRIPLES ? write_triples(j, &j->input[text], err) : write_pairs(j, &j->input[text], err);
+    rc = j->o->kind == AOE_EXAMPLES_TRIPLETS ? write_triples(j, &j->input[text], err) : write_pairs(j, &j->input[text], err);
     j->result->without += j->result->rows == before;
     return rc;
 }
@@ -298,7 +298,7 @@ static int write_rows(job *j, aoe_error *err) {
     static const char *const triples[] = {"query", "positive", "negative", "source"};
     aoe_text name[4];
     for (size_t i = 0; i < 4; i++)
-        name[i] = aoe_text_of(j->o->form == AOE_FORM_TRIPLES ? triples[i] : pairs[i]);
+        name[i] = aoe_text_of(j->o->kind == AOE_EXAMPLES_TRIPLETS ? triples[i] : pairs[i]);
     int rc = aoei_table_writer_open(&j->writer, j->o->name, name, 4, NULL, NULL, j->o->write, j->o->user, err);
     for (size_t i = 0; i < j->forms.n && !rc; i++)
         rc = make_rows(j, i, err);

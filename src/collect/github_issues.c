@@ -24,7 +24,7 @@ const char *const *aoe_github_preset(const char *name, size_t *n) {
 }
 
 void aoe_github_options_defaults(aoe_github_options *o) {
-    *o = (aoe_github_options){.share = {12, 1, 1}, .form = AOE_FORM_PAIRS, .negatives = 1, .seed = 42};
+    *o = (aoe_github_options){.share = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
 
 /* Shares of the splits that are written, or of all where none is. */
@@ -67,7 +67,7 @@ static int check(const aoe_github_options *o, aoe_error *err) {
     }
     if (!o->negatives || o->negatives > 1000)
         return aoei_fail(err, AOE_EARG, "%zu negatives of a duplicate; give 1 to 1000", o->negatives);
-    if (o->form != AOE_FORM_PAIRS && o->form != AOE_FORM_TRIPLES)
+    if (o->kind != AOE_EXAMPLES_PAIRS && o->kind != AOE_EXAMPLES_TRIPLETS)
         return aoei_fail(err, AOE_EARG, "duplicates are written as pairs or triples; choose one of these forms");
     if (o->graphql && !o->token && !o->offline)
         return aoei_fail(err, AOE_EARG, "GraphQL answers nobody without a token; give one, or use REST");

@@ -226,7 +226,7 @@ static int write_row(reporter *r, const int *part, size_t n, const char *label, 
 
 static int write_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
     static const int positive[] = {0, 1}, negative[] = {0, 2}, triple[] = {0, 1, 2};
-    const int triples = r->c->api.o->form == AOE_FORM_TRIPLES;
+    const int triples = r->c->api.o->kind == AOE_EXAMPLES_TRIPLETS;
     int code = put_text(r, p->query, 0, err);
     if (!code)
         code = put_text(r, p->positive, 1, err);
@@ -253,7 +253,7 @@ static int open_split(reporter *r, aoe_error *err) {
     static const char *const pairs[] = {"text1", "text2", "label", "id1", "id2"};
     static const char *const triples[] = {"query", "positive", "negative", "query_id", "positive_id", "negative_id"};
     const aoe_github_options *o = r->c->api.o;
-    const int is_triples = o->form == AOE_FORM_TRIPLES;
+    const int is_triples = o->kind == AOE_EXAMPLES_TRIPLETS;
     const size_t n = is_triples ? (o->ids ? 6 : 3) : (o->ids ? 5 : 3);
     aoe_text name[COLUMNS];
     aoei_format format;

@@ -57,15 +57,15 @@ static int write_pair(forms *f, size_t row, aoei_cell a, aoei_cell b, double lab
 
 static int write_plain(forms *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
-    const aoe_form to = f->o->to;
+    const aoe_example_kind to = f->o->to;
     int rc = 0;
     for (size_t i = 0; i < e->n && !rc; i++) {
         const aoei_cell query = cell_of(f, i, 0), positive = cell_of(f, i, 1);
-        if (e->form == AOEI_FORM_PAIR && to == AOE_FORM_POSITIVES && !(e->label[i] >= f->threshold)) {
+        if (e->kind == AOE_EXAMPLES_PAIRS && to == AOE_EXAMPLES_POSITIVES && !(e->label[i] >= f->threshold)) {
             f->result->below++;
-        } else if (to == AOE_FORM_PAIRS) {
-            rc = write_pair(f, i, query, positive, e->form == AOEI_FORM_PAIR ? e->label[i] : 1, err);
-            if (!rc && e->form == AOEI_FORM_TRIPLE)
+        } else if (to == AOE_EXAMPLES_PAIRS) {
+            rc = write_pair(f, i, query, positive, e->kind == AOE_EXAMPLES_PAIRS ? e->label[i] : 1, err);
+            if (!rc && e->kind == AOE_EXAMPLES_TRIPLETS)
                 rc = write_pair(f, i, query, cell_of(f, i, 2), 0, err);
         } else {
             rc = write_row(f, i, query, positive, e->roles == MAX_ROLES ? cell_of(f, i, 2) : positive, err);
@@ -273,12 +273,12 @@ static int write_drawn(forms *f, aoe_error *err) {
         const aoei_cell query = cell_of(f, i, 0), positive = cell_of(f, i, 1);
         const size_t n = draw(f, f->number[2 * i], &rng);
         f->result->without += n == 0;
-        if (f->o->to == AOE_FORM_PAIRS)
+        if (f->o->to == AOE_EXAMPLES_PAIRS)
             rc = write_pair(f, i, query, positive, 1, err);
         for (size_t k = 0; k < n && !rc; k++) {
             const aoei_cell negative = {.text = f->texts.text[f->drawn[k]]};
-            rc = f->o->to == AOE_FORM_PAIRS ? write_pair(f, i, query, negative, 0, err)
-                                            : write_row(f, i, query, positive, negative, err);
+            rc = f->o->to == AOE_EXAMPLES_PAIRS ? write_pair(f, i, query, negative, 0, err)
+                                                : write_row(f, i, query, positive, negative, err);
         }
     }
     return rc;
@@ -287,28 +287,26 @@ static int write_drawn(forms *f, aoe_error *err) {
 /* ---- all of it */
 
 static int is_grouped(const forms *f) {
-    return f->examples.form == AOEI_FORM_PAIR && f->o->to == AOE_FORM_TRIPLES;
+    return f->examples.kind == AOE_EXAMPLES_PAIRS && f->o->to == AOE_EXAMPLES_TRIPLETS;
 }
 
 static int is_drawn(const forms *f) {
-    return f->examples.form == AOEI_FORM_POSITIVE && f->o->to != AOE_FORM_POSITIVES && f->o->negatives;
+    return f->examples.kind == AOE_EXAMPLES_POSITIVES && f->o->to != AOE_EXAMPLES_POSITIVES && f->o->negatives;
 }
 
 static int read_examples(forms *f, const char *path, aoe_error *err) {
-    static const aoei_form forms_of[] = {
-        [AOE_FORM_PAIRS] = AOEI_FORM_PAIR, [AOE_FORM_POSITIVES] = AOEI_FORM_POSITIVE, [AOE_FORM_TRIPLES] = AOEI_FORM_TRIPLE};
     aoe_table_options table = f->o->table;
     aoei_table *t;
     table.allow_empty = 1;
     int rc = aoei_table_open(&t, path, err);
     if (rc)
         return rc;
-    f->examples.form = forms_of[f->o->from];
-    if (f->o->from == AOE_FORM_AUTO)
-        rc = aoei_columns_detect(&f->examples.form, t, table.columns, err);
+    f->examples.kind = f->o->from;
+    if (f->o->from == AOE_EXAMPLES_AUTO)
+        rc = aoei_columns_detect(&f->examples.kind, t, table.columns, err);
     if (!rc) {
         const int lists = !is_grouped(f) && !is_drawn(f); /* texts that are compared with others are one each */
-        rc = aoei_examples_read(&f->examples, t, f->examples.form, lists, &table, err);
+        rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
     aoei_table_close(t);
     f->result->rows = f->examples.n;
@@ -328,9 +326,9 @@ static void find_threshold(forms *f) {
 }
 
 static int open_output(forms *f, aoe_error *err) {
-    static const char *const columns[][MAX_ROLES] = {[AOE_FORM_PAIRS] = {"text1", "text2", "label"},
-                                                     [AOE_FORM_POSITIVES] = {"query", "positive", NULL},
-                                                     [AOE_FORM_TRIPLES] = {"query", "positive", "negative"}};
+    static const char *const columns[][MAX_ROLES] = {[AOE_EXAMPLES_PAIRS] = {"text1", "text2", "label"},
+                                                     [AOE_EXAMPLES_POSITIVES] = {"query", "positive", NULL},
+                                                     [AOE_EXAMPLES_TRIPLETS] = {"query", "positive", "negative"}};
     aoe_text name[MAX_ROLES];
     size_t n = 0;
     for (; n < MAX_ROLES && columns[f->o->to][n]; n++)
@@ -339,7 +337,7 @@ static int open_output(forms *f, aoe_error *err) {
 }
 
 static int write_all(forms *f, aoe_error *err) {
-    if (f->examples.form == AOEI_FORM_POSITIVE && f->o->to == AOE_FORM_TRIPLES && !f->o->negatives)
+    if (f->examples.kind == AOE_EXAMPLES_POSITIVES && f->o->to == AOE_EXAMPLES_TRIPLETS && !f->o->negatives)
         return aoei_fail(err, AOE_EARG, "triples have a negative; give --negatives 1 or more, or use aoe data mine");
     int rc = open_output(f, err);
     if (!rc)

@@ -32,7 +32,7 @@ static int read_corpus(aoei_examples *e, const char *path, const aoe_mine_option
     int code = aoei_table_open(&t, path, err);
     if (code)
         return code;
-    code = aoei_examples_read(e, t, AOEI_FORM_TEXT, 0, &table, err);
+    code = aoei_examples_read(e, t, AOE_EXAMPLES_TEXTS, 0, &table, err);
     aoei_table_close(t);
     if (!code)
         drop_blank(e);
@@ -50,7 +50,7 @@ static int read_files(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *
     for (; t->n_files < o->n_files + o->n_corpus && !code; t->n_files++) {
         aoei_examples *e = &t->file[t->n_files];
         if (t->n_files < o->n_files)
-            code = aoei_examples_load(e, o->files[t->n_files], o->form, &table, err);
+            code = aoei_examples_load(e, o->files[t->n_files], o->kind, &table, err);
         else
             code = read_corpus(e, o->corpus[t->n_files - o->n_files], o, err);
         t->n_texts += e->n_texts;
@@ -74,7 +74,7 @@ static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *e
     const uint32_t *class_of = t->class_of;
     for (size_t f = 0; f < t->n_training; class_of += t->file[f++].n_texts) {
         const aoei_examples *e = &t->file[f];
-        const double threshold = e->form == AOEI_FORM_PAIR ? threshold_of(e, o->threshold) : -INFINITY;
+        const double threshold = e->kind == AOE_EXAMPLES_PAIRS ? threshold_of(e, o->threshold) : -INFINITY;
         for (size_t i = 0; i < e->n; i++) {
             if (!(e->label[i] >= threshold)) {
                 t->below++;

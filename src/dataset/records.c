@@ -33,26 +33,26 @@ static size_t find_column(const aoei_table *t, const char *name) {
 static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
     const int roles = columns && strchr(columns, '='), list = columns && !roles;
     int rc = 0;
-    s->form = AOEI_FORM_TEXT;
+    s->kind = AOE_EXAMPLES_TEXTS;
     if (roles && strncmp(columns, "text=", strlen("text=")) != 0)
-        rc = aoei_columns_detect(&s->form, s->table, columns, err);
-    else if (!list && !roles && aoei_columns_detect(&s->form, s->table, NULL, NULL))
-        s->form = AOEI_FORM_TEXT;
+        rc = aoei_columns_detect(&s->kind, s->table, columns, err);
+    else if (!list && !roles && aoei_columns_detect(&s->kind, s->table, NULL, NULL))
+        s->kind = AOE_EXAMPLES_TEXTS;
     if (rc)
         return rc;
-    if (s->form == AOEI_FORM_TEXT)
+    if (s->kind == AOE_EXAMPLES_TEXTS)
         return aoei_texts_select(s->table, &s->texts, columns, err);
-    s->texts = s->form == AOEI_FORM_TRIPLE ? 3 : 2;
-    return aoei_columns_select(s->table, s->form, columns, err);
+    s->texts = s->kind == AOE_EXAMPLES_TRIPLETS ? 3 : 2;
+    return aoei_columns_select(s->table, s->kind, columns, err);
 }
 
 /* The column of labels: that of the form, else one with a name of labels that is no text. */
 static size_t label_column(const aoei_sheet *s) {
     static const char *const names[] = {"label", "score", "similarity"};
     const aoei_table *t = s->table;
-    if (s->form == AOEI_FORM_PAIR)
+    if (s->kind == AOE_EXAMPLES_PAIRS)
         return aoei_table_selected_index(t, 2);
-    for (size_t i = 0; s->form == AOEI_FORM_TEXT && i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; s->kind == AOE_EXAMPLES_TEXTS && i < sizeof names / sizeof *names; i++) {
         const size_t c = find_column(t, names[i]);
         size_t k = 0;
         while (k < s->texts && aoei_table_selected_index(t, k) != c)
@@ -249,7 +249,7 @@ int aoei_records_read(aoei_records *r, aoei_names *names, const char *path, cons
     int rc = aoei_sheet_open(&sheet, path, o->columns, o->group, err);
     if (!rc) {
         r->format = aoei_table_format(sheet.table);
-        r->form = sheet.form;
+        r->kind = sheet.kind;
         r->roles = sheet.texts;
         r->labelled = sheet.label != 0;
         r->name = aoei_strdup(aoei_table_name(sheet.table));
@@ -309,7 +309,7 @@ static int ascending(const void *a, const void *b) {
 
 int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, aoei_distinct *distinct, size_t *keys,
                       aoe_error *err) {
-    const int pairs = !ordered && r->roles == 2 && (r->form == AOEI_FORM_PAIR || r->form == AOEI_FORM_TEXT);
+    const int pairs = !ordered && r->roles == 2 && (r->kind == AOE_EXAMPLES_PAIRS || r->kind == AOE_EXAMPLES_TEXTS);
     aoei_buffer key = {0};
     int rc = 0;
     for (size_t i = 0; i < r->n && !rc; i++) {

@@ -13,11 +13,11 @@
 
 /* An open table and what its selected columns are: texts first, then label and group, if any. */
 typedef struct aoei_sheet {
-    aoei_table *table; /* owned */
-    aoei_form form;    /* PAIR, POSITIVE or TRIPLE; TEXT: texts of any columns */
-    size_t texts;      /* columns of texts */
-    size_t label;      /* place of the label in the selection; 0: there is none */
-    size_t group;      /* likewise */
+    aoei_table *table;     /* owned */
+    aoe_example_kind kind; /* PAIRS, POSITIVES or TRIPLETS; TEXTS: texts of any columns */
+    size_t texts;          /* columns of texts */
+    size_t label;          /* place of the label in the selection; 0: there is none */
+    size_t group;          /* likewise */
 } aoei_sheet;
 
 /* columns: as aoe_data.h says; group: name of a column, or NULL. Errors: AOE_EFORMAT, AOE_EARG. *s is to be closed either way.
@@ -39,7 +39,7 @@ typedef struct aoei_records_options {
 typedef struct aoei_records {
     char *name; /* owned; of the file, for messages */
     aoei_format format;
-    aoei_form form;
+    aoe_example_kind kind;
     size_t roles;    /* columns of texts */
     int labelled;    /* 1: the table has a label */
     aoe_text header; /* its bytes, line end included; "" where there is none; kept with the rows */

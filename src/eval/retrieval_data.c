@@ -128,7 +128,7 @@ static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retri
     int rc = aoei_table_open(&t, path, err);
     if (rc)
         return rc;
-    rc = aoei_examples_read(&d->texts, t, AOEI_FORM_GROUP, 0, &table, err);
+    rc = aoei_examples_read(&d->texts, t, AOE_EXAMPLES_GROUPS, 0, &table, err);
     aoei_table_close(t);
     d->skipped = d->texts.skipped;
     if (!rc)
@@ -259,7 +259,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted
     entries e = {.x = x};
     int rc = find_file(&path, dir, name, err);
     if (!rc)
-        rc = aoei_examples_create(x, path, AOEI_FORM_GROUP, err);
+        rc = aoei_examples_create(x, path, AOE_EXAMPLES_GROUPS, err);
     if (!rc)
         rc = read_rows(d, path, columns, 2, add_entry, &e, skip_bad_rows, err);
     if (!rc && !x->n)

@@ -43,7 +43,7 @@ static int load(input *in, const aoei_text_encoder *e, const char *const *paths,
     int rc = aoei_table_open(&t, paths[i], err);
     if (rc)
         return rc;
-    rc = aoei_examples_read(&in->examples, t, AOEI_FORM_TRIPLE, 0, &table, err);
+    rc = aoei_examples_read(&in->examples, t, AOE_EXAMPLES_TRIPLETS, 0, &table, err);
     aoei_table_close(t);
     const aoei_couples couples = couples_of(&in->examples);
     return rc ? rc : aoei_couples_check(e, &couples, err);

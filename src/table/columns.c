@@ -16,16 +16,16 @@ typedef struct role {
     const char *names[MAX_NAMES]; /* recognised column names by precedence, up to NULL */
 } role;
 
-static const role forms[][MAX_ROLES] = {
-    [AOEI_FORM_PAIR] = {{"text1", {"text1", "sentence1", "question1", "premise", "question", "context"}},
-                        {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence"}},
-                        {"label", {"label", "score", "similarity"}}},
-    [AOEI_FORM_POSITIVE] = {{"query", {"query"}}, {"positive", {"positive"}}},
-    [AOEI_FORM_TRIPLE] = {{"query", {"query", "premise"}},
-                          {"positive", {"positive", "entailment"}},
-                          {"negative", {"negative", "contradiction"}}},
-    [AOEI_FORM_TEXT] = {{"text", {"text", "sentence"}}},
-    [AOEI_FORM_GROUP] = {{"group", {"group", "image"}}, {"text", {"text", "caption", "sentence"}}},
+static const role kinds[][MAX_ROLES] = {
+    [AOE_EXAMPLES_PAIRS] = {{"text1", {"text1", "sentence1", "question1", "premise", "question", "context"}},
+                            {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence"}},
+                            {"label", {"label", "score", "similarity"}}},
+    [AOE_EXAMPLES_POSITIVES] = {{"query", {"query"}}, {"positive", {"positive"}}},
+    [AOE_EXAMPLES_TRIPLETS] = {{"query", {"query", "premise"}},
+                               {"positive", {"positive", "entailment"}},
+                               {"negative", {"negative", "contradiction"}}},
+    [AOE_EXAMPLES_TEXTS] = {{"text", {"text", "sentence"}}},
+    [AOE_EXAMPLES_GROUPS] = {{"group", {"group", "image"}}, {"text", {"text", "caption", "sentence"}}},
 };
 
 static size_t role_count(const role *r) {
@@ -123,8 +123,8 @@ static int parse_columns(const char *columns, const role *r, size_t n, aoe_text 
     return 0;
 }
 
-int aoei_columns_select(aoei_table *t, aoei_form form, const char *columns, aoe_error *err) {
-    const role *r = forms[form];
+int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err) {
+    const role *r = kinds[kind];
     size_t n = role_count(r), index[MAX_ROLES];
     aoe_text given[MAX_ROLES] = {{NULL, 0}};
     int rc = columns ? parse_columns(columns, r, n, given, err) : 0;
@@ -133,9 +133,9 @@ int aoei_columns_select(aoei_table *t, aoei_form form, const char *columns, aoe_
     return rc ? rc : aoei_table_select(t, index, n, err);
 }
 
-/* Roles of a form whose columns are there. */
-static size_t roles_found(const aoei_table *t, aoei_form form, const char *columns) {
-    const role *r = forms[form];
+/* Roles of a kind whose columns are there. */
+static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char *columns) {
+    const role *r = kinds[kind];
     size_t n = role_count(r), found = 0, index;
     aoe_text given[MAX_ROLES] = {{NULL, 0}};
     if (columns && parse_columns(columns, r, n, given, NULL))
@@ -145,23 +145,23 @@ static size_t roles_found(const aoei_table *t, aoei_form form, const char *colum
     return found;
 }
 
-int aoei_columns_detect(aoei_form *form, aoei_table *t, const char *columns, aoe_error *err) {
-    static const aoei_form order[] = {AOEI_FORM_PAIR, AOEI_FORM_TRIPLE, AOEI_FORM_POSITIVE};
+int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
+    static const aoe_example_kind order[] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS, AOE_EXAMPLES_POSITIVES};
     char list[LIST_SIZE];
     size_t most = 0;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const size_t found = roles_found(t, order[i], columns);
-        if (found == role_count(forms[order[i]])) {
-            *form = order[i];
+        if (found == role_count(kinds[order[i]])) {
+            *kind = order[i];
             return 0;
         }
         if (found > most) {
             most = found;
-            *form = order[i];
+            *kind = order[i];
         }
     }
-    if (most) /* the form that is nearest says what it lacks */
-        return aoei_columns_select(t, *form, columns, err);
+    if (most) /* the kind that is nearest says what it lacks */
+        return aoei_columns_select(t, *kind, columns, err);
     aoei_columns_list(t, list);
     return aoei_fail(
         err, AOE_EFORMAT,

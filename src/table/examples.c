@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading training examples of every form.
+ * Reading training examples of every kind.
  */
 #include "table/examples.h"
 
@@ -11,8 +11,8 @@
 
 enum { MAX_ROLES = 3, LABEL = 2 /* the role of a label in a labelled pair */ };
 
-int aoei_examples_create(aoei_examples *e, const char *name, aoei_form form, aoe_error *err) {
-    *e = (aoei_examples){.form = form, .roles = form == AOEI_FORM_TRIPLE ? 3 : form == AOEI_FORM_TEXT ? 1 : 2};
+int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err) {
+    *e = (aoei_examples){.kind = kind, .roles = kind == AOE_EXAMPLES_TRIPLETS ? 3 : kind == AOE_EXAMPLES_TEXTS ? 1 : 2};
     e->name = aoei_strdup(name);
     return e->name ? 0 : aoei_fail_nomem(err, strlen(name));
 }
@@ -138,7 +138,7 @@ typedef struct reader {
 /* 0, AOEI_BAD_ROW or an error. A row that is to be dropped is not looked at any further. */
 static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
     double label = 0;
-    if (e->form == AOEI_FORM_PAIR) {
+    if (e->kind == AOE_EXAMPLES_PAIRS) {
         const aoei_label kind = aoei_label_of(&r->labels, &row->field[LABEL], &label);
         if (kind == AOEI_LABEL_DROP) {
             e->dropped++;
@@ -161,7 +161,7 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
 static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
     if (e->skipped + e->dropped == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one with a row a %s", e->name,
-                         e->form == AOEI_FORM_TEXT || e->form == AOEI_FORM_GROUP ? "text" : "pair");
+                         e->kind == AOE_EXAMPLES_TEXTS || e->kind == AOE_EXAMPLES_GROUPS ? "text" : "pair");
     return aoei_fail(
         err, AOE_EFORMAT,
         "%s: no usable row: %zu bad, %zu dropped by their label; check --columns and --label-map, or correct the rows", e->name,
@@ -192,15 +192,16 @@ int aoei_text_is_empty(aoe_text text) {
     return 1;
 }
 
-int aoei_examples_read(aoei_examples *e, aoei_table *t, aoei_form form, int lists, const aoe_table_options *o, aoe_error *err) {
+int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, int lists, const aoe_table_options *o,
+                       aoe_error *err) {
     static const aoe_table_options none = {0};
     reader r = {.t = t, .o = o ? o : &none, .lists = lists};
     *e = (aoei_examples){0};
-    int rc = aoei_columns_select(t, form, r.o->columns, err);
+    int rc = aoei_columns_select(t, kind, r.o->columns, err);
     if (!rc)
         rc = aoei_labels_create(&r.labels, r.o->label_map, err);
     if (!rc)
-        rc = aoei_examples_create(e, aoei_table_name(t), form, err);
+        rc = aoei_examples_create(e, aoei_table_name(t), kind, err);
     if (!rc)
         rc = read_rows(e, &r, err);
     aoei_labels_free(&r.labels);
@@ -208,16 +209,16 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoei_form form, int list
     return rc;
 }
 
-int aoei_examples_load(aoei_examples *e, const char *path, aoe_form form, const aoe_table_options *o, aoe_error *err) {
-    static const aoei_form forms[] = {
-        [AOE_FORM_PAIRS] = AOEI_FORM_PAIR, [AOE_FORM_POSITIVES] = AOEI_FORM_POSITIVE, [AOE_FORM_TRIPLES] = AOEI_FORM_TRIPLE};
+int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o, aoe_error *err) {
     aoei_table *t;
     *e = (aoei_examples){0};
+    if (kind > AOE_EXAMPLES_TRIPLETS)
+        return aoei_fail(err, AOE_EARG, "%s: the kind of examples must be auto, pairs, positives or triplets", path);
     int rc = aoei_table_open(&t, path, err);
     if (rc)
         return rc;
-    aoei_form found = forms[form];
-    if (form == AOE_FORM_AUTO)
+    aoe_example_kind found = kind;
+    if (kind == AOE_EXAMPLES_AUTO)
         rc = aoei_columns_detect(&found, t, o ? o->columns : NULL, err);
     if (!rc)
         rc = aoei_examples_read(e, t, found, 1, o, err);
@@ -242,7 +243,7 @@ void aoei_examples_keep_positives(aoei_examples *e, double threshold) {
     e->first[n * e->roles] = texts;
     e->n = n;
     e->n_texts = texts;
-    e->form = AOEI_FORM_POSITIVE;
+    e->kind = AOE_EXAMPLES_POSITIVES;
 }
 
 size_t aoei_examples_line(const aoei_examples *e, size_t text) {

@@ -17,7 +17,7 @@ int aoei_pairs_create(aoe_pairs **out, const char *name, aoe_error *err) {
     aoe_pairs *p = aoei_calloc(1, sizeof *p);
     if (!p)
         return aoei_fail_nomem(err, sizeof *p);
-    const int rc = aoei_examples_create(&p->examples, name, AOEI_FORM_PAIR, err);
+    const int rc = aoei_examples_create(&p->examples, name, AOE_EXAMPLES_PAIRS, err);
     if (rc)
         aoe_pairs_free(p);
     else
@@ -38,7 +38,7 @@ int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, 
     aoe_pairs *p = aoei_calloc(1, sizeof *p);
     if (!p)
         return aoei_fail_nomem(err, sizeof *p);
-    const int rc = aoei_examples_read(&p->examples, t, AOEI_FORM_PAIR, 0, o, err);
+    const int rc = aoei_examples_read(&p->examples, t, AOE_EXAMPLES_PAIRS, 0, o, err);
     if (rc)
         aoe_pairs_free(p);
     else

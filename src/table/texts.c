@@ -47,7 +47,7 @@ int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *
     const size_t count = aoei_table_columns(t);
     *n = 1;
     if (columns && strchr(columns, '='))
-        return aoei_columns_select(t, AOEI_FORM_TEXT, columns, err);
+        return aoei_columns_select(t, AOE_EXAMPLES_TEXTS, columns, err);
     int rc = columns ? check_names(t, columns, err) : 0;
     if (rc)
         return rc;
@@ -180,7 +180,7 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     const receiver r = {.fn = append, .user = e, .allow_empty = o->allow_empty, .remedy = AOEI_ROW_REMEDY};
     int rc = aoei_table_open(&t, path, err);
     if (!rc)
-        rc = aoei_examples_create(e, aoei_table_name(t), AOEI_FORM_TEXT, err);
+        rc = aoei_examples_create(e, aoei_table_name(t), AOE_EXAMPLES_TEXTS, err);
     if (!rc)
         rc = give_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
     if (!rc && !e->n)

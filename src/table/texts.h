@@ -12,9 +12,9 @@
  * AOE_EFORMAT when there are none. */
 int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *err);
 
-/* Reads a file as examples of form AOEI_FORM_TEXT, one a text, row after row; of a list of alternatives each is one. o->columns
- * as in aoe_texts_read, or "text=NAME". *e is to be freed either way. Errors: AOE_EFORMAT with file, line and column (also: no
- * text at all). */
+/* Reads a file as examples of form AOE_EXAMPLES_TEXTS, one a text, row after row; of a list of alternatives each is one.
+ * o->columns as in aoe_texts_read, or "text=NAME". *e is to be freed either way. Errors: AOE_EFORMAT with file, line and column
+ * (also: no text at all). */
 int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options *o, aoe_error *err);
 
 #endif

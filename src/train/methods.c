@@ -14,23 +14,23 @@
 #include <string.h>
 
 enum { MOST_CLASSES = 10000 };
-#define FORM(form) (1u << AOEI_FORM_##form)
+#define KIND(kind) (1u << AOE_EXAMPLES_##kind)
 
 typedef struct method {
     const char *name;
-    unsigned forms;    /* FORM bits */
+    unsigned forms;    /* KIND bits */
     int positives;     /* 1: of labelled pairs it takes the positives */
     const char *wants; /* what it learns from, in words */
 } method;
 
 static const method methods[AOE_METHOD_COUNT] = {
-    [AOE_METHOD_ANGLE] = {"angle", FORM(PAIR) | FORM(POSITIVE) | FORM(TRIPLE), 0, "labelled pairs, positives or triples"},
-    [AOE_METHOD_COSENT] = {"cosent", FORM(PAIR) | FORM(TRIPLE), 0, "labelled pairs (text1, text2, label) or triples"},
-    [AOE_METHOD_SBERT_CLASSIFICATION] = {"sbert-classification", FORM(PAIR), 0, "labelled pairs (text1, text2, label)"},
-    [AOE_METHOD_SBERT_REGRESSION] = {"sbert-regression", FORM(PAIR), 0, "labelled pairs (text1, text2, label)"},
-    [AOE_METHOD_SIMCSE_UNSUP] = {"simcse-unsup", FORM(TEXT), 0, "the texts of any file"},
-    [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", FORM(POSITIVE) | FORM(TRIPLE), 1, "triples, positives or labelled pairs"},
-    [AOE_METHOD_CONTRASTIVE] = {"contrastive", FORM(POSITIVE) | FORM(TRIPLE), 1, "triples, positives or labelled pairs"},
+    [AOE_METHOD_ANGLE] = {"angle", KIND(PAIRS) | KIND(POSITIVES) | KIND(TRIPLETS), 0, "labelled pairs, positives or triples"},
+    [AOE_METHOD_COSENT] = {"cosent", KIND(PAIRS) | KIND(TRIPLETS), 0, "labelled pairs (text1, text2, label) or triples"},
+    [AOE_METHOD_SBERT_CLASSIFICATION] = {"sbert-classification", KIND(PAIRS), 0, "labelled pairs (text1, text2, label)"},
+    [AOE_METHOD_SBERT_REGRESSION] = {"sbert-regression", KIND(PAIRS), 0, "labelled pairs (text1, text2, label)"},
+    [AOE_METHOD_SIMCSE_UNSUP] = {"simcse-unsup", KIND(TEXTS), 0, "the texts of any file"},
+    [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triples, positives or labelled pairs"},
+    [AOE_METHOD_CONTRASTIVE] = {"contrastive", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triples, positives or labelled pairs"},
 };
 
 const char *aoe_method_name(aoe_method m) {
@@ -86,7 +86,7 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG,
                          "--teacher: what simcse-unsup contrasts are no vectors of the model; train with --no-projection");
     for (size_t i = 0; o->method == AOE_METHOD_SIMCSE_UNSUP && i < o->n_data; i++)
-        if (o->data[i].form != AOE_FORM_AUTO || o->data[i].table.label_map)
+        if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
             return aoei_fail(err, AOE_EARG,
                              "%s: --method simcse-unsup takes the texts of any file as they are; leave form and label map out",
                              o->data[i].path);
@@ -118,7 +118,7 @@ static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_
                  table.label_map ? table.label_map : "");
         table.label_map = map;
     }
-    const int code = aoei_examples_load(e, file->path, file->form, &table, err);
+    const int code = aoei_examples_load(e, file->path, file->kind, &table, err);
     aoei_free(map);
     return code;
 }
@@ -152,27 +152,27 @@ int aoei_method_load(aoei_examples *e, aoei_goal *goal, const aoe_train_options 
         return aoei_texts_load(e, file->path, &table, err);
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
         return load_classes(e, file, table, err);
-    const int code = aoei_examples_load(e, file->path, file->form, &table, err);
-    if (!code && e->form == AOEI_FORM_PAIR && methods[o->method].positives)
+    const int code = aoei_examples_load(e, file->path, file->kind, &table, err);
+    if (!code && e->kind == AOE_EXAMPLES_PAIRS && methods[o->method].positives)
         return keep_positives(e, goal, &o->objective, file, err);
     return code;
 }
 
 /* ------------------------------------------------------------------ goals */
 
-static int check_form(const method *m, aoei_form form, const char *path, aoe_error *err) {
-    static const char *const names[] = {[AOEI_FORM_PAIR] = "labelled pairs",
-                                        [AOEI_FORM_POSITIVE] = "positives",
-                                        [AOEI_FORM_TRIPLE] = "triples",
-                                        [AOEI_FORM_TEXT] = "texts"};
-    if (m->forms >> form & 1)
+static int check_form(const method *m, aoe_example_kind kind, const char *path, aoe_error *err) {
+    static const char *const names[] = {[AOE_EXAMPLES_PAIRS] = "labelled pairs",
+                                        [AOE_EXAMPLES_POSITIVES] = "positives",
+                                        [AOE_EXAMPLES_TRIPLETS] = "triples",
+                                        [AOE_EXAMPLES_TEXTS] = "texts"};
+    if (m->forms >> kind & 1)
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: --method %s learns from %s, not from %s; give it other data, or choose another method",
-                     path, m->name, m->wants, names[form]);
+                     path, m->name, m->wants, names[kind]);
 }
 
 /* The options of the objectives as the method has them for that form. */
-static aoe_objective_options options_of(const aoe_train_options *o, aoei_form form) {
+static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_kind kind) {
     aoe_objective_options j = o->objective;
     j.ibn_threshold = 1;
     if (o->method == AOE_METHOD_COSENT || is_simcse(o->method))
@@ -181,7 +181,7 @@ static aoe_objective_options options_of(const aoe_train_options *o, aoei_form fo
         j.w_cosine = 1;
     if (o->method == AOE_METHOD_CONTRASTIVE)
         j.w_cosine = j.w_angle = 0;
-    if (is_simcse(o->method) && form == AOEI_FORM_TRIPLE)
+    if (is_simcse(o->method) && kind == AOE_EXAMPLES_TRIPLETS)
         j.w_cln = 2; /* the sum of both contrasts is halved */
     else if (is_simcse(o->method))
         j.w_ibn = 1;
@@ -189,12 +189,13 @@ static aoe_objective_options options_of(const aoe_train_options *o, aoei_form fo
 }
 
 /* A file that no objective of weight above 0 learns from. */
-static int check_weights(const aoe_objective_options *j, aoei_form form, const char *path, aoe_error *err) {
+static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, const char *path, aoe_error *err) {
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
-    if (form == AOEI_FORM_PAIR ? pairs > 0 : form == AOEI_FORM_TRIPLE ? pairs + j->w_cln > 0 : j->w_ibn > 0)
+    if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: no objective of weight above 0 learns from %s; raise %s", path,
-                     form == AOEI_FORM_PAIR ? "labelled pairs" : "positives", form == AOEI_FORM_PAIR ? "one" : "--w-ibn");
+                     kind == AOE_EXAMPLES_PAIRS ? "labelled pairs" : "positives",
+                     kind == AOE_EXAMPLES_PAIRS ? "one" : "--w-ibn");
 }
 
 /* Labels against the objectives of pairs: something to learn, and the threshold of in-batch negatives. */
@@ -243,10 +244,10 @@ static int classes_goal(aoei_goal *goal, const aoe_train_options *o, const char 
 
 int aoei_method_goal(aoei_goal *goal, const aoe_train_options *o, size_t number, const aoei_dataset *d, aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
-    goal->labelled = d->form == AOEI_FORM_PAIR;
-    goal->copies = d->form == AOEI_FORM_TEXT ? 2 : 1;
-    goal->objective = options_of(o, d->form);
-    int code = check_form(&methods[o->method], d->form, file->path, err);
+    goal->labelled = d->kind == AOE_EXAMPLES_PAIRS;
+    goal->copies = d->kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
+    goal->objective = options_of(o, d->kind);
+    int code = check_form(&methods[o->method], d->kind, file->path, err);
     if (code)
         return code;
     if (o->method == AOE_METHOD_SBERT_REGRESSION)
@@ -254,8 +255,8 @@ int aoei_method_goal(aoei_goal *goal, const aoe_train_options *o, size_t number,
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
         return classes_goal(goal, o, file->path, d, err);
     if (!(o->teacher && o->w_teacher > 0))
-        code = check_weights(&goal->objective, d->form, file->path, err);
-    if (!code && d->form == AOEI_FORM_PAIR)
+        code = check_weights(&goal->objective, d->kind, file->path, err);
+    if (!code && d->kind == AOE_EXAMPLES_PAIRS)
         code = check_labels(goal, &o->objective, file, d, err);
     return code;
 }

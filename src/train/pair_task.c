@@ -98,7 +98,7 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     if (!code)
         code = aoei_method_goal(&p->goals[number], p->o, number, &source->data, err);
     if (!code) /* a text that is there twice would be its own negative */
-        source->apart = !p->o->allow_duplicates && source->data.form != AOEI_FORM_PAIR &&
+        source->apart = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
                         (p->goals[number].objective.w_ibn > 0 || p->goals[number].objective.w_cln > 0);
     return code;
 }
@@ -130,7 +130,7 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
             task->ibn_threshold = p->goals[i].threshold;
         p->contrastive |= !p->goals[i].labelled;
         p->roles = roles > p->roles ? roles : p->roles;
-        triples |= p->sources[i].data.form == AOEI_FORM_TRIPLE;
+        triples |= p->sources[i].data.kind == AOE_EXAMPLES_TRIPLETS;
         highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
     if (!code && !triples && fabs(p->o->objective.hard_negative) > 0)
@@ -175,14 +175,14 @@ static json_t *real_or_null(double v) {
 
 /* What of a file decides the result; where it lies does not. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_goal *goal) {
-    static const char *const forms[] = {[AOEI_FORM_PAIR] = "pairs",
-                                        [AOEI_FORM_POSITIVE] = "positives",
-                                        [AOEI_FORM_TRIPLE] = "triples",
-                                        [AOEI_FORM_TEXT] = "texts"};
+    static const char *const forms[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
+                                        [AOE_EXAMPLES_POSITIVES] = "positives",
+                                        [AOE_EXAMPLES_TRIPLETS] = "triples",
+                                        [AOE_EXAMPLES_TEXTS] = "texts"};
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)s->data.fingerprint);
     json_t *r = json_object();
-    int bad = json_object_set_new(r, "form", json_string(forms[s->data.form]));
+    int bad = json_object_set_new(r, "form", json_string(forms[s->data.kind]));
     bad |= json_object_set_new(r, "examples", json_integer((json_int_t)s->data.n));
     bad |= json_object_set_new(r, "weight", json_real(s->weight));
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());

@@ -98,7 +98,7 @@ static int open_file(aoei_sequences *s, aoe_error *err) {
     const char *path = s->o.files[s->file++];
     int rc = aoei_table_open(&s->table, path, err);
     if (!rc)
-        rc = aoei_columns_select(s->table, AOEI_FORM_TEXT, s->o.table->columns, err);
+        rc = aoei_columns_select(s->table, AOE_EXAMPLES_TEXTS, s->o.table->columns, err);
     return rc;
 }
 

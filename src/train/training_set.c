@@ -52,7 +52,7 @@ static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e,
 int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                         aoe_error *err) {
     memset(d, 0, sizeof *d);
-    d->form = e->form;
+    d->kind = e->kind;
     d->n = e->n;
     d->roles = e->roles;
     if (d->n == 0 || e->n_texts > UINT32_MAX - 2)

@@ -10,7 +10,7 @@
 #include "model/text_batch.h"
 
 typedef struct aoei_dataset {
-    aoei_form form;
+    aoe_example_kind kind;
     size_t n;                /* examples */
     size_t roles;            /* texts of an example: 2, of triples 3 */
     aoei_token_lists tokens; /* of all texts, alternatives after each other, role after role */

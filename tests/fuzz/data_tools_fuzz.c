@@ -28,7 +28,7 @@ static int take(void *user, size_t part, const char *data, size_t len) {
 }
 
 /* A file made into another format or form; 0, or the error's code, which has a message. */
-static int convert(const char *path, const char *name, aoe_form to, aoei_buffer *out) {
+static int convert(const char *path, const char *name, aoe_example_kind to, aoei_buffer *out) {
     aoe_data_convert_options o;
     aoe_error err = {0};
     aoe_data_convert_options_defaults(&o);
@@ -50,9 +50,9 @@ static void check_way_back(const aoei_buffer *written, const char *end) {
     aoei_buffer json = {0}, again = {0};
     snprintf(name, sizeof name, "out%s", end);
     char *path = test_write(dir, name, written->data, written->len);
-    if (!convert(path, "back.jsonl", AOE_FORM_AUTO, &json)) {
+    if (!convert(path, "back.jsonl", AOE_EXAMPLES_AUTO, &json)) {
         char *back = test_write(dir, "back.jsonl", json.data, json.len);
-        require(!convert(back, name, AOE_FORM_AUTO, &again));
+        require(!convert(back, name, AOE_EXAMPLES_AUTO, &again));
         require(again.len == written->len && !memcmp(again.data, written->data, again.len));
         free(back);
     } else {
@@ -119,10 +119,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     snprintf(name, sizeof name, "in%s", ends[data[0] % FORMATS]);
     char *path = test_write(dir, name, data + 1, size - 1);
     snprintf(name, sizeof name, "out%s", end);
-    if (!convert(path, name, AOE_FORM_AUTO, &out))
+    if (!convert(path, name, AOE_EXAMPLES_AUTO, &out))
         check_way_back(&out, end);
-    for (int to = AOE_FORM_PAIRS; to <= AOE_FORM_TRIPLES; to++)
-        (void)convert(path, name, (aoe_form)to, &out);
+    for (int to = AOE_EXAMPLES_PAIRS; to <= AOE_EXAMPLES_TRIPLETS; to++)
+        (void)convert(path, name, (aoe_example_kind)to, &out);
     split_and_dedup(path);
     count_and_check(path);
     aoei_buffer_free(&out);

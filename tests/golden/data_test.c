@@ -63,13 +63,13 @@ TABLE_TEST(joci_binary, "data/joci/joci.tsv", "5=1,4=1,3=drop,2=0,1=0,0=drop", 3
 TABLE_TEST(long_pairs, "data/long_pairs/dev.tsv.zst", NULL, 400, 0, -1)
 
 /* Rows of a table of a form, read as a stream. */
-static size_t count_rows(const char *relative, aoei_form form) {
+static size_t count_rows(const char *relative, aoe_example_kind kind) {
     aoe_error err = {0};
     aoei_table *t;
     char *path = test_shared_path(relative);
     if (!path)
         skip();
-    if (aoei_table_open(&t, path, &err) || aoei_columns_select(t, form, NULL, &err))
+    if (aoei_table_open(&t, path, &err) || aoei_columns_select(t, kind, NULL, &err))
         fail_msg("%s", err.message);
     aoei_row row;
     size_t n = 0;
@@ -84,7 +84,7 @@ static size_t count_rows(const char *relative, aoei_form form) {
 
 static void test_nli_pairs(void **state) {
     (void)state;
-    size_t rows = count_rows("data/nli_part/pairs_train.tsv", AOEI_FORM_PAIR);
+    size_t rows = count_rows("data/nli_part/pairs_train.tsv", AOE_EXAMPLES_PAIRS);
     assert_int_equal(rows, 43908);
     char *path = test_shared_path("data/nli_part/pairs_train.tsv");
     aoe_pairs *p;
@@ -106,8 +106,8 @@ static void test_nli_pairs(void **state) {
 
 static void test_triples_and_texts(void **state) {
     (void)state;
-    assert_int_equal(count_rows("data/nli_part/triples.tsv", AOEI_FORM_TRIPLE), 11839);
-    assert_int_equal(count_rows("data/corpus_books/books_20k_sample.txt", AOEI_FORM_TEXT), 20000);
+    assert_int_equal(count_rows("data/nli_part/triples.tsv", AOE_EXAMPLES_TRIPLETS), 11839);
+    assert_int_equal(count_rows("data/corpus_books/books_20k_sample.txt", AOE_EXAMPLES_TEXTS), 20000);
 }
 
 typedef struct subset_case {

@@ -217,7 +217,7 @@ static void ensemble(void **state) {
     assert_non_null(strstr(b->out, "\tsecond\n"));
     assert_null(strstr(b->out, "\tjson\n"));
     assert_null(strstr(b->out, "A plane is taking off.\tA plane is taking off."));
-    b->a.form = AOE_FORM_TRIPLES;
+    b->a.kind = AOE_EXAMPLES_TRIPLETS;
     b->a.name = "out.jsonl";
     annotate_ok(b);
     assert_int_equal(b->r.chat.asked, 0);
@@ -497,7 +497,7 @@ static void bad_inputs(void **state) {
     b->a.positives = b->a.negatives = 0;
     assert_int_equal(annotate(b), AOE_EARG);
     b->a.positives = 1;
-    b->a.form = AOE_FORM_TRIPLES;
+    b->a.kind = AOE_EXAMPLES_TRIPLETS;
     assert_int_equal(annotate(b), AOE_EARG);
 }
 

@@ -38,7 +38,7 @@ static int tear_down(void **state) {
 
 static int load(aoei_examples *e, const char *name, const char *text, const aoe_table_options *o, aoe_error *err) {
     char *path = test_write_text(dir, name, text);
-    const int code = aoei_examples_load(e, path, AOE_FORM_AUTO, o, err);
+    const int code = aoei_examples_load(e, path, AOE_EXAMPLES_AUTO, o, err);
     free(path);
     return code;
 }
@@ -51,7 +51,7 @@ static void load_source(aoei_source *s, const char *name, const char *text, doub
     if (aoei_dataset_create(&s->data, model, &e, NULL, NULL, &err))
         fail_msg("%s", err.message);
     s->weight = weight;
-    s->apart = s->data.form != AOEI_FORM_PAIR;
+    s->apart = s->data.kind != AOE_EXAMPLES_PAIRS;
     aoei_examples_free(&e);
 }
 
@@ -67,24 +67,24 @@ static void test_forms(void **state) {
                           "label\tpremise\thypothesis\tsource\nentailment\ta\tb\tx\nneutral\tc\td\tx\n0.5\te\tf\tx\n", NULL,
                           NULL),
                      0);
-    assert_true(e.form == AOEI_FORM_PAIR && e.n == 2 && e.roles == 2 && e.dropped == 1);
+    assert_true(e.kind == AOE_EXAMPLES_PAIRS && e.n == 2 && e.roles == 2 && e.dropped == 1);
     assert_true(e.label[0] == 1 && e.label[1] == 0.5 && e.line[1] == 4);
     check_text(&e, 3, "f");
     aoei_examples_free(&e);
     assert_int_equal(load(&e, "c.tsv", "premise\tentailment\tcontradiction\na\tb\tc\nd\te\tf\n", NULL, NULL), 0);
-    assert_true(e.form == AOEI_FORM_TRIPLE && e.n == 2 && e.roles == 3 && e.n_texts == 6);
+    assert_true(e.kind == AOE_EXAMPLES_TRIPLETS && e.n == 2 && e.roles == 3 && e.n_texts == 6);
     check_text(&e, 5, "f");
     aoei_examples_free(&e);
     const aoe_table_options columns = {.columns = "query=x,positive=y"};
     assert_int_equal(load(&e, "b.csv", "y,x\nb,a\n", &columns, NULL), 0);
-    assert_true(e.form == AOEI_FORM_POSITIVE && e.n == 1);
+    assert_true(e.kind == AOE_EXAMPLES_POSITIVES && e.n == 1);
     check_text(&e, 0, "a");
     aoei_examples_free(&e);
     assert_int_equal(load(&e, "lists.jsonl",
                           "{\"query\": [\"a\", \"b\"], \"positive\": \"c\"}\n{\"query\": \"d\", \"positive\": [\"e\"]}\n", NULL,
                           NULL),
                      0);
-    assert_true(e.form == AOEI_FORM_POSITIVE && e.n == 2 && e.n_texts == 5);
+    assert_true(e.kind == AOE_EXAMPLES_POSITIVES && e.n == 2 && e.n_texts == 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(aoei_examples_line(&e, i), i < 3 ? 1 : 2);
     static const size_t first[] = {0, 2, 3, 4, 5};

@@ -165,7 +165,7 @@ static void test_triples_of_nli(void **state) {
     (void)state;
     aoe_data_convert_options o = options("out.tsv");
     aoe_data_convert_result r;
-    o.to = AOE_FORM_TRIPLES;
+    o.to = AOE_EXAMPLES_TRIPLETS;
     expect("nli.tsv", nli, o, "query\tpositive\tnegative\np\te1\tc1\np\te2\tc2\n");
     char *path = test_path(test_dir, "nli.tsv");
     aoei_buffer out = convert(path, o, &r);
@@ -202,21 +202,21 @@ static void test_simple_forms(void **state) {
     static const char sts[] = "score,sentence1,sentence2\n5.0,a,b\n4,\"c,\",d\n3.9,e,f\n0,g,h\n";
     static const char triples[] = "{\"query\":[\"a\",\"A\"],\"positive\":\"b\",\"negative\":\"c\"}\n";
     aoe_data_convert_options o = options("out.csv");
-    o.to = AOE_FORM_POSITIVES;
+    o.to = AOE_EXAMPLES_POSITIVES;
     expect("sts.csv", sts, o, "query,positive\na,b\n\"c,\",d\n");
     o.threshold = 4.5;
     o.rename = "query=text";
     expect("sts.csv", sts, o, "text,positive\na,b\n");
     o = options("out.jsonl");
-    o.to = AOE_FORM_PAIRS;
+    o.to = AOE_EXAMPLES_PAIRS;
     expect("sts.csv", sts, o,
            "{\"text1\":\"a\",\"text2\":\"b\",\"label\":5}\n{\"text1\":\"c,\",\"text2\":\"d\",\"label\":4}\n"
            "{\"text1\":\"e\",\"text2\":\"f\",\"label\":3.9}\n{\"text1\":\"g\",\"text2\":\"h\",\"label\":0}\n");
     expect("in.jsonl", triples, o,
            "{\"text1\":[\"a\",\"A\"],\"text2\":\"b\",\"label\":1}\n{\"text1\":[\"a\",\"A\"],\"text2\":\"c\",\"label\":0}\n");
-    o.to = AOE_FORM_POSITIVES;
+    o.to = AOE_EXAMPLES_POSITIVES;
     expect("in.jsonl", triples, o, "{\"query\":[\"a\",\"A\"],\"positive\":\"b\"}\n");
-    o.to = AOE_FORM_TRIPLES;
+    o.to = AOE_EXAMPLES_TRIPLETS;
     expect("in.jsonl", triples, o, triples);
     o.name = "out.tsv";
     expect_error("in.jsonl", triples, o, AOE_EFORMAT,
@@ -231,7 +231,7 @@ static void test_drawn_negatives(void **state) {
     aoe_data_convert_options o = options("out.tsv");
     aoe_data_convert_result r;
     char *path = test_write_text(test_dir, "ring.tsv", ring);
-    o.to = AOE_FORM_TRIPLES;
+    o.to = AOE_EXAMPLES_TRIPLETS;
     o.negatives = 3;
     aoei_buffer out = convert(path, o, &r), again = convert(path, o, NULL);
     assert_int_equal(r.written, 18);
@@ -249,7 +249,7 @@ static void test_drawn_negatives(void **state) {
     aoei_buffer_free(&again);
     o.seed = 7;
     o.negatives = 1;
-    o.to = AOE_FORM_PAIRS;
+    o.to = AOE_EXAMPLES_PAIRS;
     aoei_buffer_free(&out);
     out = convert(path, o, &r);
     assert_int_equal(r.written, 12);
@@ -257,7 +257,7 @@ static void test_drawn_negatives(void **state) {
     aoei_buffer_free(&out);
     o.negatives = 0;
     expect("ring.tsv", ring, o, "text1\ttext2\tlabel\na\tb\t1\nb\tc\t1\nc\td\t1\nd\te\t1\ne\tf\t1\nf\ta\t1\n");
-    o.to = AOE_FORM_TRIPLES;
+    o.to = AOE_EXAMPLES_TRIPLETS;
     expect_error("ring.tsv", ring, o, AOE_EARG, "triples have a negative; give --negatives 1 or more, or use aoe data mine");
     o.negatives = 1;
     expect_error("two.tsv", "query\tpositive\na\tb\n", o, AOE_EFORMAT,
@@ -268,7 +268,7 @@ static void test_drawn_negatives(void **state) {
 
 typedef struct memory_case {
     const char *file, *name;
-    aoe_form to;
+    aoe_example_kind to;
 } memory_case;
 
 static int convert_once(void *arg) {
@@ -291,11 +291,11 @@ static void test_memory(void **state) {
     (void)state;
     free(test_write_text(test_dir, "m.tsv", nli));
     free(test_write_text(test_dir, "m.jsonl", "{\"query\":\"a\",\"positive\":\"b\"}\n{\"query\":\"c\",\"positive\":\"d\"}\n"));
-    memory_case cases[] = {{"m.tsv", "o.csv.gz", AOE_FORM_AUTO},
-                           {"m.jsonl", "o.jsonl", AOE_FORM_AUTO},
-                           {"m.tsv", "o.tsv", AOE_FORM_TRIPLES},
-                           {"m.tsv", "o.jsonl", AOE_FORM_POSITIVES},
-                           {"m.jsonl", "o.tsv", AOE_FORM_TRIPLES}};
+    memory_case cases[] = {{"m.tsv", "o.csv.gz", AOE_EXAMPLES_AUTO},
+                           {"m.jsonl", "o.jsonl", AOE_EXAMPLES_AUTO},
+                           {"m.tsv", "o.tsv", AOE_EXAMPLES_TRIPLETS},
+                           {"m.tsv", "o.jsonl", AOE_EXAMPLES_POSITIVES},
+                           {"m.jsonl", "o.tsv", AOE_EXAMPLES_TRIPLETS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_true(test_alloc_failures(convert_once, &cases[i], 100) > 10);
 }

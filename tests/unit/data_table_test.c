@@ -249,13 +249,13 @@ static void test_open_errors(void **state) {
 }
 
 /* Selects a form and names what was selected, joined by '|'. */
-static void expect_columns(const char *header, aoei_form form, const char *columns, const char *want) {
+static void expect_columns(const char *header, aoe_example_kind kind, const char *columns, const char *want) {
     aoe_error err = {0};
     aoei_table *t = open_table("columns.tsv", header, strlen(header));
-    if (aoei_columns_select(t, form, columns, &err))
+    if (aoei_columns_select(t, kind, columns, &err))
         fail_msg("%s", err.message);
     char got[200] = "";
-    size_t n = form == AOEI_FORM_TEXT ? 1 : form == AOEI_FORM_POSITIVE ? 2 : 3;
+    size_t n = kind == AOE_EXAMPLES_TEXTS ? 1 : kind == AOE_EXAMPLES_POSITIVES ? 2 : 3;
     for (size_t i = 0; i < n; i++) {
         aoe_text name = aoei_table_selected(t, i);
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s%.*s", i ? "|" : "", (int)name.len, name.data);
@@ -266,35 +266,36 @@ static void expect_columns(const char *header, aoei_form form, const char *colum
 
 static void test_recognised_columns(void **state) {
     (void)state;
-    expect_columns("text1\ttext2\tlabel\n", AOEI_FORM_PAIR, NULL, "text1|text2|label");
-    expect_columns("score\tsentence1\tsentence2\tgenre\n", AOEI_FORM_PAIR, NULL, "sentence1|sentence2|score");
-    expect_columns("label\tquestion1\tquestion2\n", AOEI_FORM_PAIR, NULL, "question1|question2|label");
-    expect_columns("label\tpremise\thypothesis\n", AOEI_FORM_PAIR, NULL, "premise|hypothesis|label");
-    expect_columns("label\tquestion\tsentence\tindex\n", AOEI_FORM_PAIR, NULL, "question|sentence|label");
-    expect_columns("label\tcontext\thypothesis\tsubset\n", AOEI_FORM_PAIR, NULL, "context|hypothesis|label");
-    expect_columns("similarity\tsentence2\tsentence1\n", AOEI_FORM_PAIR, NULL, "sentence1|sentence2|similarity");
+    expect_columns("text1\ttext2\tlabel\n", AOE_EXAMPLES_PAIRS, NULL, "text1|text2|label");
+    expect_columns("score\tsentence1\tsentence2\tgenre\n", AOE_EXAMPLES_PAIRS, NULL, "sentence1|sentence2|score");
+    expect_columns("label\tquestion1\tquestion2\n", AOE_EXAMPLES_PAIRS, NULL, "question1|question2|label");
+    expect_columns("label\tpremise\thypothesis\n", AOE_EXAMPLES_PAIRS, NULL, "premise|hypothesis|label");
+    expect_columns("label\tquestion\tsentence\tindex\n", AOE_EXAMPLES_PAIRS, NULL, "question|sentence|label");
+    expect_columns("label\tcontext\thypothesis\tsubset\n", AOE_EXAMPLES_PAIRS, NULL, "context|hypothesis|label");
+    expect_columns("similarity\tsentence2\tsentence1\n", AOE_EXAMPLES_PAIRS, NULL, "sentence1|sentence2|similarity");
     /* precedence: the order of the manual, not that of the file */
-    expect_columns("similarity\tscore\tlabel\tsentence1\tsentence2\ttext1\ttext2\n", AOEI_FORM_PAIR, NULL, "text1|text2|label");
-    expect_columns("context\tquestion\tsentence\tscore\n", AOEI_FORM_PAIR, NULL, "question|sentence|score");
-    expect_columns("positive\tquery\n", AOEI_FORM_POSITIVE, NULL, "query|positive");
-    expect_columns("query\tpositive\tnegative\n", AOEI_FORM_TRIPLE, NULL, "query|positive|negative");
-    expect_columns("premise\tentailment\tcontradiction\n", AOEI_FORM_TRIPLE, NULL, "premise|entailment|contradiction");
-    expect_columns("id\ttext\n", AOEI_FORM_TEXT, NULL, "text");
+    expect_columns("similarity\tscore\tlabel\tsentence1\tsentence2\ttext1\ttext2\n", AOE_EXAMPLES_PAIRS, NULL,
+                   "text1|text2|label");
+    expect_columns("context\tquestion\tsentence\tscore\n", AOE_EXAMPLES_PAIRS, NULL, "question|sentence|score");
+    expect_columns("positive\tquery\n", AOE_EXAMPLES_POSITIVES, NULL, "query|positive");
+    expect_columns("query\tpositive\tnegative\n", AOE_EXAMPLES_TRIPLETS, NULL, "query|positive|negative");
+    expect_columns("premise\tentailment\tcontradiction\n", AOE_EXAMPLES_TRIPLETS, NULL, "premise|entailment|contradiction");
+    expect_columns("id\ttext\n", AOE_EXAMPLES_TEXTS, NULL, "text");
 }
 
 static void test_given_columns(void **state) {
     (void)state;
-    expect_columns("a\tb\tc\n", AOEI_FORM_PAIR, "text1=a,text2=b,label=c", "a|b|c");
-    expect_columns("a\tb\tc\n", AOEI_FORM_PAIR, "label=a,text1=c,text2=b", "c|b|a");
-    expect_columns("x=1\ttext2\tlabel\tscore\n", AOEI_FORM_PAIR, "label=score,text1=x=1,", "x=1|text2|score");
-    expect_columns("body\ttitle\n", AOEI_FORM_TEXT, "text=body", "body");
-    expect_columns("text1\ttext1\tb\ttext2\tlabel\n", AOEI_FORM_PAIR, "text1=b", "b|text2|label");
+    expect_columns("a\tb\tc\n", AOE_EXAMPLES_PAIRS, "text1=a,text2=b,label=c", "a|b|c");
+    expect_columns("a\tb\tc\n", AOE_EXAMPLES_PAIRS, "label=a,text1=c,text2=b", "c|b|a");
+    expect_columns("x=1\ttext2\tlabel\tscore\n", AOE_EXAMPLES_PAIRS, "label=score,text1=x=1,", "x=1|text2|score");
+    expect_columns("body\ttitle\n", AOE_EXAMPLES_TEXTS, "text=body", "body");
+    expect_columns("text1\ttext1\tb\ttext2\tlabel\n", AOE_EXAMPLES_PAIRS, "text1=b", "b|text2|label");
 }
 
 static void expect_column_error(const char *name, const char *header, const char *columns, int code, const char *want) {
     aoe_error err = {0};
     aoei_table *t = open_table(name, header, strlen(header));
-    assert_int_equal(aoei_columns_select(t, AOEI_FORM_PAIR, columns, &err), code);
+    assert_int_equal(aoei_columns_select(t, AOE_EXAMPLES_PAIRS, columns, &err), code);
     size_t skip = memcmp(err.message, test_dir, strlen(test_dir)) == 0 ? strlen(test_dir) + 1 : 0;
     assert_string_equal(err.message + skip, want);
     aoei_table_close(t);
@@ -337,7 +338,7 @@ static void test_many_columns_in_a_message(void **state) {
                  i ? "\t" : "", i);
     aoe_error err = {0};
     aoei_table *t = open_table("wide.tsv", header, strlen(header));
-    assert_int_equal(aoei_columns_select(t, AOEI_FORM_PAIR, NULL, &err), AOE_EFORMAT);
+    assert_int_equal(aoei_columns_select(t, AOE_EXAMPLES_PAIRS, NULL, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "a_column_with_a_rather_long_name_7, "));
     assert_non_null(strstr(err.message, ", ...; name the right one with --columns text1=NAME"));
     aoei_table_close(t);

@@ -41,7 +41,7 @@ static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_er
     char *path = test_write_text(dir, "data.tsv", table);
     const aoe_table_options o = {.allow_empty = 1};
     aoe_error loading = {0};
-    if (aoei_examples_load(&e, path, AOE_FORM_AUTO, &o, &loading))
+    if (aoei_examples_load(&e, path, AOE_EXAMPLES_AUTO, &o, &loading))
         fail_msg("%s", loading.message);
     const int code = aoei_dataset_create(d, m, &e, NULL, NULL, err);
     aoei_examples_free(&e);

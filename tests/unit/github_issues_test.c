@@ -773,7 +773,7 @@ static void test_limit_and_forms(void **state) {
     r.o.n_repositories = 1;
     r.o.limit = 20;
     r.o.name[1] = r.o.name[2] = NULL;
-    r.o.form = AOE_FORM_TRIPLES;
+    r.o.kind = AOE_EXAMPLES_TRIPLETS;
     r.o.negatives = 2;
     r.o.negatives_by = AOE_ISSUE_NEGATIVES_NEAR;
     r.o.clean = AOE_ISSUE_CLEAN_COMMENTS | AOE_ISSUE_CLEAN_IMAGES | AOE_ISSUE_CLEAN_TEMPLATES;

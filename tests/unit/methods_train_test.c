@@ -451,9 +451,9 @@ static void refusals(void **state) {
     r.o.course.dropout = 0;
     refuse(&r, AOE_EARG, "without dropout both views of a text are the same");
     r.o.course.dropout = -1;
-    r.source.form = AOE_FORM_PAIRS;
+    r.source.kind = AOE_EXAMPLES_PAIRS;
     refuse(&r, AOE_EARG, "leave form and label map out");
-    r.source.form = AOE_FORM_AUTO;
+    r.source.kind = AOE_EXAMPLES_AUTO;
     r.o.teacher = r.model;
     refuse(&r, AOE_EARG, "what simcse-unsup contrasts are no vectors of the model");
     train_run_destroy(&r);

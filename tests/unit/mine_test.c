@@ -282,7 +282,7 @@ static void test_pairs(void **state) {
     o.table = (aoe_table_options){0};
     static const char both[] = "text1\ttext2\tlabel\tquery\tpositive\nw00\tw01\t1\tw20\tw21\nw00\tw03\t0\tw30\tw31\n";
     expect("a.tsv", both, o, "w00|w01|w03", 0);
-    o.form = AOE_FORM_POSITIVES;
+    o.kind = AOE_EXAMPLES_POSITIVES;
     expect("a.tsv", both, o, "w20|w21|w31 w30|w31|w21", 0);
     clear(&out);
 }
