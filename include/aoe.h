@@ -704,7 +704,7 @@ typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
 typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
 
 /* What every kind of training has in common. */
-typedef struct aoe_train_course {
+typedef struct aoe_training_args {
     const char *model;               /* directory to start from */
     const char *output;              /* directory of the result */
     aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
@@ -727,7 +727,7 @@ typedef struct aoe_train_course {
     int force;                       /* replace a model in output */
     aoe_train_fn event;              /* NULL: none */
     void *event_user;
-} aoe_train_course;
+} aoe_training_args;
 
 /* What of a teacher's vectors is learned; docs/objectives.md has the formulas. */
 typedef enum aoe_distill {
@@ -763,7 +763,7 @@ AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; sta
 AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err);
 
 typedef struct aoe_train_options {
-    aoe_train_course course;
+    aoe_training_args args;
     const aoe_train_data *data; /* [n_data]; a batch is of one file, the order of batches random */
     size_t n_data;
     aoe_method method;               /* AOE_METHOD_ANGLE */
@@ -786,8 +786,8 @@ typedef struct aoe_train_options {
 } aoe_train_options;
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
-/* Fine-tunes course.model on o->data into course.output. Same seed, same bits, for any number of threads and after resume.
- * Where course.model is a directory of adapters, or o->lora asks for new ones, these alone are trained and saved, in PEFT's
+/* Fine-tunes args.model on o->data into args.output. Same seed, same bits, for any number of threads and after resume.
+ * Where args.model is a directory of adapters, or o->lora asks for new ones, these alone are trained and saved, in PEFT's
  * layout; the model that they are for stays as it is and where it is.
  * A teacher's vectors of all texts are made once, before the first step; they must be the same when a run is resumed.
  * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
@@ -825,11 +825,11 @@ AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const
 /* ------------------------------------------------------------- pretraining */
 
 typedef struct aoe_pretrain_options {
-    aoe_train_course course;  /* lr 5e-4; max length: of a sequence, and of texts later on; evaluation: the held-out loss */
+    aoe_training_args args;   /* lr 5e-4; max length: of a sequence, and of texts later on; evaluation: the held-out loss */
     const char *const *texts; /* [n_texts] .txt (a text a line) or tables with a column `text`, .gz and .zst too */
     size_t n_texts;
     aoe_table_options table; /* columns: "text=NAME" */
-    size_t batch_size;       /* 256 sequences a step; course.batch_tokens of them are in the encoder at a time */
+    size_t batch_size;       /* 256 sequences a step; args.batch_tokens of them are in the encoder at a time */
     int pack;                /* 1: texts are joined up to the maximum length; 0: each is a sequence of its own */
     double mask_rate;        /* 0.15 of the tokens, in whole words */
     size_t shuffle;          /* 131072 sequences in the shuffle buffer */
@@ -837,7 +837,7 @@ typedef struct aoe_pretrain_options {
 } aoe_pretrain_options;
 
 AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
-/* Masked-language-model pretraining (Devlin et al. 2019, section 3.1; whole words) of course.model into course.output, from
+/* Masked-language-model pretraining (Devlin et al. 2019, section 3.1; whole words) of args.model into args.output, from
  * random weights (aoe_init) or going on from a checkpoint. The output is that of transformers' BertForMaskedLM; aoe_train
  * starts from it. Events: loss.total is the mean loss of masked tokens in nats, `accuracy` the share of them predicted,
  * score = -loss of the held-out texts. Same seed, same bits, for any number of threads and after resume.

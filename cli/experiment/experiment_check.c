@@ -62,9 +62,9 @@ static int look_at_words(void *user, const cli_train_view *v) {
     cli_general g;
     cli_general_defaults(&g);
     found->dev = v->dev;
-    found->own = v->train->course.output      ? "--output"
-                 : v->train->course.resume    ? "--resume"
-                 : v->train->course.force     ? "--force"
+    found->own = v->train->args.output        ? "--output"
+                 : v->train->args.resume      ? "--resume"
+                 : v->train->args.force       ? "--force"
                  : v->general->threads        ? "--threads"
                  : v->general->seed != g.seed ? "--seed"
                  : v->general->quiet          ? "--quiet"
@@ -378,7 +378,7 @@ static int plan_model(struct cli_plans *p, const cli_train_view *v, const char *
         else if (untrained)
             *bytes = plan.weights + plan.packed + plan.activations;
         else
-            *bytes = (t->course.recompute ? plan.training_recompute : plan.training) + (v->dev ? plan.evaluation : 0) +
+            *bytes = (t->args.recompute ? plan.training_recompute : plan.training) + (v->dev ? plan.evaluation : 0) +
                      3 * data_bytes(v);
         *bytes += PROCESS_BYTES;
     }
@@ -392,7 +392,7 @@ static int plan_memory(struct cli_plans *p, const cli_train_view *v, const char 
     const aoe_model_options *o = &v->model->o;
     char *key = cli_format("%s|%s|%d|%d|%zu|%d|%zu|%s|%zu|%zu|%d|%zu|%d|%s|%d", dir, o->base ? o->base : "", (int)o->dtype,
                            (int)o->pooling, o->max_length, o->bidirectional, o->bidirectional_from, o->prompt ? o->prompt : "",
-                           t->batch_size, t->cache_chunk, t->course.recompute, t->lora.r, t->lora.load_8bit,
+                           t->batch_size, t->cache_chunk, t->args.recompute, t->lora.r, t->lora.load_8bit,
                            t->lora.targets ? t->lora.targets : "", untrained);
     for (size_t i = 0; i < t->n_data; i++) {
         char *longer = cli_format("%s|%s", key, t->data[i].path);

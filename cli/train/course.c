@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Options and interruption of the commands that train: see course.h.
+ * Options and interruption of the commands that train: see args.h.
  */
-#include "cli/train/course.h"
+#include "cli/train/args.h"
 
 #include <signal.h>
 
 #include "cli/common/output.h"
 
-#define AT(field) .offset = offsetof(aoe_train_course, field)
+#define AT(field) .offset = offsetof(aoe_training_args, field)
 
 const cli_option cli_output_table[] = {
     {.name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", AT(output), .help = "directory of the trained model"},

@@ -11,8 +11,8 @@
 #include "cli/common/options.h"
 
 enum { CLI_COURSE_COUNT = 13, CLI_OUTPUT_COUNT = 3 };
-extern const cli_option cli_course_table[CLI_COURSE_COUNT]; /* base: aoe_train_course */
-extern const cli_option cli_output_table[CLI_OUTPUT_COUNT]; /* base: aoe_train_course */
+extern const cli_option cli_course_table[CLI_COURSE_COUNT]; /* base: aoe_training_args */
+extern const cli_option cli_output_table[CLI_OUTPUT_COUNT]; /* base: aoe_training_args */
 
 void cli_watch_interrupts(void);
 int cli_interrupted(void); /* the signal that asked for the end; 0: none */

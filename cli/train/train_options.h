@@ -12,7 +12,7 @@ typedef struct cli_train_view { /* all borrowed for the call */
     const cli_general *general;
     const cli_model_options *model;
     const aoe_table_options *table;
-    const aoe_train_options *train; /* of course: epochs to force; model, seed and events are in the other fields */
+    const aoe_train_options *train; /* of args: epochs to force; model, seed and events are in the other fields */
     const char *dev;                /* NULL: none */
     const aoe_table_options *dev_table;
 } cli_train_view;

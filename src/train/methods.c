@@ -263,7 +263,7 @@ int aoei_method_goal(aoei_goal *goal, const aoe_train_options *o, size_t number,
 
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     const size_t dims = aoe_model_dims(m);
-    const uint64_t seed = o->course.seed;
+    const uint64_t seed = o->args.seed;
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION) {
         const size_t classes = o->classes ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;
         return aoei_model_add_head(m, classes, 3 * dims, seed, err);

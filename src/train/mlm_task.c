@@ -54,8 +54,8 @@ typedef struct mlm_task {
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
     memset(o, 0, sizeof *o);
-    aoei_course_defaults(&o->course);
-    o->course.lr = 5e-4;
+    aoei_course_defaults(&o->args);
+    o->args.lr = 5e-4;
     o->batch_size = 256;
     o->pack = 1;
     o->mask_rate = 0.15;
@@ -64,7 +64,7 @@ void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
 }
 
 static int check_options(const aoe_pretrain_options *o, aoe_error *err) {
-    if (!o || !o->course.model || !o->n_texts || !o->course.output)
+    if (!o || !o->args.model || !o->n_texts || !o->args.output)
         return aoei_fail(err, AOE_EARG, "pretraining needs a model, texts and an output directory");
     if (!o->batch_size || o->batch_size > MAX_BATCH)
         return aoei_fail(err, AOE_EARG, "--batch-size must be 1 to %d sequences", MAX_BATCH);
@@ -192,7 +192,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
     /* head and embedding add to the word table's gradient in turn, chunk after chunk: another chunk, other bits */
-    bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->course.batch_tokens));
+    bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->args.batch_tokens));
     bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
     bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
     return bad;
@@ -399,7 +399,7 @@ int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *o, aoe_error *err
                          .gradient = gradient,
                          .evaluate = o->held_out > 0 ? evaluate : NULL,
                          .mlm_head = 1};
-    rc = aoei_train_run(ctx, &o->course, &p.task, err);
+    rc = aoei_train_run(ctx, &o->args, &p.task, err);
     end_epoch(&p);
     aoei_free(p.buffer);
     list_free(&p.held_out);

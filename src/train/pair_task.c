@@ -39,7 +39,7 @@ typedef struct pair_task {
 
 void aoe_train_options_defaults(aoe_train_options *o) {
     memset(o, 0, sizeof *o);
-    aoei_course_defaults(&o->course);
+    aoei_course_defaults(&o->args);
     aoe_objective_options_defaults(&o->objective);
     o->objective.ibn_threshold = (double)NAN;
     o->batch_size = 32;
@@ -61,7 +61,7 @@ static int has_teacher(const aoe_train_options *o) {
 }
 
 static int check_options(const aoe_train_options *o, aoe_error *err) {
-    if (!o || !o->course.model || !o->n_data || !o->course.output)
+    if (!o || !o->args.model || !o->n_data || !o->args.output)
         return aoei_fail(err, AOE_EARG, "training needs a model, data and an output directory");
     for (size_t i = 0; i < o->n_data; i++)
         if (!(o->data[i].weight > 0 && o->data[i].weight <= MAX_WEIGHT))
@@ -388,7 +388,7 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
                          .evaluate = o->evaluate ? evaluate : NULL,
                          .lora = &o->lora,
                          .embeds = 1};
-    code = aoei_train_run(ctx, &o->course, &p.task, err);
+    code = aoei_train_run(ctx, &o->args, &p.task, err);
     aoei_pair_step_destroy(&p.step);
     aoei_batches_destroy(&p.batches);
     aoei_teacher_destroy(&p.teacher);

@@ -92,7 +92,7 @@ static double learning_rate(const aoei_trainer *t, uint64_t step) {
 }
 
 static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *err) {
-    const aoe_train_course *o = t->o;
+    const aoe_training_args *o = t->o;
     const uint64_t step = t->progress.step;
     aoei_encoder_dropout drop = {.hidden = t->hidden_dropout, .attention = t->attention_dropout};
     aoei_dropout_key(drop.key, o->seed, step);
@@ -279,7 +279,7 @@ static int run(aoei_trainer *t, aoe_error *err) {
     return code ? code : finish(t, &m, err);
 }
 
-int aoei_train_run(aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err) {
+int aoei_train_run(aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {
     aoei_trainer t;
     int code = aoei_trainer_create(&t, ctx, o, task, err);
     if (code)

@@ -177,10 +177,10 @@ static void training_without_memory(void **state) {
     train_run_create(&w.run);
     char *start = test_path(w.run.dir, "start");
     tiny_adapters_write(ctx, start, w.run.model, 2, "query");
-    w.run.o.course.model = start;
+    w.run.o.args.model = start;
     w.run.o.lora.load_8bit = 1;
-    w.run.o.course.max_steps = 2;
-    w.run.o.course.save_every = w.run.o.course.eval_every = 1;
+    w.run.o.args.max_steps = 2;
+    w.run.o.args.save_every = w.run.o.args.eval_every = 1;
     train_run_ok(&w.run, 1);
     w.weights = train_run_read(&w.run, AOEI_PEFT_WEIGHTS, &w.size);
     const int64_t live = aoei_alloc_live();

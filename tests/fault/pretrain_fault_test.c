@@ -59,11 +59,11 @@ static int tear_down(void **state) {
 static int pretrain(const char *output, int resume, aoe_error *err) {
     aoe_pretrain_options o;
     aoe_pretrain_options_defaults(&o);
-    o.course.model = model;
-    o.course.output = output;
-    o.course.max_steps = 3;
-    o.course.save_every = 1;
-    o.course.resume = resume;
+    o.args.model = model;
+    o.args.output = output;
+    o.args.max_steps = 3;
+    o.args.save_every = 1;
+    o.args.resume = resume;
     o.texts = (const char *const[]){texts};
     o.n_texts = 1;
     o.batch_size = 16;
@@ -80,10 +80,10 @@ static int train(const char *output, int resume, aoe_error *err) {
     aoe_train_data_defaults(&data[1], lists);
     data[1].prompt = "the {text}";
     data[1].weight = 1.5;
-    o.course.model = model;
-    o.course.output = output;
-    o.course.save_every = 1;
-    o.course.resume = resume;
+    o.args.model = model;
+    o.args.output = output;
+    o.args.save_every = 1;
+    o.args.resume = resume;
     o.data = data;
     o.n_data = 2;
     o.batch_size = 4;

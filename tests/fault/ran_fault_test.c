@@ -45,9 +45,9 @@ static int embed(aoe_error *err) {
 static int pretrain(aoe_error *err) {
     aoe_pretrain_options o;
     aoe_pretrain_options_defaults(&o);
-    o.course.model = ran;
-    o.course.output = out;
-    o.course.max_steps = 1;
+    o.args.model = ran;
+    o.args.output = out;
+    o.args.max_steps = 1;
     o.texts = (const char *const[]){texts};
     o.n_texts = 1;
     o.batch_size = 4;

@@ -36,11 +36,11 @@ static void work_create(work *w, aoe_dtype dtype) {
     shape.intermediate = 16;
     shape.pooler = 1;
     tiny_model_write(r->model, &shape);
-    r->o.course.model_options.dtype = dtype;
+    r->o.args.model_options.dtype = dtype;
     r->o.cache_chunk = dtype == AOE_DTYPE_BF16 ? 2 : 0;
     r->o.teacher = dtype == AOE_DTYPE_BF16 ? r->model : NULL;
-    r->o.course.max_steps = 2;
-    r->o.course.save_every = r->o.course.eval_every = 1;
+    r->o.args.max_steps = 2;
+    r->o.args.save_every = r->o.args.eval_every = 1;
     train_run_output(r, "whole");
     train_run_ok(r, 1);
     w->weights = train_run_read(r, "model.safetensors", &w->size);
@@ -101,10 +101,10 @@ static void check_left(work *w) {
 static void recover(work *w) {
     train_run *r = &w->run;
     aoe_error err = {0};
-    r->o.course.resume = 1;
+    r->o.args.resume = 1;
     r->evaluations = r->n = 0;
     int code = train_run_go(r, 1, &err);
-    r->o.course.resume = 0;
+    r->o.args.resume = 0;
     if (code == AOE_ENOENT && w->earlier)
         code = train_run_go(r, 1, &err);
     if (code)
@@ -224,7 +224,7 @@ static void test_disk_over_model(void **state) {
     free(w.earlier);
     w.earlier = train_run_read(&w.run, "model.safetensors", &w.earlier_size);
     assert_int_equal(aoei_remove_tree(w.run.output, NULL), 0);
-    w.run.o.course.force = 1;
+    w.run.o.args.force = 1;
     fail_disk(&w, "over", ENOSPC, AOE_ENOSPC, 1);
     work_destroy(&w);
 }

@@ -55,22 +55,22 @@ void train_run_create(train_run *r) {
     free(dev);
     aoe_train_options *o = &r->o;
     aoe_train_options_defaults(o);
-    o->course.model = r->model;
+    o->args.model = r->model;
     aoe_train_data_defaults(&r->source, r->data);
     o->data = &r->source;
     o->n_data = 1;
-    o->course.output = r->output;
-    o->course.model_options.dtype = AOE_DTYPE_F32; /* the figures are those of every machine */
-    o->course.epochs = 2;
+    o->args.output = r->output;
+    o->args.model_options.dtype = AOE_DTYPE_F32; /* the figures are those of every machine */
+    o->args.epochs = 2;
     o->batch_size = 4;
-    o->course.lr = 1e-3;
-    o->course.save_every = 3;
-    o->course.eval_every = 4;
+    o->args.lr = 1e-3;
+    o->args.save_every = 3;
+    o->args.eval_every = 4;
     o->evaluate = on_evaluate;
     o->evaluate_user = r;
     o->dev_name = "dev.tsv";
-    o->course.event = on_event;
-    o->course.event_user = r;
+    o->args.event = on_event;
+    o->args.event_user = r;
     r->stop_kind = -1;
 }
 
@@ -98,7 +98,7 @@ void train_run_ok(train_run *r, size_t threads) {
 void train_run_output(train_run *r, const char *name) {
     free(r->output);
     r->output = test_path(r->dir, name);
-    r->o.course.output = r->output;
+    r->o.args.output = r->output;
     assert_int_equal(aoei_exists(r->output), 0);
 }
 

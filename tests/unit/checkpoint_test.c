@@ -73,7 +73,7 @@ static void stopped_run(train_run *r) {
     r->stop_step = 7;
     assert_int_equal(train_run_go(r, 1, NULL), AOE_ECANCELLED);
     r->stop_kind = -1;
-    r->o.course.resume = 1;
+    r->o.args.resume = 1;
 }
 
 static void test_is_a_model(void **state) {

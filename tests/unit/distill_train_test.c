@@ -117,10 +117,10 @@ static void learns(const char *name, size_t hidden, aoe_distill form) {
     only_teacher(&r, teacher);
     r.o.distill = form;
     r.o.evaluate = NULL;
-    r.o.course.epochs = 20;
-    r.o.course.dropout = 0;
-    r.o.course.save_every = 1000;
-    r.o.course.lr = 5e-3;
+    r.o.args.epochs = 20;
+    r.o.args.dropout = 0;
+    r.o.args.save_every = 1000;
+    r.o.args.lr = 5e-3;
     train_run_ok(&r, 2);
     const double first = taught(&r, 0, 6), last = taught(&r, 114, 6), after = difference(&r, r.output, teacher);
     for (size_t i = 0; i < r.n; i++)
@@ -215,12 +215,12 @@ static void test_threads_and_chunks(void **state) {
             r.o.teacher = teacher;
             r.o.distill = (aoe_distill)form;
             r.o.accumulate = 2;
-            r.o.course.model_options.dtype = (aoe_dtype)dtype;
+            r.o.args.model_options.dtype = (aoe_dtype)dtype;
             char *weights = NULL, *settings = NULL;
             size_t size = 0;
             for (size_t k = 0; k < 4; k++) {
                 train_run_output(&r, names[k]);
-                r.o.course.recompute = k == 3;
+                r.o.args.recompute = k == 3;
                 r.evaluations = 0;
                 train_run_ok(&r, k < 3 ? 1 + k : 2);
                 if (k == 0) {
@@ -271,10 +271,10 @@ static void test_own_teacher(void **state) {
     r.o.evaluate = NULL;
     r.o.teacher = r.model;
     r.o.batch_size = 3;
-    r.o.course.epochs = 4;
-    r.o.course.dropout = 0;
-    r.o.course.lr = 0;
-    r.o.course.save_every = 1000;
+    r.o.args.epochs = 4;
+    r.o.args.dropout = 0;
+    r.o.args.lr = 0;
+    r.o.args.save_every = 1000;
     for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
         train_run_output(&r, form == AOE_DISTILL_COSINE ? "cosine" : "kl");
         r.o.distill = (aoe_distill)form;
@@ -302,12 +302,12 @@ static void stop_and_go(train_run *r, size_t step, const char *weights, size_t s
     snprintf(name, sizeof name, "stop-%zu", step);
     train_run_output(r, name);
     r->evaluations = 0;
-    r->o.course.resume = 0;
+    r->o.args.resume = 0;
     r->stop_kind = AOE_TRAIN_STEP;
     r->stop_step = step;
     assert_int_equal(train_run_go(r, 1, NULL), AOE_ECANCELLED);
     r->stop_kind = -1;
-    r->o.course.resume = 1;
+    r->o.args.resume = 1;
     train_run_ok(r, 2);
     train_run_same(r, weights, size, settings);
 }
@@ -350,7 +350,7 @@ static void test_changed_teacher(void **state) {
     r.stop_step = 5;
     assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
     r.stop_kind = -1;
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     const aoe_train_options good = r.o;
     r.o.teacher = other;
     changed(&r, "teacher_fingerprint");

@@ -59,7 +59,7 @@ static void same_bits(void **state) {
     char *base = bytes_of(r.model, "model.safetensors", &size);
     result first = {0};
     for (int way = 0; way < 4; way++) {
-        r.o.course.model_options.dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+        r.o.args.model_options.dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
         r.o.lora.load_8bit = way / 2;
         result e[3];
         for (int i = 0; i < 3; i++) {
@@ -67,7 +67,7 @@ static void same_bits(void **state) {
             snprintf(name, sizeof name, "out-%d-%d", way, i);
             train_run_output(&r, name);
             r.n = r.evaluations = 0;
-            r.o.course.recompute = i == 2;
+            r.o.args.recompute = i == 2;
             train_run_ok(&r, i == 1 ? 3 : 1);
             e[i] = read_result(&r);
         }
@@ -121,10 +121,10 @@ static void stops_and_goes_on(void **state) {
         assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
         check_checkpoint(&r, step);
         r.stop_kind = -1;
-        r.o.course.resume = 1;
+        r.o.args.resume = 1;
         r.n = 0;
         train_run_ok(&r, 3);
-        r.o.course.resume = 0;
+        r.o.args.resume = 0;
         const result e = read_result(&r);
         assert_true(same(&whole, &e));
         result_free(e);
@@ -149,7 +149,7 @@ static void refuses_changed_options(void **state) {
     r.stop_step = 4;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
     r.stop_kind = -1;
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     const aoe_lora lora = r.o.lora;
     r.o.lora.r = 4;
     refuse(&r, "\"lora_r\" was 3 and is now 4");
@@ -208,7 +208,7 @@ static void goes_on_from_saved_adapters(void **state) {
     const double scores[] = {0.1, 0.2, 0.3, 0.4};
     begin(&r);
     r.scores = scores; /* the last evaluation is the best */
-    r.o.course.max_steps = 8;
+    r.o.args.max_steps = 8;
     char *base = test_path(r.dir, "model"), *first = test_path(r.dir, "out");
     train_run_ok(&r, 1);
     assert_int_equal(r.evaluations, 2);
@@ -217,25 +217,25 @@ static void goes_on_from_saved_adapters(void **state) {
     assert_true(distance(start, once) > 1e-3);
     assert_true(distance(r.probe[1], once) < 1e-5);
     aoe_lora_defaults(&r.o.lora);
-    r.o.course.model = first;
-    r.o.course.model_options.base = base;
+    r.o.args.model = first;
+    r.o.args.model_options.base = base;
     r.evaluations = r.n = 0;
     train_run_output(&r, "again");
-    r.o.course.lr = 0;
+    r.o.args.lr = 0;
     train_run_ok(&r, 1);
     probe(r.output, NULL, twice);
     assert_memory_equal(once, twice, sizeof once);
-    r.o.course.lr = 1e-3;
-    r.o.course.model_options.base = NULL;
+    r.o.args.lr = 1e-3;
+    r.o.args.model_options.base = NULL;
     r.evaluations = r.n = 0;
     train_run_output(&r, "more");
     r.stop_kind = AOE_TRAIN_STEP;
     r.stop_step = 5;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
     r.stop_kind = -1;
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     train_run_ok(&r, 1);
-    r.o.course.resume = 0;
+    r.o.args.resume = 0;
     probe(r.output, NULL, twice);
     probe(r.output, base, elsewhere);
     assert_memory_equal(twice, elsewhere, sizeof twice);
@@ -256,9 +256,9 @@ static void takes_the_place_of_a_model(void **state) {
     (void)state;
     train_run r;
     begin(&r);
-    r.o.course.max_steps = 2;
-    r.o.course.save_every = 9;
-    r.o.course.force = 1;
+    r.o.args.max_steps = 2;
+    r.o.args.save_every = 9;
+    r.o.args.force = 1;
     for (int turn = 0; turn < 3; turn++) {
         const int adapters = turn != 1;
         r.o.lora.r = adapters ? 2 : 0;
@@ -280,15 +280,15 @@ static void keeps_the_base(void **state) {
     (void)state;
     train_run r;
     begin(&r);
-    r.o.course.max_steps = 2;
+    r.o.args.max_steps = 2;
     char *base = test_path(r.dir, "model"), *inside = test_path(r.dir, "model/checkpoints/step-1"), *saved, *merged;
     train_run_ok(&r, 1);
     saved = aoei_strdup(r.output);
-    r.o.course.force = 1;
-    r.o.course.output = base;
+    r.o.args.force = 1;
+    r.o.args.output = base;
     refuse(&r, "which the adapters need");
     aoe_lora_defaults(&r.o.lora);
-    r.o.course.model = saved;
+    r.o.args.model = saved;
     refuse(&r, "which the adapters need");
     assert_true(aoei_entry_exists(base, "model.safetensors") && !aoei_entry_exists(base, AOEI_PEFT_CONFIG));
     aoe_context *ctx = tiny_context(1);
@@ -303,7 +303,7 @@ static void keeps_the_base(void **state) {
     merged = test_path(inside, "whole");
     assert_int_equal(aoe_convert(ctx, base, merged, NULL, NULL, &err), 0);
     aoe_context_destroy(ctx);
-    r.o.course.model = merged;
+    r.o.args.model = merged;
     r.o.lora.r = 2;
     refuse(&r, "which the adapters need");
     assert_true(aoei_entry_exists(merged, "model.safetensors"));
@@ -321,16 +321,16 @@ static void goes_on_beside_its_base(void **state) {
     aoe_error err = {0};
     float want[TRAIN_DIMS], got[TRAIN_DIMS];
     begin(&r);
-    r.o.course.max_steps = 2;
+    r.o.args.max_steps = 2;
     char *base = test_path(r.dir, "model"), *other = test_path(r.dir, "other"), *adapters = test_path(r.dir, "out");
     train_run_ok(&r, 1);
     aoe_context *ctx = tiny_context(1);
     assert_int_equal(aoe_convert(ctx, adapters, other, NULL, NULL, &err), 0); /* the same shape, other weights */
     aoe_context_destroy(ctx);
     aoe_lora_defaults(&r.o.lora);
-    r.o.course.model = adapters;
-    r.o.course.model_options.base = other;
-    r.o.course.max_steps = 8;
+    r.o.args.model = adapters;
+    r.o.args.model_options.base = other;
+    r.o.args.max_steps = 8;
     train_run_output(&r, "whole");
     train_run_ok(&r, 1);
     probe(r.output, NULL, want);
@@ -339,8 +339,8 @@ static void goes_on_beside_its_base(void **state) {
     r.stop_step = 5;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
     r.stop_kind = -1;
-    r.o.course.model_options.base = NULL;
-    r.o.course.resume = 1;
+    r.o.args.model_options.base = NULL;
+    r.o.args.resume = 1;
     train_run_ok(&r, 1);
     probe(r.output, NULL, got);
     assert_memory_equal(want, got, sizeof want);

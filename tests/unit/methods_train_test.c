@@ -85,7 +85,7 @@ static void same_bits(void **state) {
         train_run_ok(&r, 1);
         char *want = result(&r, &size);
         begin_again(&r, "threads");
-        r.o.course.recompute = 1;
+        r.o.args.recompute = 1;
         train_run_ok(&r, 3);
         same_result(&r, want, size);
         begin_again(&r, "stop");
@@ -93,11 +93,11 @@ static void same_bits(void **state) {
         r.stop_step = 5;
         assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
         r.stop_kind = -1;
-        r.o.course.resume = 1;
+        r.o.args.resume = 1;
         train_run_ok(&r, 2);
         same_result(&r, want, size);
         free(want);
-        r.o.course.resume = 0;
+        r.o.args.resume = 0;
         begin_again(&r, "chunks"); /* which the record names, and the weights do not show */
         r.o.cache_chunk = 3;
         train_run_ok(&r, 1);
@@ -134,9 +134,9 @@ static void learns(void **state) {
         size_t steps = 0;
         begin(&r, all[i], 1);
         r.o.evaluate = NULL;
-        r.o.course.epochs = 20;
-        r.o.course.lr = 3e-3;
-        r.o.course.save_every = 1000;
+        r.o.args.epochs = 20;
+        r.o.args.lr = 3e-3;
+        r.o.args.save_every = 1000;
         train_run_ok(&r, 2);
         const size_t n = train_run_count(&r, AOE_TRAIN_STEP), share = n / 10;
         for (size_t k = 0; k < r.n; k++) {
@@ -228,13 +228,13 @@ static void every_encoder(void **state) {
             begin(&r, all[i], k % 2);
             write_models(&r, paths);
             if (k < 3)
-                r.o.course.model = paths[k];
+                r.o.args.model = paths[k];
             r.o.lora.r = k == 4 || k == 5 ? 3 : 0;
             if (k == 5)
-                r.o.course.model = paths[0];
-            r.o.course.max_steps = 3;
-            r.o.course.dropout = 0.1; /* which neither LLaMA nor tables of words have */
-            r.o.course.eval_every = 1;
+                r.o.args.model = paths[0];
+            r.o.args.max_steps = 3;
+            r.o.args.dropout = 0.1; /* which neither LLaMA nor tables of words have */
+            r.o.args.eval_every = 1;
             static const double scores[] = {0.1, 0.2, 0.3};
             r.scores = scores;
             train_run_ok(&r, 2);
@@ -287,8 +287,8 @@ static void what_is_kept(void **state) {
             free(r.model);
             r.model = r.output;
             r.output = test_path(r.dir, "again");
-            r.o.course.model = r.model;
-            r.o.course.output = r.output;
+            r.o.args.model = r.model;
+            r.o.args.output = r.output;
             r.n = r.evaluations = 0;
             train_run_ok(&r, 1);
             assert_true(has(&r, "2_Dense") && !has(&r, "3_Dense"));
@@ -306,7 +306,7 @@ static void use_data(train_run *r, const char *name, const char *text) {
     r->data = test_write_text(r->dir, name, text);
     r->source.path = r->data;
     r->o.evaluate = NULL;
-    r->o.course.epochs = 1;
+    r->o.args.epochs = 1;
 }
 
 /* The head of a run's first checkpoint: its number of classes. */
@@ -345,7 +345,7 @@ static void classes(void **state) {
         use_data(&r, "classes.tsv", cases[i].text);
         r.source.table.label_map = cases[i].map;
         r.o.classes = cases[i].classes;
-        r.o.course.max_steps = 1;
+        r.o.args.max_steps = 1;
         train_run_ok(&r, 1);
         assert_int_equal(classes_of(&r), cases[i].want);
         train_run_destroy(&r);
@@ -361,8 +361,8 @@ static void scales(void **state) {
         begin(&r, AOE_METHOD_SBERT_REGRESSION, 0);
         use_data(&r, "equal.tsv", text);
         r.o.label_max = i ? 10 : (double)NAN;
-        r.o.course.dropout = 0;
-        r.o.course.max_steps = 1;
+        r.o.args.dropout = 0;
+        r.o.args.max_steps = 1;
         train_run_ok(&r, 1);
         for (size_t k = 0; k < r.n; k++)
             if (r.events[k].kind == AOE_TRAIN_STEP)
@@ -377,7 +377,7 @@ static void scales(void **state) {
 
 /* The number of examples of a run. */
 static size_t examples(train_run *r) {
-    r->o.course.max_steps = 1;
+    r->o.args.max_steps = 1;
     train_run_ok(r, 1);
     for (size_t k = 0; k < r->n; k++)
         if (r->events[k].kind == AOE_TRAIN_START)
@@ -448,9 +448,9 @@ static void refusals(void **state) {
         train_run_destroy(&r);
     }
     begin(&r, AOE_METHOD_SIMCSE_UNSUP, 0);
-    r.o.course.dropout = 0;
+    r.o.args.dropout = 0;
     refuse(&r, AOE_EARG, "without dropout both views of a text are the same");
-    r.o.course.dropout = -1;
+    r.o.args.dropout = -1;
     r.source.kind = AOE_EXAMPLES_PAIRS;
     refuse(&r, AOE_EARG, "leave form and label map out");
     r.source.kind = AOE_EXAMPLES_AUTO;
@@ -484,7 +484,7 @@ static void resume_refusals(void **state) {
     r.stop_step = 4;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
     r.stop_kind = -1;
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     r.o.no_projection = 1;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "\"no_projection\" was false and is now true"));
@@ -520,8 +520,8 @@ static void out_of_memory(void **state) {
         train_run r;
         begin(&r, methods[i], 1);
         r.o.evaluate = NULL;
-        r.o.course.max_steps = 1;
-        r.o.course.force = 1;
+        r.o.args.max_steps = 1;
+        r.o.args.force = 1;
         assert_true(test_alloc_failures(run_failing, &r, 40) > 200);
         train_run_destroy(&r);
     }

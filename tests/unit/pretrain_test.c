@@ -216,14 +216,14 @@ static void run_create(run *r, const char *output) {
     r->output = test_path(dir, output);
     r->file = texts;
     aoe_pretrain_options_defaults(&r->o);
-    r->o.course.model = model_dir;
-    r->o.course.output = r->output;
-    r->o.course.model_options.dtype = AOE_DTYPE_F32;
-    r->o.course.event = on_event;
-    r->o.course.event_user = r;
-    r->o.course.epochs = 2;
-    r->o.course.lr = 1e-2;
-    r->o.course.save_every = 5;
+    r->o.args.model = model_dir;
+    r->o.args.output = r->output;
+    r->o.args.model_options.dtype = AOE_DTYPE_F32;
+    r->o.args.event = on_event;
+    r->o.args.event_user = r;
+    r->o.args.epochs = 2;
+    r->o.args.lr = 1e-2;
+    r->o.args.save_every = 5;
     r->o.texts = &r->file;
     r->o.n_texts = 1;
     r->o.batch_size = 16;
@@ -267,7 +267,7 @@ static void test_runs(void **state) {
         run r;
         snprintf(name, sizeof name, "whole-%d", type);
         run_create(&r, name);
-        r.o.course.model_options.dtype = (aoe_dtype)type;
+        r.o.args.model_options.dtype = (aoe_dtype)type;
         run_ok(&r, 1);
         assert_true(r.steps > 20 && r.evaluations == 2);
         assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* it learns */
@@ -276,12 +276,12 @@ static void test_runs(void **state) {
         for (size_t threads = 2; threads <= 3; threads++) { /* threads; a stop on the way, in either epoch */
             snprintf(name, sizeof name, "stopped-%d-%zu", type, threads);
             run_create(&r, name);
-            r.o.course.model_options.dtype = (aoe_dtype)type;
+            r.o.args.model_options.dtype = (aoe_dtype)type;
             r.stop = threads == 2 ? 7 : 21;
-            r.o.course.recompute = threads == 3;
+            r.o.args.recompute = threads == 3;
             assert_int_equal(run_go(&r, threads, NULL), AOE_ECANCELLED);
             r.stop = 0;
-            r.o.course.resume = 1;
+            r.o.args.resume = 1;
             run_ok(&r, 1);
             same_weights(&r, want, size);
             free(r.output);
@@ -312,7 +312,7 @@ static void test_head(void **state) {
     free(text);
     free(config);
     run_create(&next, "head-2");
-    next.o.course.model = r.output;
+    next.o.args.model = r.output;
     run_ok(&next, 1);
     assert_true(next.first_loss < r.first_loss - 0.2);
     aoe_model_close(encoder);

@@ -58,12 +58,12 @@ static int on_event(void *user, const aoe_train_event *e) {
 
 static void by_clock(train_run *r, watch *w) {
     train_run_create(r);
-    r->o.course.max_minutes = MINUTES;
-    r->o.course.lr = PEAK;
-    r->o.course.epochs = 1; /* has no say */
-    r->o.course.save_every = r->o.course.eval_every = 1 << 30;
-    r->o.course.event = on_event;
-    r->o.course.event_user = w;
+    r->o.args.max_minutes = MINUTES;
+    r->o.args.lr = PEAK;
+    r->o.args.epochs = 1; /* has no say */
+    r->o.args.save_every = r->o.args.eval_every = 1 << 30;
+    r->o.args.event = on_event;
+    r->o.args.event_user = w;
     *w = (watch){.stop = INFINITY, .first_rate = -1};
 }
 
@@ -99,12 +99,12 @@ static void test_resume(void **state) {
     const size_t step = w.step;
     const double before = w.seconds; /* of the checkpoint event, after what the checkpoint says */
     w = (watch){.before = {w.newer, before}, .stop = INFINITY, .first_rate = -1};
-    r.o.course.resume = 1;
-    r.o.course.max_minutes = 2 * MINUTES;
+    r.o.args.resume = 1;
+    r.o.args.max_minutes = 2 * MINUTES;
     aoe_error err = {0};
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "\"max_minutes\" was 0.01"));
-    r.o.course.max_minutes = MINUTES;
+    r.o.args.max_minutes = MINUTES;
     train_run_ok(&r, 1);
     assert_true(w.done && w.step > step && w.step == w.steps);
     assert_true(before + w.seconds >= SECONDS);

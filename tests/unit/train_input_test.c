@@ -37,53 +37,53 @@ static void test_options(void **state) {
         r.o.field = value;                                                                                                     \
         refused(&r, AOE_EARG, part);                                                                                           \
     } while (0)
-    BAD(course.model, NULL, "model");
+    BAD(args.model, NULL, "model");
     BAD(n_data, 0, "data");
-    BAD(course.epochs, 0, "--epochs");
-    BAD(course.epochs, SIZE_MAX, "--epochs");
-    BAD(course.max_steps, SIZE_MAX, "--max-steps");
-    BAD(course.max_minutes, -1, "--max-minutes");
-    BAD(course.max_minutes, nan, "--max-minutes");
+    BAD(args.epochs, 0, "--epochs");
+    BAD(args.epochs, SIZE_MAX, "--epochs");
+    BAD(args.max_steps, SIZE_MAX, "--max-steps");
+    BAD(args.max_minutes, -1, "--max-minutes");
+    BAD(args.max_minutes, nan, "--max-minutes");
     BAD(batch_size, 0, "--batch-size");
     BAD(batch_size, 1, "at least 2");
     BAD(accumulate, 0, "--accumulate");
     BAD(batch_size, SIZE_MAX, "--batch-size");
     BAD(accumulate, SIZE_MAX, "--accumulate");
-    BAD(course.keep_checkpoints, 0, "checkpoints");
-    BAD(course.lr, -1, "--lr");
-    BAD(course.lr, nan, "--lr");
-    BAD(course.weight_decay, 1e300, "--weight-decay");
-    BAD(course.weight_decay, inf, "--weight-decay");
-    BAD(course.warmup, -0.5, "--warmup");
-    BAD(course.warmup, 1e300, "--warmup");
-    BAD(course.warmup, nan, "--warmup");
-    BAD(course.max_grad_norm, nan, "--max-grad-norm");
-    BAD(course.dropout, 1, "--dropout");
-    BAD(course.dropout, nan, "--dropout");
+    BAD(args.keep_checkpoints, 0, "checkpoints");
+    BAD(args.lr, -1, "--lr");
+    BAD(args.lr, nan, "--lr");
+    BAD(args.weight_decay, 1e300, "--weight-decay");
+    BAD(args.weight_decay, inf, "--weight-decay");
+    BAD(args.warmup, -0.5, "--warmup");
+    BAD(args.warmup, 1e300, "--warmup");
+    BAD(args.warmup, nan, "--warmup");
+    BAD(args.max_grad_norm, nan, "--max-grad-norm");
+    BAD(args.dropout, 1, "--dropout");
+    BAD(args.dropout, nan, "--dropout");
     BAD(objective.w_cosine, -1, "--w-cosine");
     BAD(objective.w_ibn, nan, "--w-ibn");
     BAD(objective.tau_angle, 0, "--tau-angle");
     BAD(objective.tau_ibn, inf, "--tau-ibn");
     BAD(objective.ibn_threshold, 6, "--ibn-threshold");
-    BAD(course.batch_tokens, 0, "--batch-tokens");
-    BAD(course.model_options.max_length, 33, "positions");
+    BAD(args.batch_tokens, 0, "--batch-tokens");
+    BAD(args.model_options.max_length, 33, "positions");
 #undef BAD
     r.o = good;
     r.o.objective.w_cosine = r.o.objective.w_ibn = r.o.objective.w_angle = 0;
     refused(&r, AOE_EARG, "weight above 0");
     r.o = good;
-    r.o.course.max_minutes = 1;
-    r.o.course.max_steps = 5;
+    r.o.args.max_minutes = 1;
+    r.o.args.max_steps = 5;
     refused(&r, AOE_EARG, "leave --max-steps out");
-    r.o.course.max_steps = 0;
-    r.o.course.warmup = 3;
+    r.o.args.max_steps = 0;
+    r.o.args.warmup = 3;
     refused(&r, AOE_EARG, "--warmup a share");
     r.o = good;
-    r.o.course.lr = 2;
-    r.o.course.weight_decay = 0.5;
+    r.o.args.lr = 2;
+    r.o.args.weight_decay = 0.5;
     refused(&r, AOE_EARG, "--weight-decay");
     r.o = good;
-    r.o.course.model_options.dtype = (aoe_dtype)9;
+    r.o.args.model_options.dtype = (aoe_dtype)9;
     refused(&r, AOE_EARG, "dtype 9");
     train_run_destroy(&r);
 }
@@ -122,9 +122,9 @@ static void test_model(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    r.o.course.model = "nowhere";
+    r.o.args.model = "nowhere";
     refused(&r, AOE_ENOENT, "nowhere");
-    r.o.course.model = r.model;
+    r.o.args.model = r.model;
     char *vocab = test_path(r.model, "vocab.txt");
     assert_int_equal(remove(vocab), 0);
     refused(&r, AOE_ENOENT, "tokenizer");
@@ -142,7 +142,7 @@ static void test_odd_hidden_size(void **state) {
     free(r.model);
     r.model = test_path(r.dir, "odd");
     tiny_model_write(r.model, &shape);
-    r.o.course.model = r.model;
+    r.o.args.model = r.model;
     refused(&r, AOE_EARG, "even hidden size, not 15");
     r.o.objective.w_angle = 0;
     r.o.evaluate = NULL;
@@ -156,10 +156,10 @@ static void test_not_finite(void **state) {
     train_run r;
     train_run_create(&r);
     aoe_error err = {0};
-    r.o.course.lr = 1e38;
-    r.o.course.weight_decay = 0;
-    r.o.course.weight_decay = 0;
-    r.o.course.save_every = 1000;
+    r.o.args.lr = 1e38;
+    r.o.args.weight_decay = 0;
+    r.o.args.weight_decay = 0;
+    r.o.args.save_every = 1000;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ENUMERIC);
     assert_memory_equal(err.message, "step ", 5);
     assert_int_equal(aoei_exists(r.output), 1);
@@ -175,12 +175,12 @@ static void test_existing_output(void **state) {
     train_run r;
     train_run_create(&r);
     aoe_error err = {0};
-    r.o.course.seed = 1;
+    r.o.args.seed = 1;
     train_run_ok(&r, 1);
     free(test_write_text(r.output, "notes.txt", "mine"));
     size_t size;
     char *first = train_run_read(&r, "model.safetensors", &size);
-    r.o.course.seed = 42;
+    r.o.args.seed = 42;
     r.n = 0;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     assert_true(strstr(err.message, "--resume") && strstr(err.message, "--force") && strstr(err.message, r.output));
@@ -188,8 +188,8 @@ static void test_existing_output(void **state) {
     char *still = train_run_read(&r, "model.safetensors", NULL);
     assert_memory_equal(first, still, size);
     free(still);
-    r.o.course.force = 1;
-    r.o.course.epochs = 1; /* the old step-12 must not be there any more */
+    r.o.args.force = 1;
+    r.o.args.epochs = 1; /* the old step-12 must not be there any more */
     train_run_ok(&r, 1);
     char *second = train_run_read(&r, "model.safetensors", NULL), *notes = train_run_read(&r, "notes.txt", NULL);
     assert_true(memcmp(first, second, size) != 0);
@@ -229,10 +229,10 @@ static void test_unwritable_output(void **state) {
     free(test_write_text(r.dir, "file", ""));
     free(r.output);
     r.output = test_path(r.dir, "file/out");
-    r.o.course.output = r.output;
+    r.o.args.output = r.output;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "file"));
-    r.o.course.output = "/proc/aoe-test";
+    r.o.args.output = "/proc/aoe-test";
     assert_int_not_equal(train_run_go(&r, 1, &err), 0);
     assert_non_null(strstr(err.message, "/proc"));
     assert_int_equal(r.n, 0);
@@ -263,8 +263,8 @@ static int second_run(void *user, const aoe_train_event *e) {
     if (e->kind != AOE_TRAIN_START && e->kind != AOE_TRAIN_EVAL)
         return 0;
     aoe_train_options o = r->o;
-    o.course.event = NULL;
-    o.course.force = 1;
+    o.args.event = NULL;
+    o.args.force = 1;
     aoe_context *ctx = tiny_context(1);
     assert_int_equal(aoe_train(ctx, &o, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run"));
@@ -277,11 +277,11 @@ static void test_taken_output(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    r.o.course.event = second_run;
+    r.o.args.event = second_run;
     train_run_ok(&r, 1);
     assert_int_equal(r.n, 4); /* the start and three evaluations */
-    r.o.course.event = NULL;
-    r.o.course.force = 1;
+    r.o.args.event = NULL;
+    r.o.args.force = 1;
     train_run_ok(&r, 1); /* given back at the end */
     train_run_destroy(&r);
 }
@@ -320,7 +320,7 @@ static void test_foreign_checkpoints(void **state) {
     free(test_write(path, "w.bin", "x", 1));
     train_run_ok(&r, 1);
     assert_int_equal(aoei_exists(path), 1);
-    r.o.course.force = 1;
+    r.o.args.force = 1;
     train_run_ok(&r, 1);
     assert_int_equal(aoei_exists(path), 1);
     train_run_destroy(&r);
@@ -332,10 +332,10 @@ static void test_overflow_at_the_end(void **state) {
     train_run r;
     train_run_create(&r);
     aoe_error err = {0};
-    r.o.course.max_steps = 1;
-    r.o.course.warmup = 0;
-    r.o.course.weight_decay = 0;
-    r.o.course.lr = 3.5e38;
+    r.o.args.max_steps = 1;
+    r.o.args.warmup = 0;
+    r.o.args.weight_decay = 0;
+    r.o.args.lr = 3.5e38;
     r.o.evaluate = NULL;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ENUMERIC);
     assert_non_null(strstr(err.message, "weights are not finite"));

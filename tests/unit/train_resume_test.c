@@ -89,7 +89,7 @@ static void check_result(const train_run *r, const expected *e) {
     same_logs(e->log, log);
     free(log);
     char *checkpoints = test_path(r->output, "checkpoints");
-    assert_int_equal(test_count_entries(checkpoints), r->o.course.keep_checkpoints);
+    assert_int_equal(test_count_entries(checkpoints), r->o.args.keep_checkpoints);
     free(checkpoints);
 }
 
@@ -100,7 +100,7 @@ static void stop_and_go(train_run *r, const expected *e, aoe_train_event_kind ki
     snprintf(name, sizeof name, "stop-%d-%zu", (int)kind, step);
     train_run_output(r, name);
     r->n = r->evaluations = 0;
-    r->o.course.resume = 0;
+    r->o.args.resume = 0;
     r->stop_kind = (int)kind;
     r->stop_step = step;
     assert_int_equal(train_run_go(r, 1, &err), AOE_ECANCELLED);
@@ -109,7 +109,7 @@ static void stop_and_go(train_run *r, const expected *e, aoe_train_event_kind ki
     char *model = train_run_read(r, "model.safetensors", NULL);
     assert_null(model);
     r->stop_kind = -1;
-    r->o.course.resume = 1;
+    r->o.args.resume = 1;
     train_run_ok(r, 2);
     assert_int_equal(train_run_count(r, AOE_TRAIN_STEP), 12); /* none twice */
     check_result(r, e);
@@ -138,10 +138,10 @@ static void test_cancel_always(void **state) {
     train_run_create(&r);
     r.o.evaluate = NULL;
     r.o.accumulate = 2;
-    r.o.course.keep_checkpoints = 2;
+    r.o.args.keep_checkpoints = 2;
     const expected e = run_whole(&r);
     train_run_output(&r, "steps");
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     for (size_t step = 1; step <= 6; step++) {
         r.stop_kind = AOE_TRAIN_STEP;
         r.stop_step = step;
@@ -161,11 +161,11 @@ static void test_cancel_bf16(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    r.o.course.model_options.dtype = AOE_DTYPE_BF16;
+    r.o.args.model_options.dtype = AOE_DTYPE_BF16;
     r.o.cache_chunk = 3;
     const expected e = run_whole(&r);
     for (size_t step = 1; step < 12; step += 3) {
-        r.o.course.recompute = step % 2;
+        r.o.args.recompute = step % 2;
         stop_and_go(&r, &e, AOE_TRAIN_STEP, step);
     }
     stop_and_go(&r, &e, AOE_TRAIN_EVAL, 4);
@@ -180,7 +180,7 @@ static void test_resume_finished(void **state) {
     train_run r;
     train_run_create(&r);
     const expected e = run_whole(&r);
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     r.n = 0;
     train_run_ok(&r, 1);
     assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 0);
@@ -196,20 +196,20 @@ static void test_patience(void **state) {
     static const double scores[] = {0.1, 0.5, (double)NAN, 0.3, 0.6, 0.2};
     train_run r;
     train_run_create(&r);
-    r.o.course.eval_every = 2;
-    r.o.course.patience = 2;
+    r.o.args.eval_every = 2;
+    r.o.args.patience = 2;
     r.scores = scores;
     const expected e = run_whole(&r);
     for (size_t step = 1; step < 8; step++) {
         char name[32];
         snprintf(name, sizeof name, "stop-%zu", step);
         train_run_output(&r, name);
-        r.o.course.resume = 0;
+        r.o.args.resume = 0;
         r.stop_kind = AOE_TRAIN_STEP;
         r.stop_step = step;
         r.evaluations = 0;
         assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
-        r.o.course.resume = 1;
+        r.o.args.resume = 1;
         r.stop_kind = -1;
         train_run_ok(&r, 1);
         assert_int_equal(r.events[r.n - 1].step, 8);
@@ -227,7 +227,7 @@ static void test_changed_options(void **state) {
     r.stop_step = 5;
     assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
     r.stop_kind = -1;
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     const aoe_train_options good = r.o;
 #define CHANGED(field, value, name)                                                                                            \
     do {                                                                                                                       \
@@ -239,38 +239,38 @@ static void test_changed_options(void **state) {
             fail_msg("%s: %s", name, err.message);                                                                             \
         assert_int_equal(train_run_go(&r, 1, NULL), AOE_EARG);                                                                 \
     } while (0)
-    CHANGED(course.lr, 2e-3, "lr");
-    CHANGED(course.epochs, 3, "epochs");
-    CHANGED(course.max_steps, 11, "max_steps");
+    CHANGED(args.lr, 2e-3, "lr");
+    CHANGED(args.epochs, 3, "epochs");
+    CHANGED(args.max_steps, 11, "max_steps");
     CHANGED(batch_size, 5, "batch_size");
     CHANGED(accumulate, 2, "accumulate");
-    CHANGED(course.warmup, 0.2, "warmup");
-    CHANGED(course.weight_decay, 0, "weight_decay");
-    CHANGED(course.max_grad_norm, 2, "max_grad_norm");
-    CHANGED(course.dropout, 0.2, "hidden_dropout");
-    CHANGED(course.seed, 7, "seed");
-    CHANGED(course.eval_every, 5, "eval_every");
-    CHANGED(course.patience, 1, "patience");
+    CHANGED(args.warmup, 0.2, "warmup");
+    CHANGED(args.weight_decay, 0, "weight_decay");
+    CHANGED(args.max_grad_norm, 2, "max_grad_norm");
+    CHANGED(args.dropout, 0.2, "hidden_dropout");
+    CHANGED(args.seed, 7, "seed");
+    CHANGED(args.eval_every, 5, "eval_every");
+    CHANGED(args.patience, 1, "patience");
     CHANGED(dev_fingerprint, 99, "dev_fingerprint");
     CHANGED(evaluate, NULL, "dev");
-    CHANGED(course.model, "elsewhere", "base_model");
+    CHANGED(args.model, "elsewhere", "base_model");
     CHANGED(objective.w_cosine, 0.5, "w_cosine");
     CHANGED(objective.tau_ibn, 0.1, "tau_ibn");
     CHANGED(objective.isp, 0, "isp");
     CHANGED(objective.angle_form, AOE_ANGLE_PHASE, "angle_form");
     CHANGED(objective.ibn_threshold, 3, "sources");
-    CHANGED(course.model_options.pooling, AOE_POOLING_LAST_AVG, "pooling");
-    CHANGED(course.model_options.prompt, "the {text}", "prompt");
-    CHANGED(course.model_options.max_length, 12, "max_length");
-    CHANGED(course.model_options.normalize, 1, "normalize");
-    CHANGED(course.model_options.dtype, AOE_DTYPE_BF16, "dtype");
+    CHANGED(args.model_options.pooling, AOE_POOLING_LAST_AVG, "pooling");
+    CHANGED(args.model_options.prompt, "the {text}", "prompt");
+    CHANGED(args.model_options.max_length, 12, "max_length");
+    CHANGED(args.model_options.normalize, 1, "normalize");
+    CHANGED(args.model_options.dtype, AOE_DTYPE_BF16, "dtype");
     CHANGED(cache_chunk, 2, "cache_chunk");
 #undef CHANGED
     r.o = good; /* what does not decide the result may change */
-    r.o.course.save_every = 2;
-    r.o.course.keep_checkpoints = 3;
-    r.o.course.batch_tokens = 50;
-    r.o.course.recompute = 1;
+    r.o.args.save_every = 2;
+    r.o.args.keep_checkpoints = 3;
+    r.o.args.batch_tokens = 50;
+    r.o.args.recompute = 1;
     train_run_ok(&r, 3);
     train_run_destroy(&r);
 }
@@ -283,7 +283,7 @@ static void test_changed_data(void **state) {
     r.stop_kind = AOE_TRAIN_STEP;
     r.stop_step = 5;
     assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     free(tiny_table(r.dir, "train.tsv", TRAIN_PAIRS, 9));
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "sources"));
@@ -298,7 +298,7 @@ static void test_nothing_to_resume(void **state) {
     aoe_error err = {0};
     const expected e = run_whole(&r);
     train_run_output(&r, "fresh");
-    r.o.course.resume = 1;
+    r.o.args.resume = 1;
     r.n = 0;
     train_run_ok(&r, 1);
     assert_int_equal(train_run_count(&r, AOE_TRAIN_STEP), 12);
@@ -365,7 +365,7 @@ static void test_kill(void **state) {
         char name[32];
         snprintf(name, sizeof name, "kill-%d", trial);
         train_run_output(&r, name);
-        r.o.course.resume = 0;
+        r.o.args.resume = 0;
         r.kill = 1;
         for (int kills = 0; kills < 1 + trial % 3; kills++) {
             kill_step = 0;
@@ -380,7 +380,7 @@ static void test_kill(void **state) {
             if (!model) /* it may have finished */
                 run_child(&r);
             free(model);
-            r.o.course.resume = 1;
+            r.o.args.resume = 1;
         }
         r.kill = 0;
         r.stop_kind = -1;

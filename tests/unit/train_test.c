@@ -23,7 +23,7 @@ static void test_threads(void **state) {
     train_run r;
     train_run_create(&r);
     r.o.accumulate = 2;
-    r.o.course.eval_every = 2;
+    r.o.args.eval_every = 2;
     char *weights = NULL, *settings = NULL;
     size_t size = 0;
     for (size_t threads = 1; threads <= 3; threads++) {
@@ -36,7 +36,7 @@ static void test_threads(void **state) {
         train_run_same(&r, weights, size, settings);
     }
     train_run_output(&r, "seed");
-    r.o.course.seed = 43;
+    r.o.args.seed = 43;
     train_run_ok(&r, 1);
     char *other = train_run_read(&r, "model.safetensors", NULL);
     assert_true(memcmp(weights, other, size) != 0);
@@ -62,7 +62,7 @@ static void test_types(void **state) {
     static const char *const names[] = {"auto", "f32", "bf16"};
     train_run r;
     train_run_create(&r);
-    r.o.course.max_steps = 6;
+    r.o.args.max_steps = 6;
     const aoei_tier best = test_best_tier();
     char *saved = test_force_tier(aoei_tier_name(best));
     for (int tier = AOEI_TIER_C; tier <= (int)best; tier++) {
@@ -70,12 +70,12 @@ static void test_types(void **state) {
         size_t size = 0;
         setenv("AOE_CPU", aoei_tier_name((aoei_tier)tier), 1);
         for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
-            r.o.course.model_options.dtype = (aoe_dtype)dtype;
+            r.o.args.model_options.dtype = (aoe_dtype)dtype;
             for (size_t k = 0; k < 4; k++) {
                 char name[64];
                 snprintf(name, sizeof name, "%s-%d-%zu", names[dtype], tier, k);
                 train_run_output(&r, name);
-                r.o.course.recompute = k == 3;
+                r.o.args.recompute = k == 3;
                 r.evaluations = 0;
                 train_run_ok(&r, k < 3 ? 1 + k : 2);
                 if (k == 0) {
@@ -91,8 +91,8 @@ static void test_types(void **state) {
         char name[64];
         snprintf(name, sizeof name, "auto-%d", tier);
         train_run_output(&r, name);
-        r.o.course.recompute = 0;
-        r.o.course.model_options.dtype = AOE_DTYPE_AUTO;
+        r.o.args.recompute = 0;
+        r.o.args.model_options.dtype = AOE_DTYPE_AUTO;
         train_run_ok(&r, 2);
         train_run_same(&r, weights[automatic], size, settings[automatic]);
         for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
@@ -121,7 +121,7 @@ static void test_chunks(void **state) {
         snprintf(name, sizeof name, "chunk-%zu", chunks[k]);
         train_run_output(&r, name);
         r.o.cache_chunk = chunks[k];
-        r.o.course.recompute = k == 1;
+        r.o.args.recompute = k == 1;
         r.evaluations = 0;
         train_run_ok(&r, 1 + k % 3);
         char *got = train_run_read(&r, "model.safetensors", NULL);
@@ -131,7 +131,7 @@ static void test_chunks(void **state) {
     }
     free(want);
     r.o.cache_chunk = 2;
-    r.o.course.model_options.dtype = AOE_DTYPE_BF16;
+    r.o.args.model_options.dtype = AOE_DTYPE_BF16;
     char *weights = NULL, *settings = NULL;
     for (size_t threads = 1; threads <= 3; threads++) {
         char name[32];
@@ -207,7 +207,7 @@ static void test_events(void **state) {
 
 static void check_rates(train_run *r, const char *name, double warmup, double expected_warmup) {
     train_run_output(r, name);
-    r->o.course.warmup = warmup;
+    r->o.args.warmup = warmup;
     r->n = 0;
     train_run_ok(r, 1);
     size_t step = 0;
@@ -226,7 +226,7 @@ static void test_schedule(void **state) {
     train_run r;
     train_run_create(&r);
     r.o.evaluate = NULL;
-    r.o.course.save_every = 0;
+    r.o.args.save_every = 0;
     check_rates(&r, "none", 0, 0);
     check_rates(&r, "share", 0.25, 3);
     check_rates(&r, "steps", 5, 5);
@@ -252,7 +252,7 @@ static void test_step_counts(void **state) {
     train_run r;
     train_run_create(&r);
     r.o.evaluate = NULL;
-    r.o.course.save_every = 0;
+    r.o.args.save_every = 0;
     check_steps(&r, "plain", 12, 2);
     assert_int_equal(train_run_count(&r, AOE_TRAIN_CHECKPOINT), 2); /* at the end of each epoch */
     r.o.accumulate = 2;
@@ -265,12 +265,12 @@ static void test_step_counts(void **state) {
     r.o.batch_size = 1000;
     check_steps(&r, "whole", 2, 2);
     r.o.batch_size = 4;
-    r.o.course.max_steps = 5;
+    r.o.args.max_steps = 5;
     check_steps(&r, "fewer", 5, 5.0 / 6);
-    r.o.course.max_steps = 15;
+    r.o.args.max_steps = 15;
     check_steps(&r, "more", 15, 2.5);
-    r.o.course.max_steps = 3;
-    r.o.course.epochs = 0;
+    r.o.args.max_steps = 3;
+    r.o.args.epochs = 0;
     check_steps(&r, "only-steps", 3, 0.5);
     train_run_destroy(&r);
 }
@@ -282,14 +282,14 @@ static void test_accumulated_loss(void **state) {
     train_run r;
     train_run_create(&r);
     r.o.evaluate = NULL;
-    r.o.course.dropout = 0;
-    r.o.course.lr = 0; /* nothing moves */
-    r.o.course.max_steps = 2;
+    r.o.args.dropout = 0;
+    r.o.args.lr = 0; /* nothing moves */
+    r.o.args.max_steps = 2;
     train_run_output(&r, "single");
     train_run_ok(&r, 1);
     const double first = r.events[1].loss.total, second = r.events[2].loss.total;
     r.o.accumulate = 2;
-    r.o.course.max_steps = 1;
+    r.o.args.max_steps = 1;
     r.n = 0;
     train_run_output(&r, "double");
     train_run_ok(&r, 1);
@@ -303,9 +303,9 @@ static void test_order_and_masks(void **state) {
     train_run r;
     train_run_create(&r);
     r.o.evaluate = NULL;
-    r.o.course.dropout = 0;
-    r.o.course.lr = 0;
-    r.o.course.save_every = 1000;
+    r.o.args.dropout = 0;
+    r.o.args.lr = 0;
+    r.o.args.save_every = 1000;
     train_run_ok(&r, 1);
     size_t same = 0;
     for (size_t step = 1; step <= 6; step++)
@@ -321,7 +321,7 @@ static void test_order_and_masks(void **state) {
     double loss[2][2]; /* of the first two steps, without dropout and with */
     for (int k = 0; k < 2; k++) {
         train_run_output(&r, k ? "masked" : "plain");
-        r.o.course.dropout = k ? 0.1 : 0;
+        r.o.args.dropout = k ? 0.1 : 0;
         r.n = 0;
         train_run_ok(&r, 1);
         loss[k][0] = r.events[1].loss.total;
@@ -343,7 +343,7 @@ static void test_rate_zero(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    r.o.course.lr = 0;
+    r.o.args.lr = 0;
     train_run_ok(&r, 1);
     aoe_context *ctx = tiny_context(1);
     aoe_model *before, *after;
@@ -362,12 +362,12 @@ static void test_rate_zero(void **state) {
 static void learns(aoe_dtype dtype) {
     train_run r;
     train_run_create(&r);
-    r.o.course.model_options.dtype = dtype;
+    r.o.args.model_options.dtype = dtype;
     r.o.evaluate = NULL;
-    r.o.course.epochs = 15;
-    r.o.course.dropout = 0;
-    r.o.course.save_every = 1000;
-    r.o.course.lr = 5e-3;
+    r.o.args.epochs = 15;
+    r.o.args.dropout = 0;
+    r.o.args.save_every = 1000;
+    r.o.args.lr = 5e-3;
     train_run_ok(&r, 2);
     double first = 0, last = 0;
     size_t step = 0;
@@ -390,7 +390,7 @@ static void test_learns(void **state) {
 
 static double first_norm(train_run *r, const char *name, double max_norm, char **weights, size_t *size) {
     train_run_output(r, name);
-    r->o.course.max_grad_norm = max_norm;
+    r->o.args.max_grad_norm = max_norm;
     r->n = 0;
     train_run_ok(r, 1);
     *weights = train_run_read(r, "model.safetensors", size);
@@ -421,10 +421,10 @@ static void test_output_directory(void **state) {
     (void)state;
     train_run r;
     train_run_create(&r);
-    r.o.course.model_options.pooling = AOE_POOLING_LAST_AVG;
-    r.o.course.model_options.prompt = "old {text}";
-    r.o.course.model_options.max_length = 20;
-    r.o.course.model_options.normalize = 1;
+    r.o.args.model_options.pooling = AOE_POOLING_LAST_AVG;
+    r.o.args.model_options.prompt = "old {text}";
+    r.o.args.model_options.max_length = 20;
+    r.o.args.model_options.normalize = 1;
     train_run_ok(&r, 1);
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
@@ -485,7 +485,7 @@ static void test_best_model(void **state) {
         aoe_embedder *e;
         float v[TRAIN_DIMS];
         const aoe_text text = aoe_text_of("the old cat");
-        assert_int_equal(aoe_model_open(&m, ctx, r.output, &r.o.course.model_options, NULL), 0);
+        assert_int_equal(aoe_model_open(&m, ctx, r.output, &r.o.args.model_options, NULL), 0);
         assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
         assert_int_equal(aoe_embed(e, &text, 1, v, NULL, NULL), 0);
         assert_memory_equal(v, r.probe[best[k]], sizeof v);
@@ -502,8 +502,8 @@ static void test_patience(void **state) {
     static const double scores[] = {0.1, 0.5, 0.4, 0.3, 0.6, 0.2};
     train_run r;
     train_run_create(&r);
-    r.o.course.eval_every = 2;
-    r.o.course.patience = 2;
+    r.o.args.eval_every = 2;
+    r.o.args.patience = 2;
     r.scores = scores;
     train_run_ok(&r, 1);
     const aoe_train_event *done = &r.events[r.n - 1];
@@ -526,8 +526,8 @@ static void test_in_place(void **state) {
     char *want = train_run_read(&r, "model.safetensors", &size);
     free(r.output);
     r.output = strdup(r.model);
-    r.o.course.output = r.output;
-    r.o.course.force = 1;
+    r.o.args.output = r.output;
+    r.o.args.force = 1;
     train_run_ok(&r, 1);
     char *got = train_run_read(&r, "model.safetensors", NULL);
     assert_memory_equal(got, want, size);
