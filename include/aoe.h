@@ -306,7 +306,7 @@ typedef struct aoe_word_vectors_options {
 
 typedef struct aoe_word_vectors_result {
     size_t words, dims; /* words of the file; the unknown one comes on top */
-    size_t passed_over; /* lines: words with spaces in them, or a second time */
+    size_t skipped;     /* lines: words with spaces in them, or a second time */
 } aoe_word_vectors_result;
 
 /* Word vectors in a text file (a word, then its numbers, a line, as GloVe's; a first line of two counts is passed over; .gz and
@@ -371,7 +371,7 @@ typedef struct aoe_embedder_options {
 
 typedef struct aoe_text_info {
     uint32_t tokens;   /* specials and prompt included, after truncation; 0 in static models where no word is known */
-    uint32_t windows;  /* 1, or in how many windows the text was embedded */
+    uint32_t chunks;   /* chunks that the text was embedded in; 1 unless AOE_CHUNK_MEAN divided it */
     uint8_t truncated; /* 1: tokens were cut */
 } aoe_text_info;
 
@@ -403,7 +403,7 @@ typedef struct aoe_objective_options {
     double w_cosine, w_ibn, w_angle;       /* weights w1 w2 w3 of equation 8; default 1; 0 turns a term off */
     double w_cln;                          /* of the contrastive term with negatives; default 1; pairs have none */
     double tau_cosine, tau_ibn, tau_angle; /* temperatures (divisors); default 0.05, 0.05, 1.0 */
-    double hard_negative; /* of triples: added to the score of a query with its own negative, as SimCSE has it; default 0 */
+    double hard_negative; /* of triplets: added to the score of a query with its own negative, as SimCSE has it; default 0 */
     int isp;              /* identical-sentence detection in in-batch negatives; default 1 */
     aoe_angle_form angle_form; /* default AOE_ANGLE_REFERENCE */
     double ibn_threshold;      /* labels >= this are positive pairs for in-batch negatives; default 1.0 */
@@ -505,7 +505,7 @@ typedef struct aoe_sts_result {
 
 typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
 
-/* Called while an evaluation works, with how many pairs, triples or texts of all are embedded. Not 0: the evaluation ends
+/* Called while an evaluation works, with how many pairs, triplets or texts of all are embedded. Not 0: the evaluation ends
  * with AOE_ECANCELLED. */
 typedef int (*aoe_eval_progress_fn)(void *user, size_t done, size_t total);
 
@@ -598,14 +598,14 @@ AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_
 
 typedef struct aoe_triplet_options {
     aoe_table_options table;       /* columns: query, positive, negative */
-    aoe_eval_progress_fn progress; /* two pairs a triple; NULL: none */
+    aoe_eval_progress_fn progress; /* two pairs a triplet; NULL: none */
     void *user;                    /* of progress */
 } aoe_triplet_options;
 
 typedef struct aoe_triplet_result {
     const char *name; /* borrowed for the call */
-    size_t triples, skipped, empty, truncated;
-    double accuracy;                       /* share of triples with cos(query, positive) > cos(query, negative) */
+    size_t triplets, skipped, empty, truncated;
+    double accuracy;                       /* share of triplets with cos(query, positive) > cos(query, negative) */
     double ties;                           /* share with equal cosines */
     double positive_score, negative_score; /* mean cosines with the query */
 } aoe_triplet_result;
@@ -735,14 +735,14 @@ typedef enum aoe_distill {
     AOE_DISTILL_KL      /* the softmax over components: Kullback-Leibler divergence; both models of the same width */
 } aoe_distill;
 
-/* A training file. By the default method pairs get the cosine, in-batch negatives and angle objectives; positives and triples
- * the contrastive one, triples with cosine and angle (docs/objectives.md). */
+/* A training file. By the default method pairs get the cosine, in-batch negatives and angle objectives; positives and triplets
+ * the contrastive one, triplets with cosine and angle (docs/objectives.md). */
 typedef struct aoe_train_data {
     const char *path;
     aoe_example_kind kind;
     aoe_table_options table;
     double weight;          /* 1: every example once an epoch; 2 twice, 0.5 a random half */
-    const char *prompt;     /* template for the texts (of positives and triples: the query); NULL: the model's, "": none */
+    const char *prompt;     /* template for the texts (of positives and triplets: the query); NULL: the model's, "": none */
     const char *doc_prompt; /* for what is not the query; NULL: as prompt */
     double ibn_threshold;   /* of pairs; NaN: the objective's */
 } aoe_train_data;
@@ -750,12 +750,12 @@ AOE_API void aoe_train_data_defaults(aoe_train_data *d, const char *path);
 
 /* What is minimised, by the form of a file (docs/objectives.md). Of `objective` below a method takes what it names. */
 typedef enum aoe_method {
-    AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triples: aoe_contrastive; with all weights */
-    AOE_METHOD_COSENT,               /* pairs, triples: the cosine objective alone; tau_cosine */
+    AOE_METHOD_ANGLE,                /* pairs: aoe_objective; positives and triplets: aoe_contrastive; with all weights */
+    AOE_METHOD_COSENT,               /* pairs, triplets: the cosine objective alone; tau_cosine */
     AOE_METHOD_SBERT_CLASSIFICATION, /* pairs: softmax over u, v, |u - v|; labels are classes */
     AOE_METHOD_SBERT_REGRESSION,     /* pairs: mean squared difference of cosine and label / label_max */
     AOE_METHOD_SIMCSE_UNSUP,         /* texts, of any file: each with itself under other dropout masks; tau_ibn */
-    AOE_METHOD_SIMCSE_SUP,           /* triples, positives, and pairs from ibn_threshold on; tau_ibn, hard_negative */
+    AOE_METHOD_SIMCSE_SUP,           /* triplets, positives, and pairs from ibn_threshold on; tau_ibn, hard_negative */
     AOE_METHOD_CONTRASTIVE,          /* the same: aoe_contrastive without cosine and angle; w_ibn, w_cln as well */
     AOE_METHOD_COUNT
 } aoe_method;
@@ -870,7 +870,7 @@ typedef struct aoe_mine_options {
     size_t n_corpus;
     aoe_table_options corpus_table; /* columns: "text=NAME" */
     int from_queries;               /* 1: queries (text1) are candidates; else the files' positives and negatives (text2) are */
-    size_t negatives;               /* 1: of a row, a triple each */
+    size_t negatives;               /* 1: of a row, a triplet each */
     size_t range;                   /* 50: so many nearest candidates are looked at */
     size_t skip;                    /* 0: the first of these are passed over */
     double margin;                  /* a candidate above the positive's cosine less this is passed over; NaN: none is */
@@ -878,15 +878,15 @@ typedef struct aoe_mine_options {
     int sample;                     /* 1: drawn at random from what is left; else the nearest */
     uint64_t seed;                  /* 42: of that */
     int for_tsv;                    /* 1: lists of alternatives, and texts with TABs or line ends, are an error */
-    aoe_mine_fn report;             /* called for every triple, in the order of the rows, nearest first; NULL: none */
+    aoe_mine_fn report;             /* called for every triplet, in the order of the rows, nearest first; NULL: none */
     aoe_mine_progress_fn progress;  /* NULL: none */
     void *user;                     /* of both */
 } aoe_mine_options;
 
 typedef struct aoe_mine_result {
     size_t rows;           /* with a query and a positive */
-    size_t without;        /* of these, left without a negative: no triple is reported */
-    size_t triples;        /* reported */
+    size_t without;        /* of these, left without a negative: no triplet is reported */
+    size_t triplets;       /* reported */
     size_t texts;          /* distinct ones, token by token: what was embedded */
     size_t truncated;      /* of these, cut to the maximum length */
     size_t candidates;     /* of these, what could be a negative */
@@ -894,14 +894,14 @@ typedef struct aoe_mine_result {
     size_t skipped;        /* bad rows left out */
     size_t dropped;        /* rows whose label is dropped */
     double positive_score; /* mean cosine of query and positive, of rows with a negative; NaN: there is none */
-    double negative_score; /* of query and negative, of triples; likewise */
+    double negative_score; /* of query and negative, of triplets; likewise */
 } aoe_mine_result;
 
 AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
 /* Looks for hard negatives: for each row of the files the candidates that are most similar to its query (cosine, exact
  * search). Never a negative of a row: a text that stands with one of its queries, as query or positive, in any row. Texts of
  * equal tokens, prompt included and truncated, are one text. Takes the vectors of all distinct texts in memory, and beside
- * them a few MB. The same triples for any number of threads. A query that a static model knows no word of has no negative.
+ * them a few MB. The same triplets for any number of threads. A query that a static model knows no word of has no negative.
  * Errors: AOE_EFORMAT (file, line, column; no positive), AOE_EARG, AOE_ECANCELLED, those of aoe_embed. */
 AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err);
 

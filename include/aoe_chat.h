@@ -104,7 +104,7 @@ typedef struct aoe_annotate_result {
     size_t repeated_inputs;
     size_t without; /* texts of which no row was made */
     size_t rows;
-    size_t positives, negatives; /* sentences kept; of triples each is in one or more */
+    size_t positives, negatives; /* sentences kept; of triplets each is in one or more */
     size_t copies;               /* sentences left out: the input again, in other punctuation or case */
     size_t repeated;             /* there already for that text */
     size_t conflicts;            /* given as synonymous and as opposite */

@@ -4,7 +4,7 @@
  * alone: aoe.h includes it. docs/data-tools.md is the manual.
  *
  * Tables are .tsv, .csv, .jsonl and .txt, each also .gz or .zst, told by the name. The texts of a row are those of the columns
- * of its form (pairs, triples, positives), else of every column with a recognised name; `columns` of the table options says
+ * of its form (pairs, triplets, positives), else of every column with a recognised name; `columns` of the table options says
  * otherwise: "text1=a,text2=b,label=c" gives roles, "a,b" names columns of texts. Of a list of alternatives in .jsonl each is
  * a text of the row.
  */
@@ -34,7 +34,7 @@ typedef int (*aoe_write_fn)(void *user, size_t part, const char *data, size_t le
 
 /* ----------------------------------------------------------------- convert */
 
-/* Which negatives of a text its positives are put together with, where pairs become triples. */
+/* Which negatives of a text its positives are put together with, where pairs become triplets. */
 typedef enum aoe_pairing {
     AOE_PAIRING_ZIP,    /* the i-th positive with the i-th negative, as many as there are of both */
     AOE_PAIRING_SAMPLE, /* each positive with a negative drawn by the seed */
@@ -50,8 +50,8 @@ typedef struct aoe_data_convert_options {
     const char *rename;      /* "old=new,...": columns of the output; NULL: none */
     double threshold;        /* pairs with a label from here on are positives; NaN: lowest + 0.8 x range */
     aoe_pairing pairing;     /* AOE_PAIRING_ZIP */
-    size_t negatives;        /* 1: so many are drawn for a row, where positives become pairs or triples */
-    aoe_same same;           /* AOE_SAME_EXACT: first texts that are one, where pairs become triples; texts not to be drawn */
+    size_t negatives;        /* 1: so many are drawn for a row, where positives become pairs or triplets */
+    aoe_same same;           /* AOE_SAME_EXACT: first texts that are one, where pairs become triplets; texts not to be drawn */
     uint64_t seed;           /* 42 */
     aoe_write_fn write;
     void *user;
@@ -63,18 +63,18 @@ typedef struct aoe_data_convert_result {
     size_t dropped; /* rows whose label is dropped */
     size_t written;
     size_t below;   /* pairs to positives: rows below the threshold, left out */
-    size_t texts;   /* pairs to triples: distinct first texts (premises) */
+    size_t texts;   /* pairs to triplets: distinct first texts (premises) */
     size_t without; /* of these, left out for want of a positive or a negative; of drawn negatives: rows that have none */
-    size_t unused;  /* pairs to triples: rows that no triple has, those of texts left out included */
+    size_t unused;  /* pairs to triplets: rows that no triplet has, those of texts left out included */
 } aoe_data_convert_result;
 
 AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
 /* Writes a table in another format, or another form:
  *   pairs to positives   those with a label from the threshold on
- *   pairs to triples     per text1 the text2 of labels from the threshold on are positives, the others negatives; so labelled
- *                        NLI pairs become the triples that supervised SimCSE trains on
- *   triples to pairs     two rows each, label 1 and 0; to positives: without the negative
- *   positives to pairs   label 1, and `negatives` drawn positives of other rows with label 0; to triples: a row for each drawn
+ *   pairs to triplets     per text1 the text2 of labels from the threshold on are positives, the others negatives; so labelled
+ *                        NLI pairs become the triplets that supervised SimCSE trains on
+ *   triplets to pairs     two rows each, label 1 and 0; to positives: without the negative
+ *   positives to pairs   label 1, and `negatives` drawn positives of other rows with label 0; to triplets: a row for each drawn
  * Never drawn: the query, and a text that stands with it in any row. Where the form changes, other columns are left out.
  * result may be NULL. Errors: AOE_EFORMAT (file, line, column; a text that the output's format cannot hold), AOE_EARG. */
 AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,

@@ -4,7 +4,7 @@
  */
 #include "cli/commands.h"
 #include "cli/common/common.h"
-#include "cli/train/args.h"
+#include "cli/train/course.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -250,7 +250,7 @@ static void print_json(const job *j, const aoe_mine_result *r) {
     const char *output = j->o->output;
     cli_print_json(
         json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "output", cli_json_text(output, strlen(output)), "rows",
-                  (json_int_t)r->rows, "without", (json_int_t)r->without, "triples", (json_int_t)r->triples, "texts",
+                  (json_int_t)r->rows, "without", (json_int_t)r->without, "triples", (json_int_t)r->triplets, "texts",
                   (json_int_t)r->texts, "candidates", (json_int_t)r->candidates, "below_threshold", (json_int_t)r->below,
                   "dropped", (json_int_t)r->dropped, "skipped", (json_int_t)r->skipped, "truncated", (json_int_t)r->truncated,
                   "positive_score", cli_json_real(r->positive_score), "negative_score", cli_json_real(r->negative_score)));
@@ -258,7 +258,7 @@ static void print_json(const job *j, const aoe_mine_result *r) {
 
 static void print_summary(const job *j, const aoe_mine_result *r) {
     char text[512];
-    int at = snprintf(text, sizeof text, "%zu triple%s from %zu of %zu rows", r->triples, cli_plural(r->triples),
+    int at = snprintf(text, sizeof text, "%zu triple%s from %zu of %zu rows", r->triplets, cli_plural(r->triplets),
                       r->rows - r->without, r->rows);
     if (r->without)
         at += snprintf(text + at, sizeof text - (size_t)at, " (%zu left out, without a negative)", r->without);
@@ -300,7 +300,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
         return 1; /* reported */
     if (code)
         return cli_fail("%s", err.message);
-    if (!result.triples)
+    if (!result.triplets)
         return cli_fail(
             "none of the %zu rows has a negative left; give more candidates (--corpus), or loosen --skip, --margin, "
             "--min-score or --max-score",

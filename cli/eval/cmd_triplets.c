@@ -39,8 +39,8 @@ static void print_json(const void *found) {
         const aoe_triplet_result *s = &r->rows[i].result;
         const char *name = r->rows[i].name;
         cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:I,s:I}", "name", cli_json_text(name, strlen(name)), "triples",
-                                 (json_int_t)s->triples, "accuracy", cli_json_real(s->accuracy), "ties", cli_json_real(s->ties),
-                                 "positive_score", cli_json_real(s->positive_score), "negative_score",
+                                 (json_int_t)s->triplets, "accuracy", cli_json_real(s->accuracy), "ties",
+                                 cli_json_real(s->ties), "positive_score", cli_json_real(s->positive_score), "negative_score",
                                  cli_json_real(s->negative_score), "skipped", (json_int_t)s->skipped, "truncated",
                                  (json_int_t)s->truncated));
     }
@@ -59,7 +59,7 @@ static void print_table(const void *found) {
     for (size_t i = 0; i < r->n; i++) {
         const aoe_triplet_result *s = &r->rows[i].result;
         cli_table_cell(&t, "%s", r->rows[i].name);
-        cli_table_cell(&t, "%zu", s->triples);
+        cli_table_cell(&t, "%zu", s->triplets);
         cli_eval_percent(&t, s->accuracy);
         cli_eval_percent(&t, s->ties);
         cli_eval_number(&t, s->positive_score);

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/train/args.h"
+#include "cli/train/course.h"
 #include "cli/experiment/scheduler.h"
 
 /* ---- names and scores */

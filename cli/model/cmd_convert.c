@@ -104,10 +104,10 @@ static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
         return cli_fail("%s", err.message);
     if (o->general.json)
         cli_print_json(json_pack("{s:o,s:I,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "words",
-                                 (json_int_t)r.words, "dims", (json_int_t)r.dims, "passed_over", (json_int_t)r.passed_over));
+                                 (json_int_t)r.words, "dims", (json_int_t)r.dims, "passed_over", (json_int_t)r.skipped));
     else
         cli_note("%s: a static model of %zu words of %zu components; %zu line%s with spaces in the word, or twice, passed over",
-                 o->output, r.words, r.dims, r.passed_over, cli_plural(r.passed_over));
+                 o->output, r.words, r.dims, r.skipped, cli_plural(r.skipped));
     return 0;
 }
 

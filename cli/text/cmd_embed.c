@@ -128,7 +128,7 @@ static int write_jsonl(job *j, size_t i, const float *v) {
     write_text(j, v, ',');
     fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
     if (j->windowed)
-        fprintf(j->to, ",\"windows\":%u", (unsigned)j->info[i].windows);
+        fprintf(j->to, ",\"windows\":%u", (unsigned)j->info[i].chunks);
     fputs("}\n", j->to);
     return 0;
 }
@@ -159,7 +159,7 @@ static int write_window(job *j) {
             putc('\n', j->to);
         }
         j->truncated += j->info[i].truncated;
-        j->in_windows += j->info[i].windows > 1;
+        j->in_windows += j->info[i].chunks > 1;
         j->zero += j->info[i].tokens == 0;
     }
     if (j->to == j->spool && (fflush(j->spool) || ferror(j->spool)))

@@ -58,9 +58,9 @@ static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_
         if (info[i].truncated)
             cli_warn("text %d was cut to the maximum length, %zu tokens; --max-length sets it, --chunk mean reads all of it",
                      i + 1, m.max_length);
-        if (info[i].windows > 1)
+        if (info[i].chunks > 1)
             cli_note("text %d is longer than the maximum length: the mean of the vectors of %u windows", i + 1,
-                     (unsigned)info[i].windows);
+                     (unsigned)info[i].chunks);
     }
 }
 

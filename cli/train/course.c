@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Options and interruption of the commands that train: see args.h.
+ * Options and interruption of the commands that train: see course.h.
  */
-#include "cli/train/args.h"
+#include "cli/train/course.h"
 
 #include <signal.h>
 

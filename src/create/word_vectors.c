@@ -338,7 +338,7 @@ int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const a
     if (!rc)
         rc = aoei_model_save_as(m, to, NULL, o->storage, err);
     if (!rc && result)
-        *result = (aoe_word_vectors_result){.words = r.n - r.added, .dims = r.dims, .passed_over = r.passed};
+        *result = (aoe_word_vectors_result){.words = r.n - r.added, .dims = r.dims, .skipped = r.passed};
     aoe_model_close(m);
     reader_free(&r);
     if (rc && !existed)

@@ -303,7 +303,7 @@ static int mine_row(miner *m, const target *w, aoe_error *err) {
                                  .positive_score = positive,
                                  .negative_score = score};
         m->negatives += score;
-        m->result.triples++;
+        m->result.triplets++;
         if (m->o->report && m->o->report(m->o->user, &mined))
             return aoei_fail(err, AOE_ECANCELLED, "mining was cancelled");
     }
@@ -337,7 +337,7 @@ static void sum_up(miner *m) {
     r->truncated = m->t.truncated;
     r->candidates = m->t.n_candidates;
     r->positive_score = mined ? m->positives / (double)mined : NAN;
-    r->negative_score = r->triples ? m->negatives / (double)r->triples : NAN;
+    r->negative_score = r->triplets ? m->negatives / (double)r->triplets : NAN;
 }
 
 int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err) {

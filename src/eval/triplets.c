@@ -51,7 +51,7 @@ static int load(input *in, const aoei_text_encoder *e, const char *const *paths,
 
 static void judge(aoe_triplet_result *r, const input *in, const double *cosine) {
     const aoei_examples *x = &in->examples;
-    *r = (aoe_triplet_result){.name = in->name, .triples = x->n, .skipped = x->skipped};
+    *r = (aoe_triplet_result){.name = in->name, .triplets = x->n, .skipped = x->skipped};
     for (size_t i = 0; i < x->n_texts; i++)
         r->empty += (size_t)aoei_text_is_empty(x->text[i]);
     size_t right = 0, ties = 0;

@@ -295,7 +295,7 @@ int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, 
         return code;
     for (size_t i = 0; info && i < n; i++)
         info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i),
-                                  .windows = (uint32_t)count_windows(e, &lists, i),
+                                  .chunks = (uint32_t)count_windows(e, &lists, i),
                                   .truncated = lists.truncated[i]};
     code = aoei_embed_lists(e, &lists, vectors, err);
     aoei_token_lists_free(&lists);

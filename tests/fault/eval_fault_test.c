@@ -86,7 +86,7 @@ static void count_pairs(void *user, const aoe_binary_result *r) {
 
 static void count_triples(void *user, const aoe_triplet_result *r) {
     (void)user;
-    reports += r->triples == 2;
+    reports += r->triplets == 2;
 }
 
 static void count_searches(void *user, const aoe_retrieval_result *r) {

@@ -60,7 +60,7 @@ static int mine(void *arg) {
     if (code)
         assert_true(strstr(err.message, "memory") && result.rows == 0);
     else
-        assert_true(result.rows == 5 && result.triples + result.without == 5);
+        assert_true(result.rows == 5 && result.triplets + result.without == 5);
     return code;
 }
 

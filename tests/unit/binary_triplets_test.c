@@ -123,7 +123,7 @@ static void test_triples_by_hand(void **state) {
     if (run_triples(&r, &c, paths, 1, &o, &err))
         fail_msg("%s", err.message);
     assert_string_equal(r.name[0], "triples.tsv");
-    assert_int_equal(r.triples[0].triples, 4);
+    assert_int_equal(r.triples[0].triplets, 4);
     assert_int_equal(r.triples[0].empty, 1);
     assert_int_equal(c.texts, 8); /* 0 10 20 40 30 5 7 and the empty one, each once */
     near(r.triples[0].accuracy, 0.5, "accuracy");

@@ -126,7 +126,7 @@ static void check(const char *prompt, const char *before, const char *after, siz
         double want[D];
         aoe_text_info info;
         assert_int_equal(aoe_embed(s.embedder, &text, 1, got, &info, NULL), 0);
-        assert_int_equal(info.windows, n);
+        assert_int_equal(info.chunks, n);
         assert_int_equal(info.truncated, 0);
         assert_int_equal(info.tokens, WORDS + MOST - room);
         expected(&s, before, after, first, n, room, normalize, want);
@@ -162,7 +162,7 @@ static void test_bits(void **state) {
             float alone[D];
             assert_int_equal(aoe_embed(s.embedder, &texts[i], 1, alone, NULL, NULL), 0);
             assert_memory_equal(alone, v[k] + i * D, sizeof alone);
-            assert_true((info[i].windows > 1) == (info[i].tokens > MOST));
+            assert_true((info[i].chunks > 1) == (info[i].tokens > MOST));
         }
         session_close(s);
     }

@@ -158,7 +158,7 @@ static void expect(const char *name, const char *text, aoe_mine_options o, const
         at += (size_t)snprintf(got + at, sizeof got - at, "%s%s", i ? " " : "", out.triple[i]);
     assert_string_equal(got, triples);
     assert_int_equal(out.result.without, without);
-    assert_int_equal(out.result.triples, out.n);
+    assert_int_equal(out.result.triplets, out.n);
     clear(&out);
 }
 

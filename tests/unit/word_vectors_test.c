@@ -84,7 +84,7 @@ static void means(void **state) {
     convert_ok("v.txt", vectors, NULL, &r);
     assert_int_equal(r.words, 13); /* without the unknown word, which comes on top */
     assert_int_equal(r.dims, 3);
-    assert_int_equal(r.passed_over, 0);
+    assert_int_equal(r.skipped, 0);
     check("the cat", 11, 2, 3, 2);
     check("the Cat", 1, 12, 3, 2);
     check("cat CAT unknown", 10, 0, 0, 1); /* cased; what is not there is passed over */
@@ -143,7 +143,7 @@ static void forms(void **state) {
         free(test_write(dir, "v.txt.gz", packed, packed_size));
         convert_ok("v.txt.gz", NULL, &o, &r);
         assert_int_equal(r.words, 2);
-        assert_int_equal(r.passed_over, 3);
+        assert_int_equal(r.skipped, 3);
         float v[3];
         embed("the cat the", v);
         assert_true(fabs((double)v[0] - 2) < 0.02 && fabs((double)v[1] - 3) < 0.02 && fabs((double)v[2] - 4) < 0.02);
