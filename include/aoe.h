@@ -128,10 +128,10 @@ AOE_API aoe_text aoe_text_of(const char *s); /* of a C string */
 typedef struct aoe_tokenizer aoe_tokenizer; /* immutable, safe to share between threads */
 
 typedef struct aoe_encode_options {
-    size_t max_length;  /* tokens, specials included; 0: no truncation */
-    const char *prompt; /* template with {text}, or NULL: the text alone. The text is truncated, never the template */
-    int no_specials;    /* leave the tokens of the post-processor out */
-    int drop_unknown;   /* leave unknown tokens out; there may be none left */
+    size_t max_length;     /* tokens, specials included; 0: no truncation */
+    const char *prompt;    /* template with {text}, or NULL: the text alone. The text is truncated, never the template */
+    int no_special_tokens; /* leave the tokens of the post-processor out */
+    int drop_unknown;      /* leave unknown tokens out; there may be none left */
 } aoe_encode_options;
 
 typedef struct aoe_ids {

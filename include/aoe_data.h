@@ -20,13 +20,15 @@ extern "C" {
 #endif
 
 /* When two texts count as the same. */
-typedef enum aoe_same {
-    AOE_SAME_EXACT, /* byte by byte */
-    AOE_SAME_SPACE, /* white space at the ends does not count, and a run of it is one space */
-    AOE_SAME_CASE, /* likewise, and neither does upper or lower case, nor how accents are encoded (Unicode case folding, NFD) */
-    AOE_SAME_LETTERS /* likewise, and of the rest only letters, marks and digits count; of texts without any the last rule holds
-                      */
-} aoe_same;
+typedef enum aoe_text_equality {
+    AOE_TEXT_EQUAL_EXACT,  /* byte by byte */
+    AOE_TEXT_EQUAL_SPACE,  /* white space at the ends does not count, and a run of it is one space */
+    AOE_TEXT_EQUAL_CASE,   /* likewise, and neither does upper or lower case, nor how accents are encoded (Unicode case folding,
+                              NFD) */
+    AOE_TEXT_EQUAL_LETTERS /* likewise, and of the rest only letters, marks and digits count; of texts without any the last rule
+                            * holds
+                            */
+} aoe_text_equality;
 
 /* Takes bytes of the output `part` (0, but for aoe_data_split), in order. Returns 0 to go on; else the function that calls it
  * returns AOE_ECANCELLED. */
@@ -51,8 +53,9 @@ typedef struct aoe_data_convert_options {
     double threshold;        /* pairs with a label from here on are positives; NaN: lowest + 0.8 x range */
     aoe_pairing pairing;     /* AOE_PAIRING_ZIP */
     size_t negatives;        /* 1: so many are drawn for a row, where positives become pairs or triplets */
-    aoe_same same;           /* AOE_SAME_EXACT: first texts that are one, where pairs become triplets; texts not to be drawn */
-    uint64_t seed;           /* 42 */
+    aoe_text_equality
+        equality;  /* AOE_TEXT_EQUAL_EXACT: first texts that are one, where pairs become triplets; texts not to be drawn */
+    uint64_t seed; /* 42 */
     aoe_write_fn write;
     void *user;
 } aoe_data_convert_options;
@@ -83,11 +86,11 @@ AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *o
 /* ------------------------------------------------------------------- split */
 
 typedef struct aoe_data_split_options {
-    aoe_table_options table; /* columns; allow_empty and label_map are ignored: labels are not looked at */
-    aoe_same same;           /* AOE_SAME_CASE: texts that are the same stay together */
-    double near;             /* and those whose sets of words have a Jaccard index from here on; NaN: none */
-    const char *group;       /* and rows with the same value in this column; NULL: none */
-    const double *shares;    /* [parts] of the rows, in any unit */
+    aoe_table_options table;    /* columns; allow_empty and label_map are ignored: labels are not looked at */
+    aoe_text_equality equality; /* AOE_TEXT_EQUAL_CASE: texts that are the same stay together */
+    double near_duplicates;     /* and those whose sets of words have a Jaccard index from here on; NaN: none */
+    const char *group;          /* and rows with the same value in this column; NULL: none */
+    const double *ratios;       /* [parts] of the rows, in any unit */
     size_t parts;
     uint64_t seed;    /* 42 */
     const char *name; /* of outputs: compressed as its end says (.gz, .zst); NULL: plain */
@@ -97,7 +100,7 @@ typedef struct aoe_data_split_options {
 
 typedef struct aoe_data_split_part {
     size_t rows, clusters;
-    size_t texts; /* distinct ones, by `same`: none of them is in another part */
+    size_t texts; /* distinct ones, by `equality`: none of them is in another part */
 } aoe_data_split_part;
 
 typedef struct aoe_data_split_result {
@@ -132,11 +135,11 @@ typedef struct aoe_data_conflict {
 } aoe_data_conflict;
 
 typedef struct aoe_data_dedup_options {
-    aoe_table_options table; /* columns; allow_empty and label_map are ignored */
-    aoe_same same;           /* AOE_SAME_EXACT */
-    int ordered;             /* 1: a pair the other way round is another one */
-    aoe_conflicts conflicts; /* AOE_CONFLICTS_FIRST */
-    const char *name;        /* as in aoe_data_split_options */
+    aoe_table_options table;    /* columns; allow_empty and label_map are ignored */
+    aoe_text_equality equality; /* AOE_TEXT_EQUAL_EXACT */
+    int ordered;                /* 1: a pair the other way round is another one */
+    aoe_conflicts conflicts;    /* AOE_CONFLICTS_FIRST */
+    const char *name;           /* as in aoe_data_split_options */
     aoe_write_fn write;
     void (*report)(void *user, const aoe_data_conflict *conflict); /* in the order of the file; NULL: none */
     void *user;
@@ -172,11 +175,11 @@ typedef struct aoe_data_label {
 } aoe_data_label;
 
 typedef struct aoe_data_stats_options {
-    aoe_table_options table; /* allow_empty is ignored */
-    aoe_same same;           /* AOE_SAME_EXACT: of distinct texts */
-    double threshold;        /* labels from here on are positive; NaN: lowest + 0.8 x range */
-    size_t bins;             /* 10: of labels with more than 20 values */
-    size_t longer;           /* 0: aoe_data_lengths.longer stays 0 */
+    aoe_table_options table;    /* allow_empty is ignored */
+    aoe_text_equality equality; /* AOE_TEXT_EQUAL_EXACT: of distinct texts */
+    double threshold;           /* labels from here on are positive; NaN: lowest + 0.8 x range */
+    size_t bins;                /* 10: of labels with more than 20 values */
+    size_t longer;              /* 0: aoe_data_lengths.longer stays 0 */
     /* Tokens of a text, called once for each distinct one; 0, or the code that ends the reading, with err. NULL: no tokens. */
     int (*tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
     void *user;
@@ -240,7 +243,7 @@ typedef struct aoe_finding {
 
 typedef struct aoe_data_check_options {
     aoe_table_options table;                                /* skip_bad_rows and allow_empty are ignored */
-    aoe_same same;                                          /* AOE_SAME_CASE */
+    aoe_text_equality equality;                             /* AOE_TEXT_EQUAL_CASE */
     int ordered;                                            /* 1: a pair the other way round is another one */
     double low, high;                                       /* of labels; NaN: any */
     size_t longest;                                         /* 20000: characters of a text; 0: any */
@@ -304,7 +307,7 @@ typedef struct aoe_github_options {
     int offline;       /* 1: no request; what the cache lacks is counted, and a repository it lacks is missing */
     size_t limit;      /* oldest issues of a repository to read, pull requests not counted; 0: all */
     const char *name[AOE_ISSUES_SPLITS]; /* of outputs, each tells format and compression; NULL: the split is left out */
-    double share[AOE_ISSUES_SPLITS];     /* of the duplicates, in any unit; default 12, 1, 1: the paper's */
+    double ratio[AOE_ISSUES_SPLITS];     /* of the duplicates, in any unit; default 12, 1, 1: the paper's */
     aoe_example_kind kind; /* PAIRS: text1, text2, label, a duplicate and its original with 1, each negative with 0; TRIPLES:
                       query, positive, negative */
     int ids; /* 1: columns more that name the issues, "owner/name#12": id1, id2; query_id, positive_id, negative_id */

@@ -95,7 +95,7 @@ static const cli_option check_table[] = {
     {.name = "same",
      .kind = CLI_NAMED,
      .value = "NAME",
-     AT(c.same),
+     AT(c.equality),
      .parse = cli_parse_same,
      .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
              "their letters and digits alone",

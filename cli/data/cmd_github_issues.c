@@ -157,7 +157,7 @@ static const cli_option output_table[] = {
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "A,B,C",
-     AT(g.share),
+     AT(g.ratio),
      .parse = parse_shares,
      .help = "of train, validation and test",
      .fallback = "12,1,1"},

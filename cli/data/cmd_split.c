@@ -101,7 +101,7 @@ static const cli_option together_table[] = {
     {.name = "same",
      .kind = CLI_NAMED,
      .value = "NAME",
-     AT(s.same),
+     AT(s.equality),
      .parse = cli_parse_same,
      .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
              "their letters and digits alone",
@@ -109,7 +109,7 @@ static const cli_option together_table[] = {
     {.name = "near",
      .kind = CLI_REAL,
      .value = "X",
-     AT(s.near),
+     AT(s.near_duplicates),
      .min = 0.05,
      .max = 1,
      .help = "keep texts together, too, that have X of all their words in common (Jaccard index; 0.8 is usual)",
@@ -206,7 +206,7 @@ static int run(job *j) {
     aoe_data_split_options s = j->o->s;
     cli_sink sink = {j->file, j->o->parts.n};
     aoe_error err;
-    s.shares = j->o->parts.share;
+    s.ratios = j->o->parts.share;
     s.parts = j->o->parts.n;
     s.seed = j->o->general.seed;
     s.name = j->input;

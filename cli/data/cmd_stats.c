@@ -95,7 +95,7 @@ static const cli_option data_table[] = {
     {.name = "same",
      .kind = CLI_NAMED,
      .value = "NAME",
-     AT(s.same),
+     AT(s.equality),
      .parse = cli_parse_same,
      .help = "distinct texts differ: exact, byte by byte; space, but for white space; case, nor by upper or lower case; "
              "letters, in their letters and digits",

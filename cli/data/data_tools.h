@@ -7,7 +7,7 @@
 
 #include "cli/common/common.h"
 
-/* For cli_option.parse; target: an aoe_same, an aoe_example_kind. */
+/* For cli_option.parse; target: an aoe_text_equality, an aoe_example_kind. */
 int cli_parse_same(void *target, const char *text, aoe_error *err);
 int cli_parse_form(void *target, const char *text, aoe_error *err);
 

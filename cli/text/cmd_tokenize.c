@@ -62,7 +62,7 @@ static const cli_option table[] = {
      .fallback = "none"},
     {.name = "no-specials",
      .kind = CLI_FLAG,
-     .offset = offsetof(options, encode.no_specials),
+     .offset = offsetof(options, encode.no_special_tokens),
      .set = 1,
      .help = "without the special tokens around a text"},
 };
@@ -119,7 +119,7 @@ static int print_text(job *j, aoe_text text) {
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
     /* of a tokenizer that puts no specials around a text, no ids are the ids of an empty text: written as "", it is meant */
-    if (j->ids.n == 0 && (j->encode.no_specials || !j->o->jsonl) && !j->encode.drop_unknown)
+    if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_line(j, "no token is left of the text; leave the line out");
     j->texts++;
     j->empty += text.len == 0;
@@ -166,7 +166,7 @@ static int run_tokenize(job *j, const cli_args *args) {
         code = cli_fail("%s", err.message);
     j->encode.max_length = j->o->encode.max_length;
     j->encode.prompt = j->o->encode.prompt;
-    j->encode.no_specials |= j->o->encode.no_specials;
+    j->encode.no_special_tokens |= j->o->encode.no_special_tokens;
     free(dir);
     if (code || cli_lines_open(&j->lines, args->operand, args->n))
         return 1;

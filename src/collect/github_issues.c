@@ -24,7 +24,7 @@ const char *const *aoe_github_preset(const char *name, size_t *n) {
 }
 
 void aoe_github_options_defaults(aoe_github_options *o) {
-    *o = (aoe_github_options){.share = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
+    *o = (aoe_github_options){.ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
 
 /* Shares of the splits that are written, or of all where none is. */
@@ -33,7 +33,7 @@ static void shares_of(const aoe_github_options *o, double share[AOE_ISSUES_SPLIT
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
         named |= o->name[i] != NULL;
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
-        share[i] = o->name[i] || !named ? o->share[i] : 0;
+        share[i] = o->name[i] || !named ? o->ratio[i] : 0;
 }
 
 static int check_splits(const aoe_github_options *o, aoe_error *err) {
@@ -42,8 +42,8 @@ static int check_splits(const aoe_github_options *o, aoe_error *err) {
     shares_of(o, share);
     for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
         aoei_format format;
-        if (!(o->share[i] >= 0) || !isfinite(o->share[i]))
-            return aoei_fail(err, AOE_EARG, "the share of a split is %g; give numbers from 0 on", o->share[i]);
+        if (!(o->ratio[i] >= 0) || !isfinite(o->ratio[i]))
+            return aoei_fail(err, AOE_EARG, "the share of a split is %g; give numbers from 0 on", o->ratio[i]);
         sum += share[i];
         if (o->name[i])
             code = aoei_format_of(&format, o->name[i], err);

@@ -264,7 +264,7 @@ static int is_lowercase(aoe_text s) {
 
 /* apart[i] = 1: t takes word i apart. With `lowercase`, a word with capitals is one that no text has. */
 static int find_apart(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *apart, aoe_error *err) {
-    const aoe_encode_options o = {.no_specials = 1};
+    const aoe_encode_options o = {.no_special_tokens = 1};
     aoe_ids ids = {0};
     int rc = 0;
     for (size_t i = 0; !rc && i < r->n; i++) {

@@ -65,7 +65,7 @@ const char *aoe_finding_text(aoe_finding_kind kind) {
 }
 
 void aoe_data_check_options_defaults(aoe_data_check_options *o) {
-    *o = (aoe_data_check_options){.same = AOE_SAME_CASE, .low = NAN, .high = NAN, .longest = 20000};
+    *o = (aoe_data_check_options){.equality = AOE_TEXT_EQUAL_CASE, .low = NAN, .high = NAN, .longest = 20000};
 }
 
 static int looks_for(const check *c, aoe_finding_kind kind) {
@@ -162,7 +162,7 @@ static size_t *all_none(size_t n) {
 static int index_files(check *c, aoe_error *err) {
     const size_t texts = c->names.texts.n;
     c->class = aoei_malloc_array(texts, sizeof *c->class);
-    int rc = c->class ? aoei_distinct_classes(&c->names.texts, c->o->same, c->class, err)
+    int rc = c->class ? aoei_distinct_classes(&c->names.texts, c->o->equality, c->class, err)
                       : aoei_fail_nomem(err, texts * sizeof *c->class);
     for (size_t i = 0; i < c->n && !rc; i++) {
         checked_file *f = &c->file[i];

@@ -93,8 +93,8 @@ static int number_texts(forms *f, aoe_error *err) {
         rc = aoei_distinct_add(&f->texts, e->text[i], 1, &f->number[i], err);
     size_t *class = rc ? NULL : aoei_malloc_array(f->texts.n, sizeof *class);
     if (!rc)
-        rc =
-            class ? aoei_distinct_classes(&f->texts, f->o->same, class, err) : aoei_fail_nomem(err, f->texts.n * sizeof *class);
+        rc = class ? aoei_distinct_classes(&f->texts, f->o->equality, class, err)
+                   : aoei_fail_nomem(err, f->texts.n * sizeof *class);
     for (size_t i = 0; i < e->n_texts && !rc; i++)
         f->number[i] = class[f->number[i]];
     aoei_free(class);

@@ -21,7 +21,7 @@ typedef struct dedup {
 } dedup;
 
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
-    *o = (aoe_data_dedup_options){.same = AOE_SAME_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
+    *o = (aoe_data_dedup_options){.equality = AOE_TEXT_EQUAL_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
 }
 
 static int find_keys(dedup *d, aoe_error *err) {
@@ -32,7 +32,7 @@ static int find_keys(dedup *d, aoe_error *err) {
     d->disputed = aoei_calloc(n, 1);
     if (!d->class || !d->key || !d->first || !d->disputed)
         return aoei_fail_nomem(err, (n + texts) * sizeof *d->class);
-    int rc = aoei_distinct_classes(&d->names.texts, d->o->same, d->class, err);
+    int rc = aoei_distinct_classes(&d->names.texts, d->o->equality, d->class, err);
     if (!rc)
         rc = aoei_records_keys(&d->records, d->class, d->o->ordered, &d->keys, d->key, err);
     if (rc)

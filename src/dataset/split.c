@@ -26,7 +26,8 @@ typedef struct split {
 
 void aoe_data_split_options_defaults(aoe_data_split_options *o) {
     static const double shares[] = {0.8, 0.1, 0.1};
-    *o = (aoe_data_split_options){.same = AOE_SAME_CASE, .near = NAN, .shares = shares, .parts = 3, .seed = 42};
+    *o = (aoe_data_split_options){
+        .equality = AOE_TEXT_EQUAL_CASE, .near_duplicates = NAN, .ratios = shares, .parts = 3, .seed = 42};
 }
 
 static int reserve(split *s, aoe_error *err) {
@@ -70,15 +71,15 @@ static int join_groups(split *s, aoe_error *err) {
 }
 
 static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
-    int rc = aoei_distinct_classes(&s->names.texts, s->o->same, s->class, err);
+    int rc = aoei_distinct_classes(&s->names.texts, s->o->equality, s->class, err);
     for (size_t i = 0; i < s->names.texts.n && !rc; i++)
         s->owner[i] = SIZE_MAX;
     for (size_t i = 0; i < s->records.n && !rc; i++)
         join_texts(s, i);
     if (!rc && s->o->group)
         rc = join_groups(s, err);
-    if (!rc && !isnan(s->o->near))
-        rc = aoei_near_join(&s->rows, &s->names.texts, s->class, s->owner, s->o->near, near_pairs, err);
+    if (!rc && !isnan(s->o->near_duplicates))
+        rc = aoei_near_join(&s->rows, &s->names.texts, s->class, s->owner, s->o->near_duplicates, near_pairs, err);
     if (rc)
         return rc;
     s->n_clusters = aoei_clusters_number(&s->rows, s->cluster);
@@ -157,8 +158,8 @@ int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_s
     result = result ? result : &own;
     *result = (aoe_data_split_result){0};
     for (size_t p = 0; p < o->parts; p++)
-        if (!(o->shares[p] > 0))
-            return aoei_fail(err, AOE_EARG, "share %zu of the split is %g; give numbers above 0", p + 1, o->shares[p]);
+        if (!(o->ratios[p] > 0))
+            return aoei_fail(err, AOE_EARG, "share %zu of the split is %g; give numbers above 0", p + 1, o->ratios[p]);
     const aoei_records_options read = {
         .columns = o->table.columns, .group = o->group, .keep_rows = 1, .skip_bad_rows = o->table.skip_bad_rows};
     int rc = aoei_records_read(&s.records, &s.names, path, &read, err);
@@ -169,7 +170,7 @@ int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_s
     if (!rc)
         rc = cluster_rows(&s, &result->near_pairs, err);
     if (!rc)
-        rc = aoei_clusters_split(s.part, s.weight, s.n_clusters, o->shares, o->parts, o->seed, err);
+        rc = aoei_clusters_split(s.part, s.weight, s.n_clusters, o->ratios, o->parts, o->seed, err);
     if (!rc)
         rc = count(&s, part, result, err);
     if (!rc)

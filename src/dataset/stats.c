@@ -27,7 +27,7 @@ typedef struct stats {
 } stats;
 
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
-    *o = (aoe_data_stats_options){.same = AOE_SAME_EXACT, .threshold = NAN, .bins = 10};
+    *o = (aoe_data_stats_options){.equality = AOE_TEXT_EQUAL_EXACT, .threshold = NAN, .bins = 10};
 }
 
 /* ---- lengths */
@@ -106,7 +106,7 @@ static int count_distinct(stats *s, aoe_error *err) {
     const size_t n = s->names.texts.n;
     size_t *class = aoei_malloc_array(n, sizeof *class);
     const int rc =
-        class ? aoei_distinct_classes(&s->names.texts, s->o->same, class, err) : aoei_fail_nomem(err, n * sizeof *class);
+        class ? aoei_distinct_classes(&s->names.texts, s->o->equality, class, err) : aoei_fail_nomem(err, n * sizeof *class);
     for (size_t i = 0; i < n && !rc; i++)
         s->result->distinct += class[i] == i;
     aoei_free(class);

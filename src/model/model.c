@@ -463,7 +463,7 @@ int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err
         rc = complete_static(&m, err);
     const char *type = json_string_value(json_object_get(m.config_json, "model_type"));
     const aoei_arch *arch = !rc && type ? aoei_arch_find(type) : NULL;
-    o->no_specials = o->drop_unknown = arch && arch->is_static;
+    o->no_special_tokens = o->drop_unknown = arch && arch->is_static;
     aoei_safetensors_close(m.file);
     json_decref(m.config_json);
     aoei_free(path);

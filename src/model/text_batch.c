@@ -220,7 +220,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
         }
         j.o[i] = (aoe_encode_options){.max_length = ways & WHOLE ? 0 : s->max_length,
                                       .prompt = !code && *prompt ? prompt : NULL,
-                                      .no_specials = is_static,
+                                      .no_special_tokens = is_static,
                                       .drop_unknown = is_static};
     }
     if (!code)

@@ -185,7 +185,7 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     o = o ? o : &defaults;
     aoei_words words; /* not zeroed: the largest part of it is not needed */
     encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = around, .err = err};
-    size_t n_specials = o->no_specials ? 0 : post->n_before + post->n_after;
+    size_t n_specials = o->no_special_tokens ? 0 : post->n_before + post->n_after;
     size_t room = o->max_length ? o->max_length - n_specials : SIZE_MAX;
     int rc;
     ids->n = 0;
@@ -218,7 +218,7 @@ int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode
 int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
                                  size_t *before, size_t *after, aoe_error *err) {
     ends e = {0};
-    const int specials = !(o && o->no_specials), rc = encode(t, text, o, ids, &e, err);
+    const int specials = !(o && o->no_special_tokens), rc = encode(t, text, o, ids, &e, err);
     *before = e.before + (specials ? t->post.n_before : 0);
     *after = e.after + (specials ? t->post.n_after : 0);
     return rc;

@@ -72,16 +72,16 @@ static void split_and_dedup(const char *path) {
     aoe_data_split_options s;
     aoe_data_dedup_options d;
     aoe_data_split_options_defaults(&s);
-    s.shares = shares;
+    s.ratios = shares;
     s.parts = 2;
-    s.near = 0.5;
+    s.near_duplicates = 0.5;
     s.table.skip_bad_rows = 1;
     s.write = take;
     s.user = out;
     if (!aoe_data_split(path, &s, part, &split, NULL))
         require(part[0].rows + part[1].rows == split.rows && part[0].texts + part[1].texts == split.texts);
     aoe_data_dedup_options_defaults(&d);
-    d.same = AOE_SAME_LETTERS;
+    d.equality = AOE_TEXT_EQUAL_LETTERS;
     d.table.skip_bad_rows = 1;
     d.write = take;
     d.user = out;

@@ -176,9 +176,9 @@ static void test_triples_of_nli(void **state) {
     assert_int_equal(r.texts, 3); /* p, q and P; r has neutral rows alone */
     assert_int_equal(r.without, 2);
     assert_int_equal(r.unused, 3);
-    o.same = AOE_SAME_CASE;
+    o.equality = AOE_TEXT_EQUAL_CASE;
     expect("nli.tsv", nli, o, "query\tpositive\tnegative\np\te1\tc0\np\te2\tc1\n");
-    o.same = AOE_SAME_EXACT;
+    o.equality = AOE_TEXT_EQUAL_EXACT;
     o.pairing = AOE_PAIRING_ALL;
     expect("nli.tsv", nli, o, "query\tpositive\tnegative\np\te1\tc1\np\te1\tc2\np\te1\tc3\np\te2\tc1\np\te2\tc2\np\te2\tc3\n");
     o.pairing = AOE_PAIRING_SAMPLE;

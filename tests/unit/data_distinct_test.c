@@ -45,33 +45,33 @@ static void test_numbers(void **state) {
 static void test_forms(void **state) {
     (void)state;
     static const struct {
-        aoe_same same;
+        aoe_text_equality same;
         const char *text, *form;
     } cases[] = {
-        {AOE_SAME_EXACT, " A  b ", " A  b "},
-        {AOE_SAME_SPACE, "", ""},
-        {AOE_SAME_SPACE, " \t\n", ""},
-        {AOE_SAME_SPACE, "  A \t\r\n b\v", "A b"},
-        {AOE_SAME_SPACE, NBSP "A" NBSP " " NBSP E_ACUTE_UPPER " ", "A " E_ACUTE_UPPER},
-        {AOE_SAME_CASE, " A  Bc! ", "a bc!"},
-        {AOE_SAME_CASE, E_ACUTE_UPPER "A  b", "e" ACUTE "a b"},
-        {AOE_SAME_CASE, "E" ACUTE "a b", "e" ACUTE "a b"},
-        {AOE_SAME_CASE, "STRASSE", "strasse"},
-        {AOE_SAME_CASE,
+        {AOE_TEXT_EQUAL_EXACT, " A  b ", " A  b "},
+        {AOE_TEXT_EQUAL_SPACE, "", ""},
+        {AOE_TEXT_EQUAL_SPACE, " \t\n", ""},
+        {AOE_TEXT_EQUAL_SPACE, "  A \t\r\n b\v", "A b"},
+        {AOE_TEXT_EQUAL_SPACE, NBSP "A" NBSP " " NBSP E_ACUTE_UPPER " ", "A " E_ACUTE_UPPER},
+        {AOE_TEXT_EQUAL_CASE, " A  Bc! ", "a bc!"},
+        {AOE_TEXT_EQUAL_CASE, E_ACUTE_UPPER "A  b", "e" ACUTE "a b"},
+        {AOE_TEXT_EQUAL_CASE, "E" ACUTE "a b", "e" ACUTE "a b"},
+        {AOE_TEXT_EQUAL_CASE, "STRASSE", "strasse"},
+        {AOE_TEXT_EQUAL_CASE,
          "stra\xc3\x9f"
          "e",
          "strasse"},
-        {AOE_SAME_LETTERS, "It's 3.5 -- O.K.?", "its35ok"},
-        {AOE_SAME_LETTERS,
+        {AOE_TEXT_EQUAL_LETTERS, "It's 3.5 -- O.K.?", "its35ok"},
+        {AOE_TEXT_EQUAL_LETTERS,
          "\xe2\x80\x9cIt"
          "\xe2\x80\x99"
          "s\xe2\x80\x9d " E_ACUTE_UPPER,
          "itse" ACUTE},
-        {AOE_SAME_LETTERS, "\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80 x",
+        {AOE_TEXT_EQUAL_LETTERS, "\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80 x",
          "\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80"
          "x"},
-        {AOE_SAME_LETTERS, " :-)  ;-) ", ":-) ;-)"},
-        {AOE_SAME_LETTERS, "\xe2\x80\xa6!", "\xe2\x80\xa6!"},
+        {AOE_TEXT_EQUAL_LETTERS, " :-)  ;-) ", ":-) ;-)"},
+        {AOE_TEXT_EQUAL_LETTERS, "\xe2\x80\xa6!", "\xe2\x80\xa6!"},
     };
     aoei_buffer out = {0};
     aoei_text_key_scratch scratch = {0};
@@ -84,13 +84,13 @@ static void test_forms(void **state) {
 }
 
 static int classes(void *arg) {
-    const aoe_same same = *(const aoe_same *)arg;
+    const aoe_text_equality same = *(const aoe_text_equality *)arg;
     static const char *const texts[] = {"A b", "a  b", "A b.", "A  b", "\xc3\x89", "e\xcc\x81", "ab", "?", "!"};
     enum { N = sizeof texts / sizeof *texts };
-    static const size_t want[][N] = {[AOE_SAME_EXACT] = {0, 1, 2, 3, 4, 5, 6, 7, 8},
-                                     [AOE_SAME_SPACE] = {0, 1, 2, 0, 4, 5, 6, 7, 8},
-                                     [AOE_SAME_CASE] = {0, 0, 2, 0, 4, 4, 6, 7, 8},
-                                     [AOE_SAME_LETTERS] = {0, 0, 0, 0, 4, 4, 0, 7, 8}};
+    static const size_t want[][N] = {[AOE_TEXT_EQUAL_EXACT] = {0, 1, 2, 3, 4, 5, 6, 7, 8},
+                                     [AOE_TEXT_EQUAL_SPACE] = {0, 1, 2, 0, 4, 5, 6, 7, 8},
+                                     [AOE_TEXT_EQUAL_CASE] = {0, 0, 2, 0, 4, 4, 6, 7, 8},
+                                     [AOE_TEXT_EQUAL_LETTERS] = {0, 0, 0, 0, 4, 4, 0, 7, 8}};
     aoei_distinct d = {0};
     size_t number, class[N];
     int rc = 0;
@@ -106,7 +106,7 @@ static int classes(void *arg) {
 
 static void test_classes(void **state) {
     (void)state;
-    for (int same = AOE_SAME_EXACT; same <= AOE_SAME_LETTERS; same++)
+    for (int same = AOE_TEXT_EQUAL_EXACT; same <= AOE_TEXT_EQUAL_LETTERS; same++)
         assert_true(test_alloc_failures(classes, &same, 50) > 3);
 }
 

@@ -100,7 +100,7 @@ static void test_split_promises(void **state) {
         rows += part[p].rows;
         texts += part[p].texts;
         clusters += part[p].clusters;
-        assert_true(fabs((double)part[p].rows - o.shares[p] * ROWS) <= 2);
+        assert_true(fabs((double)part[p].rows - o.ratios[p] * ROWS) <= 2);
     }
     assert_int_equal(rows, ROWS);
     assert_int_equal(r.rows, ROWS);
@@ -130,7 +130,7 @@ static void test_split_together(void **state) {
     char *path = test_write_text(test_dir, "a.jsonl",
                                  "{\"text\":[\"a b c\",\"x\"],\"g\":1}\n{\"text\":\"a b C.\",\"g\":2}\n"
                                  "{\"text\":\"X\",\"g\":3}\n{\"text\":\"q\",\"g\":2.0}\n{\"text\":\"z\",\"g\":\"w\"}");
-    o.shares = halves;
+    o.ratios = halves;
     o.parts = 2;
     split(path, &o, part, &r);
     assert_int_equal(r.clusters, 4); /* alternatives are texts of their row */
@@ -139,7 +139,7 @@ static void test_split_together(void **state) {
     split(path, &o, part, &r);
     assert_int_equal(r.clusters, 3);
     outputs_free(&out);
-    o.near = 0.9;
+    o.near_duplicates = 0.9;
     split(path, &o, part, &r);
     assert_int_equal(r.clusters, 2);
     assert_int_equal(r.near_pairs, 1);
@@ -167,7 +167,7 @@ static void test_split_errors(void **state) {
     o.group = "h";
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "no column 'h'; found text1, text2"));
-    o.shares = bad;
+    o.ratios = bad;
     o.parts = 2;
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EARG);
     free(path);
@@ -226,7 +226,7 @@ static void test_dedup(void **state) {
     expect_dedup("p.tsv", pairs, o, "text1\tid\ttext2\tlabel\na\t1\tb\t1\na\t3\tb\t0\nA\t4\tb\t1\nc\t6\td\tx\n",
                  "2:1 4:0 a b|2:1 6:0 a b|", 2, 2, 0);
     o.conflicts = AOE_CONFLICTS_DROP;
-    o.same = AOE_SAME_CASE;
+    o.equality = AOE_TEXT_EQUAL_CASE;
     expect_dedup("p.tsv", pairs, o, "text1\tid\ttext2\tlabel\nc\t6\td\tx\n", "2:1 4:0 a b|2:1 6:0 a b|", 0, 2, 5);
     aoe_data_dedup_options_defaults(&o);
     expect_dedup("t.csv", "query,positive\r\n\"a\r\nb\",c\r\nc,\"a\r\nb\"\r\n\"a\r\nb\",\"c\"\r\n", o,
@@ -303,7 +303,7 @@ static void test_stats(void **state) {
     assert_true(fabs(r.words.mean - 14.0 / 13) < 1e-12 && r.words.quantile[6] == 3);
     assert_true(r.has_tokens && r.tokens.quantile[6] == 7);
     aoe_data_stats_free(&r);
-    o.same = AOE_SAME_CASE;
+    o.equality = AOE_TEXT_EQUAL_CASE;
     assert_int_equal(aoe_data_stats(path, &o, &r, &err), 0);
     assert_int_equal(r.distinct, 4);
     aoe_data_stats_free(&r);
@@ -414,7 +414,7 @@ static void test_check(void **state) {
     o.ordered = 1;
     expect_findings(files, 3, o, "leak dev.csv:2 train.tsv:3\nduplicate dev.csv:5 dev.csv:4\n");
     o.ordered = 0;
-    o.same = AOE_SAME_EXACT;
+    o.equality = AOE_TEXT_EQUAL_EXACT;
     expect_findings(files, 3, o, "duplicate dev.csv:5 dev.csv:4\n");
     for (int i = 0; i < 3; i++)
         free(paths[i]);
@@ -449,7 +449,7 @@ static int split_once(void *arg) {
     outputs out = {0};
     aoe_data_split_options o = split_options(&out);
     aoe_data_split_part part[PARTS];
-    o.near = 0.5;
+    o.near_duplicates = 0.5;
     o.group = "id";
     o.name = arg;
     int code = aoe_data_split(memory_path, &o, part, NULL, NULL);
@@ -463,7 +463,7 @@ static int dedup_once(void *arg) {
     outputs out = {0};
     aoe_data_dedup_options o;
     aoe_data_dedup_options_defaults(&o);
-    o.same = AOE_SAME_CASE;
+    o.equality = AOE_TEXT_EQUAL_CASE;
     o.name = arg;
     o.write = take;
     o.report = name_conflict;
@@ -479,7 +479,7 @@ static int stats_once(void *arg) {
     aoe_data_stats_result r;
     (void)arg;
     aoe_data_stats_options_defaults(&o);
-    o.same = AOE_SAME_LETTERS;
+    o.equality = AOE_TEXT_EQUAL_LETTERS;
     const int code = aoe_data_stats(memory_path, &o, &r, NULL);
     aoe_data_stats_free(&r);
     return code;

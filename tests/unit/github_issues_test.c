@@ -437,8 +437,8 @@ static int collect_pages(run *r, const fixed_page *pages, const char *const *rep
     r->o.token = TOKEN;
     r->o.name[0] = "train.jsonl";
     r->o.name[1] = r->o.name[2] = NULL;
-    if (o.share[1] > 0) {
-        memcpy(r->o.share, o.share, sizeof o.share);
+    if (o.ratio[1] > 0) {
+        memcpy(r->o.ratio, o.ratio, sizeof o.ratio);
         r->o.name[1] = "dev.jsonl";
     }
     const int code = collect(r);
@@ -583,7 +583,7 @@ static void test_equal_texts(void **state) {
         aoei_buffer_printf(&list, "]");
         const fixed_page pages[] = {
             {"/repos/a/b", 200, NULL, "{\"full_name\":\"a/b\"}"}, {LIST("a/b"), 200, NULL, list.data}, {0}};
-        run r = {.o = {.share = {1, 1}, .clean = clean ? AOE_ISSUE_CLEAN_TEMPLATES : 0}};
+        run r = {.o = {.ratio = {1, 1}, .clean = clean ? AOE_ISSUE_CLEAN_TEMPLATES : 0}};
         assert_int_equal(collect_pages(&r, pages, repos, 1), AOE_OK);
         assert_int_equal(r.result.clusters, clean ? 2 * TWINS : TWINS);
         if (!clean)
@@ -732,11 +732,11 @@ static void test_arguments(void **state) {
         assert_int_equal(collect(&r), AOE_EARG);
     }
     r.o.repositories = usual;
-    r.o.share[0] = -1;
+    r.o.ratio[0] = -1;
     assert_int_equal(collect(&r), AOE_EARG);
-    r.o.share[0] = r.o.share[1] = r.o.share[2] = 0;
+    r.o.ratio[0] = r.o.ratio[1] = r.o.ratio[2] = 0;
     assert_int_equal(collect(&r), AOE_EARG);
-    r.o.share[0] = 1;
+    r.o.ratio[0] = 1;
     r.o.name[0] = "x.txt";
     assert_int_equal(collect(&r), AOE_EARG);
     r.o.name[0] = "x.parquet";

@@ -188,7 +188,7 @@ static void opens_every_layout(void **state) {
         assert_int_equal(info.normalize, layouts[i].normalize);
         assert_int_equal(info.dtype, AOE_DTYPE_F32);
         assert_int_equal(aoe_encode_options_of(&o, dir, NULL), 0);
-        assert_true(o.no_specials && o.drop_unknown && !o.max_length && !o.prompt);
+        assert_true(o.no_special_tokens && o.drop_unknown && !o.max_length && !o.prompt);
         check_vectors(m, 4096, layouts[i].normalize);
         assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 4, .length = 5000}, &plan, NULL),
                          0); /* texts have no longest length */

@@ -40,7 +40,7 @@ static void test_truncation(void **state) {
     expect(t, NULL, "", 3, "[CLS] [SEP]");
     expect_error(t, NULL, "a", 2, AOE_EARG, "max_length 2 leaves no room for the text beside 2 special tokens");
     expect_error(t, NULL, "", 1, AOE_EARG, "max_length 1");
-    assert_string_equal(test_tokens(t, "a b", &(aoe_encode_options){.max_length = 1, .no_specials = 1}), "a");
+    assert_string_equal(test_tokens(t, "a b", &(aoe_encode_options){.max_length = 1, .no_special_tokens = 1}), "a");
     aoe_ids ids = {0};
     aoe_encode_options o = {.max_length = 4};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a b c"), &o, &ids, NULL), 0);

@@ -100,7 +100,7 @@ static void means(void **state) {
     check("", 0, 0, 0, 1);
     aoe_tokenizer *t;
     aoe_ids ids = {0};
-    const aoe_encode_options o = {.drop_unknown = 1, .no_specials = 1};
+    const aoe_encode_options o = {.drop_unknown = 1, .no_special_tokens = 1};
     assert_int_equal(aoe_tokenizer_open(&t, out, NULL), 0);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("cats catcat the"), &o, &ids, NULL), 0);
     assert_true(ids.n == 1 && ids.id[0] == 0); /* words are not cut into pieces */
