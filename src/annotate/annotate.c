@@ -94,7 +94,7 @@ static int check_options(const aoe_annotate_options *o, aoe_error *err) {
 static int add_input(job *j, aoe_text text, const char *file, size_t line, aoe_error *err) {
     const size_t before = j->forms.n;
     size_t number;
-    int rc = aoei_text_key(&j->form, text, AOE_SAME_SPACE, &j->scratch) ? aoei_fail_nomem(err, text.len) : 0;
+    int rc = aoei_text_key(&j->form, text, AOE_TEXT_EQUAL_SPACE, &j->scratch) ? aoei_fail_nomem(err, text.len) : 0;
     if (!rc)
         rc = aoei_distinct_add(&j->forms, (aoe_text){j->form.data, j->form.len}, 0, &number, err);
     if (rc)
@@ -173,7 +173,7 @@ static int same_form(const job *j, const sentence *a, const sentence *b) {
 }
 
 static int add_sentence(job *j, aoe_text text, size_t model, side of, aoe_error *err) {
-    if (aoei_text_key(&j->form, text, AOE_SAME_LETTERS, &j->scratch) ||
+    if (aoei_text_key(&j->form, text, AOE_TEXT_EQUAL_LETTERS, &j->scratch) ||
         aoei_grow((void **)&j->found, &j->found_capacity, j->n_found, sizeof *j->found))
         return aoei_fail_nomem(err, text.len);
     sentence *s = &j->found[j->n_found++];

@@ -107,7 +107,7 @@ int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, 
 }
 
 int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *hash, int *empty, aoe_error *err) {
-    if (aoei_text_key(&c->form, (aoe_text){text->data ? text->data : "", text->len}, AOE_SAME_CASE, &c->scratch))
+    if (aoei_text_key(&c->form, (aoe_text){text->data ? text->data : "", text->len}, AOE_TEXT_EQUAL_CASE, &c->scratch))
         return aoei_fail_nomem(err, text->len);
     *hash = aoei_hash(AOEI_HASH_START, c->form.data, c->form.len);
     *empty = c->form.len == 0;

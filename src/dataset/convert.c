@@ -15,5 +15,5 @@ int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_da
     aoe_data_convert_result own;
     result = result ? result : &own;
     *result = (aoe_data_convert_result){0};
-    return o->to == AOE_FORM_AUTO ? aoei_convert_rows(path, o, result, err) : aoei_convert_examples(path, o, result, err);
+    return o->to == AOE_EXAMPLES_AUTO ? aoei_convert_rows(path, o, result, err) : aoei_convert_examples(path, o, result, err);
 }

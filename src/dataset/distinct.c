@@ -79,7 +79,7 @@ void aoei_distinct_free(aoei_distinct *d) {
 /* What making classes works with. */
 typedef struct sorter {
     const aoei_distinct *d;
-    aoe_same same;
+    aoe_text_equality same;
     aoei_text_key_scratch scratch; /* owned, as all below */
     aoei_buffer form, other;       /* of the text at hand; of one that may be the same */
     size_t *slot;                  /* [slots] number + 1 of the first text of a class */
@@ -106,10 +106,10 @@ static int find_class(sorter *s, size_t i, size_t *class) {
     return 0;
 }
 
-int aoei_distinct_classes(const aoei_distinct *d, aoe_same same, size_t *class, aoe_error *err) {
+int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality same, size_t *class, aoe_error *err) {
     sorter s = {.d = d, .same = same, .slots = FIRST_SLOTS};
     int failed = 0;
-    if (same == AOE_SAME_EXACT) {
+    if (same == AOE_TEXT_EQUAL_EXACT) {
         for (size_t i = 0; i < d->n; i++)
             class[i] = i;
         return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Distinct texts, numbered in the order in which they first come, byte by byte; and classes of
- * texts that count as the same (aoe_same). A text is any bytes: keys of pairs are some too.
+ * texts that count as the same (aoe_text_equality). A text is any bytes: keys of pairs are some too.
  */
 #ifndef AOEI_DATASET_DISTINCT_H
 #define AOEI_DATASET_DISTINCT_H
@@ -27,6 +27,6 @@ int aoei_distinct_add(aoei_distinct *d, aoe_text text, int stays, size_t *number
 void aoei_distinct_free(aoei_distinct *d); /* accepts a zeroed one */
 
 /* class: [d->n] of each text: the number of the first text that is the same. AOE_ENOMEM. */
-int aoei_distinct_classes(const aoei_distinct *d, aoe_same same, size_t *class, aoe_error *err);
+int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality same, size_t *class, aoe_error *err);
 
 #endif

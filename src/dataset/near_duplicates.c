@@ -85,7 +85,7 @@ static int add_sets(join *j, const aoei_distinct *texts, const size_t *class, ao
         if (class[i] != i)
             continue;
         const size_t first = j->n_words;
-        if (aoei_text_key(&form, texts->text[i], AOE_SAME_CASE, &scratch) ||
+        if (aoei_text_key(&form, texts->text[i], AOE_TEXT_EQUAL_CASE, &scratch) ||
             aoei_grow((void **)&j->set, &j->set_capacity, j->n, sizeof *j->set))
             rc = aoei_fail_nomem(err, form.len);
         else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The forms in which texts are compared (aoe_same): as they are, with white space evened out, with
+ * The forms in which texts are compared (aoe_text_equality): as they are, with white space evened out, with
  * case folded and accents decomposed, or letters and digits alone. Most texts are ASCII and take a loop over bytes.
  */
 #include "dataset/text_equality.h"
@@ -29,18 +29,18 @@ static char lower(char c) {
 }
 
 /* out has room for all of it. */
-static void form_ascii(aoei_buffer *out, aoe_text t, aoe_same same) {
+static void form_ascii(aoei_buffer *out, aoe_text t, aoe_text_equality same) {
     int space = 0; /* some stands before the next character */
     for (size_t i = 0; i < t.len; i++) {
         const char c = t.data[i];
-        if (same == AOE_SAME_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
-            space = same != AOE_SAME_LETTERS && out->len > 0;
+        if (same == AOE_TEXT_EQUAL_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
+            space = same != AOE_TEXT_EQUAL_LETTERS && out->len > 0;
             continue;
         }
         if (space)
             out->data[out->len++] = ' ';
         space = 0;
-        out->data[out->len++] = same == AOE_SAME_SPACE ? c : lower(c);
+        out->data[out->len++] = same == AOE_TEXT_EQUAL_SPACE ? c : lower(c);
     }
     out->data[out->len] = 0;
 }
@@ -57,10 +57,10 @@ int aoei_is_letter_or_digit(int32_t cp) {
            (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
 }
 
-/* The code points of t, for AOE_SAME_CASE and _LETTERS folded and decomposed; *n of them. */
-static int decode(aoe_text t, aoe_same same, aoei_text_key_scratch *s, size_t *n) {
+/* The code points of t, for AOE_TEXT_EQUAL_CASE and _LETTERS folded and decomposed; *n of them. */
+static int decode(aoe_text t, aoe_text_equality same, aoei_text_key_scratch *s, size_t *n) {
     const utf8proc_option_t options =
-        same == AOE_SAME_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
+        same == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
         const utf8proc_ssize_t got = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
                                                         (utf8proc_ssize_t)s->capacity, options);
@@ -75,15 +75,15 @@ static int decode(aoe_text t, aoe_same same, aoei_text_key_scratch *s, size_t *n
     }
 }
 
-static int form_points(aoei_buffer *out, aoe_text t, aoe_same same, aoei_text_key_scratch *s) {
+static int form_points(aoei_buffer *out, aoe_text t, aoe_text_equality same, aoei_text_key_scratch *s) {
     size_t n;
     int space = 0;
     if (decode(t, same, s, &n))
         return AOE_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
-        if (same == AOE_SAME_LETTERS ? !aoei_is_letter_or_digit(s->point[i]) : aoei_is_space(s->point[i])) {
-            space = same != AOE_SAME_LETTERS && out->len > 0;
+        if (same == AOE_TEXT_EQUAL_LETTERS ? !aoei_is_letter_or_digit(s->point[i]) : aoei_is_space(s->point[i])) {
+            space = same != AOE_TEXT_EQUAL_LETTERS && out->len > 0;
             continue;
         }
         if (space)
@@ -94,9 +94,9 @@ static int form_points(aoei_buffer *out, aoe_text t, aoe_same same, aoei_text_ke
     return out->failed ? AOE_ENOMEM : 0;
 }
 
-int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_same same, aoei_text_key_scratch *scratch) {
+int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality same, aoei_text_key_scratch *scratch) {
     aoei_buffer_clear(out);
-    if (same == AOE_SAME_EXACT)
+    if (same == AOE_TEXT_EQUAL_EXACT)
         return aoei_buffer_append(out, text.data, text.len);
     if (is_ascii(text)) {
         if (aoei_buffer_reserve(out, text.len))
@@ -105,7 +105,7 @@ int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_same same, aoei_text_key_
     } else if (form_points(out, text, same, scratch)) {
         return AOE_ENOMEM;
     }
-    if (same == AOE_SAME_LETTERS && out->len == 0) /* smileys and the like differ by what they are */
-        return aoei_text_key(out, text, AOE_SAME_CASE, scratch);
+    if (same == AOE_TEXT_EQUAL_LETTERS && out->len == 0) /* smileys and the like differ by what they are */
+        return aoei_text_key(out, text, AOE_TEXT_EQUAL_CASE, scratch);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Equality of texts (aoe_same): two texts are equal if their keys are the same bytes. The key of a text is the text itself,
- * the text with normalized white space, the text with folded case and decomposed accents, or its letters and digits only.
+ * Equality of texts (aoe_text_equality): two texts are equal if their keys are the same bytes. The key of a text is the text
+ * itself, the text with normalized white space, the text with folded case and decomposed accents, or its letters and digits
+ * only.
  */
 #ifndef AOEI_DATASET_TEXT_EQUALITY_H
 #define AOEI_DATASET_TEXT_EQUALITY_H
@@ -21,6 +22,6 @@ typedef struct aoei_text_key_scratch {
 } aoei_text_key_scratch;
 
 /* Writes the key of a text (valid UTF-8) to out, which is cleared first. Returns 0 or AOE_ENOMEM. */
-int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_same same, aoei_text_key_scratch *scratch);
+int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality same, aoei_text_key_scratch *scratch);
 
 #endif

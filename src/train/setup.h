@@ -7,11 +7,11 @@
 #include "train/trainer.h"
 
 /* Sets the defaults of the training arguments. */
-void aoei_course_defaults(aoe_train_course *o);
+void aoei_course_defaults(aoe_training_args *o);
 
 /* Checks the options, locks the output directory, opens the model and the data, allocates all memory and, if the run resumes,
  * restores the newest complete checkpoint. On failure *t is zeroed. */
-int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err);
+int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);
 /* Errors when the output directory holds something that this run would replace without having been told to. */
 int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err);
 void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed struct */

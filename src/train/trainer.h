@@ -58,9 +58,9 @@ typedef struct aoei_task {
 } aoei_task;
 
 struct aoei_trainer {
-    aoe_context *ctx;          /* borrowed */
-    const aoe_train_course *o; /* borrowed, checked */
-    aoei_task *task;           /* borrowed */
+    aoe_context *ctx;           /* borrowed */
+    const aoe_training_args *o; /* borrowed, checked */
+    aoei_task *task;            /* borrowed */
     double hidden_dropout, attention_dropout;
     aoe_model *base;        /* owned; the start, or the checkpoint when resuming */
     aoe_model *view;        /* owned; base over the trained weights */
