@@ -181,7 +181,8 @@ static int check_options(const options *o) {
         return cli_usage(
             "data convert",
             "--json prints a summary to stdout, which already receives the rows; write the rows to a file with -o");
-    if (c->to == AOE_FORM_AUTO && (c->table.columns || c->table.label_map || c->from != AOE_FORM_AUTO || !isnan(c->threshold)))
+    if (c->to == AOE_EXAMPLES_AUTO &&
+        (c->table.columns || c->table.label_map || c->from != AOE_EXAMPLES_AUTO || !isnan(c->threshold)))
         return cli_usage("data convert", "--from, --columns, --label-map and --threshold require --to FORM; "
                                          "select columns with --keep and --rename");
     return CLI_GO;

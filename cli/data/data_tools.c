@@ -11,11 +11,11 @@
 #include "cli/common/words.h"
 
 int cli_parse_same(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"exact", "space", "case", "letters"}; /* in the order of aoe_same */
+    static const char *const names[] = {"exact", "space", "case", "letters"}; /* in the order of aoe_text_equality */
     const size_t i = cli_choose(names, 4, text, "text comparison", err);
     if (i == 4)
         return err->code;
-    *(aoe_same *)target = (aoe_same)i;
+    *(aoe_text_equality *)target = (aoe_text_equality)i;
     return 0;
 }
 

@@ -87,11 +87,11 @@ typedef struct run {
 } run;
 
 static void print_start(run *r, const aoe_train_event *e) {
-    if (r->o->p.course.max_minutes > 0)
-        cli_note("%g minutes of steps of %zu sequences", r->o->p.course.max_minutes, r->o->p.batch_size);
+    if (r->o->p.args.max_minutes > 0)
+        cli_note("%g minutes of steps of %zu sequences", r->o->p.args.max_minutes, r->o->p.batch_size);
     else
         cli_note("%zu step%s of %zu sequences", e->steps, cli_plural(e->steps), r->o->p.batch_size);
-    if (e->steps < FEW_STEPS && !r->o->p.course.max_steps && r->o->p.course.max_minutes <= 0 && r->o->p.batch_size > 1)
+    if (e->steps < FEW_STEPS && !r->o->p.args.max_steps && r->o->p.args.max_minutes <= 0 && r->o->p.batch_size > 1)
         cli_note("so few steps (%zu) teach little; a smaller --batch-size, or more --epochs, gives more", e->steps);
     if (e->step)
         cli_note("going on after step %zu", e->step);
@@ -127,7 +127,7 @@ static void print_eval(run *r, const aoe_train_event *e) {
 }
 
 static void print_done(run *r, const aoe_train_event *e) {
-    const char *output = r->o->p.course.output;
+    const char *output = r->o->p.args.output;
     const int evaluated = isfinite(e->best_score);
     cli_progress_end(&r->progress);
     if (r->o->general.json) {
@@ -175,7 +175,7 @@ static int run_pretrain(run *r, options *o) {
     char *dir = cli_find_model(o->model.dir);
     int code = !dir || cli_open_context(&ctx, &o->general);
     if (!code) {
-        aoe_train_course *c = &o->p.course;
+        aoe_training_args *c = &o->p.args;
         c->model = dir;
         c->model_options = o->model.o;
         c->batch_tokens = o->model.batch_tokens;
@@ -198,9 +198,9 @@ static int run_pretrain(run *r, options *o) {
 static int check_options(const options *o) {
     if (!o->texts.n)
         return cli_usage("pretrain", "missing training texts: -d FILE...");
-    if (!o->p.course.output)
+    if (!o->p.args.output)
         return cli_usage("pretrain", "missing output directory: -o DIR");
-    if (o->p.held_out <= 0 && (o->p.course.eval_every || o->p.course.patience))
+    if (o->p.held_out <= 0 && (o->p.args.eval_every || o->p.args.patience))
         return cli_usage("pretrain", "--eval-every and --patience need held-out texts; --held-out is 0");
     return CLI_GO;
 }
@@ -212,9 +212,9 @@ int cli_pretrain(int argc, char **argv) {
     aoe_pretrain_options_defaults(&o.p);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("output", cli_output_table, &o.p.course),
+        CLI_GROUP("output", cli_output_table, &o.p.args),
         CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("course", cli_course_table, &o.p.course),
+        CLI_GROUP("course", cli_course_table, &o.p.args),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

@@ -260,8 +260,8 @@ static void print_start(run *r, const aoe_train_event *e) {
         snprintf(threshold, sizeof threshold, "; %slabels >= %.10g are positive",
                  t->method == AOE_METHOD_ANGLE ? "in-batch negatives: " : "", e->ibn_threshold);
     char course[48];
-    if (t->course.max_minutes > 0)
-        snprintf(course, sizeof course, "%g minutes of steps", t->course.max_minutes);
+    if (t->args.max_minutes > 0)
+        snprintf(course, sizeof course, "%g minutes of steps", t->args.max_minutes);
     else
         snprintf(course, sizeof course, "%zu step%s", e->steps, cli_plural(e->steps));
     char files[48] = "";
@@ -318,7 +318,7 @@ static void print_eval(run *r, const aoe_train_event *e) {
 }
 
 static void print_done(run *r, const aoe_train_event *e) {
-    const char *output = r->o->t.course.output;
+    const char *output = r->o->t.args.output;
     cli_progress_end(&r->progress);
     if (r->o->general.json) {
         json_t *o =
@@ -405,12 +405,12 @@ static int run_train(run *r, options *o) {
     char *dir = cli_find_model(o->model.dir);
     int code = !dir || cli_open_context(&ctx, &o->general);
     if (!code) {
-        o->t.course.model = dir;
-        o->t.course.model_options = o->model.o;
-        o->t.course.batch_tokens = o->model.batch_tokens;
-        o->t.course.seed = o->general.seed;
-        o->t.course.event = on_event;
-        o->t.course.event_user = r;
+        o->t.args.model = dir;
+        o->t.args.model_options = o->model.o;
+        o->t.args.batch_tokens = o->model.batch_tokens;
+        o->t.args.seed = o->general.seed;
+        o->t.args.event = on_event;
+        o->t.args.event_user = r;
         o->t.evaluate = o->dev ? evaluate : NULL;
         o->t.evaluate_user = r;
         o->t.dev_name = o->dev;
@@ -557,7 +557,7 @@ static int check_options(const options *o, const cli_args *args) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.n_data)
         return cli_usage("train", "missing training data: -d FILE");
-    if (!o->t.course.output)
+    if (!o->t.args.output)
         return cli_usage("train", "missing output directory: -o DIR");
     if (!o->t.teacher && (cli_given(args, "w-teacher") || cli_given(args, "distill")))
         return cli_usage("train", "--w-teacher and --distill require --teacher DIR");
@@ -567,7 +567,7 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
     if (check_method(args, o->t.method) != CLI_GO)
         return 2;
-    if (!o->dev && (o->t.course.eval_every || o->t.course.patience))
+    if (!o->dev && (o->t.args.eval_every || o->t.args.patience))
         return cli_usage("train", "--eval-every and --patience require --dev FILE");
     return CLI_GO;
 }
@@ -580,9 +580,9 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
     aoe_train_options_defaults(&o.t);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("output", cli_output_table, &o.t.course),
+        CLI_GROUP("output", cli_output_table, &o.t.args),
         CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("course", cli_course_table, &o.t.course),
+        CLI_GROUP("course", cli_course_table, &o.t.args),
         CLI_GROUP("objectives", objective_table, &o),
         CLI_GROUP("teacher", teacher_table, &o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o.t.lora),

@@ -21,7 +21,7 @@
 enum { MAX_STEPS = INT32_MAX }; /* of epochs and steps alike: products of the two fit */
 #define MAX_MINUTES 1e6
 
-void aoei_course_defaults(aoe_train_course *o) {
+void aoei_course_defaults(aoe_training_args *o) {
     memset(o, 0, sizeof *o);
     aoe_model_options_defaults(&o->model_options);
     o->epochs = 1;
@@ -35,7 +35,7 @@ void aoei_course_defaults(aoe_train_course *o) {
     o->keep_checkpoints = 1;
 }
 
-static int check_options(const aoe_train_course *o, aoe_error *err) {
+static int check_options(const aoe_training_args *o, aoe_error *err) {
     if (!o->epochs && !o->max_steps && !(o->max_minutes > 0))
         return aoei_fail(err, AOE_EARG, "--epochs 0 trains nothing; give at least 1");
     if (!o->keep_checkpoints)
@@ -63,7 +63,7 @@ static int check_options(const aoe_train_course *o, aoe_error *err) {
 /* The output directory can be written and holds nothing that would be lost without the caller's word. *checkpoint: what to
  * resume from (aoei_free), or NULL. */
 static int find_checkpoint(const aoei_trainer *t, char **checkpoint, aoe_error *err) {
-    const aoe_train_course *o = t->o;
+    const aoe_training_args *o = t->o;
     *checkpoint = NULL;
     int code = aoei_check_writable_dir(o->output, err);
     if (!code)
@@ -101,7 +101,7 @@ int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err) {
 }
 
 static int plan_steps(aoei_trainer *t, aoe_error *err) {
-    const aoe_train_course *o = t->o;
+    const aoe_training_args *o = t->o;
     t->steps_per_epoch = t->task->steps_per_epoch;
     t->total_steps = o->max_minutes > 0 ? 1 : o->max_steps ? o->max_steps : o->epochs * t->steps_per_epoch;
     t->warmup_steps = o->warmup < 1 ? (size_t)(o->warmup * (double)t->total_steps) : (size_t)o->warmup;
@@ -136,7 +136,7 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
 /* What decides the result. Thread count, checkpoint rhythm and messages do not. What changes other values comes before them:
  * the first difference is the one that a resumed run is told. */
 static int describe(aoei_trainer *t, aoe_error *err) {
-    const aoe_train_course *o = t->o;
+    const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
     aoei_json_init();
     json_t *r = t->settings = json_object();
@@ -207,7 +207,7 @@ static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *
 
 /* Opens the model to start from, or of a run that goes on its checkpoint: adapters beside the model that the run began with. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
-    const aoe_train_course *o = t->o;
+    const aoe_training_args *o = t->o;
     const int saved = aoei_peft_is_dir(o->model);
     aoe_model_options options = o->model_options;
     aoei_purpose p = {.mlm = t->task->mlm_head, .seed = o->seed, .lora = t->task->lora};
@@ -230,7 +230,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
-int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_train_course *o, aoei_task *task, aoe_error *err) {
+int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {
     memset(t, 0, sizeof *t);
     t->ctx = ctx;
     t->o = o;
