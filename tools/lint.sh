@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # lint.sh [CHECK...]: rules of the tree that a compiler does not know. Without arguments all of them:
 #   includes   which folder may include which; one door each to memory, threads, intrinsics, printing
+#   cycles     no dependency cycles between units; a function is declared in the header of the unit that defines it
+#   vocabulary the field's terms instead of invented ones (tools/vocabulary.txt)
 #   sizes      files under 1,000 lines, functions under 150
 #   words      no reminders left in the sources
 #   format     clang-format
@@ -84,6 +86,21 @@ check_directions() {
         }'
 }
 
+check_cycles() {
+    # shellcheck disable=SC2046
+    awk -f tools/cycles.awk $(sources src cli | grep '\.[ch]$') | sort
+}
+
+# Words that tools/vocabulary.txt replaces, except where tools/vocabulary_allowed.txt has the same line.
+check_vocabulary() {
+    sources '*.c' '*.h' '*.def' '*.md' '*.sh' '*.inc' 'docs/*.1' Makefile | grep -vE '^(tests/golden|recipes/.*/data)/' >"${TMPDIR:-/tmp}/aoe-lint.$$"
+    grep -vE '^(#|$)' tools/vocabulary.txt | while IFS="$(printf '\t')" read -r pattern instead; do
+        xargs grep -nE -- "$pattern" /dev/null <"${TMPDIR:-/tmp}/aoe-lint.$$" | grep -vE -f tools/vocabulary_allowed.txt |
+            awk -v instead="$instead" '{ print $0 "   <- write: " instead }'
+    done
+    rm -f "${TMPDIR:-/tmp}/aoe-lint.$$"
+}
+
 check_doors() {
     library=$(sources 'src/*.c' 'src/*.h')
     # shellcheck disable=SC2086
@@ -152,11 +169,13 @@ check_tidy() {
 for check in ${*:-includes sizes words format tidy}; do
     case $check in
     includes) report "include directions and doors" check_directions check_doors ;;
+    cycles) report "cycles between units" check_cycles ;;
+    vocabulary) report "vocabulary" check_vocabulary ;;
     sizes) report "sizes" check_sizes ;;
     words) report "words" check_words ;;
     format) report "clang-format" check_format ;;
     tidy) report "clang-tidy" check_tidy ;;
-    *) echo "lint: no check '$check'; there are includes, sizes, words, format, tidy" >&2 && exit 2 ;;
+    *) echo "lint: no check '$check'; there are includes, cycles, vocabulary, sizes, words, format, tidy" >&2 && exit 2 ;;
     esac
 done
 exit $failed
