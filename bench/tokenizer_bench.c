@@ -22,9 +22,9 @@
 #include "aoe.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "base/file.h"
-#include "table/lines.h"
+#include "base/path.h"
 #include "support/series.h"
+#include "table/lines.h"
 #include "tokenizer/wordpiece_trainer.h"
 
 enum { RUNS = 9, MOST_BYTES = 32000000, EXAMPLE_REPEATS = 100 };

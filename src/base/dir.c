@@ -1,62 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Directories: making, listing, renaming, removing, and asking whether files
- * can be put there. Removal goes by directory descriptors and never through a
- * symbolic link, so that a link in a tree cannot lead it outside.
+ * Creates, lists, renames and removes directories. Removal uses directory descriptors and never
+ * follows a symbolic link, so a link inside a tree cannot make it remove files outside.
  */
-#include "base/file.h"
+#include "base/dir.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
-
-char *aoei_full_path(const char *path) {
-    char full[PATH_MAX];
-    return aoei_strdup(realpath(path, full) ? full : path);
-}
-
-int aoei_exists(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0;
-}
-
-int aoei_is_dir(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-char *aoei_path_join(const char *dir, const char *name) {
-    aoei_buffer b = {0};
-    size_t len = strlen(dir);
-    aoei_buffer_append(&b, dir, len);
-    if (len > 0 && dir[len - 1] != '/')
-        aoei_buffer_putc(&b, '/');
-    aoei_buffer_append(&b, name, strlen(name));
-    if (b.failed)
-        aoei_buffer_free(&b);
-    return b.data;
-}
-
-/* The directory part of path ("." when there is none), owned by the caller; NULL: no memory. */
-static char *parent_of(const char *path) {
-    size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    while (len > 0 && path[len - 1] != '/')
-        len--;
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    return len == 0 ? aoei_strdup(".") : aoei_strndup(path, len);
-}
+#include "base/io_fault.h"
+#include "base/path.h"
 
 int aoei_sync_dir(const char *path, aoe_error *err) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -64,14 +25,14 @@ int aoei_sync_dir(const char *path, aoe_error *err) {
         return aoei_fail_errno(err, errno, "cannot open the directory %s", path);
     int errnum = aoei_io_step() || fsync(fd) ? errno : 0;
     close(fd);
-    /* some file systems cannot sync a directory; then there is nothing more to do */
+    /* some file systems cannot sync a directory, which is not an error */
     if (errnum == 0 || errnum == EINVAL || errnum == ENOTSUP)
         return 0;
     return aoei_fail_errno(err, errnum, "cannot write the directory %s", path);
 }
 
 int aoei_sync_parent(const char *path, aoe_error *err) {
-    char *dir = parent_of(path);
+    char *dir = aoei_path_parent(path);
     if (!dir)
         return aoei_fail_nomem(err, strlen(path) + 1);
     int code = aoei_sync_dir(dir, err);
@@ -85,7 +46,7 @@ int aoei_rename(const char *from, const char *to, aoe_error *err) {
     return aoei_sync_parent(to, err);
 }
 
-/* One level; an existing directory is fine. */
+/* Creates one directory, unless it exists. */
 static int make_one(const char *path, aoe_error *err) {
     if (aoei_is_dir(path))
         return 0;
@@ -93,16 +54,16 @@ static int make_one(const char *path, aoe_error *err) {
         return 0;
     int errnum = errno;
     if (errnum == EEXIST && aoei_is_dir(path))
-        return 0; /* another process was faster */
+        return 0; /* another process created it first */
     if (errnum == EEXIST || errnum == ENOTDIR)
         return aoei_fail(err, AOE_EEXIST,
-                         "cannot make the directory %s: a file is in the way; remove it or choose another name", path);
-    return aoei_fail_errno(err, errnum, "cannot make the directory %s", path);
+                         "cannot create the directory %s: a file has this name; remove it or choose another name", path);
+    return aoei_fail_errno(err, errnum, "cannot create the directory %s", path);
 }
 
 int aoei_make_dir(const char *path, aoe_error *err) {
     if (!*path)
-        return aoei_fail(err, AOE_EARG, "the name of a directory is empty; name one");
+        return aoei_fail(err, AOE_EARG, "the name of a directory is empty; give a name");
     char *copy = aoei_strdup(path);
     if (!copy)
         return aoei_fail_nomem(err, strlen(path) + 1);
@@ -126,8 +87,8 @@ static int is_dot(const char *name) {
 
 static int remove_at(int parent, const char *name);
 
-/* Empties a directory; -1 with errno. Passes are repeated until one finds nothing: a file system may skip entries of
- * a directory that changes while it is read. */
+/* Removes everything in a directory; -1 with errno. It repeats until a pass finds nothing, because a file system may skip
+ * entries of a directory that changes while it is read. */
 static int empty_dir(DIR *d) {
     for (int removed = 1; removed;) {
         removed = 0;
@@ -149,7 +110,7 @@ static int empty_dir(DIR *d) {
     return 0;
 }
 
-/* Removes an entry and what is below it; -1 with errno. */
+/* Removes an entry and everything inside it; -1 with errno. */
 static int remove_at(int parent, const char *name) {
     struct stat st;
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -173,7 +134,7 @@ static int remove_at(int parent, const char *name) {
     return failed ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* 1 when the path is the root directory or the current one, or one of its parents by "..": never meant. */
+/* 1 if path is the root directory, "." or "..", which callers never want to remove. */
 static int is_dangerous(const char *path) {
     struct stat st, root;
     const char *slash = strrchr(path, '/');
@@ -191,14 +152,17 @@ int aoei_remove_tree(const char *path, aoe_error *err) {
         return aoei_fail_nomem(err, len + 1);
     int code = 0;
     if (len == 0 || is_dangerous(name))
-        code = aoei_fail(err, AOE_EARG, "refusing to remove \"%s\"; name a file or directory below another one", path);
+        code = aoei_fail(
+            err, AOE_EARG,
+            "cannot remove \"%s\": removing the root, the current or a parent directory is not allowed; give the path of a file or directory inside another one",
+            path);
     else if (aoei_io_step() || remove_at(AT_FDCWD, name))
         code = aoei_fail_errno(err, errno, "cannot remove %s", path);
     aoei_free(name);
     return code;
 }
 
-/* Makes and removes a nameless file; 0 or an errno. */
+/* Creates and removes an unnamed file; 0 or an errno. */
 static int probe_dir(const char *dir) {
     if (aoei_io_step())
         return errno;
@@ -209,7 +173,7 @@ static int probe_dir(const char *dir) {
     }
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
         return errno;
-    char *path = aoei_path_join(dir, ".aoe-probe-XXXXXX"); /* the file system has no nameless files */
+    char *path = aoei_path_join(dir, ".aoe-probe-XXXXXX"); /* the file system does not support unnamed files */
     if (!path)
         return ENOMEM;
     int errnum = 0;
@@ -230,9 +194,9 @@ int aoei_check_writable_dir(const char *path, aoe_error *err) {
         return aoei_fail_nomem(err, strlen(path) + 1);
     int code = 0;
     struct stat st;
-    /* up to the nearest thing that exists; a link to nowhere does exist and is in the way */
+    /* the nearest parent that exists; a dangling link exists and is an error */
     while (lstat(dir, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        char *up = parent_of(dir);
+        char *up = aoei_path_parent(dir);
         aoei_free(dir);
         dir = up;
         if (!dir)
@@ -296,40 +260,4 @@ void aoei_list_free(char **names, size_t n) {
     for (size_t i = 0; i < n; i++)
         aoei_free(names[i]);
     aoei_free(names);
-}
-
-int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err) {
-    *lock = (aoei_lock){0};
-    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return aoei_fail_errno(err, errno, "cannot open the directory %s", dir);
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
-        const int code =
-            errno == EWOULDBLOCK
-                ? aoei_fail(err, AOE_EEXIST, "%s: another run writes there; wait for it or choose another directory", dir)
-                : aoei_fail_errno(err, errno, "cannot lock the directory %s", dir);
-        close(fd);
-        return code;
-    }
-    *lock = (aoei_lock){.held = 1, .fd = fd};
-    return 0;
-}
-
-void aoei_unlock(aoei_lock *lock) {
-    if (lock->held)
-        close(lock->fd);
-    *lock = (aoei_lock){0};
-}
-
-int aoei_path_within(const char *path, const char *dir) {
-    char full[PATH_MAX], outer[PATH_MAX];
-    if (!path || !dir || !realpath(path, full) || !realpath(dir, outer))
-        return 0;
-    const size_t n = strlen(outer);
-    return !strncmp(full, outer, n) && (full[n] == 0 || full[n] == '/' || outer[n - 1] == '/');
-}
-
-int aoei_same_path(const char *a, const char *b) {
-    struct stat x, y;
-    return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

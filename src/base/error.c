@@ -90,6 +90,8 @@ static const char *remedy_of_errno(int errnum) {
     case ENOSPC:
     case EDQUOT:
         return "free some space and run again";
+    case EFBIG:
+        return "the file size limit is reached; raise it (ulimit -f) or write to another file system";
     case EACCES:
     case EPERM:
         return "check its permissions";

@@ -14,9 +14,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic_write.h"
 #include "base/error.h"
-#include "base/git_lfs.h"
 #include "base/file.h"
+#include "base/git_lfs.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
 #define CHUNK        64                 /* bytes given to the parser at a time; it reads no more once memory ran out */

@@ -6,9 +6,10 @@
  */
 #include "base/alloc.h"
 #include "base/context.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "bench/verify_model.h"
 #include "bench/verify_objectives.h"
 

@@ -4,9 +4,10 @@
  * as they are, the values are those that aoe_model_open gives.
  */
 #include "base/context.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "create/convert.h"
 #include "model/model.h"
 #include "modeldir/peft.h"

@@ -11,9 +11,10 @@
 
 #include "base/alloc.h"
 #include "base/context.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/pool.h"
 #include "base/random.h"
 #include "model/model.h"

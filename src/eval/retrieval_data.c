@@ -10,10 +10,10 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/path.h"
 #include "base/random.h"
-#include "table/labels.h"
 #include "eval/eval_model.h"
+#include "table/labels.h"
 
 /* Names of examples (their first role), sorted. */
 typedef struct named {

@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "table/labels.h"
 #include "table/lines.h"
 #include "table/pairs.h"

@@ -13,11 +13,11 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "table/pairs.h"
-#include "stats/correlation.h"
+#include "base/path.h"
 #include "eval/cosines.h"
 #include "eval/senteval.h"
+#include "stats/correlation.h"
+#include "table/pairs.h"
 
 typedef struct row {
     aoe_sts_row kind;

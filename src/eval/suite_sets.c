@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/path.h"
 #include "table/labels.h"
 #include "table/pairs.h"
 

@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "base/context.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/path.h"
 #include "base/pool.h"
 #include "modeldir/peft.h"
 #include "nn/adapter.h"

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "create/init.h"
 #include "modeldir/settings.h"
 

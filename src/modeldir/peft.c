@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "model/model.h"
 
 #define NAME_PREFIX "base_model.model."

@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/io_fault.h"
+#include "base/path.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
 

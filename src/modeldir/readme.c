@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic_write.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "modeldir/peft.h"
 #include "modeldir/settings.h"
 

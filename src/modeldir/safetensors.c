@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/git_lfs.h"
 #include "base/json.h"
+#include "base/path.h"
 
 #define PREFIX_BYTES     8                   /* u64 LE: length of the header */
 #define MAX_HEADER_BYTES ((size_t)100000000) /* the format's own limit */

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic_write.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 
 #define DATA_ALIGN 64

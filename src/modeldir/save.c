@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic_write.h"
 #include "base/context.h"
+#include "base/dir.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "model/adapters.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/peft.h"

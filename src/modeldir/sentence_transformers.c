@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "modeldir/settings.h"
 
 #define MAX_MODES   6

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/settings.h"
 

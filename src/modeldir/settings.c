@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "modeldir/dense_module.h"
 
 #define PLACEHOLDER "{text}"

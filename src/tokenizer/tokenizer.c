@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/utf8.h"
 #include "tokenizer/prompt.h"
 #include "tokenizer/tokenizer_parts.h"

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic_write.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "tokenizer/tokenizer_parts.h"
 
 const char *aoei_tokenizer_file_name(int which) {

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic_write.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/wordpiece_trainer_parts.h"
 

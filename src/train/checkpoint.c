@@ -11,9 +11,10 @@
 #include "train/checkpoint.h"
 
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "modeldir/safetensors.h"
 
 #include <math.h>

@@ -7,10 +7,12 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "model/adapters.h"
 #include "modeldir/peft.h"
 #include "train/checkpoint.h"

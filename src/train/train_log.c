@@ -6,10 +6,13 @@
 #include "train/train_log.h"
 
 #include "base/alloc.h"
+#include "base/atomic_write.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/io_fault.h"
 #include "base/json.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <math.h>

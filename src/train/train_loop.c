@@ -8,8 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "nn/optimizer.h"

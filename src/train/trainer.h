@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "base/file.h"
+#include "base/lock.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "model/model.h"

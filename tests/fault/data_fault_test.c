@@ -9,7 +9,7 @@
 
 #include "../support/compress.h"
 #include "../support/support.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "eval/senteval.h"
 #include "eval/sts.h"
 

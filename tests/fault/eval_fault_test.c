@@ -9,7 +9,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
-#include "base/file.h"
+#include "base/dir.h"
 
 static char *dir, *pairs, *triples, *groups, *beir, *suite;
 static aoe_context *ctx;

@@ -14,7 +14,8 @@
 #include "../support/tiny_model.h"
 #include "../support/train_run.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/io_fault.h"
 #include "modeldir/peft.h"
 
 static aoe_context *ctx;

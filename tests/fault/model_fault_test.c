@@ -10,7 +10,9 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/io_fault.h"
+#include "base/path.h"
 #include "model/model.h"
 
 static aoe_context *ctx;

@@ -9,7 +9,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
 
 enum { TEXTS = 40, DENSE = 150 };
 

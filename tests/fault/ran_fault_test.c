@@ -9,7 +9,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
 
 static aoe_context *ctx;
 static char *dir, *bert, *ran, *out, *texts;

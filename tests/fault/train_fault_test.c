@@ -12,7 +12,9 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/io_fault.h"
+#include "base/path.h"
 #include "model/model.h"
 
 /* Clean-ups that may fail, because the next run repeats them: of the staging folders of two checkpoints and the model. */

@@ -12,7 +12,6 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
-#include "base/file.h"
 #include "modeldir/peft.h"
 
 static char *root, *base, *adapters;

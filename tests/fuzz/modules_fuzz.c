@@ -12,7 +12,7 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/settings.h"
 

@@ -10,7 +10,8 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/path.h"
 
 static char root[256], path[300], out[300];
 static aoe_context *ctx;

@@ -7,7 +7,7 @@
 
 #include "aoe.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/io_fault.h"
 #include "support.h"
 
 static uint64_t each_allocation(test_fn fn, void *arg, uint64_t dense, int may_succeed) {

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/path.h"
 
 /* Allocations no machine can serve return NULL under the sanitizers too, as they do without. */
 const char *__asan_default_options(void);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "modeldir/safetensors.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/path.h"
 #include "support.h"
 
 static int on_event(void *user, const aoe_train_event *e) {

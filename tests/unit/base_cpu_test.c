@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/cpu.h"
-#include "base/file.h"
+#include "base/dir.h"
 
 /* 1 when /proc/cpuinfo names every one of these flags. */
 static int kernel_names(const char *flags, const char *const *names) {

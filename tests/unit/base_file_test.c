@@ -7,15 +7,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../support/support.h"
 #include "base/alloc.h"
+#include "base/atomic_write.h"
+#include "base/dir.h"
 #include "base/file.h"
+#include "base/io_fault.h"
+#include "base/path.h"
 
 typedef struct fixture {
     char *dir;
@@ -118,7 +125,7 @@ static void test_read_file(void **state) {
     assert_int_equal(aoei_read_file(&data, &size, f->path, 5, NULL), 0);
     aoei_free(data);
     assert_int_equal(aoei_read_file(&data, &size, f->path, 4, &err), AOE_EFORMAT);
-    assert_non_null(strstr(err.message, "larger than the 4 bytes"));
+    assert_non_null(strstr(err.message, "larger than 4 bytes"));
     assert_null(data);
     assert_int_equal(size, 0);
     free(test_write_text(f->dir, "out", ""));
@@ -158,14 +165,138 @@ static void test_write_in_the_current_directory(void **state) {
     expect_contents(f->path, "here");
 }
 
-static void test_write_replaces_links(void **state) {
+static void expect_link(const char *path, const char *want) {
+    char text[64] = {0};
+    assert_true(readlink(path, text, sizeof text - 1) > 0);
+    assert_string_equal(text, want);
+}
+
+/* Writing to a link replaces its target, through any number of links, and creates the target of a dangling link. */
+static void test_write_follows_links(void **state) {
     fixture *f = *state;
-    char *target = test_write_text(f->dir, "target", "kept");
-    assert_int_equal(symlink("target", f->path), 0);
-    assert_int_equal(aoei_write_file(f->path, "new", 3, NULL), 0);
-    expect_contents(target, "kept");
-    expect_contents(f->path, "new");
+    char *sub = test_path(f->dir, "sub"), *middle = test_path(sub, "middle"), *target = test_path(sub, "target");
+    assert_int_equal(mkdir(sub, 0777), 0);
+    assert_int_equal(symlink("sub/middle", f->path), 0);
+    assert_int_equal(symlink("target", middle), 0);
+    assert_int_equal(aoei_write_file(f->path, "first", 5, NULL), 0);
+    expect_contents(target, "first");
+    assert_int_equal(chmod(target, 0600), 0);
+    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0);
+    expect_contents(target, "second");
+    struct stat st;
+    assert_int_equal(stat(target, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    expect_link(f->path, "sub/middle");
+    expect_link(middle, "target");
+    assert_int_equal(unlink(f->path), 0);
+    assert_int_equal(symlink(target, f->path), 0); /* an absolute link */
+    assert_int_equal(aoei_write_file(f->path, "third", 5, NULL), 0);
+    expect_contents(target, "third");
+    assert_int_equal(test_count_entries(f->dir), 2);
+    assert_int_equal(test_count_entries(sub), 2);
+    free(sub);
+    free(middle);
     free(target);
+}
+
+static void test_write_to_a_loop_of_links(void **state) {
+    fixture *f = *state;
+    aoe_error err = {0};
+    assert_int_equal(symlink("out", f->path), 0);
+    assert_int_equal(aoei_write_file(f->path, "x", 1, &err), AOE_EIO);
+    assert_non_null(strstr(err.message, f->path));
+    expect_link(f->path, "out");
+}
+
+/* Runs a writer in a child, which is killed before it commits. */
+static void leave_temporary_file(const char *path) {
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        aoei_writer w;
+        if (aoei_writer_open(&w, path, NULL) == 0)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+}
+
+/* The next writer of a name removes the temporary files of killed writers of it, and no others. */
+static void test_stale_temporary_files(void **state) {
+    fixture *f = *state;
+    char *other = test_path(f->dir, "other");
+    leave_temporary_file(f->path);
+    leave_temporary_file(f->path); /* removes that of the first */
+    leave_temporary_file(other);
+    free(test_write_text(f->dir, ".out.tmp-notes", "a file of the user"));
+    assert_int_equal(test_count_entries(f->dir), 3);
+    aoei_writer living;
+    assert_int_equal(aoei_writer_open(&living, f->path, NULL), 0); /* removes that of the second */
+    assert_int_equal(test_count_entries(f->dir), 3);
+    assert_int_equal(aoei_write_file(f->path, "second", 6, NULL), 0); /* does not remove that of a living writer */
+    expect_contents(f->path, "second");
+    assert_int_equal(test_count_entries(f->dir), 4);
+    fputs("first", living.file);
+    assert_int_equal(aoei_writer_commit(&living, NULL), 0);
+    expect_contents(f->path, "first");
+    assert_int_equal(aoei_write_file(other, "x", 1, NULL), 0);
+    assert_int_equal(test_count_entries(f->dir), 3);
+    free(other);
+}
+
+/* A file size limit is an error with a message, and leaves nothing behind. */
+static void test_file_size_limit(void **state) {
+    fixture *f = *state;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        static const char text[8192];
+        aoe_error err = {0};
+        signal(SIGXFSZ, SIG_IGN); /* as the program does */
+        const int limited = setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, 4096}) == 0;
+        const int code = aoei_write_file(f->path, text, sizeof text, &err);
+        _exit(!(limited && code == AOE_EIO && strstr(err.message, "ulimit -f") && strstr(err.message, f->path)));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(test_count_entries(f->dir), 0);
+}
+
+/* Two files that appear together: both are complete before the first has its name. */
+static void test_finish_and_publish(void **state) {
+    fixture *f = *state;
+    char *other = test_path(f->dir, "other");
+    aoei_writer a, b;
+    assert_int_equal(aoei_writer_open_output(&a, f->path, NULL), 0);
+    assert_int_equal(aoei_writer_open_output(&b, other, NULL), 0);
+    fputs("a", a.file);
+    fputs("b", b.file);
+    assert_int_equal(aoei_writer_finish(&a, NULL), 0);
+    assert_int_equal(aoei_writer_finish(&b, NULL), 0);
+    assert_false(aoei_exists(f->path) || aoei_exists(other));
+    assert_int_equal(aoei_writer_publish(&a, NULL), 0);
+    assert_int_equal(aoei_writer_publish(&b, NULL), 0);
+    expect_contents(f->path, "a");
+    expect_contents(other, "b");
+    free(other);
+}
+
+/* Devices and pipes are written in place, also through a link, if the caller asks for it. */
+static void test_write_in_place(void **state) {
+    fixture *f = *state;
+    aoei_writer w;
+    assert_int_equal(aoei_writer_open_output(&w, "/dev/null", NULL), 0);
+    assert_null(w.temp_path);
+    assert_int_equal(aoei_writer_write(&w, "x", 1, NULL), 0);
+    assert_int_equal(aoei_writer_commit(&w, NULL), 0);
+    assert_int_equal(symlink("/dev/null", f->path), 0);
+    assert_int_equal(aoei_writer_open_output(&w, f->path, NULL), 0);
+    assert_int_equal(aoei_writer_commit(&w, NULL), 0);
+    assert_int_equal(aoei_writer_open_output(&w, f->dir, NULL), AOE_EARG);
+    expect_link(f->path, "/dev/null");
 }
 
 static void test_writer_refusals(void **state) {
@@ -283,7 +414,7 @@ static void test_every_io_failure(void **state) {
 static void test_every_allocation_failure(void **state) {
     fixture *f = *state;
     free(test_write_text(f->dir, "out", old_text));
-    assert_int_equal(test_alloc_failures(replace_file, f, 0), 3);
+    assert_int_equal(test_alloc_failures(replace_file, f, 0), 5);
     expect_contents(f->path, new_text);
     assert_int_equal(test_count_entries(f->dir), 1);
 }
@@ -321,7 +452,12 @@ int main(void) {
         WITH_DIR(test_read_file),
         WITH_DIR(test_write_and_replace),
         WITH_DIR(test_write_in_the_current_directory),
-        WITH_DIR(test_write_replaces_links),
+        WITH_DIR(test_write_follows_links),
+        WITH_DIR(test_write_to_a_loop_of_links),
+        WITH_DIR(test_stale_temporary_files),
+        WITH_DIR(test_file_size_limit),
+        WITH_DIR(test_finish_and_publish),
+        WITH_DIR(test_write_in_place),
         WITH_DIR(test_writer_refusals),
         WITH_DIR(test_writer_long_name),
         WITH_DIR(test_writer_abort),

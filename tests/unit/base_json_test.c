@@ -9,7 +9,6 @@
 
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/json.h"
 
 static json_t *parse(const char *text) {

@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 #include "../support/support.h"
-#include "base/file.h"
+#include "base/lock.h"
+#include "base/path.h"
 
 /* Tries to take the lock in a child; its code, made positive. */
 static int code_in_child(const char *dir) {

@@ -10,7 +10,8 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/path.h"
 #include "train/checkpoint.h"
 
 static void make(const char *dir, const char *name) {

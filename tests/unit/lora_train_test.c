@@ -12,7 +12,7 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
 

@@ -12,8 +12,9 @@
 
 #include "../support/support.h"
 #include "../support/train_run.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "model/model.h"
 
 static const aoe_method all[] = {

@@ -14,7 +14,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "aoe.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "modeldir/safetensors.h"
 
 enum { WORDS = 73, FIRST = 5, MOST = 20000 };

@@ -10,7 +10,8 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "base/bf16.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/path.h"
 #include "model/model.h"
 
 enum { MOST = 4096 }; /* values of a weight: the position table's */

@@ -17,7 +17,7 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "model/model.h"
 #include "modeldir/publish.h"
 

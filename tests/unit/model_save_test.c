@@ -306,7 +306,7 @@ static void leaves_nothing_when_it_cannot_write(void **state) {
     size_t before = test_count_entries(dir);
     assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, NULL, NULL), 0);
     assert_int_equal(aoei_model_save(m, to, NULL, &err), AOE_EEXIST);
-    FRAGMENT(err, "a file is in the way");
+    FRAGMENT(err, "a file has this name");
     assert_int_equal(test_count_entries(dir), before);
     aoe_model_close(m);
     free(in_the_way);

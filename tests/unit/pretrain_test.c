@@ -11,7 +11,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
-#include "base/file.h"
+#include "base/path.h"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"
 #include "train/masking.h"

@@ -10,10 +10,10 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "model/model.h"
+#include "base/path.h"
 #include "encoder/ran.h"
+#include "model/model.h"
 
 enum { D = 16, TEXTS = 24 };
 

@@ -12,7 +12,7 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "base/buffer.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "base/random.h"
 #include "eval/retrieval.h"
 #include "eval/retrieval_data.h"

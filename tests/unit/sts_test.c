@@ -11,10 +11,10 @@
 
 #include "../support/circle.h"
 #include "../support/support.h"
-#include "base/file.h"
-#include "table/pairs.h"
+#include "base/dir.h"
 #include "eval/senteval.h"
 #include "eval/sts.h"
+#include "table/pairs.h"
 
 /* ------------------------------------------------------------ the reports */
 

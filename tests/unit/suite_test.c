@@ -10,7 +10,7 @@
 
 #include "../support/circle.h"
 #include "../support/support.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "eval/senteval.h"
 #include "eval/suite.h"
 #include "eval/suite_sets.h"

@@ -11,7 +11,9 @@
 
 #include "../support/support.h"
 #include "../support/train_run.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/lock.h"
+#include "base/path.h"
 
 /* Fails with this code and a message that holds `part`; also without an aoe_error. Nothing is written. */
 static void refused(train_run *r, int code, const char *part) {
@@ -354,7 +356,7 @@ static void test_second_run(void **state) {
     assert_int_equal(aoei_make_dir(r.output, NULL), 0);
     assert_int_equal(aoei_lock_dir(&lock, r.output, NULL), 0);
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
-    assert_non_null(strstr(err.message, "another run writes there"));
+    assert_non_null(strstr(err.message, "another run is writing to this directory"));
     aoei_unlock(&lock);
     train_run_ok(&r, 1);
     train_run_destroy(&r);

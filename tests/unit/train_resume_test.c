@@ -18,7 +18,8 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/io_fault.h"
 #include "base/json.h"
 #include "base/random.h"
 

@@ -13,7 +13,7 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "base/cpu.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "base/json.h"
 #include "model/model.h"
 

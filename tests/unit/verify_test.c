@@ -11,7 +11,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/dir.h"
 #include "base/json.h"
 #include "bench/check.h"
 #include "modeldir/safetensors.h"

@@ -12,7 +12,8 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/path.h"
 #include "model/model.h"
 
 enum { TEXTS = 90, D = 16 };

@@ -11,7 +11,8 @@
 #include "../support/compress.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
-#include "base/file.h"
+#include "base/dir.h"
+#include "base/path.h"
 
 static char *dir, *out;
 

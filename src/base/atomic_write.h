@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * Writing files so that no other process ever reads a partial file: the content is written to a
+ * temporary file in the same directory, synced, and renamed to the final name.
+ *
+ * Symbolic links are followed, as a shell redirection follows them: writing to a link replaces
+ * the file that the link points to, and the link stays. A dangling link creates its target.
+ * All outputs follow this rule, in the library and in the program.
+ *
+ * The temporary file is named ".NAME.tmp-PID-N". The writer holds a lock (flock) on it, which
+ * the system releases when the process dies. So the next writer of the same name recognizes the
+ * temporary files of killed processes and removes them, without comparing process ids, which
+ * are not unique across hosts and containers.
+ *
+ * A program that writes outputs that its user names uses aoei_writer_open_output. To publish
+ * several files together, it calls aoei_writer_finish for each and, when all are on the disk,
+ * aoei_writer_publish for each. To remove temporary files in a signal handler, it copies
+ * temp_path while the file is open and calls unlink.
+ */
+#ifndef AOEI_BASE_ATOMIC_WRITE_H
+#define AOEI_BASE_ATOMIC_WRITE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "aoe.h"
+
+/* A file being written. Zeroed: none. */
+typedef struct aoei_writer {
+    FILE *file;      /* stream to write to; its errors may be left for aoei_writer_finish to detect */
+    char *path;      /* final name as given, for messages; owned */
+    char *target;    /* final name after symbolic links; owned */
+    char *temp_path; /* temporary name; owned. NULL if the output is written in place */
+    int lock;        /* descriptor that holds the lock on the temporary file, owned, if temp_path is set */
+} aoei_writer;
+
+/* Creates the temporary file. A file that will be replaced passes its permissions on. Errors: AOE_EARG if path exists and is
+ * not a regular file, AOE_ENOENT if its directory does not exist, AOE_ENOSPC, AOE_ENOMEM, AOE_EIO. */
+int aoei_writer_open(aoei_writer *w, const char *path, aoe_error *err);
+/* As aoei_writer_open, and also accepts devices and pipes (/dev/null, FIFOs, process substitution), which are written in
+ * place. What was written there remains after an abort. */
+int aoei_writer_open_output(aoei_writer *w, const char *path, aoe_error *err);
+int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error *err);
+/* Flushes, syncs and closes the temporary file. */
+int aoei_writer_finish(aoei_writer *w, aoe_error *err);
+/* Renames the finished temporary file to its final name and syncs the directory. The writer is empty afterwards if it
+ * succeeded. If it fails, the old file, if any, is unchanged; only if the sync of the directory fails, which is the last step,
+ * the new file is in place, complete. */
+int aoei_writer_publish(aoei_writer *w, aoe_error *err);
+/* aoei_writer_finish, then aoei_writer_publish. */
+int aoei_writer_commit(aoei_writer *w, aoe_error *err);
+/* Removes the temporary file and frees the writer. Accepts a writer that is zeroed, committed, or failed to commit. */
+void aoei_writer_abort(aoei_writer *w);
+
+/* Opens, writes and commits a file. */
+int aoei_write_file(const char *path, const void *data, size_t bytes, aoe_error *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * Counts the steps that change the disk, and fails one of them.
+ */
+#include "base/io_fault.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+static _Atomic uint64_t steps;   /* since the last aoei_io_fail_at */
+static _Atomic uint64_t fail_at; /* number of the step that fails; 0: none */
+static _Atomic int fail_errno;
+
+void aoei_io_fail_at(uint64_t n, int errnum) {
+    atomic_store(&steps, 0);
+    atomic_store(&fail_errno, errnum);
+    atomic_store(&fail_at, n);
+}
+
+uint64_t aoei_io_count(void) {
+    return atomic_load(&steps);
+}
+
+int aoei_io_step(void) {
+    if (atomic_fetch_add(&steps, 1) + 1 != atomic_load(&fail_at))
+        return 0;
+    errno = atomic_load(&fail_errno);
+    return -1;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Advisory locks on directories, so that only one process writes to a directory.
+ */
+#ifndef AOEI_BASE_LOCK_H
+#define AOEI_BASE_LOCK_H
+
+#include "aoe.h"
+
+/* A lock. The system releases it when the process ends. Zeroed: not held. */
+typedef struct aoei_lock {
+    int held;
+    int fd; /* file descriptor of the directory, owned, if held */
+} aoei_lock;
+
+/* Errors: AOE_EEXIST if another process holds the lock, AOE_ENOENT, AOE_EIO. */
+int aoei_lock_dir(aoei_lock *lock, const char *dir, aoe_error *err);
+/* Accepts a lock that is not held. */
+void aoei_unlock(aoei_lock *lock);
+
+#endif

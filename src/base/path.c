@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ * Paths: joining, comparing and resolving them.
+ */
+#include "base/path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+
+#define MAX_LINKS 40 /* symbolic links in a chain, as in Linux */
+
+int aoei_exists(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+int aoei_is_dir(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *aoei_path_join(const char *dir, const char *name) {
+    aoei_buffer b = {0};
+    size_t len = strlen(dir);
+    aoei_buffer_append(&b, dir, len);
+    if (len > 0 && dir[len - 1] != '/')
+        aoei_buffer_putc(&b, '/');
+    aoei_buffer_append(&b, name, strlen(name));
+    if (b.failed)
+        aoei_buffer_free(&b);
+    return b.data;
+}
+
+char *aoei_path_parent(const char *path) {
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    return len == 0 ? aoei_strdup(".") : aoei_strndup(path, len);
+}
+
+char *aoei_full_path(const char *path) {
+    char full[PATH_MAX];
+    return aoei_strdup(realpath(path, full) ? full : path);
+}
+
+int aoei_same_path(const char *a, const char *b) {
+    struct stat x, y;
+    return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+int aoei_path_within(const char *path, const char *dir) {
+    char full[PATH_MAX], outer[PATH_MAX];
+    if (!path || !dir || !realpath(path, full) || !realpath(dir, outer))
+        return 0;
+    const size_t n = strlen(outer);
+    return !strncmp(full, outer, n) && (full[n] == 0 || full[n] == '/' || outer[n - 1] == '/');
+}
+
+/* The text of a symbolic link, owned by the caller; NULL with errno. */
+static char *read_link(const char *path) {
+    char text[PATH_MAX];
+    const ssize_t n = readlink(path, text, sizeof text);
+    if (n < 0)
+        return NULL;
+    if ((size_t)n == sizeof text) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    char *copy = aoei_strndup(text, (size_t)n);
+    if (!copy)
+        errno = ENOMEM;
+    return copy;
+}
+
+/* Replaces *path, which is owned, by the path that the symbolic link *path contains; -1 with errno. */
+static int follow_link(char **path) {
+    char *text = read_link(*path);
+    char *dir = text && *text != '/' ? aoei_path_parent(*path) : NULL;
+    char *next = dir ? aoei_path_join(dir, text) : NULL;
+    const int relative = text && *text != '/';
+    if (!text || (relative && !next)) {
+        const int errnum = text ? ENOMEM : errno;
+        aoei_free(text);
+        aoei_free(dir);
+        errno = errnum;
+        return -1;
+    }
+    aoei_free(*path);
+    aoei_free(dir);
+    *path = relative ? next : text;
+    if (relative)
+        aoei_free(text);
+    return 0;
+}
+
+int aoei_follow_links(char **target, const char *path, aoe_error *err) {
+    struct stat st;
+    int errnum = 0;
+    *target = aoei_strdup(path);
+    if (!*target)
+        return aoei_fail_nomem(err, strlen(path) + 1);
+    for (int links = 0; errnum == 0 && lstat(*target, &st) == 0 && S_ISLNK(st.st_mode); links++)
+        if (links == MAX_LINKS)
+            errnum = ELOOP;
+        else if (follow_link(target))
+            errnum = errno;
+    if (errnum == 0)
+        return 0;
+    aoei_free(*target);
+    *target = NULL;
+    return aoei_fail_errno(err, errnum, "cannot follow the symbolic link %s", path);
+}
