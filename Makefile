@@ -36,6 +36,7 @@ DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libz
 DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 
+HEADERS := $(sort $(wildcard include/*.h))
 VERSION := $(shell sed -n 's/^#define AOE_VERSION "\(.*\)"/\1/p' include/aoe.h)
 
 # Commands are shown as `CC file`; V=1 shows them whole.
@@ -206,9 +207,11 @@ compile_commands.json: Makefile ## the compiler's command for every source, for 
 
 build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(BUILD)/examples/search header symbols ## builds every test, benchmark and example without running them
 
-header: ## aoe.h compiles alone, as C99 and as C++
-	@echo '#include <aoe.h>' | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c -
-	@if command -v g++ >/dev/null; then echo '#include <aoe.h>' | g++ -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ -; fi
+header: ## each public header compiles alone, as C99 and as C++
+	@for h in $(notdir $(HEADERS)); do \
+	  echo "#include <$$h>" | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c - || exit 1; \
+	  if command -v g++ >/dev/null; then echo "#include <$$h>" | g++ -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || exit 1; fi; \
+	done
 
 symbols: lib ## every exported symbol starts with aoe
 	@bad=$$({ $(NM) -g --defined-only $(LIB); $(NM) -D --defined-only $(SHLIB); } 2>/dev/null | \
@@ -242,14 +245,14 @@ install: all ## installs program, library, header, default model, pkg-config fil
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libaoe.a
 	install -m 755 $(SHLIB) $(DESTDIR)$(PREFIX)/lib/libaoe.so.0
 	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
-	install -m 644 include/aoe.h include/aoe_data.h include/aoe_chat.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
 	for file in $$(find models -type f); do install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/aoe/$$file || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true
 
 uninstall: ## removes what install wrote
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so include/aoe.h include/aoe_data.h include/aoe_chat.h share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/aoe lib/libaoe.a lib/libaoe.so.0 lib/libaoe.so $(HEADERS) share/man/man1/aoe.1 lib/pkgconfig/aoe.pc)
 	rm -rf $(DESTDIR)$(PREFIX)/share/aoe
 
 clean: ## removes the build directory

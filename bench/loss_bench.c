@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/random.h"

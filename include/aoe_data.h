@@ -1,23 +1,65 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of aoe.h that makes and looks after data: conversion, splits, duplicates, statistics, checks. Not to be included
- * alone: aoe.h includes it. docs/data-tools.md is the manual.
+ * aoe_data.h: tables, labelled pairs and texts in files; conversion, splits, duplicates, statistics, checks, hard
+ * negatives and GitHub issues. docs/data-tools.md is the manual.
  *
- * Tables are .tsv, .csv, .jsonl and .txt, each also .gz or .zst, told by the name. The texts of a row are those of the columns
- * of its form (pairs, triplets, positives), else of every column with a recognised name; `columns` of the table options says
- * otherwise: "text1=a,text2=b,label=c" gives roles, "a,b" names columns of texts. Of a list of alternatives in .jsonl each is
- * a text of the row.
+ * Tables are .tsv, .csv, .jsonl and .txt files, each also .gz or .zst; the name decides. The texts of a row are those of the
+ * columns of its kind (pairs, triplets, positives), else of every column with a recognised name. The field `columns` of
+ * aoe_table_options selects other columns: "text1=a,text2=b,label=c" assigns columns, "a,b" names columns of texts. Each
+ * alternative of a list in .jsonl is a text of the row.
  */
 #ifndef AOE_DATA_H
 #define AOE_DATA_H
 
-#ifndef AOE_H
-#error "include aoe.h, which includes this file"
-#endif
+#include "aoe.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---------------------------------------------------------- tables and pairs */
+
+typedef struct aoe_table_options {
+    const char *columns;   /* "text1=a,text2=b,label=c"; NULL: recognised names */
+    const char *label_map; /* "entailment=1,neutral=drop"; NULL: the defaults of the manual */
+    int skip_bad_rows;     /* count bad rows instead of failing */
+    int allow_empty;       /* empty texts are fine (evaluation), else a bad row (training) */
+} aoe_table_options;
+
+/* The kind of examples in a file. In .jsonl a text may be a list of alternatives: one of them is drawn each epoch (for a
+ * positive: one that differs from the query). Functions that take training data accept the first four values. */
+typedef enum aoe_example_kind {
+    AOE_EXAMPLES_AUTO,      /* the first kind below whose columns the file has: pairs, triplets, positives */
+    AOE_EXAMPLES_PAIRS,     /* columns text1, text2, label */
+    AOE_EXAMPLES_POSITIVES, /* columns query, positive */
+    AOE_EXAMPLES_TRIPLETS,  /* columns query, positive, negative */
+    AOE_EXAMPLES_TEXTS,     /* column text */
+    AOE_EXAMPLES_GROUPS     /* columns group, text: texts of one group belong together */
+} aoe_example_kind;
+
+typedef struct aoe_pairs aoe_pairs; /* labelled pairs in memory, immutable */
+
+/* Reads form A (text1, text2, label) from .tsv, .csv, .jsonl, each also .gz or .zst.
+ * Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO. */
+AOE_API int aoe_pairs_load(aoe_pairs **p, const char *path, const aoe_table_options *o, aoe_error *err);
+AOE_API void aoe_pairs_free(aoe_pairs *p); /* NULL accepted */
+AOE_API size_t aoe_pairs_count(const aoe_pairs *p);
+AOE_API aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i); /* borrowed */
+AOE_API aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i);
+AOE_API double aoe_pairs_label(const aoe_pairs *p, size_t i);
+AOE_API size_t aoe_pairs_line(const aoe_pairs *p, size_t i); /* line in the file, from 1 */
+AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* bad rows left out (skip_bad_rows) */
+AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* of all texts and labels, in order */
+AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* rows whose label the map drops */
+
+/* Called with each text, borrowed for the call. Returns 0, or the code that reading is to end with and, in err, why. */
+typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
+/* Gives fn the texts of a file in their order: the lines of .txt; of a table, row after row, every column with a recognised
+ * name of a text, or those that `columns` names ("a,b"; NULL: recognised ones); of a list of alternatives each. Also .gz and
+ * .zst. Errors: AOE_EFORMAT with file, line and column, AOE_ENOENT, AOE_EIO; fn's, with the place in front of the message. */
+AOE_API int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err);
+
+/* -------------------------------------------------------------- common types */
 
 /* When two texts count as the same. */
 typedef enum aoe_text_equality {
@@ -34,7 +76,7 @@ typedef enum aoe_text_equality {
  * returns AOE_ECANCELLED. */
 typedef int (*aoe_write_fn)(void *user, size_t part, const char *data, size_t len);
 
-/* ----------------------------------------------------------------- convert */
+/* ------------------------------------------------------------------- convert */
 
 /* Which negatives of a text its positives are put together with, where pairs become triplets. */
 typedef enum aoe_pairing {
@@ -83,7 +125,7 @@ AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
 AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
                              aoe_error *err);
 
-/* ------------------------------------------------------------------- split */
+/* --------------------------------------------------------------------- split */
 
 typedef struct aoe_data_split_options {
     aoe_table_options table;    /* columns; allow_empty and label_map are ignored: labels are not looked at */
@@ -118,7 +160,7 @@ AOE_API void aoe_data_split_options_defaults(aoe_data_split_options *o);
 AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part,
                            aoe_data_split_result *result, aoe_error *err);
 
-/* ------------------------------------------------------------------- dedup */
+/* --------------------------------------------------------------------- dedup */
 
 typedef enum aoe_conflicts {
     AOE_CONFLICTS_FIRST, /* of equal rows with different labels the first one stays */
@@ -158,7 +200,7 @@ AOE_API void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o);
  * Errors: AOE_EFORMAT, AOE_EARG. */
 AOE_API int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_dedup_result *result, aoe_error *err);
 
-/* -------------------------------------------------------------- statistics */
+/* ---------------------------------------------------------------- statistics */
 
 enum { AOE_QUANTILES = 7 }; /* of lengths: 0, 1/4, 1/2, 3/4, 0.9, 0.99, 1 */
 
@@ -205,7 +247,7 @@ AOE_API void aoe_data_stats_options_defaults(aoe_data_stats_options *o);
 AOE_API int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_stats_result *result, aoe_error *err);
 AOE_API void aoe_data_stats_free(aoe_data_stats_result *result); /* accepts a zeroed one */
 
-/* ------------------------------------------------------------------- check */
+/* --------------------------------------------------------------------- check */
 
 /* What can be wrong with data: name, text */
 #define AOE_FINDING_LIST(X)                                                                                                    \
@@ -265,7 +307,68 @@ AOE_API void aoe_data_check_options_defaults(aoe_data_check_options *o);
 AOE_API int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o,
                            aoe_data_check_result *result, aoe_error *err);
 
-/* --------------------------------------------------- duplicates on GitHub */
+/* ------------------------------------------------------------ hard negatives */
+
+typedef enum aoe_mine_stage { AOE_MINE_EMBED /* texts */, AOE_MINE_SEARCH /* rows */ } aoe_mine_stage;
+
+typedef struct aoe_mined {
+    const aoe_text *query;    /* [n_query] as the row has it: one text, or its alternatives. All borrowed for the call */
+    const aoe_text *positive; /* [n_positive] likewise */
+    size_t n_query, n_positive;
+    aoe_text negative;
+    double positive_score, negative_score; /* cosines with the query; of alternatives the highest */
+} aoe_mined;
+
+/* Each returns 0 to go on; else aoe_mine returns AOE_ECANCELLED. */
+typedef int (*aoe_mine_fn)(void *user, const aoe_mined *mined);
+typedef int (*aoe_mine_progress_fn)(void *user, aoe_mine_stage stage, size_t done, size_t total);
+
+typedef struct aoe_mine_options {
+    const char *const *files; /* [n_files] training files, as aoe_train reads them */
+    size_t n_files;
+    aoe_example_kind kind;     /* of all of them; AUTO */
+    aoe_table_options table;   /* likewise; allow_empty is ignored */
+    double threshold;          /* pairs with a label from here on are positives; NaN: lowest + 0.8 x range of a file */
+    const char *const *corpus; /* [n_corpus] files of texts, the candidates: .txt or tables; none: those below */
+    size_t n_corpus;
+    aoe_table_options corpus_table; /* columns: "text=NAME" */
+    int from_queries;               /* 1: queries (text1) are candidates; else the files' positives and negatives (text2) are */
+    size_t negatives;               /* 1: of a row, a triplet each */
+    size_t range;                   /* 50: so many nearest candidates are looked at */
+    size_t skip;                    /* 0: the first of these are passed over */
+    double margin;                  /* a candidate above the positive's cosine less this is passed over; NaN: none is */
+    double min_score, max_score;    /* candidates of other cosines are passed over; NaN: none */
+    int sample;                     /* 1: drawn at random from what is left; else the nearest */
+    uint64_t seed;                  /* 42: of that */
+    int for_tsv;                    /* 1: lists of alternatives, and texts with TABs or line ends, are an error */
+    aoe_mine_fn report;             /* called for every triplet, in the order of the rows, nearest first; NULL: none */
+    aoe_mine_progress_fn progress;  /* NULL: none */
+    void *user;                     /* of both */
+} aoe_mine_options;
+
+typedef struct aoe_mine_result {
+    size_t rows;           /* with a query and a positive */
+    size_t without;        /* of these, left without a negative: no triplet is reported */
+    size_t triplets;       /* reported */
+    size_t texts;          /* distinct ones, token by token: what was embedded */
+    size_t truncated;      /* of these, cut to the maximum length */
+    size_t candidates;     /* of these, what could be a negative */
+    size_t below;          /* pairs below the threshold: no positives, but their text2 are candidates */
+    size_t skipped;        /* bad rows left out */
+    size_t dropped;        /* rows whose label is dropped */
+    double positive_score; /* mean cosine of query and positive, of rows with a negative; NaN: there is none */
+    double negative_score; /* of query and negative, of triplets; likewise */
+} aoe_mine_result;
+
+AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
+/* Looks for hard negatives: for each row of the files the candidates that are most similar to its query (cosine, exact
+ * search). Never a negative of a row: a text that stands with one of its queries, as query or positive, in any row. Texts of
+ * equal tokens, prompt included and truncated, are one text. Takes the vectors of all distinct texts in memory, and beside
+ * them a few MB. The same triplets for any number of threads. A query that a static model knows no word of has no negative.
+ * Errors: AOE_EFORMAT (file, line, column; no positive), AOE_EARG, AOE_ECANCELLED, those of aoe_embed. */
+AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err);
+
+/* ------------------------------------------------------ duplicates on GitHub */
 
 enum { AOE_ISSUES_TRAIN, AOE_ISSUES_VALIDATION, AOE_ISSUES_TEST, AOE_ISSUES_SPLITS };
 

@@ -79,7 +79,7 @@ check_directions() {
             if (folder == "cli" && system_header) next
             if (name ~ /^pthread/ && folder != "base") print place "threads are made in base/pool.c only"
             if (name ~ /intrin\.h$/ && folder != "kernels") print place "intrinsics are for kernels/"
-            if (system_header || name == "aoe.h") next
+            if (system_header || name ~ /^aoe(_[a-z]+)?\.h$/) next
             if (name !~ /\//) { if (folder != "kernels") print place "write the folder: \"" folder "/" name "\""; next }
             split(name, to, "/")
             if (!((folder, to[1]) in may)) print place folder " may not include " name

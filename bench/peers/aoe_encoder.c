@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aoe_eval.h"
 #include "base/cpu.h"
 #include "bench/bench.h"
 

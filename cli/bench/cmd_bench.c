@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe bench: speed of the encoder on random weights of a known shape.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/common/text_input.h"

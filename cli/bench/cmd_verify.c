@@ -2,6 +2,7 @@
  * aoe verify: compares what this build computes with reference cases, a line a
  * check. Needs no tokenizer.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

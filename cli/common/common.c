@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Shared option tables, the search for a default model, opening and closing.
  */
+#include "aoe_data.h"
+#include "aoe_train.h"
 #include "cli/common/common.h"
 
 #include <dirent.h>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aoe_annotate.h"
 #include "cli/train/course.h"
 #include "cli/data/data_tools.h"
 #include "cli/common/words.h"

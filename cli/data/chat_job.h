@@ -6,6 +6,7 @@
 #define AOE_CLI_DATA_CHAT_JOB_H
 
 #include <aoe.h>
+#include <aoe_annotate.h>
 
 #include "cli/common/options.h"
 #include "cli/common/outfile.h"

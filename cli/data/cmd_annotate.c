@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * aoe data annotate: texts into training rows that chat models write; the work is the library's.
  */
+#include "aoe_annotate.h"
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/data/chat_job.h"
 #include "cli/data/data_tools.h"

@@ -2,6 +2,7 @@
  * aoe data check: names what is wrong in tables, a line each, and counts it; the looking is the library's. Exit code 1
  * when something is.
  */
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/data/data_tools.h"
 

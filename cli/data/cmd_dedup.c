@@ -2,6 +2,7 @@
  * aoe data dedup: rows without those that are there before; the work is the library's. Rows go to the output,
  * what became of them to stdout, or to stderr when the rows are on stdout.
  */
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/data/data_tools.h"
 

@@ -2,6 +2,7 @@
  * aoe data github-issues: options, token, progress and files of the collector, which is the library's. Statistics go to
  * stdout, the rest to stderr. The token comes from the environment alone, so that no list of processes shows it.
  */
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/train/course.h"

@@ -3,6 +3,7 @@
  * library's. Triples go to the output, what became of the rows to stdout, or to stderr
  * when the triples are on stdout.
  */
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe data score: pairs into pairs with a label that chat models give; the work is the library's.
  */
+#include "aoe_annotate.h"
 #include "cli/commands.h"
 #include "cli/data/chat_job.h"
 #include "cli/data/data_tools.h"

@@ -2,6 +2,7 @@
  * aoe data split: rows into parts that share no text; the split is the library's. All parts are written, or
  * none.
  */
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/data/data_tools.h"
 

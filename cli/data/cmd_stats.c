@@ -2,6 +2,7 @@
  * aoe data stats: counts of tables, as table 1 of the paper has them, and lengths and labels; the counting is the
  * library's. Only the tokenizer of a model is opened.
  */
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/data/data_tools.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "aoe_data.h"
 #include "cli/common/words.h"
 
 int cli_parse_same(void *target, const char *text, aoe_error *err) {

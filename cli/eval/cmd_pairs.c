@@ -2,6 +2,7 @@
  * aoe eval pairs: how well cosines tell two classes of pairs apart (paraphrases,
  * duplicates, answers), and over several tables the mean.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/eval/eval_common.h"
 

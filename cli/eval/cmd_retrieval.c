@@ -2,6 +2,7 @@
  * aoe eval retrieval: groups of texts that belong together (captions of an image), and
  * folders in the layout of BEIR. Searching is exact and inside of the library.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/eval/eval_common.h"
 

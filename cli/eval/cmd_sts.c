@@ -2,6 +2,7 @@
  * aoe eval sts: correlation of the cosines with the gold scores of tables and
  * SentEval folders. Nothing is printed before every input was read and scored.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/eval/eval_common.h"
 

@@ -2,6 +2,7 @@
  * aoe eval suite: STS12 to STS16, STS-B and SICK-R as a row of the usual table. Sets
  * that are not there are named, and the average says of how many it is.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/eval/eval_common.h"
 

@@ -2,6 +2,7 @@
  * aoe eval triplets: the share of triples whose positive is nearer to the query than
  * the negative.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/eval/eval_common.h"
 

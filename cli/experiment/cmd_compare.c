@@ -4,6 +4,7 @@
  * seeds, bootstrap intervals over pairs and seeds. Runs, records and resuming are
  * experiment.h's, the statistics the library's.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/experiment/experiment.h"
 #include "cli/common/common.h"

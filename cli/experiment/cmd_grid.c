@@ -2,6 +2,7 @@
  * aoe grid: training runs over all combinations of options' values, times seeds;
  * which was best on average. Runs, records and resuming are experiment.h's.
  */
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/experiment/experiment.h"
 

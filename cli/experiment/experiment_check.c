@@ -4,6 +4,9 @@
  * the longest text of a training file of pairs; of other forms, whose texts are not
  * read here, texts of the maximum length, three for an example. A teacher's is left out.
  */
+#include "aoe_data.h"
+#include "aoe_eval.h"
+#include "aoe_train.h"
 #include "cli/experiment/experiment_check.h"
 
 #include <dirent.h>

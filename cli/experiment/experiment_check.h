@@ -4,6 +4,7 @@
 #ifndef AOE_CLI_EXPERIMENT_EXPERIMENT_CHECK_H
 #define AOE_CLI_EXPERIMENT_EXPERIMENT_CHECK_H
 
+#include "aoe_data.h"
 #include "cli/experiment/experiment.h"
 
 void cli_experiment_drop(cli_experiment *e, size_t i); /* leaves a trial out */

@@ -2,6 +2,8 @@
  * The life of a trial: in a child process aoe train and the scoring of its model, in
  * the parent its record, what is kept of it, and how far all of them are.
  */
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/experiment/experiment_check.h"
 

@@ -2,6 +2,7 @@
  * aoe convert: a model directory again, with its weights stored as f32, bf16 or
  * int8 rows; or word vectors in a text file as a model directory.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

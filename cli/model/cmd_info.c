@@ -2,6 +2,7 @@
  * aoe info: what a model directory holds and where each setting comes from, and the
  * memory that it, or a shape, takes.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

@@ -2,6 +2,7 @@
  * aoe init: a new model directory with random weights, its vocabulary trained on
  * given text or taken from another model.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

@@ -2,6 +2,7 @@
  * aoe merge: adapters and the model they are for as one model directory, or several
  * models as their mean.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

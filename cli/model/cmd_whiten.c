@@ -2,6 +2,7 @@
  * aoe whiten: a model again with a linear layer behind its pooling that makes the
  * components of vectors uncorrelated and of variance 1 on given texts.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

@@ -3,6 +3,8 @@
  * of the gold ratings (figure 5 of the paper), models side by side. The ratings are put
  * into six groups; a group without pairs is left out of the data.
  */
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/plot/plot.h"
 

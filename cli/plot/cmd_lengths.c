@@ -3,6 +3,8 @@
  * logarithmic axis (figure 3 of the paper). Lengths are what a model would see without
  * truncation, special tokens included. Only the tokenizer of the model is opened.
  */
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "cli/commands.h"
 #include "cli/plot/plot.h"
 

@@ -4,6 +4,7 @@
  * it comes out of the library's scores and objective: means over random pairs of
  * vectors at each angle, with no formula of a curve in here.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/plot/plot.h"
 

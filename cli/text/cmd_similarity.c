@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe similarity: cosine and angle score of two texts.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 

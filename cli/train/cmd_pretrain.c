@@ -2,6 +2,7 @@
  * aoe pretrain: options and progress of masked-language-model pretraining; the run itself is the library's.
  * Results (evaluations, the end) go to stdout, the rest to stderr.
  */
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/train/course.h"

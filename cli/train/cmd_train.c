@@ -2,6 +2,9 @@
  * aoe train: options, progress and interruption of a training run; the run itself is the library's.
  * Results (evaluations, the end) go to stdout, the rest to stderr.
  */
+#include "aoe_data.h"
+#include "aoe_eval.h"
+#include "aoe_train.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/train/course.h"

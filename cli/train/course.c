@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "aoe_train.h"
 #include "cli/common/output.h"
 
 #define AT(field) .offset = offsetof(aoe_training_args, field)

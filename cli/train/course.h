@@ -6,7 +6,7 @@
 #ifndef AOE_CLI_TRAIN_COURSE_H
 #define AOE_CLI_TRAIN_COURSE_H
 
-#include <aoe.h>
+#include <aoe_train.h>
 
 #include "cli/common/options.h"
 

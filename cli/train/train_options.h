@@ -5,6 +5,8 @@
 #ifndef AOE_CLI_TRAIN_TRAIN_OPTIONS_H
 #define AOE_CLI_TRAIN_TRAIN_OPTIONS_H
 
+#include "aoe_data.h"
+#include "aoe_train.h"
 #include "cli/common/common.h"
 
 typedef struct cli_train_view { /* all borrowed for the call */

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_annotate.h"
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "annotate/calls.h"

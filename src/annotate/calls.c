@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "aoe_annotate.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -7,6 +7,7 @@
 #define AOEI_ANNOTATE_CALLS_H
 
 #include "aoe.h"
+#include "aoe_annotate.h"
 #include "annotate/completion.h"
 
 typedef struct aoei_chat_calls aoei_chat_calls;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_annotate.h"
 #include "base/error.h"
 #include "table/table.h"
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_annotate.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "annotate/calls.h"

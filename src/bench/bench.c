@@ -6,6 +6,8 @@
  */
 #include "bench/bench.h"
 
+#include "aoe_eval.h"
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"

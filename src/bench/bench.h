@@ -6,6 +6,7 @@
 #define AOEI_BENCH_BENCH_H
 
 #include "aoe.h"
+#include "aoe_eval.h"
 
 typedef struct aoei_bench aoei_bench;
 

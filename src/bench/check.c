@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The arithmetic of checks.
  */
+#include "aoe_eval.h"
 #include "bench/check.h"
 
 #include <math.h>

@@ -11,6 +11,7 @@
 #define AOEI_BENCH_CHECK_H
 
 #include "aoe.h"
+#include "aoe_eval.h"
 
 typedef struct aoei_verify {
     aoe_context *ctx; /* borrowed */

@@ -4,6 +4,7 @@
  * support is skipped with a warning if it is one of several folders; it is an error if
  * its folder was given.
  */
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/context.h"
 #include "base/dir.h"

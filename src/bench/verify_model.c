@@ -4,6 +4,7 @@
  * parameter for each objective, and a trace of ten AdamW steps; with adapters (adapter/) the last layer and
  * the gradients of theirs. Needs no tokenizer.
  */
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"
 #include "base/error.h"

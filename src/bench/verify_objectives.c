@@ -4,6 +4,7 @@
  * scale is the inverse of a temperature. In-batch negatives without identical-sentence
  * detection, positives from label 1 on.
  */
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"

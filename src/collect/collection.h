@@ -6,6 +6,7 @@
 #ifndef AOEI_COLLECT_COLLECTION_H
 #define AOEI_COLLECT_COLLECTION_H
 
+#include "aoe_data.h"
 #include "base/buffer.h"
 #include "dataset/distinct.h"
 #include "dataset/text_equality.h"

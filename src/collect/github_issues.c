@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_data.h"
 #include "base/error.h"
 #include "collect/github_graphql.h"
 #include "collect/github_report.h"

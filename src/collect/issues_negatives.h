@@ -8,6 +8,7 @@
 #define AOEI_COLLECT_ISSUES_NEGATIVES_H
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "collect/issues.h"
 
 typedef struct aoei_candidates aoei_candidates;

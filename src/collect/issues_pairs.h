@@ -8,6 +8,7 @@
 #define AOEI_COLLECT_ISSUES_PAIRS_H
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "collect/issues.h"
 
 typedef struct aoei_issue_pair {

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"
 #include "base/error.h"

@@ -3,6 +3,7 @@
  * Nothing is computed: settings, prompts, tokenizer and training record come along
  * as they are, the values are those that aoe_model_open gives.
  */
+#include "aoe_train.h"
 #include "base/context.h"
 #include "base/dir.h"
 #include "base/error.h"

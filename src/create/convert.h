@@ -6,6 +6,7 @@
 #define AOEI_CREATE_CONVERT_H
 
 #include "aoe.h"
+#include "aoe_train.h"
 
 /* Whether o can be done, from one directory to another, as far as that is known before anything is read. */
 int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"
 #include "base/dir.h"

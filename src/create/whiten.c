@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_data.h"
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/context.h"

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/context.h"

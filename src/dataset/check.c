@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/examples.h"

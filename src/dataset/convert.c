@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "dataset/convert_examples.h"
 #include "dataset/convert_rows.h"
 

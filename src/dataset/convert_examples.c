@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"

@@ -5,6 +5,7 @@
 #define AOEI_DATASET_CONVERT_EXAMPLES_H
 
 #include "aoe.h"
+#include "aoe_data.h"
 
 /* Arguments and errors: those of aoe_data_convert. *result must be zeroed. */
 int aoei_convert_examples(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/table_write.h"

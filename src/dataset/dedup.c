@@ -2,6 +2,7 @@
  * aoe_data_dedup: rows with equal texts have one key; the first row of a key, and the first of a key and
  * label, decide what becomes of those that follow.
  */
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/compress.h"

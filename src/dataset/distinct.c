@@ -3,6 +3,7 @@
  * forms are not kept: where a hash is met again, the form of the text that has it is made once more.
  */
 #include "dataset/distinct.h"
+#include "aoe_data.h"
 #include "dataset/text_equality.h"
 
 #include <string.h>

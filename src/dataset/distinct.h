@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "base/text_store.h"
 
 typedef struct aoei_distinct {

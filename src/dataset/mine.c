@@ -3,6 +3,7 @@
  * at a time, the nearest candidates of their queries are searched and negatives chosen
  * among them. Rows are independent of each other and of the windows. It writes no file.
  */
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"

@@ -3,6 +3,7 @@
  */
 #include "dataset/mine_texts.h"
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"

@@ -7,6 +7,7 @@
 #ifndef AOEI_DATASET_MINE_TEXTS_H
 #define AOEI_DATASET_MINE_TEXTS_H
 
+#include "aoe_data.h"
 #include "table/examples.h"
 #include "model/text_batch.h"
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"

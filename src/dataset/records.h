@@ -6,6 +6,7 @@
 #ifndef AOEI_DATASET_RECORDS_H
 #define AOEI_DATASET_RECORDS_H
 
+#include "aoe_data.h"
 #include "table/columns.h"
 #include "dataset/distinct.h"
 #include "table/labels.h"

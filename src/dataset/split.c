@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "dataset/clusters.h"

@@ -6,6 +6,7 @@
 
 #include <utf8proc.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
 

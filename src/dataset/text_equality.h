@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "base/buffer.h"
 
 int aoei_is_space(int32_t code_point);           /* 1: the code point has the Unicode property White_Space */

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/pairs.h"

@@ -5,6 +5,7 @@
 #ifndef AOEI_EVAL_BINARY_H
 #define AOEI_EVAL_BINARY_H
 
+#include "aoe_eval.h"
 #include "eval/eval_model.h"
 
 /* As aoe_eval_binary. All inputs are read and checked before the first report. */

@@ -6,6 +6,7 @@
 #ifndef AOEI_EVAL_COSINES_H
 #define AOEI_EVAL_COSINES_H
 
+#include "aoe_data.h"
 #include "eval/eval_model.h"
 
 /* Two texts each, wherever they lie. */

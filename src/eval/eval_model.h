@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_eval.h"
 
 typedef struct aoei_text_encoder {
     size_t dims;

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "eval/retrieval_data.h"

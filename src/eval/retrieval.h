@@ -4,6 +4,7 @@
 #ifndef AOEI_EVAL_RETRIEVAL_H
 #define AOEI_EVAL_RETRIEVAL_H
 
+#include "aoe_eval.h"
 #include "eval/eval_model.h"
 
 /* As aoe_eval_retrieval; queries and docs may be the same, o may not be NULL and its doc_embedder is not looked at. All inputs

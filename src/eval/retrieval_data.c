@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"

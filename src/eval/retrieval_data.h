@@ -7,6 +7,7 @@
 #define AOEI_EVAL_RETRIEVAL_DATA_H
 
 #include "aoe.h"
+#include "aoe_eval.h"
 #include "table/examples.h"
 #include "nn/nearest.h"
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 
 typedef struct aoei_senteval_subset {
     char *name;       /* owned; "MSRpar" */

@@ -5,6 +5,8 @@
 #ifndef AOEI_EVAL_STS_H
 #define AOEI_EVAL_STS_H
 
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "eval/eval_model.h"
 
 /* As aoe_eval_sts and aoe_eval_pairs. All inputs are read, and no text is without tokens, before the first report. */

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/pairs.h"

@@ -4,6 +4,7 @@
 #ifndef AOEI_EVAL_SUITE_H
 #define AOEI_EVAL_SUITE_H
 
+#include "aoe_eval.h"
 #include "eval/eval_model.h"
 
 /* As aoe_eval_suite; o may not be NULL. All sets are read and checked before the first report. */

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "table/lines.h"
 
 enum { AOEI_SUITE_SETS = 7, AOEI_SUITE_YEARS = 5, AOEI_SUITE_PARTS = 6 /* subsets of a year, at most */ };

@@ -5,6 +5,8 @@
  */
 #include "eval/triplets.h"
 
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/examples.h"

@@ -4,6 +4,7 @@
 #ifndef AOEI_EVAL_TRIPLETS_H
 #define AOEI_EVAL_TRIPLETS_H
 
+#include "aoe_eval.h"
 #include "eval/eval_model.h"
 
 /* As aoe_eval_triplets; o may not be NULL. All inputs are read and checked before the first report. */

@@ -7,6 +7,7 @@
  */
 #include "loss/angle.h"
 
+#include "aoe_train.h"
 #include "loss/cosine.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_train.h"
 
 /* The angle score of x[D] and y[D] before division by the temperature; higher means more similar. D is even. 0 if one of the
  * vectors is a zero vector. */

@@ -7,6 +7,7 @@
 #ifndef AOEI_LOSS_CLASSIFICATION_H
 #define AOEI_LOSS_CLASSIFICATION_H
 
+#include "aoe_train.h"
 #include "loss/objective.h"
 #include "base/context.h"
 

@@ -4,6 +4,7 @@
 #ifndef AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
 #define AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
 
+#include "aoe_train.h"
 #include "loss/objective.h"
 #include "base/context.h"
 

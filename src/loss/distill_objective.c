@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "aoe_train.h"
 #include "base/error.h"
 
 void aoe_objective_options_defaults(aoe_objective_options *o) {

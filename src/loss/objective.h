@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_train.h"
 
 /* B examples of `arity` vectors of size D, interleaved: x0 y0 x1 y1 ... for pairs, q0 p0 n0 q1 p1 n1 ... for triplets.
  * Exactly one of v and v64 is set; the gradient has the type of the vectors. All pointers are borrowed. */

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "aoe_train.h"
 #include "base/context.h"
 
 /* B pairs (x_i, y_i). Exactly one of x and x64 is set; y, grad_x and grad_y have its type. All pointers are borrowed. */

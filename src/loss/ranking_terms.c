@@ -3,6 +3,7 @@
  */
 #include "loss/ranking_terms.h"
 
+#include "aoe_train.h"
 #include "loss/angle.h"
 #include "loss/cosine.h"
 #include "loss/rank_loss.h"

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "aoe.h"
+#include "aoe_train.h"
 #include "base/arena.h"
 
 typedef struct aoei_ranked {

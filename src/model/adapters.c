@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/context.h"

@@ -5,6 +5,7 @@
 #ifndef AOEI_MODEL_ADAPTERS_H
 #define AOEI_MODEL_ADAPTERS_H
 
+#include "aoe_train.h"
 #include "model/model.h"
 
 /* Sets the adapters of m->config: new ones as wanted, or those of the directory, whose file is opened. Errors: AOE_EARG

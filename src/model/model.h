@@ -7,6 +7,7 @@
 #define AOEI_MODEL_MODEL_H
 
 #include "aoe.h"
+#include "aoe_train.h"
 #include "encoder/config.h"
 #include "modeldir/safetensors.h"
 #include "nn/tensor.h"

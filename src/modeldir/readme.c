@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/atomic_write.h"
 #include "base/buffer.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/atomic_write.h"
 #include "base/context.h"

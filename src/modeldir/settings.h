@@ -6,6 +6,7 @@
 #ifndef AOEI_MODELDIR_SETTINGS_H
 #define AOEI_MODELDIR_SETTINGS_H
 
+#include "aoe_train.h"
 #include "model/model.h"
 
 #define AOEI_SETTINGS_FORMAT 2 /* the newest format_version of aoe.json that is read; 1 has no "dense" */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "aoe_train.h"
 #include "modeldir/safetensors.h"
 
 /* Stores x[n] (magnitudes below FLT_MAX, the one float whose scale times 127 is infinite) as q[n] and returns the scale: max|x|

@@ -4,6 +4,7 @@
  * only where it is divided.
  */
 #include "aoe.h"
+#include "aoe_eval.h"
 
 #include <math.h>
 

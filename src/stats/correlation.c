@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sort.h"

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "aoe.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sort.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "aoe.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"

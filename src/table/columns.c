@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aoe_data.h"
 #include "base/error.h"
 
 enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = AOEI_COLUMN_LIST };

@@ -6,6 +6,7 @@
 #define AOEI_TABLE_COLUMNS_H
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "table/table.h"
 
 /* Selects the columns of t for a kind of examples, so that row.field[i] is column i in the order of aoe_example_kind.

@@ -8,6 +8,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 

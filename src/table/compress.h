@@ -6,6 +6,7 @@
 #define AOEI_TABLE_COMPRESS_H
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "table/stream.h"
 
 typedef struct aoei_pack {

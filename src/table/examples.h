@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "base/text_store.h"
 #include "table/columns.h"
 #include "table/table.h"

@@ -3,6 +3,7 @@
  */
 #include "table/pairs.h"
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "table/table.h"
 
 int aoei_pairs_create(aoe_pairs **p, const char *name, aoe_error *err); /* empty; name: the file, for messages, copied */

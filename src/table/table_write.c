@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/labels.h"

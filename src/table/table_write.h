@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "base/buffer.h"
 #include "table/compress.h"
 #include "table/table.h"

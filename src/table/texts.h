@@ -6,6 +6,7 @@
 #ifndef AOEI_TABLE_TEXTS_H
 #define AOEI_TABLE_TEXTS_H
 
+#include "aoe_data.h"
 #include "table/examples.h"
 
 /* Selects the columns of texts of t; *n is their number. columns: "a,b", "text=NAME", or NULL: those with recognised names.

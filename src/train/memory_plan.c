@@ -3,6 +3,7 @@
  * by asking for each weight where it would lie: the plan cannot disagree with what
  * opening, the embedder and the trainer allocate.
  */
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "loss/pair_objective.h"

@@ -4,6 +4,8 @@
  */
 #include "train/methods.h"
 
+#include "aoe_data.h"
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/texts.h"

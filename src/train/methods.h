@@ -7,6 +7,7 @@
 #ifndef AOEI_TRAIN_METHODS_H
 #define AOEI_TRAIN_METHODS_H
 
+#include "aoe_train.h"
 #include "train/pair_step.h"
 #include "train/batch_plan.h"
 

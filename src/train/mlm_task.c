@@ -5,6 +5,7 @@
  * resumed run reads the epoch again up to where it was. A step's sequences go
  * through the encoder a chunk of batch_tokens at a time.
  */
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"

@@ -4,6 +4,8 @@
  * form's. With a teacher its term comes on top. Accumulated batches are numbered through,
  * so that a text's masks are keyed by its place in the step.
  */
+#include "aoe_data.h"
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"

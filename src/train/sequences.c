@@ -4,6 +4,7 @@
  */
 #include "train/sequences.h"
 
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"

@@ -8,6 +8,7 @@
 #ifndef AOEI_TRAIN_SEQUENCES_H
 #define AOEI_TRAIN_SEQUENCES_H
 
+#include "aoe_data.h"
 #include "model/text_batch.h"
 
 typedef struct aoei_sequences_options {

@@ -5,6 +5,7 @@
  */
 #include "train/setup.h"
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/dir.h"

@@ -4,6 +4,7 @@
 #ifndef AOEI_TRAIN_SETUP_H
 #define AOEI_TRAIN_SETUP_H
 
+#include "aoe_train.h"
 #include "train/trainer.h"
 
 /* Sets the defaults of the training arguments. */

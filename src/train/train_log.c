@@ -5,6 +5,7 @@
  */
 #include "train/train_log.h"
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/atomic_write.h"
 #include "base/buffer.h"

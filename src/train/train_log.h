@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "aoe_train.h"
 
 typedef struct aoei_train_log aoei_train_log;
 

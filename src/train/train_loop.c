@@ -6,6 +6,7 @@
  */
 #include "train/train_loop.h"
 
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/dir.h"

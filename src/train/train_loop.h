@@ -4,6 +4,7 @@
 #ifndef AOEI_TRAIN_TRAIN_LOOP_H
 #define AOEI_TRAIN_TRAIN_LOOP_H
 
+#include "aoe_train.h"
 #include "train/trainer.h"
 
 /* Runs a whole training: setup, the loop, and the model in its output directory. Errors: AOE_ECANCELLED with a checkpoint

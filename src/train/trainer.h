@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "aoe_train.h"
 #include "base/lock.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"

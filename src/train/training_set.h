@@ -6,6 +6,7 @@
 #ifndef AOEI_TRAIN_TRAINING_SET_H
 #define AOEI_TRAIN_TRAINING_SET_H
 
+#include "aoe_data.h"
 #include "table/examples.h"
 #include "model/text_batch.h"
 

@@ -9,6 +9,8 @@
 
 #include "../support/compress.h"
 #include "../support/support.h"
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "base/dir.h"
 #include "eval/senteval.h"
 #include "eval/sts.h"

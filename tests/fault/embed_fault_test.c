@@ -7,6 +7,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_train.h"
 #include "base/alloc.h"
 
 static char *dir, *model_dir;

@@ -9,6 +9,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_eval.h"
 #include "base/dir.h"
 
 static char *dir, *pairs, *triples, *groups, *beir, *suite;

@@ -8,6 +8,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_data.h"
 
 static char *dir, *pairs, *lists, *corpus;
 static aoe_context *ctx;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../support/support.h"
+#include "aoe_data.h"
 #include "base/utf8.h"
 #include "table/lines.h"
 #include "eval/suite_sets.h"

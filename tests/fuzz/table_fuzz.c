@@ -9,6 +9,7 @@
 
 #include "../support/compress.h"
 #include "../support/support.h"
+#include "aoe_data.h"
 #include "base/utf8.h"
 #include "table/columns.h"
 #include "table/examples.h"

@@ -13,6 +13,7 @@
 #include "../support/bert_reference.h"
 #include "../support/grad_check.h"
 #include "../support/support.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "model/model.h"

@@ -12,6 +12,8 @@
 
 #include "../support/grad_check.h"
 #include "../support/support.h"
+#include "aoe_eval.h"
+#include "aoe_train.h"
 #include "base/json.h"
 #include "model/model.h"
 #include "model/text_batch.h"

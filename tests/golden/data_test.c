@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../support/support.h"
+#include "aoe_data.h"
 #include "table/columns.h"
 #include "table/table.h"
 #include "eval/senteval.h"

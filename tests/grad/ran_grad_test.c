@@ -11,6 +11,7 @@
 #include "../support/ran_reference.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "loss/pair_objective.h"

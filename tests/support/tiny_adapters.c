@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Directories of adapters for tests: see tiny_adapters.h.
  */
+#include "aoe_train.h"
 #include "tiny_adapters.h"
 
 #include <stdlib.h>

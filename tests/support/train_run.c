@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Training runs for tests: see train_run.h.
  */
+#include "aoe_data.h"
+#include "aoe_eval.h"
+#include "aoe_train.h"
 #include "train_run.h"
 
 #include <math.h>

@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
+#include "aoe_train.h"
 #include "tiny_model.h"
 
 enum { TRAIN_PAIRS = 22, TRAIN_EVENTS = 512, TRAIN_DIMS = 16 };

@@ -14,6 +14,7 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
+#include "aoe_train.h"
 #include "base/context.h"
 #include "encoder/params.h"
 #include "modeldir/peft.h"

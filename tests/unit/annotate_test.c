@@ -12,6 +12,8 @@
 #include "../support/chat_model.h"
 #include "../support/support.h"
 #include "aoe.h"
+#include "aoe_annotate.h"
+#include "aoe_data.h"
 #include "base/alloc.h"
 
 #define KEY "sk-secret-0123456789"

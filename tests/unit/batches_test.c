@@ -10,6 +10,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_data.h"
 #include "train/batch_plan.h"
 
 static char *dir;

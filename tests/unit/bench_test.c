@@ -7,6 +7,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_eval.h"
 #include "base/context.h"
 #include "nn/dtype.h"
 

@@ -10,6 +10,7 @@
 
 #include "../support/circle.h"
 #include "../support/support.h"
+#include "aoe_eval.h"
 #include "eval/binary.h"
 #include "eval/triplets.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "aoe.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "stats/correlation.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../support/support.h"
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "dataset/distinct.h"
 #include "dataset/text_equality.h"

@@ -9,6 +9,7 @@
 
 #include "../support/compress.h"
 #include "../support/support.h"
+#include "aoe_data.h"
 #include "table/labels.h"
 #include "table/examples.h"
 #include "table/pairs.h"

@@ -9,6 +9,7 @@
 #include "../support/compress.h"
 #include "../support/support.h"
 #include "aoe.h"
+#include "aoe_data.h"
 #include "base/error.h"
 
 /* What was given, joined by '|'; a text "stop" ends the reading. */

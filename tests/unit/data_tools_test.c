@@ -9,6 +9,7 @@
 
 #include "../support/support.h"
 #include "aoe.h"
+#include "aoe_data.h"
 #include "base/buffer.h"
 #include "base/random.h"
 

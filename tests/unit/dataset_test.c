@@ -9,6 +9,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_data.h"
 #include "base/alloc.h"
 #include "train/training_set.h"
 

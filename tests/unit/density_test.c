@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "aoe.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/random.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../support/support.h"
+#include "aoe_data.h"
 #include "collect/issues_clean.h"
 
 enum {

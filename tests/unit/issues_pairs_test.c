@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../support/support.h"
+#include "aoe_data.h"
 #include "base/random.h"
 #include "collect/issues.h"
 #include "collect/issues_pairs.h"

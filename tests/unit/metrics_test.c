@@ -11,6 +11,7 @@
 #include "../support/metric_tables.h"
 #include "../support/support.h"
 #include "aoe.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "stats/ranking.h"
 

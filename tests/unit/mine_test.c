@@ -14,6 +14,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "aoe.h"
+#include "aoe_data.h"
 #include "base/dir.h"
 #include "modeldir/safetensors.h"
 

@@ -10,6 +10,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "aoe_train.h"
 #include "base/context.h"
 #include "model/model.h"
 #include "nn/dtype.h"

@@ -11,6 +11,8 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_data.h"
+#include "aoe_train.h"
 #include "base/path.h"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"

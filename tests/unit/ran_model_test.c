@@ -10,6 +10,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_train.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "encoder/ran.h"

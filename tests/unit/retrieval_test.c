@@ -11,6 +11,7 @@
 #include "../support/circle.h"
 #include "../support/grad_check.h"
 #include "../support/support.h"
+#include "aoe_eval.h"
 #include "base/buffer.h"
 #include "base/dir.h"
 #include "base/random.h"

@@ -9,6 +9,7 @@
 
 #include "../support/support.h"
 #include "aoe.h"
+#include "aoe_eval.h"
 #include "stats/significance.h"
 
 static void near(double got, double want) {

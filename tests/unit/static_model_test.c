@@ -13,6 +13,7 @@
 #include "../support/grad_check.h"
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "aoe_train.h"
 #include "base/alloc.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"

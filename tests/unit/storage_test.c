@@ -3,6 +3,7 @@
  * Int8 rows and bf16: rounding against exact arithmetic, and what is read being
  * stored as the same bytes again, over every mantissa; the writer's errors.
  */
+#include "aoe_train.h"
 #include "modeldir/storage.h"
 
 #include <float.h>

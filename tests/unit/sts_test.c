@@ -11,6 +11,8 @@
 
 #include "../support/circle.h"
 #include "../support/support.h"
+#include "aoe_data.h"
+#include "aoe_eval.h"
 #include "base/dir.h"
 #include "eval/senteval.h"
 #include "eval/sts.h"

@@ -9,6 +9,7 @@
 
 #include "../support/support.h"
 #include "../support/train_run.h"
+#include "aoe_train.h"
 
 #define MINUTES 0.01
 #define SECONDS (60 * MINUTES)

@@ -11,6 +11,7 @@
 
 #include "../support/support.h"
 #include "../support/train_run.h"
+#include "aoe_train.h"
 #include "base/dir.h"
 #include "base/lock.h"
 #include "base/path.h"

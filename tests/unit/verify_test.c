@@ -10,6 +10,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/dir.h"
 #include "base/json.h"

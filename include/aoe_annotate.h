@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of aoe.h on training data that a language model writes or scores; include <aoe.h>. docs/annotate.md is the manual.
+ * aoe_annotate.h: training data that a chat model writes or scores. docs/annotate.md is the manual.
  */
-#ifndef AOE_CHAT_H
-#define AOE_CHAT_H
+#ifndef AOE_ANNOTATE_H
+#define AOE_ANNOTATE_H
 
-#ifndef AOE_H
-#error "include <aoe.h>"
-#endif
+#include "aoe.h"
+#include "aoe_data.h"
 
 #ifdef __cplusplus
 extern "C" {
