@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "encoder/arch.h"
+#include "encoder/arch_keys.h"
 
 static const char *const prefixes[] = {"", "bert.", NULL};
 

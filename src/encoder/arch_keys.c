@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "encoder/arch.h"
+#include "encoder/arch_keys.h"
 
 /* The first name of an activation is the one that is written. */
 static const struct {

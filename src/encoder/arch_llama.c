@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "encoder/arch.h"
 #include "nn/rope.h"
+#include "encoder/arch_keys.h"
 
 static const char *const prefixes[] = {"", "model.", NULL};
 

@@ -4,7 +4,7 @@
  * usually one token type, and a masked-LM head under names of its own.
  */
 #include "base/json.h"
-#include "encoder/arch.h"
+#include "encoder/arch_keys.h"
 
 static const char *const prefixes[] = {"", "roberta.", NULL};
 

@@ -3,8 +3,8 @@
  * which each of its linear layers goes, forward and backward, with its adapter when
  * it has one.
  */
-#ifndef AOEI_ENCODER_ENCODER_BLOCK_H
-#define AOEI_ENCODER_ENCODER_BLOCK_H
+#ifndef AOEI_ENCODER_TRANSFORMER_LAYER_H
+#define AOEI_ENCODER_TRANSFORMER_LAYER_H
 
 #include "encoder/encoder.h"
 #include "nn/adapter.h"

@@ -4,7 +4,7 @@
  * add to it in place; where it comes before, a branch's gradient takes the way through
  * the norm in grad_norm and is added then.
  */
-#include "encoder/encoder_block.h"
+#include "encoder/transformer_layer.h"
 #include "encoder/ran.h"
 #include "nn/adapter.h"
 #include "nn/attention.h"

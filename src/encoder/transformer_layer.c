@@ -14,7 +14,7 @@
  *
  * Without dropout the residual sums are made in the products' store.
  */
-#include "encoder/encoder_block.h"
+#include "encoder/transformer_layer.h"
 #include "encoder/ran.h"
 #include "nn/adapter.h"
 #include "nn/attention.h"

@@ -9,13 +9,13 @@
 #include "encoder/encoder.h"
 
 #include "base/error.h"
-#include "encoder/encoder_block.h"
 #include "encoder/ran.h"
 #include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
 #include "nn/linear.h"
 #include "nn/pooling.h"
+#include "encoder/transformer_layer.h"
 
 #include <assert.h>
 #include <string.h>

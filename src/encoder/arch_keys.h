@@ -3,8 +3,8 @@
  * meaning everywhere, names of slots from tables, and the part of BERT that RoBERTa
  * has, too. Nobody else includes it.
  */
-#ifndef AOEI_ENCODER_ARCH_H
-#define AOEI_ENCODER_ARCH_H
+#ifndef AOEI_ENCODER_ARCH_KEYS_H
+#define AOEI_ENCODER_ARCH_KEYS_H
 
 #include "encoder/config.h"
 
