@@ -42,7 +42,7 @@ nn: base kernels
 stats: base
 loss: base nn
 tokenizer: base
-encoder: base nn modeldir tokenizer loss
+encoder: base nn
 net: base
 table: base
 model: base nn tokenizer encoder modeldir create

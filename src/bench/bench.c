@@ -12,7 +12,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "encoder/arch.h"
 #include "encoder/ran.h"
+#include "encoder/shapes.h"
+#include "encoder/slots.h"
 #include "nn/batch.h"
 #include "nn/dtype.h"
 #include "nn/gemm.h"
@@ -52,7 +55,6 @@ typedef struct aoei_bench {
     aoei_tensor pooled;
     double *labels; /* [pairs], owned */
     size_t tokens, longest;
-    double sum_squared_lengths;
 } bench;
 
 static size_t text_length(const bench *b, size_t i) {
@@ -88,7 +90,6 @@ static int check(bench *b, aoe_error *err) {
         if (n == 0 || n > most)
             return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; this shape takes 1 to %zu", i, n, most);
         b->tokens += n;
-        b->sum_squared_lengths += (double)n * (double)n;
         if (n > b->longest)
             b->longest = n;
     }
@@ -287,32 +288,15 @@ void aoei_bench_destroy(aoei_bench *b) {
     aoei_free(b);
 }
 
-/* The forward of a recurrent encoder's layer, twice its multiply-adds: rows in windows, tokens and cells in memory review. */
-static double ran_operations(const bench *b) {
-    const aoei_encoder_config *c = &b->config;
-    const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
-    const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);
-    double sum = 0;
-    for (size_t i = 0; i < b->o->texts; i++) {
-        const size_t length = text_length(b, i), windows = aoei_ran_window_count(&limits, length);
-        const size_t tail = length - (windows - 1) * c->ran.window;
-        const double n = (double)length, cells = (double)windows, full = (double)c->ran.window + 1, last = (double)tail + 1;
-        sum += 2 * (n + cells) * (4 * D * H + 2 * D * D) + 4 * ((cells - 1) * full * full + last * last) * H;
-        sum += 2 * (4 * n + 2 * cells + 2 * (cells - 1)) * D * D + 4 * n * cells * D;
-    }
-    return sum;
-}
-
-/* Multiply-adds of the matrix products, twice: weights, the two attention products, the masked-LM head; backward costs twice
- * the forward. */
+/* Operations of the GEMMs, two per multiply-add. The backward pass has twice those of the forward pass. */
 static double operations(const bench *b) {
     const aoei_encoder_config *c = &b->config;
-    const double D = (double)c->hidden, I = (double)c->intermediate, L = (double)b->layers, n = (double)b->tokens;
-    const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
-    const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
-    const double pairs = c->causal ? (b->sum_squared_lengths + n) / 2 : b->sum_squared_lengths; /* of query and key */
-    const double forward = L * (c->ran.window ? ran_operations(b) : 2.0 * n * weights + 4.0 * pairs * Q);
-    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)c->vocab); /* 0 masked elsewhere */
+    const double D = (double)c->hidden;
+    double layer = 0;
+    for (size_t i = 0; i < b->o->texts; i++)
+        layer += c->arch->encoder->layer_operations(c, text_length(b, i));
+    const double forward = (double)b->layers * layer;
+    const double head = 2.0 * (double)b->mlm.n_masked * D * (D + (double)c->vocab); /* no masked tokens in other modes */
     return b->o->mode == AOE_BENCH_INFER ? forward : 3.0 * (forward + head);
 }
 

@@ -11,6 +11,8 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "bench/verify_model.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
 #include "nn/batch.h"

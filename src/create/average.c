@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "create/convert.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 typedef struct averaging {

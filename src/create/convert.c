@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "create/convert.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
 #include "modeldir/storage.h"

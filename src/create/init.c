@@ -18,6 +18,10 @@
 #include "base/path.h"
 #include "base/pool.h"
 #include "base/random.h"
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
+#include "encoder/shapes.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 #define WEIGHT_SD       0.02
@@ -42,9 +46,10 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     return rc ? rc : aoei_check_writable_dir(dir, err);
 }
 
-/* What texts are cut to: a RAN has no table of positions that would say so. */
+/* The maximum length of the new model, in tokens: its positions, as far as the architecture uses them. */
 static size_t longest_text(const aoei_encoder_config *c, const aoe_init_options *o) {
-    return c->ran.window ? o->shape.positions : c->arch->max_length(c);
+    const size_t most = c->arch->max_length(c);
+    return o->shape.positions < most ? o->shape.positions : most;
 }
 
 static int check_length(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
@@ -52,9 +57,8 @@ static int check_length(const aoei_encoder_config *c, const aoe_init_options *o,
     if (n < least)
         return aoei_fail(err, AOE_EARG, "%zu positions leave no room for a text between [CLS] and [SEP]; use at least %zu", n,
                          least);
-    return !c->ran.window || n <= c->arch->max_length(c)
-               ? 0
-               : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", n, c->arch->max_length(c));
+    const size_t most = c->arch->max_length(c) + c->position_offset;
+    return n <= most ? 0 : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", n, most);
 }
 
 /* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */

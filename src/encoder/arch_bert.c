@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * BERT (Devlin et al. 2019): its keys in config.json and its tensor names.
- * Learned absolute positions, token types, LayerNorm after each residual sum,
- * GELU in either form. What a configuration can ask for beyond that is refused by name.
- * RoBERTa (arch_roberta.c) has the same keys and the same names but for its head.
+ * BERT (Devlin et al. 2019): its keys in config.json and its tensor names. It has learned absolute positions, token types,
+ * LayerNorm after each residual sum, and GELU (exact or tanh form). Other options are rejected by name. RoBERTa
+ * (arch_roberta.c) shares the keys, and the names except those of the masked-LM head.
  */
-#include <stdio.h>
+#include "encoder/arch_bert.h"
 
 #include "base/json.h"
 #include "encoder/arch_keys.h"
+#include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "bert.", NULL};
 
@@ -104,8 +104,14 @@ const aoei_arch aoei_arch_bert = {
     .prefixes = prefixes,
     .defaults = aoei_bert_defaults,
     .read = aoei_bert_read,
+    .check = aoei_transformer_check,
     .write = aoei_bert_write,
+    .set_shape = aoei_transformer_set_shape,
+    .print_sizes = aoei_transformer_print_sizes,
     .name = aoei_bert_name,
+    .encoder = &aoei_transformer_ops,
     .max_length = aoei_bert_max_length,
+    .poolings = AOEI_TOKEN_POOLINGS,
     .default_pooling = AOE_POOLING_LAST_AVG,
+    .supports_adapters = 1,
 };

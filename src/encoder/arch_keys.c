@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Keys of config.json that several architectures have, read and refused alike.
+ * Keys of config.json that several architectures have.
  */
+#include "encoder/arch_keys.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/json.h"
-#include "encoder/arch_keys.h"
 
-/* The first name of an activation is the one that is written. */
+/* Bounds far above every published encoder, and far below sizes that overflow. */
+#define MAX_HIDDEN       ((size_t)1 << 16)
+#define MAX_LAYERS       ((size_t)1 << 10)
+#define MAX_INTERMEDIATE ((size_t)1 << 20)
+#define MAX_POSITIONS    ((size_t)1 << 20)
+#define MAX_TOKEN_TYPES  ((size_t)1 << 16)
+
+/* The first name of an activation is written. */
 static const struct {
     const char *name;
     aoei_activation activation;
-    int gated; /* 1: in gated feed-forward layers alone */
+    int gated; /* 1: only supported in gated feed-forward layers */
 } activations[] = {{"gelu", AOEI_GELU, 0},
                    {"gelu_new", AOEI_GELU_TANH, 0},
                    {"gelu_pytorch_tanh", AOEI_GELU_TANH, 0},
@@ -68,4 +76,54 @@ void aoei_slot_name(char *out, size_t size, const char *prefix, size_t layer, co
         snprintf(out, size, "%s%zu.%s", prefix, layer, name);
     else
         snprintf(out, size, "%s", name ? name : "");
+}
+
+static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    int rc;
+    if (!c->head_dim && c->hidden % c->heads)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: hidden_size %zu is not a multiple of num_attention_heads %zu; correct one of them", file,
+                         c->hidden, c->heads);
+    if ((rc = aoei_check_size("head_dim", aoei_head_dim(c), 1, MAX_HIDDEN, file, err)) ||
+        (rc = aoei_check_size("num_key_value_heads", aoei_kv_heads(c), 1, c->heads, file, err)))
+        return rc;
+    if (c->heads % aoei_kv_heads(c))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: num_attention_heads %zu is not a multiple of num_key_value_heads %zu; correct one of them", file,
+                         c->heads, c->kv_heads);
+    if (c->rope.theta > 0 && aoei_head_dim(c) % 2)
+        return aoei_fail(err, AOE_EFORMAT, "%s: heads of %zu components cannot be rotated in pairs; correct \"head_dim\"", file,
+                         aoei_head_dim(c));
+    return 0;
+}
+
+int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    const int rms = c->norm == AOEI_RMSNORM;
+    int rc;
+    if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
+        (rc = aoei_check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
+        (rc = aoei_check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
+        (rc = aoei_check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||
+        (rc = aoei_check_size("type_vocab_size", c->token_types, 0, MAX_TOKEN_TYPES, file, err)) ||
+        (rc = aoei_check_probability("hidden_dropout_prob", c->hidden_dropout, file, err)) ||
+        (rc = aoei_check_probability(rms ? "attention_dropout" : "attention_probs_dropout_prob", c->attention_dropout, file,
+                                     err)) ||
+        (rc = aoei_check_epsilon(rms ? "rms_norm_eps" : "layer_norm_eps", c->norm_eps, file, err)))
+        return rc;
+    return check_heads(c, file, err);
+}
+
+void aoei_transformer_set_shape(aoei_encoder_config *c, const aoe_shape *s) {
+    c->hidden = s->hidden;
+    c->layers = s->layers;
+    c->heads = s->heads;
+    c->kv_heads = s->kv_heads;
+    c->intermediate = s->intermediate;
+    c->vocab = s->vocab;
+    c->positions = s->positions;
+}
+
+void aoei_transformer_print_sizes(const aoei_encoder_config *c, char *out, size_t size) {
+    snprintf(out, size, "%zu layers, hidden size %zu, %zu heads, feed-forward size %zu", c->layers, c->hidden, c->heads,
+             c->intermediate);
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al.
- * 2024): RMSNorm before attention and feed-forward, rotary positions, grouped heads,
- * gated SiLU, causal attention. They differ in biases, in the sliding window and in
- * what config.json leaves out. The language-model head has no use here: lm_head.weight
- * is passed over. What a configuration can ask for beyond that is refused by name.
+ * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024): RMSNorm before attention and
+ * feed-forward, rotary positions, grouped heads, gated SiLU, causal attention. They differ in biases, in the sliding window and
+ * in the defaults of config.json. An encoder does not use the language-model head: lm_head.weight is skipped. Other options are
+ * rejected by name.
  */
+#include "encoder/arch_llama.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/json.h"
-#include "nn/rope.h"
 #include "encoder/arch_keys.h"
+#include "encoder/transformer.h"
+#include "nn/rope.h"
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-/* What is not in config.json, as transformers' configuration classes have it. */
+/* Defaults of missing keys, from transformers' configuration classes. */
 static void defaults_llama(aoei_encoder_config *c) {
     memset(c, 0, sizeof *c);
     c->positions = 2048;
@@ -38,14 +40,14 @@ static void defaults_qwen2(aoei_encoder_config *c) {
     c->no_qkv_bias = 0;
 }
 
-/* A key of an object that must be there for a type of scaling; above `low`. */
+/* A required key of the rope scaling; at least `low`. */
 static int need_factor(const json_t *scaling, const char *key, double *out, double low, const char *file, aoe_error *err) {
     double v = 0;
     const int rc = aoei_json_double(scaling, key, &v, file, err);
     *out = v;
     if (rc || v >= low)
         return rc;
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of the rotary positions is %g or missing, needed is %g or more", file, key,
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of the rotary positions is %g or missing; it must be at least %g", file, key,
                      v, low);
 }
 
@@ -105,7 +107,7 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
                : aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err);
 }
 
-/* rope_theta and rope_scaling, or rope_parameters, which holds both in newer files. */
+/* rope_theta and rope_scaling, or in newer files rope_parameters with both. */
 static int read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     double partial = 1;
@@ -131,7 +133,7 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     return rc;
 }
 
-/* layer_types of newer files: which layers have the window. The first ones may be without. */
+/* layer_types of newer files: which layers have the window. Only the first layers may have none. */
 static int read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *types = json_object_get(config, "layer_types");
     size_t sliding = 0;
@@ -159,7 +161,7 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     return 0;
 }
 
-/* Heads of keys and values and components of a head, where they are not what is meant without them. */
+/* Heads of keys and values and components per head, if they differ from their defaults. */
 static int read_heads(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const size_t even = c->heads && c->hidden % c->heads == 0 ? c->hidden / c->heads : 0;
     size_t kv = c->kv_heads && !json_is_null(json_object_get(config, "num_key_value_heads")) ? c->kv_heads : c->heads,
@@ -177,7 +179,7 @@ static int read_heads(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-/* The keys that all three have. */
+/* Keys of all three architectures. */
 static int read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int rc;
     if ((rc = aoei_key_activation(c, config, file, err)) ||
@@ -204,7 +206,7 @@ static int read_llama(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-/* A window that is not named is 4096 in transformers' MistralConfig, one that is null none. */
+/* The window is 4096 if the key is missing (transformers' MistralConfig); null means no window. */
 static int read_mistral(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     c->kv_heads = 8;
     c->window = json_is_null(json_object_get(config, "sliding_window")) ? 0 : 4096;
@@ -256,7 +258,7 @@ static int write_llama(const aoei_encoder_config *c, json_t *config) {
               : aoei_keys_add(config, json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
 }
 
-/* Where the window begins in a later layer; NULL: no memory. */
+/* layer_types, if the window does not start in layer 0; JSON null otherwise; NULL: allocation failed. */
 static json_t *layer_types_json(const aoei_encoder_config *c) {
     json_t *types = c->window_from ? json_array() : json_null();
     for (size_t l = 0; l < c->layers && types && c->window_from; l++)
@@ -305,7 +307,7 @@ static void name_llama(char *out, size_t size, aoei_slot_group group, size_t kin
         aoei_slot_name(out, size, NULL, 0, group == AOEI_GROUP_OUTER ? outer_names[kind] : NULL);
 }
 
-/* Linear and dynamic scaling stretch the positions a model was made for. */
+/* Linear and dynamic scaling extend the positions by their factor. */
 static size_t max_length_llama(const aoei_encoder_config *c) {
     const aoei_rope *r = &c->rope;
     if (r->scaling != AOEI_ROPE_LINEAR && r->scaling != AOEI_ROPE_DYNAMIC)
@@ -315,7 +317,10 @@ static size_t max_length_llama(const aoei_encoder_config *c) {
 }
 
 #define LLAMA                                                                                                                  \
-    .prefixes = prefixes, .name = name_llama, .max_length = max_length_llama, .default_pooling = AOE_POOLING_LAST_TOKEN
+    .prefixes = prefixes, .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,                            \
+    .print_sizes = aoei_transformer_print_sizes, .name = name_llama, .encoder = &aoei_transformer_ops,                         \
+    .max_length = max_length_llama, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_TOKEN,                \
+    .supports_adapters = 1
 
 const aoei_arch aoei_arch_llama = {.model_type = "llama",
                                    .class_name = "LlamaModel",

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names, which are those of
- * the published Keras checkpoints with dots and underscores, matrices [out, in] (docs/ran.md).
+ * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names are those of
+ * the published Keras checkpoints with dots and underscores; matrices are [out, in] (docs/ran.md).
  */
+#include "encoder/arch_ran.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "encoder/arch_keys.h"
 #include "encoder/ran.h"
+#include "encoder/ran_slots.h"
 
-#define MOST_TOKENS    ((size_t)1 << 20) /* of a text: there is no table of positions that ends */
+#define MOST_TOKENS    ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table */
 #define DEFAULT_TOKENS ((size_t)512)
 #define MOST_LAYERS    ((size_t)1 << 10)
 #define MOST_HEADS     ((size_t)1 << 10)
-#define MOST_WIDTH     ((size_t)1 << 16) /* of all heads */
+#define MOST_WIDTH     ((size_t)1 << 16) /* components of all heads */
 #define MOST_WINDOW    ((size_t)1 << 16)
 #define NORM_EPS       1e-7
 #define WINDOW         ((size_t)256)
@@ -21,7 +25,7 @@
 
 static const char *const prefixes[] = {"", NULL};
 
-/* One of the values of an option by name. */
+/* A value of an option, by name. */
 typedef struct choice {
     const char *name;
     int value;
@@ -69,7 +73,7 @@ static int read_ran(aoei_encoder_config *c, const json_t *config, const char *fi
         (rc = aoei_json_bool(config, "memory_review", &memory_review, file, err)))
         return rc;
     c->attention_dropout = c->hidden_dropout;
-    c->ran.pooling = (aoe_pooling)pooling;
+    c->pooling = (aoe_pooling)pooling;
     if (!memory_review)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: memory_review is false; only encoders with memory review are supported",
                          file);
@@ -86,16 +90,13 @@ static int check_ran(const aoei_encoder_config *c, const char *file, aoe_error *
         (rc = aoei_check_probability("dropout", c->hidden_dropout, file, err)))
         return rc;
     if (c->ran.head_size % 2)
-        return aoei_fail(err, AOE_EFORMAT, "%s: head_size %zu is odd, but positions rotate pairs; use an even one", file,
+        return aoei_fail(err, AOE_EFORMAT, "%s: head_size %zu is odd, but rotary positions need pairs; use an even size", file,
                          c->ran.head_size);
-    if (!(c->norm_eps > 0 && c->norm_eps < 1))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_norm_eps\" is %g, allowed is above 0 to below 1; correct the value",
-                         file, c->norm_eps);
-    return 0;
+    return aoei_check_epsilon("layer_norm_eps", c->norm_eps, file, err);
 }
 
 static int write_ran(const aoei_encoder_config *c, json_t *config) {
-    const char *pooling = c->ran.pooling == AOE_POOLING_AUTO ? NULL : poolings[c->ran.pooling - AOE_POOLING_CELL_LAST].name;
+    const char *pooling = c->pooling == AOE_POOLING_AUTO ? NULL : poolings[c->pooling - AOE_POOLING_CELL_LAST].name;
     json_t *keys =
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s*, s:I, s:f}", "model_type", "ran", "hidden_size",
                   (json_int_t)c->hidden, "num_hidden_layers", (json_int_t)c->layers, "num_attention_heads",
@@ -103,9 +104,7 @@ static int write_ran(const aoei_encoder_config *c, json_t *config) {
                   "min_window_size", (json_int_t)c->ran.least_window, "vocab_size", (json_int_t)c->vocab, "layer_norm_eps",
                   c->norm_eps, "dropout", c->hidden_dropout, "norm_variant", norms[c->ran.langml_norm != 0].name,
                   "cell_pooling", pooling, "pad_token_id", (json_int_t)0, "initializer_range", 0.02);
-    int rc = keys ? json_object_update(config, keys) : -1;
-    json_decref(keys);
-    return rc ? AOE_ENOMEM : 0;
+    return aoei_keys_add(config, keys);
 }
 
 static const char *const outer_names[AOEI_W_LAYERS] = {
@@ -118,7 +117,7 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
     [AOEI_W_FINAL_NORM_BIAS] = "",
 };
 
-/* A linear layer's or a norm's weight, with its bias in the next slot. */
+/* Names of linear layers and norms. The bias is in the slot after the weight. */
 static const char *const layer_names[AOEI_RW_COUNT] = {
     [AOEI_RW_Q] = "encode_attn.dense_q",
     [AOEI_RW_K] = "encode_attn.dense_k",
@@ -192,6 +191,22 @@ static void describe_ran(const aoei_encoder_config *c, size_t kind, size_t layer
     s->absent = kind == AOEI_RW_FIRST_CELL && layer > 0;
 }
 
+static void set_shape_ran(aoei_encoder_config *c, const aoe_shape *s) {
+    c->hidden = s->hidden;
+    c->layers = s->layers;
+    c->heads = s->heads;
+    c->vocab = s->vocab;
+    c->ran.head_size = s->head_size;
+    c->ran.window = s->window;
+    if (c->ran.least_window > s->window)
+        c->ran.least_window = s->window;
+}
+
+static void print_ran(const aoei_encoder_config *c, char *out, size_t size) {
+    snprintf(out, size, "%zu layers, hidden size %zu, %zu heads of %zu, windows of %zu tokens (the last one of at least %zu)",
+             c->layers, c->hidden, c->heads, c->ran.head_size, c->ran.window, c->ran.least_window);
+}
+
 static size_t max_length_ran(const aoei_encoder_config *c) {
     (void)c;
     return MOST_TOKENS;
@@ -205,12 +220,17 @@ const aoei_arch aoei_arch_ran = {
     .prefixes = prefixes,
     .defaults = defaults_ran,
     .read = read_ran,
+    .check = check_ran,
     .write = write_ran,
+    .set_shape = set_shape_ran,
+    .print_sizes = print_ran,
     .name = name_ran,
+    .layer_slots = AOEI_RW_COUNT,
+    .describe_layer = describe_ran,
+    .encoder = &aoei_ran_ops,
     .max_length = max_length_ran,
     .default_length = DEFAULT_TOKENS,
+    .poolings = AOEI_TOKEN_POOLINGS | AOEI_CELL_POOLINGS,
     .default_pooling = AOE_POOLING_CELL_MEAN,
-    .layer_slots = AOEI_RW_COUNT,
-    .describe = describe_ran,
-    .check = check_ran,
+    .library = AOEI_LIBRARY_NONE,
 };

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020): BERT with
- * positions counted from the padding id + 1 (the rows before it are never used),
- * usually one token type, and a masked-LM head under names of its own.
+ * RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020): BERT with positions that start at the padding id + 1
+ * (earlier rows of the position table are not used), usually one token type, and other names in the masked-LM head.
  */
+#include "encoder/arch_roberta.h"
+
 #include "base/json.h"
+#include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "roberta.", NULL};
 
-#define PAD_ID 1 /* where config.json does not say, as in all published models */
+#define PAD_ID 1 /* default of pad_token_id, used by all published models */
 
 static void defaults_roberta(aoei_encoder_config *c) {
     aoei_bert_defaults(c);
@@ -20,7 +23,7 @@ static void defaults_roberta(aoei_encoder_config *c) {
 static int read_roberta(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     size_t pad = PAD_ID;
     int rc;
-    c->token_types = 2; /* of transformers' RobertaConfig, like the next one */
+    c->token_types = 2; /* defaults of transformers' RobertaConfig */
     c->norm_eps = 1e-12;
     if ((rc = aoei_bert_read(c, config, file, err)) || (rc = aoei_json_size(config, "pad_token_id", &pad, file, err)))
         return rc;
@@ -43,8 +46,10 @@ static void name_roberta(char *out, size_t size, aoei_slot_group group, size_t k
 
 #define ROBERTA                                                                                                                \
     .mlm_prefix = "roberta.", .prefixes = prefixes, .defaults = defaults_roberta, .read = read_roberta,                        \
-    .write = aoei_bert_write, .name = name_roberta, .max_length = aoei_bert_max_length,                                        \
-    .default_pooling = AOE_POOLING_LAST_AVG
+    .check = aoei_transformer_check, .write = aoei_bert_write, .set_shape = aoei_transformer_set_shape,                        \
+    .print_sizes = aoei_transformer_print_sizes, .name = name_roberta, .encoder = &aoei_transformer_ops,                       \
+    .max_length = aoei_bert_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,              \
+    .supports_adapters = 1
 
 const aoei_arch aoei_arch_roberta = {
     .model_type = "roberta", .class_name = "RobertaModel", .mlm_class_name = "RobertaForMaskedLM", ROBERTA};

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Layout of the flat parameter set. No arithmetic on values: that is nn/'s.
+ * Layout of the flat parameters. The arithmetic on their values is in nn/.
  */
 #include "encoder/params.h"
 
-#include "base/error.h"
-#include "nn/gemm.h"
-#include "nn/optimizer.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "base/error.h"
+#include "encoder/slots.h"
+#include "nn/gemm.h"
+#include "nn/tensor.h"
 
 enum { SLOT_ALIGN = 16 }; /* floats */
 
@@ -52,7 +53,7 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
     }
     p->segments = aoei_arena_take_array(arena, p->n_slots, sizeof *p->segments);
     if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM, "four copies of %zu parameters do not fit in memory", p->count);
+        return aoei_fail(err, AOE_ENOMEM, "not enough memory for four copies of %zu parameters", p->count);
     size_t offset = 0;
     for (size_t s = 0; s < p->n_slots; s++) {
         aoei_slot_describe(c, s, &d);
@@ -67,7 +68,7 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         offset = end;
     }
     if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM, "packed copies of the weights do not fit in memory");
+        return aoei_fail(err, AOE_ENOMEM, "not enough memory for packed copies of the weights");
     p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, p->n_slots) : 0;
     return AOE_OK;
 }
@@ -101,7 +102,7 @@ double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_ada
         aoei_tensor_zero(ctx, p->grad);
         return norm;
     }
-    /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), never above 1. */
+    /* PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), at most 1. */
     const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
     o.grad_scale = clip < 1.0 ? clip : 1.0;
     aoei_adamw_step(ctx, p->value, p->grad, p->m, p->v, &o);

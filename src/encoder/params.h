@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT
- * The trainable state of a model: values, gradients and AdamW moments, each one
- * flat tensor [1, count] in slot order, with a view per slot. Slots start at
- * multiples of 64 bytes; the padding between them stays zero. For bf16 products
- * every linear weight has a packed copy beside it, which the optimiser refreshes.
- * Frozen weights are no part of it: their values are the model's own tensors.
+ * The trainable state of a model: values, gradients and AdamW moments. Each is one flat tensor [1, count] in slot order, with a
+ * view per slot. Slots start at multiples of 64 bytes; the padding between them stays zero. For bf16 GEMMs every linear weight
+ * also has a packed copy, which the optimiser refreshes. Frozen weights are not included: their values are the model's tensors.
  */
 #ifndef AOEI_ENCODER_PARAMS_H
 #define AOEI_ENCODER_PARAMS_H
 
 #include "encoder/config.h"
 #include "nn/optimizer.h"
+#include "nn/tensor.h"
 
 typedef struct aoei_params {
-    size_t n_slots;
+    size_t n_slots;                /* aoei_slot_count */
     size_t count;                  /* floats of each flat tensor, padding included */
-    aoei_tensor value, grad, m, v; /* [1, count] */
-    aoei_tensor *values, *grads;   /* [n_slots] views, in the arena; absent slots are absent tensors */
-    aoei_tensor *ms, *vs;
-    aoei_adamw_segment *segments; /* [n_slots], in the arena; planned */
-    size_t n_tasks;               /* of an optimiser step */
-    size_t packed_bytes;          /* of the packed copies */
+    aoei_tensor value, grad, m, v; /* [1, count] values, gradients, first and second moments */
+    aoei_tensor *values, *grads;   /* [n_slots] views of value and grad, in the arena; absent slots are absent tensors */
+    aoei_tensor *ms, *vs;          /* [n_slots] views of m and v, in the arena */
+    aoei_adamw_segment *segments;  /* [n_slots] slots as the optimiser sees them, in the arena */
+    size_t n_tasks;                /* parallel tasks of an optimiser step */
+    size_t packed_bytes;           /* bytes of the packed copies */
 } aoei_params;
 
-/* Lays the set out in `arena` (a measuring one plans); type: of the products that will use it. Errors: AOE_ENOMEM. */
+/* Lays the parameters out in `arena`; a measuring arena computes the size. type: operand type of the GEMMs that use them.
+ * Errors: AOE_ENOMEM. */
 int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
                        aoe_error *err);
-/* Copies weights [n_slots] into the values; gradients and moments become zero. The frozen ones are borrowed. */
+/* Copies weights [n_slots] to the values and sets gradients and moments to zero. Frozen weights are borrowed. */
 void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights);
-/* Packs the values anew, after they were written by anything but aoei_adamw_step. */
+/* Refreshes the packed copies, after anything except aoei_adamw_step wrote to the values. */
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p);
-/* Clips the gradient to max_norm (0: not), takes one AdamW step (options without the segments) and leaves the gradient zero.
- * Returns the global norm before clipping; when it is not finite nothing is updated. */
+/* Clips the gradient to max_norm (0: no clipping), runs one AdamW step and sets the gradient to zero. options: AdamW options
+ * without segments. Returns the global gradient norm before clipping; if it is not finite, nothing is updated. */
 double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *o, double max_norm);
 
 #endif

@@ -1,36 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * The recurrent encoder's layout, the embedding before its layers, the layers one after the other, and the pooling of
- * cells. ran_layer.c and ran_backward.c are one layer. In training every tensor that backward reads is kept, or with
- * recomputation a layer's output and cells alone; in inference all layers share one set, of as many rows as a round has.
+ * The RAN encoder: memory layout, embedding, the loop over the layers, and the pooling of cells. In training all tensors that
+ * backward reads are kept, or with recomputation only the output and cells of each layer. In inference all layers share one set
+ * of tensors, with as many rows as one round of windows.
  */
 #include "encoder/ran.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "encoder/ran_layer.h"
+#include "encoder/ran_layer_backward.h"
+#include "encoder/slots.h"
+#include "encoder/token_pooling.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
 #include "nn/embedding.h"
-#include "nn/layernorm.h"
 #include "nn/linear.h"
 #include "nn/pooling.h"
 #include "nn/ran_ops.h"
-#include "nn/uncentred_norm.h"
+#include "nn/tensor.h"
 
-#define ROUND_ROWS    ((size_t)4096) /* of a round in inference: enough for products to run at speed */
-#define ROTATION_BASE 10000.0
-
-aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {
-    return (aoei_ran_limits){.window = c->ran.window, .least = c->ran.least_window, .rows = training ? SIZE_MAX : ROUND_ROWS};
-}
-
-void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
-                            aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    (c->ran.langml_norm ? aoei_uncentred_norm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
-}
+#define ROTATION_BASE 10000.0 /* base of the rotary positions */
 
 /* Bounds of a layout. */
 typedef struct sizes {
@@ -42,20 +34,20 @@ typedef struct sizes {
     int training;
 } sizes;
 
-static sizes sizes_of(const aoei_encoder_config *c, size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode) {
-    const aoei_ran_limits l = aoei_ran_limits_of(c, mode.training);
-    sizes z = {.N = n_tokens,
-               .texts = n_texts,
-               .C = aoei_ran_most_windows(&l, n_tokens, n_texts),
-               .M = aoei_ran_round_rows(&l, n_tokens, n_texts, longest),
+static sizes sizes_of(const aoei_encoder_config *c, const aoei_encoder_state *s) {
+    const aoei_ran_limits l = aoei_ran_limits_of(c, s->mode.training);
+    sizes z = {.N = s->n_tokens,
+               .texts = s->n_texts,
+               .C = aoei_ran_most_windows(&l, s->n_tokens, s->n_texts),
+               .M = aoei_ran_round_rows(&l, s->n_tokens, s->n_texts, s->longest),
                .D = c->hidden,
                .H = c->heads * c->ran.head_size,
-               .window_rows = aoei_ran_window_rows(&l, longest),
-               .type = mode.type,
-               .training = mode.training};
-    const size_t step = z.M / 2 < n_texts ? z.M / 2 : n_texts;
-    z.cells = mode.training ? z.C : step;
-    z.block = l.rows < n_tokens ? l.rows : n_tokens;
+               .window_rows = aoei_ran_window_rows(&l, s->longest),
+               .type = s->mode.type,
+               .training = s->mode.training};
+    const size_t step = z.M / 2 < z.texts ? z.M / 2 : z.texts;
+    z.cells = z.training ? z.C : step;
+    z.block = l.rows < z.N ? l.rows : z.N;
     return z;
 }
 
@@ -109,13 +101,15 @@ static aoei_ran_layer layer_layout(const sizes *z, aoei_arena *a) {
     return l;
 }
 
-static void layers_layout(aoei_encoder_state *s, const aoei_encoder_config *c, const sizes *z, aoei_arena *a) {
+static void layers_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoei_encoder_config *c, const sizes *z,
+                          aoei_arena *a) {
     const int own = z->training && !s->mode.recompute;
     aoei_ran_layer layer;
-    aoei_tensor out = {0}, after[2] = {{0}};
-    s->layers = aoei_arena_take_array(a, c->layers, sizeof *s->layers);
-    s->ran.layers = aoei_arena_take_array(a, c->layers, sizeof *s->ran.layers);
-    s->ran.n_layers = c->layers;
+    aoei_tensor out = take(a, z, z->N, z->D), after[2] = {{0}};
+    if (s->hidden)
+        s->hidden[0] = out;
+    r->layers = aoei_arena_take_array(a, c->layers, sizeof *r->layers);
+    r->n_layers = c->layers;
     for (size_t l = 0; l < c->layers; l++) {
         if (own || l == 0)
             layer = layer_layout(z, a);
@@ -127,10 +121,10 @@ static void layers_layout(aoei_encoder_state *s, const aoei_encoder_config *c, c
         layer.after = after[l % 2];
         if (!z->training)
             layer.tokens = out;
-        if (!s->layers || !s->ran.layers)
-            continue;
-        s->layers[l] = (aoei_layer_state){.out = out};
-        s->ran.layers[l] = layer;
+        if (s->hidden)
+            s->hidden[l + 1] = out;
+        if (r->layers)
+            r->layers[l] = layer;
     }
 }
 
@@ -144,13 +138,12 @@ static aoei_ran_grads grads_layout(const sizes *z, aoei_arena *a, size_t n) {
                             .pre = take(a, z, n, 3 * z->H)};
 }
 
-/* What only backward needs. */
-static void gradients_layout(aoei_encoder_state *s, const aoe_context *ctx, const sizes *z, aoei_arena *a) {
-    aoei_ran_state *r = &s->ran;
+/* Tensors that only backward needs. */
+static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe_context *ctx, const sizes *z, aoei_arena *a) {
     const size_t D = z->D, C = z->C;
-    s->embed_sum = take(a, z, z->N, D);
-    s->embed_stats = aoei_tensor_take(a, z->N, 2);
-    s->grad_a = aoei_tensor_take(a, z->N, D);
+    r->embed_sum = take(a, z, z->N, D);
+    r->embed_stats = aoei_tensor_take(a, z->N, 2);
+    s->grad_last = aoei_tensor_take(a, z->N, D);
     s->grad_first = aoei_tensor_take(a, z->N, D);
     r->d = grads_layout(z, a, z->M);
     r->d_cells = grads_layout(z, a, C);
@@ -175,10 +168,9 @@ static void gradients_layout(aoei_encoder_state *s, const aoe_context *ctx, cons
     r->room = aoei_room_take(a, most);
 }
 
-/* What the layers work in, one after the other. */
-static void work_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, const sizes *z,
-                        aoei_arena *a) {
-    aoei_ran_state *r = &s->ran;
+/* Tensors that all layers use one after the other. */
+static void work_layout(aoei_ran_state *r, const aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
+                        const sizes *z, aoei_arena *a) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, z->training);
     const aoei_attention window = {.heads = c->heads, .kv_heads = c->heads, .head_dim = c->ran.head_size},
                          review = {.heads = 1, .kv_heads = 1, .head_dim = z->D};
@@ -202,70 +194,20 @@ static void work_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
     }
 }
 
-int aoei_ran_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                    size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode, aoe_error *err) {
-    memset(s, 0, sizeof *s);
-    s->n_tokens = n_tokens;
-    s->n_texts = n_texts;
-    s->longest = longest;
-    s->mode = mode;
-    const sizes z = sizes_of(c, n_tokens, n_texts, longest, mode);
+static void layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena) {
+    aoei_ran_state r = {0};
+    const sizes z = sizes_of(c, s);
+    const aoei_ran_limits l = aoei_ran_limits_of(c, s->mode.training);
     const size_t before = arena->used;
-    s->first = take(arena, &z, n_tokens, z.D);
-    layers_layout(s, c, &z, arena);
+    layers_layout(&r, s, c, &z, arena);
     s->kept_bytes = arena->used - before;
-    const aoei_ran_limits l = aoei_ran_limits_of(c, mode.training);
-    aoei_ran_windows_layout(&s->ran.windows, &l, arena, n_tokens, n_texts);
-    work_layout(s, ctx, c, &z, arena);
-    if (mode.training)
-        gradients_layout(s, ctx, &z, arena);
-    if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM,
-                         "activations of %zu tokens do not fit in memory; use a smaller --batch-tokens, --batch-size or "
-                         "--cache-chunk",
-                         n_tokens);
-    return AOE_OK;
-}
-
-/* The layer's tensors in the batch's sizes; in inference most of them are a round's or a step's, and stay. */
-static aoei_ran_layer layer_part(const aoei_ran_layer *l, size_t N, size_t C, int training) {
-    aoei_ran_layer v = *l;
-    v.g = aoei_tensor_rows(l->g, 0, C);
-    v.s = aoei_tensor_rows(l->s, 0, C);
-    v.after = aoei_tensor_rows(l->after, 0, C);
-    v.kv_pre = aoei_tensor_rows(l->kv_pre, 0, C);
-    v.tokens = aoei_tensor_rows(l->tokens, 0, N);
-    v.out = aoei_tensor_rows(l->out, 0, N);
-    if (!training)
-        return v;
-    v.rows = aoei_ran_rows_part(&l->rows, 0, N + C);
-    v.cells = aoei_ran_rows_part(&l->cells, 0, C);
-    aoei_tensor *const by_cell[] = {&v.before, &v.carry_glu, &v.carry, &v.carry_stats};
-    for (size_t i = 0; i < sizeof by_cell / sizeof *by_cell; i++)
-        *by_cell[i] = aoei_tensor_rows(*by_cell[i], 0, C);
-    aoei_tensor *const by_token[] = {&v.q_pre, &v.review, &v.review_o, &v.review_glu, &v.review_sum, &v.review_stats};
-    for (size_t i = 0; i < sizeof by_token / sizeof *by_token; i++)
-        *by_token[i] = aoei_tensor_rows(*by_token[i], 0, N);
-    return v;
-}
-
-aoei_ran_pass aoei_ran_pass_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
-                               const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer) {
-    aoei_ran_pass p = {.ctx = ctx,
-                       .c = c,
-                       .w = w + aoei_slot_of_layer(c, layer, 0),
-                       .batch = batch,
-                       .s = s,
-                       .drop = drop,
-                       .layer = layer,
-                       .N = batch->n_tokens,
-                       .C = s->ran.windows.n,
-                       .D = c->hidden,
-                       .H = c->heads * c->ran.head_size};
-    p.l = layer_part(&s->ran.layers[layer], p.N, p.C, s->mode.training);
-    if (layer)
-        p.cells_from = aoei_tensor_rows(s->ran.layers[layer - 1].after, 0, p.C);
-    return p;
+    aoei_ran_windows_layout(&r.windows, &l, arena, s->n_tokens, s->n_texts);
+    work_layout(&r, s, ctx, c, &z, arena);
+    if (s->mode.training)
+        gradients_layout(&r, s, ctx, &z, arena);
+    s->own = aoei_arena_take(arena, sizeof r);
+    if (s->own)
+        memcpy(s->own, &r, sizeof r);
 }
 
 static aoei_dropout embedding_dropout(const aoei_encoder_dropout *drop) {
@@ -275,10 +217,11 @@ static aoei_dropout embedding_dropout(const aoei_encoder_dropout *drop) {
 static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                               const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     const size_t n = batch->n_tokens;
-    const aoei_tensor none = {0}, first = aoei_tensor_rows(s->first, 0, n);
-    const aoei_tensor sum = s->mode.training ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
+    const aoei_ran_state *r = s->own;
+    const aoei_tensor none = {0}, first = aoei_tensor_rows(s->hidden[0], 0, n);
+    const aoei_tensor sum = s->mode.training ? aoei_tensor_rows(r->embed_sum, 0, n) : first;
     aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], none, 0, none, batch);
-    aoei_ran_norm_forward(ctx, c, first, aoei_ran_part(s->embed_stats, 0, n), sum, w[AOEI_W_EMBED_NORM],
+    aoei_ran_norm_forward(ctx, c, first, aoei_ran_part(r->embed_stats, 0, n), sum, w[AOEI_W_EMBED_NORM],
                           w[AOEI_W_EMBED_NORM_BIAS]);
     if (drop) {
         const aoei_dropout d = embedding_dropout(drop);
@@ -297,34 +240,30 @@ static void make_constants(const aoe_context *ctx, const aoei_encoder_config *c,
     aoei_rotation_table(ctx, aoei_tensor_rows(r->table, 0, aoei_ran_window_rows(&l, batch->longest)), ROTATION_BASE);
 }
 
-aoei_tensor aoei_ran_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
-                             const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
-    const size_t n = batch->n_tokens;
+static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
+                    aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
+    aoei_ran_state *r = s->own;
     const aoei_ran_limits limits = aoei_ran_limits_of(c, s->mode.training);
-    assert(n <= s->n_tokens && batch->n_texts <= s->n_texts && batch->longest <= s->longest);
-    aoei_ran_windows_fill(&s->ran.windows, &limits, batch);
-    make_constants(ctx, c, batch, &s->ran);
+    aoei_ran_windows_fill(&r->windows, &limits, batch);
+    make_constants(ctx, c, batch, r);
     embedding_forward(ctx, c, w, batch, s, drop);
-    aoei_tensor x = aoei_tensor_rows(s->first, 0, n);
     for (size_t l = 0; l < c->layers; l++) {
         aoei_ran_pass p = aoei_ran_pass_of(ctx, c, w, batch, s, drop, l);
-        aoei_ran_layer_forward(&p, x);
-        x = p.l.out;
+        aoei_ran_layer_forward(&p, aoei_tensor_rows(s->hidden[l], 0, batch->n_tokens));
     }
-    return x;
 }
 
-void aoei_ran_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                       const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
+static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
+                     const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
-    const aoei_tensor none = {0}, d = aoei_tensor_rows(s->grad_a, 0, n);
-    assert(s->mode.training);
+    aoei_ran_state *r = s->own;
+    const aoei_tensor none = {0}, d = aoei_tensor_rows(s->grad_last, 0, n);
     for (size_t l = c->layers; l-- > 0;) {
         aoei_ran_pass p = aoei_ran_pass_of(ctx, c, w, batch, s, drop, l);
         p.g = grads + aoei_slot_of_layer(c, l, 0);
-        aoei_ran_layer_backward(&p, aoei_encoder_hidden(s, c, l, n), d);
+        aoei_ran_layer_backward(&p, aoei_tensor_rows(s->hidden[l], 0, n), d);
     }
-    s->ran.pooled_cells = 0;
+    r->pooled_cells = 0;
     if (with_first)
         aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));
     if (drop) {
@@ -332,7 +271,7 @@ void aoei_ran_backward(const aoe_context *ctx, const aoei_encoder_config *c, con
         aoei_dropout_add(ctx, d, d, none, batch, &e);
     }
     aoei_ran_norm_backward(ctx, c, d, grads[AOEI_W_EMBED_NORM], grads[AOEI_W_EMBED_NORM_BIAS], d,
-                           aoei_tensor_rows(s->embed_sum, 0, n), aoei_tensor_rows(s->embed_stats, 0, n), w[AOEI_W_EMBED_NORM]);
+                           aoei_tensor_rows(r->embed_sum, 0, n), aoei_tensor_rows(r->embed_stats, 0, n), w[AOEI_W_EMBED_NORM]);
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], none, 0, none, d, batch);
 }
 
@@ -341,24 +280,35 @@ static aoei_batch cell_batch(const aoei_ran_windows *w) {
     return (aoei_batch){.n_tokens = w->n, .n_texts = w->n_texts, .offsets = w->text_first};
 }
 
-void aoei_ran_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, const aoei_batch *batch,
-                           const aoei_encoder_state *s) {
-    const aoei_ran_state *r = &s->ran;
+/* The pooling over tokens that corresponds to a mean or maximum of cells. */
+static aoe_pooling over_tokens(aoe_pooling pooling) {
+    return pooling == AOE_POOLING_CELL_MAX ? AOE_POOLING_LAST_MAX : AOE_POOLING_LAST_AVG;
+}
+
+static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling, aoei_tensor last,
+                 const aoei_batch *batch, const aoei_encoder_state *s) {
+    if (pooling < AOE_POOLING_CELL_LAST) {
+        aoei_token_pool(ctx, c, out, pooling, last, batch, s);
+        return;
+    }
+    const aoei_ran_state *r = s->own;
     const aoei_ran_layer *l = &r->layers[r->n_layers - 1];
     const aoei_tensor none = {0}, cells = aoei_tensor_rows(l->s, 0, r->windows.n);
-    assert(batch->n_texts == r->windows.n_texts);
     const aoei_batch b = cell_batch(&r->windows);
+    assert(batch->n_texts == r->windows.n_texts);
     if (pooling == AOE_POOLING_CELL_LAST)
         for (size_t i = 0; i < batch->n_texts; i++)
             aoei_tensor_copy(ctx, aoei_tensor_rows(out, i, 1), aoei_tensor_rows(l->after, r->windows.last[i], 1));
     else
-        aoei_pool_forward(ctx, out, pooling == AOE_POOLING_CELL_MAX ? AOE_POOLING_LAST_MAX : AOE_POOLING_LAST_AVG, none, cells,
-                          &b);
+        aoei_pool_forward(ctx, out, over_tokens(pooling), none, cells, &b);
 }
 
-void aoei_ran_pool_backward(const aoe_context *ctx, aoe_pooling pooling, aoei_tensor dout, const aoei_batch *batch,
-                            aoei_encoder_state *s) {
-    aoei_ran_state *r = &s->ran;
+/* The cells keep their gradient for backward; the last hidden state has none. */
+static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
+                         aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
+    if (pooling < AOE_POOLING_CELL_LAST)
+        return aoei_token_pool_backward(ctx, c, pooling, dout, last, batch, s);
+    aoei_ran_state *r = s->own;
     const size_t C = r->windows.n;
     const aoei_tensor none = {0}, d_cells = aoei_tensor_rows(r->pool_cells, 0, C),
                       d_last = aoei_tensor_rows(r->pool_last, 0, batch->n_texts);
@@ -368,8 +318,56 @@ void aoei_ran_pool_backward(const aoe_context *ctx, aoe_pooling pooling, aoei_te
     if (pooling == AOE_POOLING_CELL_LAST)
         aoei_tensor_copy(ctx, d_last, dout);
     else
-        aoei_pool_backward(ctx, none, d_cells, pooling == AOE_POOLING_CELL_MAX ? AOE_POOLING_LAST_MAX : AOE_POOLING_LAST_AVG,
-                           dout, aoei_tensor_rows(r->layers[r->n_layers - 1].s, 0, C), &b);
-    aoei_tensor_zero(ctx, aoei_tensor_rows(s->grad_a, 0, batch->n_tokens));
+        aoei_pool_backward(ctx, none, d_cells, over_tokens(pooling), dout, aoei_tensor_rows(r->layers[r->n_layers - 1].s, 0, C),
+                           &b);
+    aoei_tensor_zero(ctx, aoei_tensor_rows(s->grad_last, 0, batch->n_tokens));
     r->pooled_cells = 1;
+    return 0;
 }
+
+/* Rows in windows, then cells and tokens in memory review. */
+static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
+    const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
+    const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);
+    const size_t windows = aoei_ran_window_count(&limits, tokens), tail = tokens - (windows - 1) * c->ran.window;
+    const double n = (double)tokens, cells = (double)windows, full = (double)c->ran.window + 1, last = (double)tail + 1;
+    return 2 * (n + cells) * (4 * D * H + 2 * D * D) + 4 * ((cells - 1) * full * full + last * last) * H +
+           2 * (4 * n + 2 * cells + 2 * (cells - 1)) * D * D + 4 * n * cells * D;
+}
+
+static void mlm_dropout(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor x, const aoei_batch *batch,
+                        const aoei_encoder_dropout *drop) {
+    if (!drop || drop->hidden == 0)
+        return;
+    const aoei_dropout d = {
+        .p = drop->hidden, .key = {drop->key[0], drop->key[1]}, .site = (uint32_t)(AOEI_RAN_SITES * c->layers)};
+    aoei_dropout_add(ctx, x, x, (aoei_tensor){0}, batch, &d);
+}
+
+static void mlm_forward(const aoei_mlm_transform *t) {
+    const aoei_linear_epilogue e = {.room = t->workspace};
+    aoei_linear_forward(t->ctx, t->pre, t->in, t->w[AOEI_HW_TRANSFORM], t->w[AOEI_HW_TRANSFORM_BIAS], &e);
+    aoei_swish_forward(t->ctx, t->act, t->pre, NULL);
+    aoei_ran_norm_forward(t->ctx, t->config, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS]);
+}
+
+static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
+    aoei_ran_norm_backward(t->ctx, t->config, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats,
+                           t->w[AOEI_HW_NORM]);
+    aoei_swish_backward(t->ctx, t->act, d, t->pre, NULL); /* `act` becomes the gradient of `pre` */
+    const aoei_linear_grads l = {
+        .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .room = t->workspace};
+    aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);
+}
+
+const aoei_encoder_ops aoei_ran_ops = {
+    .layout = layout,
+    .forward = forward,
+    .backward = backward,
+    .pool = pool,
+    .pool_backward = pool_backward,
+    .layer_operations = layer_operations,
+    .mlm_dropout = mlm_dropout,
+    .mlm_forward = mlm_forward,
+    .mlm_backward = mlm_backward,
+};

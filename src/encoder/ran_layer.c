@@ -3,7 +3,12 @@
  * of their own is made for all windows of a round at once, then the cells step by step, then the tokens' attention to
  * their window's cell and to each other, again at once. A cell's row is computed twice so, to the same bits.
  */
-#include "encoder/ran.h"
+#include "encoder/ran_layer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "encoder/slots.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
 #include "nn/dropout.h"
@@ -11,10 +16,8 @@
 #include "nn/linear.h"
 #include "nn/ran_ops.h"
 #include "nn/rows.h"
+#include "nn/tensor.h"
 #include "nn/uncentred_norm.h"
-
-#include <math.h>
-#include <string.h>
 
 aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n) {
     return t.rows ? aoei_tensor_rows(t, first, n) : t;
@@ -33,6 +36,50 @@ aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n)
                            .sum_stats = aoei_ran_part(r->sum_stats, first, n),
                            .unit = aoei_ran_part(r->unit, first, n),
                            .unit_stats = aoei_ran_part(r->unit_stats, first, n)};
+}
+
+/* The layer's tensors, of the batch's size. In inference most of them hold one round or one step and keep their size. */
+static aoei_ran_layer layer_part(const aoei_ran_layer *l, size_t N, size_t C, int training) {
+    aoei_ran_layer v = *l;
+    v.g = aoei_tensor_rows(l->g, 0, C);
+    v.s = aoei_tensor_rows(l->s, 0, C);
+    v.after = aoei_tensor_rows(l->after, 0, C);
+    v.kv_pre = aoei_tensor_rows(l->kv_pre, 0, C);
+    v.tokens = aoei_tensor_rows(l->tokens, 0, N);
+    v.out = aoei_tensor_rows(l->out, 0, N);
+    if (!training)
+        return v;
+    v.rows = aoei_ran_rows_part(&l->rows, 0, N + C);
+    v.cells = aoei_ran_rows_part(&l->cells, 0, C);
+    aoei_tensor *const by_cell[] = {&v.before, &v.carry_glu, &v.carry, &v.carry_stats};
+    for (size_t i = 0; i < sizeof by_cell / sizeof *by_cell; i++)
+        *by_cell[i] = aoei_tensor_rows(*by_cell[i], 0, C);
+    aoei_tensor *const by_token[] = {&v.q_pre, &v.review, &v.review_o, &v.review_glu, &v.review_sum, &v.review_stats};
+    for (size_t i = 0; i < sizeof by_token / sizeof *by_token; i++)
+        *by_token[i] = aoei_tensor_rows(*by_token[i], 0, N);
+    return v;
+}
+
+aoei_ran_pass aoei_ran_pass_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                               const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop,
+                               size_t layer) {
+    aoei_ran_state *own = s->own;
+    aoei_ran_pass p = {.ctx = ctx,
+                       .c = c,
+                       .w = w + aoei_slot_of_layer(c, layer, 0),
+                       .batch = batch,
+                       .mode = s->mode,
+                       .s = own,
+                       .drop = drop,
+                       .layer = layer,
+                       .N = batch->n_tokens,
+                       .C = own->windows.n,
+                       .D = c->hidden,
+                       .H = c->heads * c->ran.head_size};
+    p.l = layer_part(&own->layers[layer], p.N, p.C, s->mode.training);
+    if (layer)
+        p.cells_from = aoei_tensor_rows(own->layers[layer - 1].after, 0, p.C);
+    return p;
 }
 
 aoei_dropout aoei_ran_dropout(const aoei_ran_pass *p, uint32_t site) {
@@ -61,6 +108,11 @@ void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c,
     (c->ran.langml_norm ? aoei_uncentred_norm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta, c->norm_eps);
 }
 
+void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
+                            aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
+    (c->ran.langml_norm ? aoei_uncentred_norm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
+}
+
 /* x after dropout in place; rows of x are the tokens of `keys`. */
 static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout d = aoei_ran_dropout(p, site);
@@ -70,7 +122,7 @@ static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, 
 
 /* y = x w^T + b with the weight of a slot and the bias behind it. */
 static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
-    const aoei_linear_epilogue e = {.room = p->s->ran.room};
+    const aoei_linear_epilogue e = {.room = p->s->room};
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
 }
 
@@ -82,7 +134,7 @@ static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t s
 
 /* From the rows before the norm to queries, keys and values. Cells are not rotated: their position is 0. */
 static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
-    const aoei_rotation rotation = {.position = position, .table = p->s->ran.table};
+    const aoei_rotation rotation = {.position = position, .table = p->s->table};
     aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
     drop(p, r->z, keys, AOEI_RAN_SITE_WINDOW);
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
@@ -95,7 +147,7 @@ static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei
 
 /* From the attention's output to the step's, in `result`. */
 static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
     gated(p, r->glu, r->z, AOEI_RW_GLU);
     const aoei_gated_sum sum = {
@@ -108,7 +160,7 @@ static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoe
 
 /* The cells that a step begins with. */
 static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
-    const uint32_t *previous = p->s->ran.windows.previous + step->first;
+    const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
         aoei_rows_gather(p->ctx, in, p->l.after, previous);
     else if (p->layer)
@@ -122,8 +174,8 @@ static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_t
 /* The cells that a step leaves: of the first windows the raw ones, then with a residual of the windows before. */
 static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
     const aoei_ran_layer *l = &p->l;
-    const aoei_ran_windows *w = &p->s->ran.windows;
-    const size_t at = p->s->mode.training ? step->first : 0, n = step->n;
+    const aoei_ran_windows *w = &p->s->windows;
+    const size_t at = p->mode.training ? step->first : 0, n = step->n;
     const aoei_tensor after = aoei_tensor_rows(l->after, step->first, n);
     if (!step->number) {
         aoei_tensor_copy(p->ctx, after, g);
@@ -147,7 +199,7 @@ static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_ten
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
     const size_t H = p->H;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
-    if (!p->s->mode.training)
+    if (!p->mode.training)
         return;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, 0, H), aoei_tensor_cols(cells->qkv, 0, H), row);
     aoei_rows_put(p->ctx, rows->in, cells->in, row);
@@ -158,9 +210,9 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const a
 
 /* The cells of a step; rows are those of its round. */
 static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_rows *rows) {
-    const aoei_ran_windows *w = &p->s->ran.windows;
+    const aoei_ran_windows *w = &p->s->windows;
     const size_t n = step->n, H = p->H;
-    const aoei_ran_rows cells = aoei_ran_rows_part(&p->l.cells, p->s->mode.training ? step->first : 0, n);
+    const aoei_ran_rows cells = aoei_ran_rows_part(&p->l.cells, p->mode.training ? step->first : 0, n);
     const aoei_batch keys = aoei_ran_turn_batch(w, step->first, n);
     const aoei_attention a = aoei_ran_attention(p);
     const aoei_tensor g = aoei_tensor_rows(p->l.g, step->first, n);
@@ -168,16 +220,16 @@ static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const ao
     open_rows(p, &cells, &keys, NULL);
     put_cells(p, rows, &cells, w->row + step->first);
     aoei_attention_spans_forward(p->ctx, cells.heads, aoei_tensor_cols(cells.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
-                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->turn_spans + step->first, n, &a, p->s->ran.scratch);
+                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->turn_spans + step->first, n, &a, p->s->scratch);
     close_rows(p, &cells, &keys, g);
     end_step(p, step, g);
 }
 
 static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_tensor x) {
-    const aoei_ran_windows *w = &p->s->ran.windows;
+    const aoei_ran_windows *w = &p->s->windows;
     const size_t H = p->H;
     const aoei_ran_rows rows = aoei_ran_rows_part(&p->l.rows, 0, round->rows);
-    const aoei_tensor result = aoei_tensor_rows(p->s->ran.result, 0, round->rows);
+    const aoei_tensor result = aoei_tensor_rows(p->s->result, 0, round->rows);
     const aoei_batch keys = aoei_ran_place_batch(w, round);
     const aoei_attention a = aoei_ran_attention(p);
     aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the cells' rows are 0 for now */
@@ -186,16 +238,16 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
         run_step(p, &w->steps[round->first_step + i], &rows);
     aoei_attention_spans_forward(p->ctx, rows.heads, aoei_tensor_cols(rows.qkv, 0, H), aoei_tensor_cols(rows.qkv, H, H),
                                  aoei_tensor_cols(rows.qkv, 2 * H, H), w->place_spans + round->first_place, round->windows, &a,
-                                 p->s->ran.scratch);
+                                 p->s->scratch);
     close_rows(p, &rows, &keys, result);
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }
 
 /* Memory review of tokens [first, first + n); in training of all. */
 static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
-    aoei_ran_state *s = &p->s->ran;
+    aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
-    const size_t D = p->D, at = p->s->mode.training ? first : 0;
+    const size_t D = p->D, at = p->mode.training ? first : 0;
     const aoei_batch block = aoei_ran_block(&s->windows, p->batch, first, n);
     const aoei_attention a = aoei_ran_review_attention(p);
     const aoei_tensor q = aoei_tensor_rows(s->review_q, at, n), q_pre = aoei_tensor_rows(l->q_pre, at, n),
@@ -216,8 +268,8 @@ static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
 }
 
 void aoei_ran_layer_forward(aoei_ran_pass *p, aoei_tensor x) {
-    const aoei_ran_state *s = &p->s->ran;
-    const size_t most = aoei_ran_limits_of(p->c, p->s->mode.training).rows, D = p->D;
+    const aoei_ran_state *s = p->s;
+    const size_t most = aoei_ran_limits_of(p->c, p->mode.training).rows, D = p->D;
     for (size_t i = 0; i < s->windows.n_rounds; i++)
         run_round(p, &s->windows.rounds[i], x);
     aoei_rows_gather(p->ctx, p->l.s, p->l.g, s->windows.turn);

@@ -3,7 +3,10 @@
  * at once; then the cells from the last step to the first, which add to the gradients of their windows' keys and values;
  * then, with the cells' rows at their places among the tokens', the gradients of weights, row after row in text order.
  */
-#include "encoder/ran.h"
+#include "encoder/ran_layer_backward.h"
+
+#include <string.h>
+
 #include "nn/attention.h"
 #include "nn/batch.h"
 #include "nn/dropout.h"
@@ -11,8 +14,7 @@
 #include "nn/linear.h"
 #include "nn/ran_ops.h"
 #include "nn/rows.h"
-
-#include <string.h>
+#include "nn/tensor.h"
 
 static void norm_back(const aoei_ran_pass *p, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                       aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
@@ -28,13 +30,13 @@ static void drop_back(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *k
 
 /* dx (+)= dy w with the weight of a slot. */
 static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dy, size_t slot) {
-    const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .room = p->s->ran.room};
+    const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .room = p->s->room};
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
 /* The gradients of the weight of a slot and of the bias behind it. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
-    const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .room = p->s->ran.room};
+    const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .room = p->s->room};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
@@ -61,7 +63,7 @@ static aoei_ran_grads grads_part(const aoei_ran_grads *g, size_t first, size_t n
 
 /* Memory review's keys and values: from d_review_kv to their weights and to d_s. */
 static void review_cells_backward(const aoei_ran_pass *p) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const size_t C = p->C, D = p->D;
     const aoei_tensor d_s = aoei_tensor_rows(s->d_s, 0, C);
     static const size_t slots[] = {AOEI_RW_REVIEW_K, AOEI_RW_REVIEW_V};
@@ -76,7 +78,7 @@ static void review_cells_backward(const aoei_ran_pass *p) {
 
 /* On entry d is the gradient of the layer's output, on return that of the windows' outputs; d_s becomes that of the cells. */
 static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
-    aoei_ran_state *s = &p->s->ran;
+    aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
     const size_t N = p->N, C = p->C, D = p->D;
     const aoei_batch block = aoei_ran_block(&s->windows, p->batch, 0, N);
@@ -114,7 +116,7 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
 static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const aoei_batch *keys) {
     const aoei_tensor none = {0};
     drop_back(p, d->unit, keys, AOEI_RAN_SITE_STEP);
-    norm_back(p, d->unit, none, none, d->unit, r->unit, r->unit_stats, p->s->ran.ones);
+    norm_back(p, d->unit, none, none, d->unit, r->unit, r->unit_stats, p->s->ones);
     norm_back(p, d->sum, none, none, d->unit, r->sum, r->sum_stats, p->w[AOEI_RW_NORM]);
     const aoei_gated_sum sum = {
         .gated = r->glu, .x = r->o, .swish = 1, .batch = keys, .drop = aoei_ran_dropout(p, AOEI_RAN_SITE_OUTPUT)};
@@ -124,7 +126,7 @@ static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const ao
 
 /* From the gradient of queries, keys and values, and of the gated linear unit, to that of the rows z: d->sum. */
 static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
-    const aoei_rotation rotation = {.position = position, .table = p->s->ran.table};
+    const aoei_rotation rotation = {.position = position, .table = p->s->table};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
     for (size_t i = 0; i < 3; i++) {
         const aoei_tensor pre = aoei_tensor_cols(d->pre, i * p->H, p->H);
@@ -138,7 +140,7 @@ static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoe
 /* What the tokens' outputs say: the gradients of everything up to queries, keys and values, with cells' rows as if nothing
  * came from them. d: of the windows' outputs [N, D]. */
 static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ran_grads *rows, const aoei_batch *keys) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const size_t H = p->H;
     const aoei_attention a = aoei_ran_attention(p);
     aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H));
@@ -161,7 +163,7 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
 
 /* From d_after of a step's cells to d_g of them and of the ones before. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
     const size_t first = step->first, n = step->n;
     const aoei_tensor none = {0}, d_g = aoei_tensor_rows(s->d_g, first, n), d_after = aoei_tensor_rows(s->d_after, first, n),
@@ -187,7 +189,7 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
 /* The cells of a step: their rows of the gradients, what they add to their windows' keys and values, and the gradient of
  * the cells that the step began with. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
     const size_t first = step->first, n = step->n, H = p->H;
     const aoei_ran_grads d = grads_part(&s->d_cells, first, n);
@@ -217,7 +219,7 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
 
 /* The gradients of the weights that only cells meet, window after window in text order. */
 static void carry_weights(const aoei_ran_pass *p) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
     const size_t n = w->n - w->n_texts;
     const aoei_tensor none = {0}, a = aoei_tensor_rows(s->later_a, 0, n), glu = aoei_tensor_rows(s->later_glu, 0, n),
@@ -235,7 +237,7 @@ static void carry_weights(const aoei_ran_pass *p) {
 
 /* The cells' rows at their places among the tokens'. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const aoei_ran_grads cells = grads_part(&s->d_cells, 0, p->C);
     const uint32_t *row = s->windows.row;
     aoei_rows_put(p->ctx, rows->unit, cells.unit, row);
@@ -251,7 +253,7 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
     norm_back(p, none, p->g[AOEI_RW_NORM], p->g[AOEI_RW_NORM_BIAS], rows->unit, r->sum, r->sum_stats, p->w[AOEI_RW_NORM]);
     weight_gradient(p, rows->o, r->heads, AOEI_RW_O);
-    open_back(p, rows, r, p->s->ran.windows.position);
+    open_back(p, rows, r, p->s->windows.position);
     for (size_t i = 0; i < 3; i++)
         weight_gradient(p, aoei_tensor_cols(rows->pre, i * p->H, p->H), r->z, slots[i]);
     gated_weight_gradient(p, rows->glu, r->z, AOEI_RW_GLU);
@@ -262,7 +264,7 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
 
 /* d_s, d_g and d_after to begin with: from memory review, from the layer above or the pooling, from nothing. */
 static void begin(const aoei_ran_pass *p, aoei_tensor d) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
     const int last = p->layer + 1 == p->c->layers, pooled = last && s->pooled_cells;
     const aoei_tensor d_s = aoei_tensor_rows(pooled ? s->pool_cells : s->d_s, 0, p->C), d_g = aoei_tensor_rows(s->d_g, 0, p->C),
@@ -278,11 +280,11 @@ static void begin(const aoei_ran_pass *p, aoei_tensor d) {
 
 /* With recomputation all layers share what forward made: make this layer's again; else what follows the swish. */
 static void remake(aoei_ran_pass *p, aoei_tensor x) {
-    if (p->s->mode.recompute) {
+    if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);
         return;
     }
-    const aoei_rotation rotation = {.position = p->s->ran.windows.position, .table = p->s->ran.table};
+    const aoei_rotation rotation = {.position = p->s->windows.position, .table = p->s->table};
     const aoei_ran_rows *sets[] = {&p->l.rows, &p->l.cells};
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < 3; i++)
@@ -291,7 +293,7 @@ static void remake(aoei_ran_pass *p, aoei_tensor x) {
 }
 
 void aoei_ran_layer_backward(aoei_ran_pass *p, aoei_tensor x, aoei_tensor d) {
-    const aoei_ran_state *s = &p->s->ran;
+    const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
     const aoei_ran_grads rows = grads_part(&s->d, 0, p->N + p->C);
     const aoei_batch keys = aoei_ran_place_batch(w, &w->rounds[0]);

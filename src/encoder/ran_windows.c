@@ -18,6 +18,12 @@ static size_t most_of(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
+#define ROUND_ROWS ((size_t)4096) /* rows of a round in inference: enough for GEMMs at full speed */
+
+aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {
+    return (aoei_ran_limits){.window = c->ran.window, .least = c->ran.least_window, .rows = training ? SIZE_MAX : ROUND_ROWS};
+}
+
 size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens) {
     if (tokens <= l->window)
         return 1;

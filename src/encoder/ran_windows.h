@@ -9,6 +9,7 @@
 #ifndef AOEI_ENCODER_RAN_WINDOWS_H
 #define AOEI_ENCODER_RAN_WINDOWS_H
 
+#include "encoder/config.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
 
@@ -65,6 +66,8 @@ typedef struct aoei_ran_limits {
     size_t rows;          /* of a round, where one window has no more; SIZE_MAX: one round */
 } aoei_ran_limits;
 
+/* The limits of a configuration. */
+aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training);
 size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens);
 /* The most windows that n_texts texts of n_tokens tokens in all can have. */
 size_t aoei_ran_most_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts);

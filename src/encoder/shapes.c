@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Sizes of well-known encoders by name. Names only: the weights are whatever
- * the caller makes of them.
+ * Sizes of well-known encoders. The name gives only sizes, no weights.
  */
+#include "encoder/shapes.h"
+
 #include <string.h>
 
-#include "aoe.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "encoder/config.h"
+#include "encoder/arch.h"
+#include "encoder/arch_bert.h"
+#include "encoder/arch_registry.h"
 
-#define VOCAB     30522 /* of bert-base-uncased */
+#define VOCAB     30522 /* vocabulary of bert-base-uncased */
 #define POSITIONS 512
 
 static const struct {
     const char *name;
-    aoe_shape shape; /* hidden, layers, heads, intermediate, vocab, positions, key-value heads, architecture, and of a RAN
-                      * head size and window */
+    aoe_shape shape; /* hidden, layers, heads, intermediate, vocab, positions, key-value heads, architecture; for a RAN head
+                      * size and window */
 } shapes[] = {{"bert-base", {768, 12, 12, 3072, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-large", {1024, 24, 16, 4096, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-small", {512, 4, 8, 2048, VOCAB, POSITIONS, 0, NULL, 0, 0}},
@@ -38,36 +40,24 @@ int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err
     if (!arch || !arch->defaults)
         return aoei_fail(err, AOE_EARG, "no shapes of architecture '%s'; leave it out, or use that of a named shape", name);
     arch->defaults(c);
+    arch->set_shape(c, s);
     c->arch = arch;
-    c->hidden = s->hidden;
-    c->layers = s->layers;
-    c->heads = s->heads;
-    c->kv_heads = s->kv_heads;
-    c->intermediate = s->intermediate;
-    c->vocab = s->vocab;
-    c->positions = s->positions;
-    if (c->ran.window) {
-        c->intermediate = c->positions = 0;
-        c->ran.head_size = s->head_size;
-        c->ran.window = s->window;
-        c->ran.least_window = c->ran.least_window < s->window ? c->ran.least_window : s->window;
-    }
     return 0;
 }
 
 int aoei_shape_checked(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err) {
     aoei_encoder_config wanted;
-    int code = aoei_shape_config(&wanted, s, err);
+    aoe_shape shape = *s;
+    shape.vocab = s->vocab ? s->vocab : VOCAB;
+    shape.positions = s->positions ? s->positions : POSITIONS;
+    int code = aoei_shape_config(&wanted, &shape, err);
     if (code)
         return code;
-    wanted.vocab = s->vocab ? s->vocab : VOCAB;
-    if (!wanted.ran.window)
-        wanted.positions = s->positions ? s->positions : POSITIONS;
     aoe_error inner;
     aoei_json_init();
     json_t *config = json_object();
     code = !config || wanted.arch->write(&wanted, config) ? aoei_fail_nomem(&inner, sizeof wanted)
-                                                          : aoei_config_read(c, config, "--shape", &inner);
+                                                          : aoei_config_read(c, config, "options.shape", &inner);
     json_decref(config);
     return code ? aoei_fail(err, code == AOE_ENOMEM ? code : AOE_EARG, "%s", inner.message) : 0;
 }

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT
- * The one encoder: a transformer over packed tokens, whose options the configuration
- * holds. Here is its layout in memory; encoder_forward.c and encoder_backward.c run it.
- *
- * In training every layer keeps its activations, or with recomputation its output
- * alone; in inference all layers share one set, and `out` doubles as the next
- * layer's input. Where two things are never needed together they share memory.
+ * The transformer: memory layout, embedding, the loop over the layers, and the final norm. Which transformer it is, the
+ * configuration states. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019); pre-norm
+ * models have one more norm after the last layer (Touvron et al. 2023).
  */
-#include "encoder/encoder.h"
+#include "encoder/transformer.h"
 
-#include "base/error.h"
-#include "encoder/ran.h"
+#include <string.h>
+
+#include "encoder/slots.h"
+#include "encoder/token_pooling.h"
+#include "encoder/transformer_layer.h"
+#include "encoder/transformer_layer_backward.h"
 #include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/elementwise.h"
+#include "nn/embedding.h"
+#include "nn/layernorm.h"
 #include "nn/linear.h"
-#include "nn/pooling.h"
-#include "encoder/transformer_layer.h"
-
-#include <assert.h>
-#include <string.h>
+#include "nn/rope.h"
+#include "nn/tensor.h"
 
 static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, size_t n) {
     return aoei_tensor_take(arena, n, c->norm == AOEI_RMSNORM ? 1 : 2);
 }
 
-/* A layer's activations but for `out`. In inference the norms after a sum work in place, and sum2 is the memory of `out`;
- * the norms before have one room for their outputs. */
+/* The activations of a layer except `out`. In inference a norm after a residual sum works in place and sum2 shares the memory
+ * of `out`; the norms before attention and feed-forward share the memory of their outputs. */
 static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
                          aoei_encoder_mode mode) {
     const size_t D = c->hidden, I = c->intermediate, Q = aoei_query_width(c);
@@ -48,11 +50,16 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
         l->sum2 = aoei_tensor_take_typed(arena, mode.type, n, D);
 }
 
-static void layers_layout(aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena, size_t n) {
+/* Lays out all layers and the hidden states. In training every layer keeps its activations, or with recomputation only its
+ * output; in inference all layers share one set, and the output of a layer is also the input of the next. */
+static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena) {
     const int own = s->mode.training && !s->mode.recompute;
-    s->layers = aoei_arena_take_array(arena, c->layers, sizeof *s->layers);
+    const size_t n = s->n_tokens;
     aoei_layer_state layer;
-    aoei_tensor out = {0};
+    aoei_tensor out = aoei_tensor_take_typed(arena, s->mode.type, n, c->hidden);
+    if (s->hidden)
+        s->hidden[0] = out;
+    t->layers = aoei_arena_take_array(arena, c->layers, sizeof *t->layers);
     for (size_t l = 0; l < c->layers; l++) {
         if (own || l == 0)
             layer_layout(&layer, c, arena, n, s->mode);
@@ -61,12 +68,20 @@ static void layers_layout(aoei_encoder_state *s, const aoei_encoder_config *c, a
         layer.out = out;
         if (!s->mode.training || c->pre_norm)
             layer.sum2 = out;
-        if (s->layers)
-            s->layers[l] = layer;
+        if (s->hidden)
+            s->hidden[l + 1] = out;
+        if (t->layers)
+            t->layers[l] = layer;
     }
+    if (!s->mode.training || !c->pre_norm)
+        return;
+    t->final = aoei_tensor_take_typed(arena, s->mode.type, n, c->hidden);
+    t->final_stats = stats_take(c, arena, n);
+    if (s->hidden)
+        s->hidden[c->layers] = t->final;
 }
 
-/* Bytes of packing room that serves every linear layer of a block. */
+/* Bytes of a workspace that is large enough for every linear layer. */
 static size_t linear_room(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
     size_t most = 0;
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
@@ -78,138 +93,168 @@ static size_t linear_room(const aoe_context *ctx, const aoei_encoder_config *c, 
     return most;
 }
 
-/* What only backward needs. */
-static void gradients_layout(aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena, size_t n) {
+/* Tensors that only backward needs. */
+static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c,
+                             aoei_arena *arena) {
     const aoei_dtype type = s->mode.type;
-    const size_t D = c->hidden;
+    const size_t D = c->hidden, n = s->n_tokens;
     if (!c->no_embed_norm) {
-        s->embed_sum = aoei_tensor_take_typed(arena, type, n, D);
-        s->embed_stats = stats_take(c, arena, n);
+        t->embed_sum = aoei_tensor_take_typed(arena, type, n, D);
+        t->embed_stats = stats_take(c, arena, n);
     }
-    s->grad_a = aoei_tensor_take(arena, n, D);
+    s->grad_last = aoei_tensor_take(arena, n, D);
     s->grad_first = aoei_tensor_take(arena, n, D);
-    if (!c->layers)
-        return;
-    s->grad_b = aoei_tensor_take_typed(arena, type, n, D);
-    s->grad_heads = aoei_tensor_take_typed(arena, type, n, aoei_query_width(c));
+    t->grad_b = aoei_tensor_take_typed(arena, type, n, D);
+    t->grad_heads = aoei_tensor_take_typed(arena, type, n, aoei_query_width(c));
     if (c->pre_norm)
-        s->grad_norm = aoei_tensor_take(arena, n, D);
+        t->grad_norm = aoei_tensor_take(arena, n, D);
 }
 
-/* Rooms that the linear layers work in: training packs operands, and so do frozen weights. */
-static void linear_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                          size_t n) {
+/* Workspace of the linear layers: in training and with frozen weights they pack operands. */
+static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
+                          const aoei_encoder_config *c, aoei_arena *arena) {
     const aoei_lora *lora = &c->lora;
+    const size_t n = s->n_tokens;
     if (s->mode.training || lora->r)
-        s->room = aoei_room_take(arena, linear_room(ctx, c, s->mode.type, n));
+        t->room = aoei_room_take(arena, linear_room(ctx, c, s->mode.type, n));
     if (!lora->r)
         return;
-    s->low = aoei_room_take(arena, aoei_adapter_low_bytes(n, lora->r));
+    t->low = aoei_room_take(arena, aoei_adapter_low_bytes(n, lora->r));
     if (s->mode.training && lora->dropout > 0) {
         const size_t most = c->intermediate > aoei_query_width(c) ? c->intermediate : aoei_query_width(c);
-        s->dropped = aoei_room_take(arena, aoei_adapter_dropped_bytes(n, most > c->hidden ? most : c->hidden));
+        t->dropped = aoei_room_take(arena, aoei_adapter_dropped_bytes(n, most > c->hidden ? most : c->hidden));
     }
 }
 
-/* What the layers work in, one after the other. */
-static void work_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                        size_t n, size_t longest) {
-    const size_t qkv = aoei_query_width(c) + 2 * aoei_key_width(c);
+/* Tensors that all layers use one after the other. */
+static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
+                        const aoei_encoder_config *c, aoei_arena *arena) {
+    const size_t qkv = aoei_query_width(c) + 2 * aoei_key_width(c), n = s->n_tokens;
     const size_t wide = c->intermediate > qkv || !s->mode.training ? c->intermediate : qkv;
     const aoei_attention a = {.heads = c->heads, .kv_heads = aoei_kv_heads(c), .head_dim = aoei_head_dim(c)};
-    s->wide = aoei_tensor_take_typed(arena, s->mode.type, n, wide);
-    s->scratch = aoei_room_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, longest));
+    t->wide = aoei_tensor_take_typed(arena, s->mode.type, n, wide);
+    t->scratch = aoei_room_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
     if (c->rope.theta > 0)
-        s->rope = aoei_tensor_take(arena, n, aoei_head_dim(c));
+        t->rope = aoei_tensor_take(arena, n, aoei_head_dim(c));
 }
 
-int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
-                        size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode, aoe_error *err) {
-    if (c->ran.window)
-        return aoei_ran_layout(s, ctx, c, arena, n_tokens, n_texts, longest, mode, err);
-    memset(s, 0, sizeof *s);
-    s->n_tokens = n_tokens;
-    s->n_texts = n_texts;
-    s->longest = longest;
-    s->mode = mode;
+static void layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena) {
+    aoei_transformer_state t = {0};
     const size_t before = arena->used;
-    s->first = aoei_tensor_take_typed(arena, mode.type, n_tokens, c->hidden);
-    layers_layout(s, c, arena, n_tokens);
-    if (mode.training && c->pre_norm) {
-        s->final = aoei_tensor_take_typed(arena, mode.type, n_tokens, c->hidden);
-        s->final_stats = stats_take(c, arena, n_tokens);
-    }
+    layers_layout(&t, s, c, arena);
     s->kept_bytes = arena->used - before;
-    if (c->layers) {
-        work_layout(s, ctx, c, arena, n_tokens, longest);
-        linear_layout(s, ctx, c, arena, n_tokens);
+    work_layout(&t, s, ctx, c, arena);
+    linear_layout(&t, s, ctx, c, arena);
+    if (s->mode.training)
+        gradients_layout(&t, s, c, arena);
+    s->own = aoei_arena_take(arena, sizeof t);
+    if (s->own)
+        memcpy(s->own, &t, sizeof t);
+}
+
+static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                              const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
+    const size_t n = batch->n_tokens;
+    const int norm = !c->no_embed_norm, kept = norm && s->mode.training;
+    const aoei_transformer_state *t = s->own;
+    const aoei_tensor none = {0}, first = aoei_tensor_rows(s->hidden[0], 0, n);
+    const aoei_tensor sum = kept ? aoei_tensor_rows(t->embed_sum, 0, n) : first;
+    const aoei_tensor stats = kept ? aoei_tensor_rows(t->embed_stats, 0, n) : none;
+    aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
+    if (norm)
+        aoei_encoder_norm(ctx, c, first, stats, sum, w + AOEI_W_EMBED_NORM);
+    if (drop) {
+        const aoei_dropout d = aoei_encoder_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
+        aoei_dropout_add(ctx, first, first, none, batch, &d);
     }
-    if (mode.training)
-        gradients_layout(s, c, arena, n_tokens);
-    if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM,
-                         "activations of %zu tokens do not fit in memory; use a smaller --batch-tokens, --batch-size or "
-                         "--cache-chunk",
-                         n_tokens);
-    return AOE_OK;
 }
 
-/* The first n rows of t; absent stays absent. */
-static aoei_tensor rows_of(aoei_tensor t, size_t n) {
-    return t.rows ? aoei_tensor_rows(t, 0, n) : t;
+static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
+                    aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
+    const size_t n = batch->n_tokens;
+    const aoei_transformer_state *t = s->own;
+    embedding_forward(ctx, c, w, batch, s, drop);
+    if (c->rope.theta > 0)
+        aoei_rope_table(ctx, aoei_tensor_rows(t->rope, 0, n), &c->rope, batch);
+    for (size_t l = 0; l < c->layers; l++) {
+        const aoei_block b = aoei_block_of(ctx, c, w, NULL, batch, s, drop, l);
+        aoei_block_forward(&b);
+    }
+    if (!c->pre_norm)
+        return;
+    const aoei_tensor none = {0}, x = aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n);
+    aoei_encoder_norm(ctx, c, aoei_tensor_rows(s->hidden[c->layers], 0, n),
+                      s->mode.training ? aoei_tensor_rows(t->final_stats, 0, n) : none, x, w + AOEI_W_FINAL_NORM);
 }
 
-aoei_block aoei_block_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
-                         const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer) {
-    const size_t n = batch->n_tokens, slot = aoei_layer_slot(layer, 0);
-    const aoei_layer_state *l = &s->layers[layer];
-    aoei_block b = {.ctx = ctx, .c = c, .w = w + slot, .batch = batch, .s = s, .drop = drop, .layer = layer};
-    b.g = grads ? grads + slot : NULL;
-    b.act = aoei_tensor_slice(s->wide, 0, n, c->intermediate);
-    b.x = aoei_tensor_rows(layer ? s->layers[layer - 1].out : s->first, 0, n);
-    b.l = (aoei_layer_state){.in = c->pre_norm ? rows_of(l->in, n) : b.x,
-                             .stats1 = rows_of(l->stats1, n),
-                             .qkv = rows_of(l->qkv, n),
-                             .heads = rows_of(l->heads, n),
-                             .sum1 = rows_of(l->sum1, n),
-                             .mid = rows_of(l->mid, n),
-                             .stats2 = rows_of(l->stats2, n),
-                             .gate = l->gate.rows ? rows_of(l->gate, n) : b.act,
-                             .up = rows_of(l->up, n),
-                             .sum2 = rows_of(l->sum2, n),
-                             .out = rows_of(l->out, n)};
-    return b;
+static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                               const aoei_tensor *grads, const aoei_batch *batch, const aoei_encoder_state *s,
+                               const aoei_encoder_dropout *drop, aoei_tensor d) {
+    const size_t n = batch->n_tokens;
+    const aoei_transformer_state *t = s->own;
+    if (drop) {
+        const aoei_dropout e = aoei_encoder_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
+        aoei_dropout_add(ctx, d, d, (aoei_tensor){0}, batch, &e);
+    }
+    if (!c->no_embed_norm)
+        aoei_encoder_norm_backward(ctx, c, d, grads + AOEI_W_EMBED_NORM, d, aoei_tensor_rows(t->embed_sum, 0, n),
+                                   aoei_tensor_rows(t->embed_stats, 0, n), w + AOEI_W_EMBED_NORM);
+    aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset, grads[AOEI_W_TOKEN_TYPE], d,
+                            batch);
 }
 
-aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens) {
-    assert(layer == 0 || s->mode.training || layer == c->layers);
-    if (layer == c->layers && s->final.rows)
-        return aoei_tensor_rows(s->final, 0, n_tokens);
-    return aoei_tensor_rows(layer == 0 ? s->first : s->layers[layer - 1].out, 0, n_tokens);
+/* One gradient [N, D] passes all layers in grad_last. */
+static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
+                     const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
+    const size_t n = batch->n_tokens;
+    const aoei_transformer_state *t = s->own;
+    const aoei_tensor d = aoei_tensor_rows(s->grad_last, 0, n);
+    if (c->pre_norm)
+        aoei_encoder_norm_backward(ctx, c, d, grads + AOEI_W_FINAL_NORM, d,
+                                   aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n), aoei_tensor_rows(t->final_stats, 0, n),
+                                   w + AOEI_W_FINAL_NORM);
+    for (size_t l = c->layers; l-- > 0;) {
+        const aoei_block b = aoei_block_of(ctx, c, w, grads, batch, s, drop, l);
+        if (s->mode.recompute)
+            aoei_block_forward(&b);
+        aoei_block_backward(&b, d);
+    }
+    if (c->lora.r) /* the embedding is frozen */
+        return;
+    if (with_first)
+        aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));
+    embedding_backward(ctx, c, w, grads, batch, s, drop, d);
 }
 
-void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
-                       aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s) {
-    if (pooling >= AOE_POOLING_CELL_LAST)
-        aoei_ran_pool_forward(ctx, out, pooling, batch, s);
-    else
-        aoei_pool_forward(ctx, out, pooling, aoei_encoder_hidden(s, c, 0, batch->n_tokens), last, batch);
+static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
+    const double D = (double)c->hidden, I = (double)c->intermediate, n = (double)tokens;
+    const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
+    const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
+    const double pairs = c->causal ? (n * n + n) / 2 : n * n; /* of query and key */
+    return 2.0 * n * weights + 4.0 * pairs * Q;
 }
 
-int aoei_encoder_pool_backward(const aoe_context *ctx, aoe_pooling pooling, aoei_tensor dout, aoei_tensor last,
-                               const aoei_batch *batch, aoei_encoder_state *s) {
-    if (pooling >= AOE_POOLING_CELL_LAST)
-        aoei_ran_pool_backward(ctx, pooling, dout, batch, s);
-    else
-        aoei_pool_backward(ctx, aoei_encoder_grad_first(s, batch->n_tokens), aoei_encoder_grad_last(s, batch->n_tokens),
-                           pooling, dout, last, batch);
-    return pooling == AOE_POOLING_FIRST_LAST_AVG;
+static void mlm_forward(const aoei_mlm_transform *t) {
+    const aoei_linear_epilogue e = {.activation = t->config->activation, .pre = t->pre, .room = t->workspace};
+    aoei_linear_forward(t->ctx, t->act, t->in, t->w[AOEI_HW_TRANSFORM], t->w[AOEI_HW_TRANSFORM_BIAS], &e);
+    aoei_layernorm_forward(t->ctx, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS], t->config->norm_eps);
 }
 
-aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens) {
-    return aoei_tensor_rows(s->grad_a, 0, n_tokens);
+static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
+    aoei_layernorm_backward(t->ctx, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats, t->w[AOEI_HW_NORM]);
+    aoei_activation_backward(t->ctx, t->act, d, t->pre, t->config->activation); /* `act` becomes the gradient of `pre` */
+    const aoei_linear_grads l = {
+        .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .room = t->workspace};
+    aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);
 }
 
-aoei_tensor aoei_encoder_grad_first(const aoei_encoder_state *s, size_t n_tokens) {
-    return aoei_tensor_rows(s->grad_first, 0, n_tokens);
-}
+const aoei_encoder_ops aoei_transformer_ops = {
+    .layout = layout,
+    .forward = forward,
+    .backward = backward,
+    .pool = aoei_token_pool,
+    .pool_backward = aoei_token_pool_backward,
+    .layer_operations = layer_operations,
+    .mlm_forward = mlm_forward,
+    .mlm_backward = mlm_backward,
+};

@@ -1,35 +1,61 @@
 /* SPDX-License-Identifier: MIT
- * The encoder's forward pass. It holds no arithmetic of its own: every step is an nn/
- * call. Norms after the residual sums (Devlin et al. 2019; transformers, modeling_bert.py):
+ * The forward pass of one transformer layer. All arithmetic is in nn/. With norms after the residual sums (Devlin et al. 2019;
+ * transformers, modeling_bert.py):
  *
- *   first = dropout(norm(word + position + token type))
- *   mid   = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
- *   out   = norm2(mid + dropout(down(activation(up(mid)))))
+ *   mid = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
+ *   out = norm2(mid + dropout(down(activation(up(mid)))))
  *
- * or before (Touvron et al. 2023; transformers, modeling_llama.py), here gated:
+ * With norms before attention and feed-forward (Touvron et al. 2023; transformers, modeling_llama.py), here gated:
  *
- *   sum1 = x + o(attention(turn(q(norm1(x))), turn(k(norm1(x))), v(norm1(x))))
- *   out  = sum1 + down(activation(gate(mid)) * up(mid)),  mid = norm2(sum1)
- *   and after the last layer one more norm.
+ *   sum1 = x + o(attention(rope(q(norm1(x))), rope(k(norm1(x))), v(norm1(x))))
+ *   mid  = norm2(sum1)
+ *   out  = sum1 + down(activation(gate(mid)) * up(mid))
  *
- * Without dropout the residual sums are made in the products' store.
+ * Without dropout the GEMM that computes a branch also adds the residual.
  */
 #include "encoder/transformer_layer.h"
-#include "encoder/ran.h"
+
+#include <math.h>
+#include <string.h>
+
 #include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
 #include "nn/dropout.h"
-#include "nn/embedding.h"
 #include "nn/glu.h"
 #include "nn/layernorm.h"
 #include "nn/linear.h"
 #include "nn/rmsnorm.h"
 #include "nn/rope.h"
+#include "nn/tensor.h"
 
-#include <assert.h>
-#include <math.h>
-#include <string.h>
+/* The first n rows of t, which may be absent. */
+static aoei_tensor rows_of(aoei_tensor t, size_t n) {
+    return t.rows ? aoei_tensor_rows(t, 0, n) : t;
+}
+
+aoei_block aoei_block_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
+                         const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer) {
+    const size_t n = batch->n_tokens, slot = aoei_layer_slot(layer, 0);
+    const aoei_transformer_state *own = s->own;
+    const aoei_layer_state *l = &own->layers[layer];
+    aoei_block b = {.ctx = ctx, .c = c, .w = w + slot, .batch = batch, .s = own, .drop = drop, .layer = layer};
+    b.g = grads ? grads + slot : NULL;
+    b.act = aoei_tensor_slice(own->wide, 0, n, c->intermediate);
+    b.x = aoei_tensor_rows(s->hidden[layer], 0, n);
+    b.l = (aoei_layer_state){.in = c->pre_norm ? rows_of(l->in, n) : b.x,
+                             .stats1 = rows_of(l->stats1, n),
+                             .qkv = rows_of(l->qkv, n),
+                             .heads = rows_of(l->heads, n),
+                             .sum1 = rows_of(l->sum1, n),
+                             .mid = rows_of(l->mid, n),
+                             .stats2 = rows_of(l->stats2, n),
+                             .gate = l->gate.rows ? rows_of(l->gate, n) : b.act,
+                             .up = rows_of(l->up, n),
+                             .sum2 = rows_of(l->sum2, n),
+                             .out = rows_of(l->out, n)};
+    return b;
+}
 
 aoei_dropout aoei_encoder_site(const aoei_encoder_dropout *drop, double p, uint32_t site) {
     aoei_dropout d;
@@ -40,6 +66,10 @@ aoei_dropout aoei_encoder_site(const aoei_encoder_dropout *drop, double p, uint3
         memcpy(d.key, drop->key, sizeof d.key);
     }
     return d;
+}
+
+aoei_dropout aoei_block_dropout(const aoei_block *b, uint32_t kind) {
+    return aoei_encoder_site(b->drop, b->drop ? b->drop->hidden : 0, aoei_site(b->layer, kind));
 }
 
 aoei_attention aoei_block_attention(const aoei_block *b) {
@@ -107,7 +137,7 @@ static void project_and_add(const aoei_block *b, size_t kind, aoei_tensor sum, a
         aoei_dropout_add(b->ctx, sum, sum, residual, b->batch, &drop);
 }
 
-/* From l.in to l.heads. */
+/* Computes l.heads from l.in. */
 static void attend(const aoei_block *b) {
     const aoei_layer_state *l = &b->l;
     const size_t Q = aoei_query_width(b->c), K = aoei_key_width(b->c);
@@ -117,13 +147,13 @@ static void attend(const aoei_block *b) {
     aoei_block_linear(b, AOEI_LW_Q, q, l->in, NULL);
     aoei_block_linear(b, AOEI_LW_K, k, l->in, NULL);
     aoei_block_linear(b, AOEI_LW_V, v, l->in, NULL);
-    if (b->c->rope.theta > 0) /* queries and keys lie side by side */
+    if (b->c->rope.theta > 0) /* the columns of queries and keys are adjacent */
         aoei_rope_turn(b->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), b->s->rope, 0);
     aoei_attention_forward(b->ctx, l->heads, q, k, v, b->batch, &a, b->s->scratch);
 }
 
-/* From l.mid to b.act. */
-static void widen(const aoei_block *b) {
+/* Computes b.act from l.mid. */
+static void expand(const aoei_block *b) {
     const aoei_layer_state *l = &b->l;
     aoei_linear_epilogue up;
     memset(&up, 0, sizeof up);
@@ -147,46 +177,8 @@ void aoei_block_forward(const aoei_block *b) {
     attend(b);
     project_and_add(b, AOEI_LW_O, l->sum1, l->heads, b->x, AOEI_SITE_ATTENTION_OUTPUT);
     aoei_encoder_norm(b->ctx, b->c, l->mid, pre ? l->stats2 : l->stats1, l->sum1, pre ? norm2 : norm1);
-    widen(b);
+    expand(b);
     project_and_add(b, AOEI_LW_DOWN, l->sum2, b->act, pre ? l->sum1 : l->mid, AOEI_SITE_FFN_OUTPUT);
     if (!pre)
         aoei_encoder_norm(b->ctx, b->c, l->out, l->stats2, l->sum2, norm2);
-}
-
-static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
-                              const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
-    const size_t n = batch->n_tokens;
-    const int norm = !c->no_embed_norm, kept = norm && s->mode.training;
-    const aoei_tensor first = aoei_tensor_rows(s->first, 0, n);
-    const aoei_tensor sum = kept ? aoei_tensor_rows(s->embed_sum, 0, n) : first;
-    const aoei_tensor stats = kept ? aoei_tensor_rows(s->embed_stats, 0, n) : aoei_no_tensor();
-    aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
-    if (norm)
-        aoei_encoder_norm(ctx, c, first, stats, sum, w + AOEI_W_EMBED_NORM);
-    if (drop) {
-        const aoei_dropout d = aoei_encoder_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
-        aoei_dropout_add(ctx, first, first, aoei_no_tensor(), batch, &d);
-    }
-}
-
-aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
-                                 const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
-    if (c->ran.window)
-        return aoei_ran_forward(ctx, c, w, batch, s, drop);
-    const size_t n = batch->n_tokens;
-    assert(n <= s->n_tokens && batch->n_texts <= s->n_texts && batch->longest <= s->longest);
-    embedding_forward(ctx, c, w, batch, s, drop);
-    if (c->rope.theta > 0)
-        aoei_rope_table(ctx, aoei_tensor_rows(s->rope, 0, n), &c->rope, batch);
-    for (size_t l = 0; l < c->layers; l++) {
-        const aoei_block b = aoei_block_of(ctx, c, w, NULL, batch, s, drop, l);
-        aoei_block_forward(&b);
-    }
-    const aoei_tensor last = aoei_encoder_hidden(s, c, c->layers, n);
-    if (c->pre_norm) {
-        const aoei_tensor x = aoei_tensor_rows(s->layers[c->layers - 1].out, 0, n);
-        const aoei_tensor stats = s->mode.training ? aoei_tensor_rows(s->final_stats, 0, n) : aoei_no_tensor();
-        aoei_encoder_norm(ctx, c, last, stats, x, w + AOEI_W_FINAL_NORM);
-    }
-    return last;
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "model/model.h"
+#include "model/text_batch.h"
 
 static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
     aoei_embedder_encoder *s = user;
@@ -30,7 +31,7 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoei_embedder_encoder *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    if (!t || m->config.arch->is_static) /* aoe_embed says so before anything is reported; texts may have none */
+    if (!t || aoei_allows_no_tokens(m)) /* aoe_embed says so before anything is reported; texts may have none */
         return 0;
     aoe_model_info info;
     aoe_model_get_info(m, &info);

@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "base/pool.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "modeldir/peft.h"
 #include "nn/adapter.h"
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/encoder.h"
+#include "encoder/slots.h"
 #include "model/text_batch.h"
 #include "nn/batch.h"
 #include "nn/dense.h"

@@ -19,11 +19,15 @@
 #include "base/path.h"
 #include "base/pool.h"
 #include "create/init.h"
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
+#include "encoder/slots.h"
 #include "model/adapters.h"
 #include "model/weight_placement.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/peft.h"
 #include "modeldir/settings.h"
+#include "modeldir/static_config.h"
 #include "modeldir/storage.h"
 #include "modeldir/weights_check.h"
 #include "nn/dtype.h"
@@ -446,8 +450,8 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     }
     if (m->settings.bidirectional)
         m->config.bidirectional_from = m->settings.bidirectional_from;
-    if (m->config.arch->is_static && o->dtype == AOE_DTYPE_AUTO)
-        m->type = AOEI_F32; /* there is no product that bf16 would speed up */
+    if (m->config.arch->auto_float32 && o->dtype == AOE_DTYPE_AUTO)
+        m->type = AOEI_F32;
     *out = m;
     return 0;
 }
@@ -463,7 +467,7 @@ int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err
         rc = complete_static(&m, err);
     const char *type = json_string_value(json_object_get(m.config_json, "model_type"));
     const aoei_arch *arch = !rc && type ? aoei_arch_find(type) : NULL;
-    o->no_special_tokens = o->drop_unknown = arch && arch->is_static;
+    o->no_special_tokens = o->drop_unknown = arch && arch->plain_tokens;
     aoei_safetensors_close(m.file);
     json_decref(m.config_json);
     aoei_free(path);

@@ -6,6 +6,8 @@
 #ifndef AOEI_MODEL_MODEL_H
 #define AOEI_MODEL_MODEL_H
 
+#include <jansson.h>
+
 #include "aoe.h"
 #include "aoe_train.h"
 #include "encoder/config.h"

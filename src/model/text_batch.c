@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "encoder/arch.h"
 #include "nn/batch.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
@@ -204,7 +205,7 @@ enum {
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                            const uint8_t *second, int ways, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
-    const int is_static = m->config.arch->is_static;
+    const int plain = m->config.arch->plain_tokens;
     job j = {.model = m, .texts = texts, .n = n, .second = second, .may_be_empty = ways & MAY_BE_EMPTY};
     j.max_length = ways & WHOLE ? s->max_length : 0;
     aoei_buffer lowered[2] = {{0}, {0}};
@@ -220,8 +221,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
         }
         j.o[i] = (aoe_encode_options){.max_length = ways & WHOLE ? 0 : s->max_length,
                                       .prompt = !code && *prompt ? prompt : NULL,
-                                      .no_special_tokens = is_static,
-                                      .drop_unknown = is_static};
+                                      .no_special_tokens = plain,
+                                      .drop_unknown = plain};
     }
     if (!code)
         code = encode_all(&j, out, failed, err);
@@ -242,14 +243,18 @@ int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_
     return encode_prompted(m, texts, n, own_prompts, NULL, 0, out, failed, err);
 }
 
+int aoei_allows_no_tokens(const aoe_model *m) {
+    return m->config.arch->allows_no_tokens;
+}
+
 int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                             aoe_error *err) {
-    return encode_prompted(m, texts, n, own_prompts, NULL, m->config.arch->is_static ? MAY_BE_EMPTY : 0, out, failed, err);
+    return encode_prompted(m, texts, n, own_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed, err);
 }
 
 int aoei_encode_for_windows(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                             aoe_error *err) {
-    return encode_prompted(m, texts, n, own_prompts, NULL, WHOLE | (m->config.arch->is_static ? MAY_BE_EMPTY : 0), out, failed,
+    return encode_prompted(m, texts, n, own_prompts, NULL, WHOLE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out, failed,
                            err);
 }
 

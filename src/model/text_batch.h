@@ -47,6 +47,9 @@ static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
  * apart, after prompt and truncation. At most 2^32 - 2 texts. Errors: AOE_ENOMEM. */
 int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err);
 
+/* 1: a text may have no tokens, in vectors and evaluation; its vector is zero (static models). */
+int aoei_allows_no_tokens(const aoe_model *m);
+
 /* Host arrays of a batch of up to max_tokens tokens and max_texts texts. */
 typedef struct aoei_batch_buffer {
     aoei_batch batch;     /* points to the arrays below */

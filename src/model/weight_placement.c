@@ -12,6 +12,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "encoder/slots.h"
 #include "modeldir/storage.h"
 #include "nn/gemm.h"
 

@@ -6,6 +6,7 @@
 #ifndef AOEI_MODEL_WEIGHT_PLACEMENT_H
 #define AOEI_MODEL_WEIGHT_PLACEMENT_H
 
+#include "encoder/slot_layout.h"
 #include "model/model.h"
 
 typedef struct aoei_place {

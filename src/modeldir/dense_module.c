@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "create/init.h"
+#include "encoder/slots.h"
 #include "modeldir/settings.h"
 
 #define MOST_DIMS ((size_t)1 << 16)

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 #define NAME_PREFIX "base_model.model."
@@ -23,7 +25,7 @@ int aoei_peft_is_dir(const char *dir) {
 }
 
 int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err) {
-    if (!c->arch->describe && !c->arch->is_static)
+    if (c->arch->supports_adapters)
         return 0;
     return aoei_fail(err, AOE_EUNSUPPORTED, "adapters (LoRA) of a %s model are not supported; train its weights themselves",
                      c->arch->model_type);

@@ -6,6 +6,8 @@
 #ifndef AOEI_MODELDIR_PEFT_H
 #define AOEI_MODELDIR_PEFT_H
 
+#include <jansson.h>
+
 #include "base/buffer.h"
 #include "encoder/config.h"
 

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "modeldir/peft.h"
 #include "modeldir/settings.h"
 
@@ -34,7 +36,10 @@ static void put_title(aoei_buffer *b, const char *library, const char *title) {
 }
 
 static const char *library_of(const aoei_encoder_config *c) {
-    return c->arch->is_static ? "model2vec" : c->ran.window ? "aoe" : "sentence-transformers";
+    static const char *const names[] = {[AOEI_LIBRARY_SENTENCE_TRANSFORMERS] = "sentence-transformers",
+                                        [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
+                                        [AOEI_LIBRARY_NONE] = "aoe"};
+    return names[c->arch->library];
 }
 
 static void put_model(aoei_buffer *b, const aoe_model *m) {
@@ -46,18 +51,9 @@ static void put_model(aoei_buffer *b, const aoe_model *m) {
         "are in meaning. It was written by aoe (angle-optimized embeddings) %s.\n\n",
         aoe_model_dims(m), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
-    if (c->ran.window)
-        aoei_buffer_printf(
-            b,
-            "| architecture | %s: %zu layers, hidden size %zu, %zu heads of %zu, windows of %zu tokens (the last "
-            "one of at least %zu) |\n",
-            c->arch->model_type, c->layers, c->hidden, c->heads, c->ran.head_size, c->ran.window, c->ran.least_window);
-    else if (c->arch->is_static)
-        aoei_buffer_printf(b, "| architecture | %s: a vector of %zu numbers for each token, and their mean |\n",
-                           c->arch->model_type, c->hidden);
-    else
-        aoei_buffer_printf(b, "| architecture | %s: %zu layers, hidden size %zu, %zu heads, feed-forward size %zu |\n",
-                           c->arch->model_type, c->layers, c->hidden, c->heads, c->intermediate);
+    char sizes[256];
+    c->arch->print_sizes(c, sizes, sizeof sizes);
+    aoei_buffer_printf(b, "| architecture | %s: %s |\n", c->arch->model_type, sizes);
     aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
     aoei_buffer_printf(b, "| pooling | %s |\n| longest text | %zu tokens |\n| vectors of unit length | %s |\n",
                        aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
@@ -81,21 +77,21 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
 
 static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
     const aoei_settings *s = &m->settings;
-    const int is_static = m->config.arch->is_static;
+    const aoei_library library = m->config.arch->library;
     char limits[512];
-    const int ran = m->config.ran.window > 0;
-    const char *sentence = is_static ? s->dense ? "other programs do not have its dense layer" : NULL
-                           : ran     ? "other programs do not have its architecture"
-                                     : aoei_settings_limits(s, limits, sizeof limits);
+    const char *sentence = library == AOEI_LIBRARY_MODEL2VEC ? s->dense ? "other programs do not have its dense layer" : NULL
+                           : library == AOEI_LIBRARY_NONE    ? "other programs do not have its architecture"
+                                                             : aoei_settings_limits(s, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
-    if (is_static && storage != AOE_STORAGE_INT8 && !s->dense)
+    if (library == AOEI_LIBRARY_MODEL2VEC && storage != AOE_STORAGE_INT8 && !s->dense)
         put(b, "\nWith model2vec, when there is a `tokenizer.json`:\n\n"
                "```python\nfrom model2vec import StaticModel\n\n"
                "model = StaticModel.from_pretrained(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
-    else if (!is_static && !ran && s->pooling != AOE_POOLING_FIRST_LAST_AVG && storage != AOE_STORAGE_INT8)
+    else if (library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && s->pooling != AOE_POOLING_FIRST_LAST_AVG &&
+             storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"

@@ -17,6 +17,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "model/adapters.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/peft.h"
@@ -38,7 +40,7 @@ static int write_config(const aoe_model *m, const char *dir, aoe_storage storage
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch(storage)));
     if (!failed && json_object_get(config, "dtype")) /* the newer name of the same key */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch(storage)));
-    if (!failed && m->config.arch->is_static) /* what Model2Vec reads of it */
+    if (!failed && m->config.arch->library == AOEI_LIBRARY_MODEL2VEC) /* what Model2Vec reads of it */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings.normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
                   json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch(storage))));
@@ -224,7 +226,7 @@ static int write_whole(const aoe_model *m, json_t *record, const char *dir, aoe_
     int rc;
     if ((rc = write_config(m, dir, storage, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_own(m, record, dir, err)) || (rc = aoei_dense_save(m, dir, err)) ||
-        (!m->config.arch->is_static && !m->config.ran.window &&
+        (m->config.arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS &&
          (rc = aoei_sentence_transformers_write(&m->settings, m->config.hidden, dir, err))) ||
         (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, record, dir, storage, err)))
         return rc;

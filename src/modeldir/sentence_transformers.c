@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "encoder/arch.h"
 #include "modeldir/settings.h"
 
 #define MAX_MODES   6
@@ -453,8 +454,9 @@ static int read_prompts(aoei_stated *s, const char *dir, size_t hidden, aoe_erro
 int aoei_sentence_transformers_read(aoei_stated *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
     int rc = 0;
     if (!s->settled)
-        rc = c->arch->is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c->hidden, err);
-    if (!rc && !c->arch->is_static && (!s->max_length || s->lowercase < 0))
+        rc = c->arch->library == AOEI_LIBRARY_MODEL2VEC ? read_static_modules(s, c, dir, err)
+                                                        : read_modules(s, dir, c->hidden, err);
+    if (!rc && c->arch->library != AOEI_LIBRARY_MODEL2VEC && (!s->max_length || s->lowercase < 0))
         rc = read_lengths(s, dir, c->arch->max_length(c), err);
     if (!rc && !s->prompts)
         rc = read_prompts(s, dir, c->hidden, err);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "encoder/arch.h"
 #include "modeldir/dense_module.h"
 
 #define PLACEHOLDER "{text}"
@@ -233,17 +234,16 @@ static int read_own(aoei_stated *s, json_t **record, const char *dir, const aoei
     return rc;
 }
 
-/* A static model has one pooling: its tokens have no order, and no first or last one that says more. */
 static int check_pooling(const aoei_stated *s, const aoei_encoder_config *c, aoe_error *err) {
-    if (s->pooling >= AOE_POOLING_CELL_LAST && !c->ran.window)
-        return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
-                         "pooling '%s' (%s) is for a RAN, which has cells, not for a model of architecture '%s'; use another",
-                         aoe_pooling_name(s->pooling), s->pooling_from, c->arch->model_type);
-    if (!c->arch->is_static || s->pooling == AOE_POOLING_AUTO || s->pooling == c->arch->default_pooling)
+    if (s->pooling == AOE_POOLING_AUTO || (c->arch->poolings & AOEI_POOLING_BIT(s->pooling)))
         return 0;
+    char names[256] = "";
+    for (aoe_pooling p = AOE_POOLING_CLS; p < AOE_POOLING_COUNT; p++)
+        if (c->arch->poolings & AOEI_POOLING_BIT(p))
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", aoe_pooling_name(p));
     return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
-                     "pooling '%s' (%s) is not for static models, whose vectors are means of their tokens'; use last-avg",
-                     aoe_pooling_name(s->pooling), s->pooling_from);
+                     "pooling '%s' (%s) is not supported by architecture '%s' (supported: %s)", aoe_pooling_name(s->pooling),
+                     s->pooling_from, c->arch->model_type, names);
 }
 
 int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
@@ -259,12 +259,12 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     if (!st.prompt && (rc = set_prompt(&st, "", err)))
         goto fail;
     *s = (aoei_settings){
-        .pooling = st.pooling != AOE_POOLING_AUTO       ? st.pooling
-                   : c->ran.pooling != AOE_POOLING_AUTO ? c->ran.pooling
-                                                        : c->arch->default_pooling,
-        .pooling_from = st.pooling != AOE_POOLING_AUTO       ? st.pooling_from
-                        : c->ran.pooling != AOE_POOLING_AUTO ? "config.json"
-                                                             : "default",
+        .pooling = st.pooling != AOE_POOLING_AUTO   ? st.pooling
+                   : c->pooling != AOE_POOLING_AUTO ? c->pooling
+                                                    : c->arch->default_pooling,
+        .pooling_from = st.pooling != AOE_POOLING_AUTO   ? st.pooling_from
+                        : c->pooling != AOE_POOLING_AUTO ? "config.json"
+                                                         : "default",
         .max_length = st.max_length             ? st.max_length
                       : c->arch->default_length ? c->arch->default_length
                                                 : c->arch->max_length(c),

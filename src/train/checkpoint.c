@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "encoder/slots.h"
 #include "modeldir/safetensors.h"
 
 #include <math.h>

@@ -6,7 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "encoder/arch.h"
 #include "encoder/ran.h"
+#include "encoder/slots.h"
 #include "nn/batch.h"
 #include "nn/cross_entropy.h"
 #include "nn/dropout.h"
@@ -89,44 +91,34 @@ void aoei_mlm_step_destroy(aoei_mlm_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* A recurrent encoder's head begins with dropout of the last hidden state, whose gradient passes the same masks. */
+/* The transform of the head, for the masked tokens of the batch. */
+static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
+    const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
+    return (aoei_mlm_transform){.ctx = s->ctx,
+                                .config = &s->config,
+                                .w = s->params.values + first,
+                                .g = s->params.grads + first,
+                                .in = aoei_tensor_rows(s->rows, 0, n),
+                                .pre = aoei_tensor_rows(s->pre, 0, n),
+                                .act = aoei_tensor_rows(s->act, 0, n),
+                                .out = aoei_tensor_rows(s->normed, 0, n),
+                                .stats = aoei_tensor_rows(s->stats, 0, n),
+                                .workspace = s->room};
+}
+
+/* Dropout of hidden states, or of their gradients, in place, for architectures whose head starts with it. */
 static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
-    if (!drop || drop->hidden == 0)
-        return;
-    const aoei_dropout d = {
-        .p = drop->hidden, .key = {drop->key[0], drop->key[1]}, .site = (uint32_t)(AOEI_RAN_SITES * s->config.layers)};
-    aoei_dropout_add(s->ctx, rows, rows, (aoei_tensor){0}, &s->buffer.batch, &d);
+    const aoei_encoder_ops *ops = s->config.arch->encoder;
+    if (ops->mlm_dropout)
+        ops->mlm_dropout(s->ctx, &s->config, rows, &s->buffer.batch, drop);
 }
 
-/* The same as head_forward for a recurrent encoder, whose head has swish and its norm. */
-static void ran_head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
-    const aoei_tensor *w = s->params.values + aoei_head_slot(&s->config, 0);
-    const size_t n = s->n_masked;
-    const aoei_linear_epilogue e = {.room = s->room};
-    const aoei_tensor rows = aoei_tensor_rows(s->rows, 0, n), act = aoei_tensor_rows(s->act, 0, n),
-                      pre = aoei_tensor_rows(s->pre, 0, n);
+/* Computes `normed` from the masked rows of `last`, which dropout may change. */
+static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
+    const aoei_mlm_transform t = transform_of(s);
     drop_rows(s, last, drop);
-    aoei_rows_gather(s->ctx, rows, last, s->index);
-    aoei_linear_forward(s->ctx, pre, rows, w[AOEI_HW_TRANSFORM], w[AOEI_HW_TRANSFORM_BIAS], &e);
-    aoei_swish_forward(s->ctx, act, pre, NULL);
-    aoei_ran_norm_forward(s->ctx, &s->config, aoei_tensor_rows(s->normed, 0, n), aoei_tensor_rows(s->stats, 0, n), act,
-                          w[AOEI_HW_NORM], w[AOEI_HW_NORM_BIAS]);
-}
-
-/* normed = the head's vectors of the masked rows of `last`. */
-static void head_forward(aoei_mlm_step *s, aoei_tensor last) {
-    const aoei_tensor *w = s->params.values + aoei_head_slot(&s->config, 0);
-    const size_t n = s->n_masked;
-    aoei_linear_epilogue e;
-    memset(&e, 0, sizeof e);
-    e.activation = s->config.activation;
-    e.pre = aoei_tensor_rows(s->pre, 0, n);
-    e.room = s->room;
-    const aoei_tensor rows = aoei_tensor_rows(s->rows, 0, n), act = aoei_tensor_rows(s->act, 0, n);
-    aoei_rows_gather(s->ctx, rows, last, s->index);
-    aoei_linear_forward(s->ctx, act, rows, w[AOEI_HW_TRANSFORM], w[AOEI_HW_TRANSFORM_BIAS], &e);
-    aoei_layernorm_forward(s->ctx, aoei_tensor_rows(s->normed, 0, n), aoei_tensor_rows(s->stats, 0, n), act, w[AOEI_HW_NORM],
-                           w[AOEI_HW_NORM_BIAS], s->config.norm_eps);
+    aoei_rows_gather(s->ctx, t.in, last, s->index);
+    s->config.arch->encoder->mlm_forward(&t);
 }
 
 /* Logits, losses and, with a scale, d_normed and the decoder's gradients, of the masked tokens [first, first + n). */
@@ -156,29 +148,13 @@ static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale,
     aoei_linear_backward(s->ctx, &l, d, x, w[AOEI_W_WORD]);
 }
 
-/* From d_normed to the gradient of the last hidden state. */
-static void head_backward(aoei_mlm_step *s, aoei_tensor d_last) {
-    const size_t first = aoei_head_slot(&s->config, 0), n = s->n_masked;
-    const aoei_tensor *w = s->params.values + first, *g = s->params.grads + first;
-    const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, n), act = aoei_tensor_rows(s->act, 0, n),
-                      pre = aoei_tensor_rows(s->pre, 0, n);
-    if (s->config.ran.window) {
-        aoei_ran_norm_backward(s->ctx, &s->config, d, g[AOEI_HW_NORM], g[AOEI_HW_NORM_BIAS], d, act,
-                               aoei_tensor_rows(s->stats, 0, n), w[AOEI_HW_NORM]);
-        aoei_swish_backward(s->ctx, act, d, pre, NULL); /* act: from here on the gradient of pre */
-    } else {
-        aoei_layernorm_backward(s->ctx, d, g[AOEI_HW_NORM], g[AOEI_HW_NORM_BIAS], d, act, aoei_tensor_rows(s->stats, 0, n),
-                                w[AOEI_HW_NORM]);
-        aoei_activation_backward(s->ctx, act, d, pre, s->config.activation); /* as above */
-    }
-    aoei_linear_grads l;
-    memset(&l, 0, sizeof l);
-    l.dx = d;
-    l.dw = g[AOEI_HW_TRANSFORM];
-    l.db = g[AOEI_HW_TRANSFORM_BIAS];
-    l.room = s->room;
-    aoei_linear_backward(s->ctx, &l, act, aoei_tensor_rows(s->rows, 0, n), w[AOEI_HW_TRANSFORM]);
+/* Computes d_last, the gradient of the last hidden state, from d_normed. */
+static void head_backward(aoei_mlm_step *s, aoei_tensor d_last, const aoei_encoder_dropout *drop) {
+    const aoei_mlm_transform t = transform_of(s);
+    const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, s->n_masked);
+    s->config.arch->encoder->mlm_backward(&t, d);
     aoei_rows_scatter(s->ctx, d_last, d, s->index);
+    drop_rows(s, d_last, drop);
 }
 
 void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, double scale, aoei_mlm_sums *sums) {
@@ -187,17 +163,11 @@ void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, 
     if (s->n_masked == 0)
         return;
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
-    if (s->config.ran.window)
-        ran_head_forward(s, last, drop);
-    else
-        head_forward(s, last);
+    head_forward(s, last, drop);
     for (size_t i = 0; i < s->n_masked; i += block)
         decode_block(s, i, s->n_masked - i < block ? s->n_masked - i : block, scale, sums);
     if (scale == 0)
         return;
-    const aoei_tensor d_last = aoei_encoder_grad_last(&s->state, b->n_tokens);
-    head_backward(s, d_last);
-    if (s->config.ran.window)
-        drop_rows(s, d_last, drop);
+    head_backward(s, aoei_encoder_grad_last(&s->state, b->n_tokens), drop);
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, 0);
 }

@@ -6,6 +6,7 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "encoder/slots.h"
 #include "loss/classification_objective.h"
 #include "loss/contrastive_objective.h"
 #include "loss/pair_objective.h"
@@ -157,7 +158,7 @@ static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_te
 /* The backward of the chunk that went through the encoder last; `pooled` holds the gradient of its vectors. */
 static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
-    const int with_first = aoei_encoder_pool_backward(s->ctx, pooling, pooled, last, b, &s->state);
+    const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, pooled, last, b, &s->state);
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
 }
 

@@ -12,6 +12,7 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
+#include "encoder/slots.h"
 #include "modeldir/peft.h"
 
 static char *root, *base, *adapters;

@@ -9,7 +9,10 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/json.h"
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
 #include "encoder/config.h"
+#include "encoder/slots.h"
 
 /* The sum of all weights, checked. */
 static void check_sizes(const aoei_encoder_config *c) {

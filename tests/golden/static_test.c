@@ -13,6 +13,7 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "aoe_eval.h"
+#include "encoder/slot_layout.h"
 #include "model/model.h"
 
 #define MODEL     "models/potion-base-2M"

@@ -15,6 +15,8 @@
 
 #include "aoe_train.h"
 #include "base/random.h"
+#include "encoder/arch_llama.h"
+#include "encoder/slots.h"
 #include "train/pair_step.h"
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 40, MOST = 1 << 16 };

@@ -13,6 +13,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/random.h"
+#include "encoder/slots.h"
 #include "nn/optimizer.h"
 #include "train/mlm_step.h"
 

@@ -14,6 +14,7 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"
+#include "encoder/slots.h"
 #include "loss/pair_objective.h"
 #include "nn/batch.h"
 #include "nn/optimizer.h"

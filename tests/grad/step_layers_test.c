@@ -13,6 +13,8 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"
+#include "encoder/arch_static.h"
+#include "encoder/slots.h"
 #include "train/pair_step.h"
 
 enum { V = 9, D = 6, PAIRS = 5, TEXTS = 2 * PAIRS, MOST_TOKENS = 3, MOST_DIMS = 8, CELLS = 400 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "encoder/slots.h"
 #include "nn/batch.h"
 #include "nn/rope.h"
 #include "support.h"

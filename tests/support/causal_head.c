@@ -4,6 +4,7 @@
 #include "causal_head.h"
 
 #include "encoder/encoder.h"
+#include "encoder/slot_layout.h"
 #include "model/text_batch.h"
 #include "nn/linear.h"
 #include "support.h"

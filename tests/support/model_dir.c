@@ -12,6 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "encoder/arch_registry.h"
+#include "encoder/slots.h"
 #include "support.h"
 
 const char test_config_json[] = "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": 8, "

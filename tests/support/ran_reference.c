@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "encoder/arch_ran.h"
+#include "encoder/ran_slots.h"
+#include "encoder/slots.h"
 #include "nn/batch.h"
 #include "nn/dropout.h"
 #include "support.h"

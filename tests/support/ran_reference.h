@@ -6,6 +6,7 @@
 #ifndef AOE_TESTS_RAN_REFERENCE_H
 #define AOE_TESTS_RAN_REFERENCE_H
 
+#include "encoder/encoder.h"
 #include "encoder/ran.h"
 #include "nn/batch.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
+#include "encoder/slots.h"
 #include "support.h"
 
 void tiny_adapters_fill(aoe_model *m, uint32_t seed) {

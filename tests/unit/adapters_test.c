@@ -17,6 +17,7 @@
 #include "aoe_train.h"
 #include "base/context.h"
 #include "encoder/params.h"
+#include "encoder/slots.h"
 #include "modeldir/peft.h"
 
 enum { VECTORS = 3, MOST_DIMS = 64 };

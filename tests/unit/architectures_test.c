@@ -13,6 +13,8 @@
 #include "../support/tiny_model.h"
 #include "aoe_train.h"
 #include "base/json.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 enum { VECTORS = 3, MOST_DIMS = 64 };

@@ -14,6 +14,7 @@
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
 #include "encoder/encoder.h"
+#include "encoder/slots.h"
 #include "model/text_batch.h"
 #include "nn/batch.h"
 #include "nn/gemm.h"
@@ -377,7 +378,7 @@ static void test_plan(void **state) {
     aoei_arena_measure(&a);
     const aoei_encoder_mode training = {.training = 1};
     assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, SIZE_MAX / 8, 1, 80, training, &err), AOE_ENOMEM);
-    assert_non_null(strstr(err.message, "--batch-tokens"));
+    assert_non_null(strstr(err.message, "options.batch_tokens"));
     aoe_context_destroy(ctx);
 }
 

@@ -13,6 +13,7 @@
 #include "base/bf16.h"
 #include "base/dir.h"
 #include "base/path.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 enum { MOST = 4096 }; /* values of a weight: the position table's */

@@ -10,6 +10,11 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "base/json.h"
+#include "encoder/arch.h"
+#include "encoder/arch_bert.h"
+#include "encoder/arch_registry.h"
+#include "encoder/shapes.h"
+#include "encoder/slots.h"
 #include "nn/rope.h"
 
 static int read_text(aoei_encoder_config *c, const char *text, aoe_error *err) {

@@ -16,6 +16,7 @@
 #include "base/dir.h"
 #include "base/path.h"
 #include "base/random.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 #include "modeldir/storage.h"
 

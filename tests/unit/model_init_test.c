@@ -11,6 +11,7 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "aoe_train.h"
+#include "encoder/slot_layout.h"
 #include "model/model.h"
 
 static const aoe_shape small = {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};

@@ -12,6 +12,7 @@
 #include "../support/support.h"
 #include "aoe_train.h"
 #include "base/context.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 #include "nn/dtype.h"
 #include "nn/gemm.h"

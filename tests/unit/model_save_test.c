@@ -11,6 +11,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 static void check_file(const char *dir, const char *name, const char *want) {

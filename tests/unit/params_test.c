@@ -11,6 +11,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
+#include "encoder/slots.h"
 #include "nn/gemm.h"
 #include "nn/optimizer.h"
 

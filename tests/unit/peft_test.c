@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "encoder/slot_layout.h"
 #include "modeldir/peft.h"
 
 static aoei_encoder_config bert(void) {

@@ -14,6 +14,7 @@
 #include "aoe_data.h"
 #include "aoe_train.h"
 #include "base/path.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"
 #include "train/masking.h"

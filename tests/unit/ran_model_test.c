@@ -13,7 +13,12 @@
 #include "aoe_train.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
 #include "encoder/ran.h"
+#include "encoder/ran_slots.h"
+#include "encoder/shapes.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 enum { D = 16, TEXTS = 24 };
@@ -159,7 +164,7 @@ static void test_embed(void **state) {
     aoe_model_options_defaults(&o);
     o.pooling = AOE_POOLING_CELL_LAST;
     assert_int_equal(aoe_model_open(&m, ctx, bert, &o, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "pooling 'cell-last' (option) is for a RAN"));
+    assert_non_null(strstr(err.message, "pooling 'cell-last' (option) is not supported by architecture"));
     aoe_context_destroy(ctx);
 }
 
@@ -349,7 +354,7 @@ static void test_configurations(void **state) {
     json_object_set_new(config, "cell_pooling", json_string("max"));
     json_object_set_new(config, "norm_variant", json_string("langml"));
     assert_int_equal(aoei_config_read(&c, config, "config.json", NULL), 0);
-    assert_true(c.ran.pooling == AOE_POOLING_CELL_MAX && c.ran.langml_norm && c.ran.window == 256 && c.ran.least_window == 16);
+    assert_true(c.pooling == AOE_POOLING_CELL_MAX && c.ran.langml_norm && c.ran.window == 256 && c.ran.least_window == 16);
     assert_true(c.norm_eps == 1e-7 && c.attention_dropout == 0.1);
     assert_int_equal(c.arch->write(&c, written), 0);
     assert_int_equal(aoei_config_read(&again, written, "config.json", NULL), 0);

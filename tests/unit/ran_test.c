@@ -14,6 +14,9 @@
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
 #include "encoder/params.h"
+#include "encoder/ran_state.h"
+#include "encoder/ran_windows.h"
+#include "encoder/slots.h"
 #include "nn/batch.h"
 #include "nn/gemm.h"
 
@@ -247,7 +250,7 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
     const aoei_batch b = part(&s->batch, first, end);
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->c, s->params.values, &b, state, drop);
     const int with_first =
-        aoei_encoder_pool_backward(s->ctx, pooling, aoei_tensor_rows(s->dpooled, first, end - first), last, &b, state);
+        aoei_encoder_pool_backward(s->ctx, &s->c, pooling, aoei_tensor_rows(s->dpooled, first, end - first), last, &b, state);
     aoei_encoder_backward(s->ctx, &s->c, s->params.values, s->params.grads, &b, state, drop, with_first);
     free((void *)(uintptr_t)b.offsets);
 }
@@ -401,7 +404,8 @@ static void test_rounds(void **state) {
             h[k] = copy_of(&s, last);
             aoei_encoder_pool(s.ctx, &s.c, pooled[k], AOE_POOLING_CELL_MEAN, last, &s.batch, state_k);
         }
-        assert_true(s.inference.ran.windows.n_rounds > 2 && s.training.ran.windows.n_rounds == 1);
+        const aoei_ran_state *inference = s.inference.own, *training = s.training.own;
+        assert_true(inference->windows.n_rounds > 2 && training->windows.n_rounds == 1);
         assert_memory_equal(h[0], h[1], N * c.hidden * sizeof(float));
         test_same_bits(pooled[0], pooled[1]);
         for (int k = 0; k < 2; k++) {
@@ -436,7 +440,7 @@ static void test_plan(void **state) {
     aoe_error err = {0};
     aoei_arena_measure(&a);
     assert_int_equal(aoei_encoder_layout(&s, ctx, &c, &a, SIZE_MAX / 8, 1, 80, training, &err), AOE_ENOMEM);
-    assert_non_null(strstr(err.message, "--batch-tokens"));
+    assert_non_null(strstr(err.message, "options.batch_tokens"));
     aoe_context_destroy(ctx);
 }
 

@@ -15,8 +15,10 @@
 #include "../support/support.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "encoder/arch_static.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 #include "model/text_batch.h"
 #include "nn/pooling.h"
@@ -334,14 +336,15 @@ static void refuses(void **state) {
     aoe_model_options cls;
     aoe_model_options_defaults(&cls);
     cls.pooling = AOE_POOLING_CLS;
-    refuse(&(spec){0}, NULL, NULL, &cls, AOE_EARG, "pooling 'cls' (option) is not for static models");
+    refuse(&(spec){0}, NULL, NULL, &cls, AOE_EARG,
+           "pooling 'cls' (option) is not supported by architecture 'static' (supported: last-avg)");
     refuse(&(spec){0}, "aoe.json", "{\"format_version\": 1, \"pooling\": \"last-max\"}", NULL, AOE_EFORMAT,
-           "pooling 'last-max' (aoe.json) is not for static models");
+           "pooling 'last-max' (aoe.json) is not supported by architecture 'static' (supported: last-avg)");
     refuse(&(spec){.config = model2vec_json, .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no tensor 'embeddings'");
     refuse(&(spec){.config = model2vec_json, .vector = 1}, NULL, NULL, NULL, AOE_EFORMAT,
            "no tensor 'embeddings' [tokens, components]");
     refuse(&(spec){.config = model2vec_json, .other = "mapping"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
-           "/model.safetensors: tensor 'mapping' beside 'embeddings' is not supported");
+           "/model.safetensors: tensor 'mapping' in addition to 'embeddings' is not supported");
     refuse(&(spec){.name = "words"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
     refuse(&(spec){.vector = 1}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
     refuse(&(spec){.other = "weights"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");

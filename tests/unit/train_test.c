@@ -16,6 +16,7 @@
 #include "base/cpu.h"
 #include "base/dir.h"
 #include "base/json.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 static void test_threads(void **state) {

@@ -15,6 +15,7 @@
 #include "aoe_train.h"
 #include "base/dir.h"
 #include "base/path.h"
+#include "encoder/slots.h"
 #include "model/model.h"
 
 enum { TEXTS = 90, D = 16 };

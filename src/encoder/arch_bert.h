@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * BERT, and the functions of its table that RoBERTa shares.
+ */
+#ifndef AOEI_ENCODER_ARCH_BERT_H
+#define AOEI_ENCODER_ARCH_BERT_H
+
+#include "encoder/arch.h"
+
+extern const aoei_arch aoei_arch_bert;
+
+void aoei_bert_defaults(aoei_encoder_config *c);
+int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+int aoei_bert_write(const aoei_encoder_config *c, json_t *config);
+void aoei_bert_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer);
+size_t aoei_bert_max_length(const aoei_encoder_config *c);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ * The list of architectures. The sizes in config.json are untrusted: a configuration that aoei_config_read accepts has weights
+ * whose sizes, and whose sum with optimiser state, fit size_t.
+ */
+#include "encoder/arch_registry.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "encoder/arch.h"
+#include "encoder/arch_bert.h"
+#include "encoder/arch_llama.h"
+#include "encoder/arch_ran.h"
+#include "encoder/arch_roberta.h"
+#include "encoder/arch_static.h"
+#include "encoder/slots.h"
+
+static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta, &aoei_arch_xlm_roberta, &aoei_arch_llama,
+                                         &aoei_arch_mistral, &aoei_arch_qwen2,   &aoei_arch_static,      &aoei_arch_ran};
+
+#define N_ARCHS (sizeof archs / sizeof *archs)
+
+/* Bounds far above every published encoder. */
+#define MAX_HIDDEN  ((size_t)1 << 16)
+#define MAX_VOCAB   ((size_t)1 << 24)
+#define STATE_BYTES 64 /* upper bound of the bytes per weight, with copies, gradient and optimiser state */
+
+const aoei_arch *aoei_arch_find(const char *model_type) {
+    for (size_t i = 0; i < N_ARCHS; i++)
+        if (!strcmp(archs[i]->model_type, model_type) || (archs[i]->other_type && !strcmp(archs[i]->other_type, model_type)))
+            return archs[i];
+    return NULL;
+}
+
+const char *aoei_arch_names(void) {
+    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran";
+}
+
+/* Checks that the bytes of all weights fit size_t. */
+static int check_total(const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    size_t total = 0, n, bytes;
+    for (size_t i = 0; i < aoei_slot_count(c); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (!slot.absent && (aoei_mul_size(slot.rows, slot.cols, &n) || aoei_add_size(total, n, &total)))
+            goto fail;
+    }
+    if (aoei_mul_size(total, STATE_BYTES, &bytes))
+        goto fail;
+    return 0;
+fail:
+    return aoei_fail(err, AOE_EFORMAT, "%s: the sizes multiply to more than memory can hold; correct them", file);
+}
+
+int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    const char *model_type = NULL;
+    *c = (aoei_encoder_config){0};
+    if (!json_is_object(config))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; a model's config.json is expected", file);
+    int rc = aoei_json_string(config, "model_type", &model_type, NULL, file, err);
+    if (rc)
+        return rc;
+    if (!model_type)
+        return aoei_fail(err, AOE_EFORMAT, "%s: no \"model_type\"; add it (supported: %s)", file, aoei_arch_names());
+    const aoei_arch *arch = aoei_arch_find(model_type);
+    if (!arch)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: architecture '%s' is not supported (supported: %s)", file, model_type,
+                         aoei_arch_names());
+    if (arch->defaults)
+        arch->defaults(c);
+    if ((rc = arch->read(c, config, file, err)))
+        return rc;
+    c->arch = arch;
+    if ((rc = aoei_check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
+        (rc = aoei_check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) ||
+        (arch->check && (rc = arch->check(c, file, err))))
+        return rc;
+    return check_total(c, file, err);
+}

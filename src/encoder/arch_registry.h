@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * The architectures that aoe supports, and the reader of config.json.
+ */
+#ifndef AOEI_ENCODER_ARCH_REGISTRY_H
+#define AOEI_ENCODER_ARCH_REGISTRY_H
+
+#include <jansson.h>
+
+#include "encoder/config.h"
+
+/* The architecture with this value of "model_type"; NULL: unknown. */
+const aoei_arch *aoei_arch_find(const char *model_type);
+/* The names of all architectures, comma-separated, for error messages. */
+const char *aoei_arch_names(void);
+/* Reads a parsed config.json into *c. All sizes are checked against bounds. file: name for error messages. Errors: AOE_EFORMAT;
+ * AOE_EUNSUPPORTED, naming an unknown model_type or an option that the encoder does not have. */
+int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+
+#endif

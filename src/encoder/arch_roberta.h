@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * RoBERTa and XLM-RoBERTa.
+ */
+#ifndef AOEI_ENCODER_ARCH_ROBERTA_H
+#define AOEI_ENCODER_ARCH_ROBERTA_H
+
+#include "encoder/arch.h"
+
+extern const aoei_arch aoei_arch_roberta;
+extern const aoei_arch aoei_arch_xlm_roberta;
+
+#endif

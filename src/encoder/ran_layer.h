@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * One RAN layer over one batch: its tensors, its forward pass, and the parts that forward and backward share.
+ */
+#ifndef AOEI_ENCODER_RAN_LAYER_H
+#define AOEI_ENCODER_RAN_LAYER_H
+
+#include "encoder/encoder_ops.h"
+#include "encoder/ran_slots.h"
+#include "encoder/ran_state.h"
+#include "nn/attention.h"
+#include "nn/batch.h"
+#include "nn/dropout.h"
+#include "nn/tensor.h"
+
+/* One layer of one forward or backward pass. */
+typedef struct aoei_ran_pass {
+    const aoe_context *ctx;
+    const aoei_encoder_config *c;
+    const aoei_tensor *w; /* [AOEI_RW_COUNT] weights of the layer */
+    const aoei_tensor *g; /* [AOEI_RW_COUNT] their gradients; NULL in forward */
+    const aoei_batch *batch;
+    aoei_encoder_mode mode;
+    aoei_ran_state *s;
+    const aoei_encoder_dropout *drop; /* NULL: no dropout */
+    size_t layer;                     /* index of the layer */
+    aoei_ran_layer l;                 /* the layer's tensors, of the batch's size */
+    aoei_tensor cells_from;           /* [C, D] final cells of the layer below, by turn; absent in the first layer */
+    size_t N, C, D, H;                /* tokens and windows of the batch, hidden size, heads * head_size */
+} aoei_ran_pass;
+
+/* w: [aoei_slot_count] weights of the whole encoder. The gradients g are NULL. */
+aoei_ran_pass aoei_ran_pass_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
+                               const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop,
+                               size_t layer);
+/* Computes p->l.out from the layer's input x [N, D]. */
+void aoei_ran_layer_forward(aoei_ran_pass *p, aoei_tensor x);
+
+/* Rows [first, first + n) of a tensor, which may be absent. */
+aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n);
+aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n);
+/* Dropout at a site of the layer; its p is 0 if there is none. */
+aoei_dropout aoei_ran_dropout(const aoei_ran_pass *p, uint32_t site);
+/* Options of the attention in windows, and of memory review. */
+aoei_attention aoei_ran_attention(const aoei_ran_pass *p);
+aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p);
+/* y = norm(x) with the configuration's norm: LayerNorm or langml's. stats: [n, 2] statistics for backward; absent: not kept. */
+void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
+                           aoei_tensor x, aoei_tensor gamma, aoei_tensor beta);
+/* The backward of aoei_ran_norm_forward: computes dx from dy and adds to dgamma and dbeta; absent gradients are skipped. */
+void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
+                            aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * The encoder of static models (Model2Vec): the hidden states are the word embeddings, without layers, positions and norms.
+ */
+#ifndef AOEI_ENCODER_STATIC_ENCODER_H
+#define AOEI_ENCODER_STATIC_ENCODER_H
+
+#include "encoder/encoder_ops.h"
+
+extern const aoei_encoder_ops aoei_static_ops;
+
+#endif

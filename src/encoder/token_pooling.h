@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Poolings over the hidden states of a text's tokens, as functions of aoei_encoder_ops.
+ */
+#ifndef AOEI_ENCODER_TOKEN_POOLING_H
+#define AOEI_ENCODER_TOKEN_POOLING_H
+
+#include "encoder/encoder_ops.h"
+#include "nn/batch.h"
+#include "nn/tensor.h"
+
+void aoei_token_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
+                     aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s);
+int aoei_token_pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
+                             aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * The transformer encoder. Its options are those of aoei_encoder_config.
+ */
+#ifndef AOEI_ENCODER_TRANSFORMER_H
+#define AOEI_ENCODER_TRANSFORMER_H
+
+#include "encoder/encoder_ops.h"
+
+extern const aoei_encoder_ops aoei_transformer_ops;
+
+#endif

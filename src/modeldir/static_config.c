@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * config.json of static models, completed in memory.
+ */
+#include "modeldir/static_config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "encoder/arch_registry.h"
+#include "encoder/arch_static.h"
+
+#define SCALE_TENSOR "embeddings_scale" /* scales of rows that are stored as integers */
+
+int aoei_static_may_be(const json_t *config) {
+    const json_t *type = json_object_get(config, "model_type");
+    if (!config || (json_is_object(config) && (!type || json_is_null(type))))
+        return 1;
+    return json_is_string(type) && aoei_arch_find(json_string_value(type)) == &aoei_arch_static;
+}
+
+/* The first tensor that a static model does not have, or NULL. */
+static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f) {
+    for (size_t i = 0; i < aoei_safetensors_count(f); i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(f, i);
+        if (strcmp(t->name, AOEI_STATIC_TENSOR) != 0 && strcmp(t->name, SCALE_TENSOR) != 0)
+            return t;
+    }
+    return NULL;
+}
+
+static int lacks(const json_t *config, const char *key) {
+    const json_t *v = json_object_get(config, key);
+    return !v || json_is_null(v);
+}
+
+static int set_missing_size(json_t *config, const char *key, size_t value) {
+    return lacks(config, key) && json_object_set_new(config, key, json_integer((json_int_t)value));
+}
+
+int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err) {
+    const aoei_st_tensor *t = aoei_safetensors_find(file, AOEI_STATIC_TENSOR), *other = unknown_tensor(file);
+    const int says_so = json_is_string(json_object_get(*config, "model_type")), matrix = t && t->n_dims == 2;
+    if (!says_so && (!matrix || other))
+        return 0; /* not a static model; the caller reports what is missing */
+    if (!matrix)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the weights of a static model have no tensor '%s' [tokens, components]; download the model "
+                         "again",
+                         dir, AOEI_STATIC_TENSOR);
+    if (other)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: tensor '%s' in addition to '%s' is not supported in a static model; export the model without "
+                         "vocabulary quantization",
+                         aoei_safetensors_path(file, other), other->name, AOEI_STATIC_TENSOR);
+    aoei_json_init();
+    if (!*config)
+        *config = json_object();
+    if (!*config || (!says_so && json_object_set_new(*config, "model_type", json_string(aoei_arch_static.other_type))) ||
+        set_missing_size(*config, "hidden_size", t->shape[1]) || set_missing_size(*config, "vocab_size", t->shape[0]))
+        return aoei_fail_nomem(err, strlen(dir));
+    return 0;
+}
