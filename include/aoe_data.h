@@ -19,11 +19,26 @@ extern "C" {
 
 /* ---------------------------------------------------------- tables and pairs */
 
+/* File format of a table. */
+typedef enum aoe_table_format {
+    AOE_TABLE_AUTO,  /* by the extension of the file's name; standard input ("-"): AOE_TABLE_TXT */
+    AOE_TABLE_TSV,   /* a header line, one row per line, fields separated by TAB; quotes are literal */
+    AOE_TABLE_CSV,   /* RFC 4180 with a header line; fields separated by `delimiter` */
+    AOE_TABLE_JSONL, /* one JSON object per line */
+    AOE_TABLE_TXT    /* one text per line, no header; with `delimiter` a table with a header line */
+} aoe_table_format;
+
 typedef struct aoe_table_options {
-    const char *columns;   /* "text1=a,text2=b,label=c"; NULL: recognised names */
+    const char *columns;   /* "text1=a,text2=b,label=c"; NULL: recognized names */
     const char *label_map; /* "entailment=1,neutral=drop"; NULL: the defaults of the manual */
     int skip_bad_rows;     /* count bad rows instead of failing */
     int allow_empty;       /* empty texts are fine (evaluation), else a bad row (training) */
+    /* File format: AOE_TABLE_AUTO by default. An explicit format is needed for pipes and for standard input. */
+    aoe_table_format input_format;
+    /* Character between the fields of a row: ',', ';', '\t', '|' or another ASCII character that is neither a letter, a digit,
+     * a quote nor a line end. 0: detected in the header line (',', ';', '\t' or '|'), or given by a first line "sep=;" as Excel
+     * writes it. Ignored for AOE_TABLE_JSONL. */
+    char delimiter;
 } aoe_table_options;
 
 /* The kind of examples in a file. In .jsonl a text may be a list of alternatives: one of them is drawn each epoch (for a
@@ -54,10 +69,12 @@ AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* rows whose label
 
 /* Called with each text, borrowed for the call. Returns 0, or the code that reading is to end with and, in err, why. */
 typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
-/* Gives fn the texts of a file in their order: the lines of .txt; of a table, row after row, every column with a recognised
- * name of a text, or those that `columns` names ("a,b"; NULL: recognised ones); of a list of alternatives each. Also .gz and
- * .zst. Errors: AOE_EFORMAT with file, line and column, AOE_ENOENT, AOE_EIO; fn's, with the place in front of the message. */
-AOE_API int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err);
+/* Calls fn with the texts of a file in the order of the file: the lines of a .txt file; for a table, row by row, the columns
+ * that o->columns names ("a,b" or "text=a"; NULL: every column with a recognized name of texts). For a list of alternatives fn
+ * is called with each. o: columns, input_format and delimiter are used; NULL: the defaults. Files may be compressed (.gz,
+ * .zst). Errors: AOE_EFORMAT with file, line and column, AOE_ENOENT, AOE_EIO; those of fn, with the location before the
+ * message. */
+AOE_API int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn, void *user, aoe_error *err);
 
 /* -------------------------------------------------------------- common types */
 

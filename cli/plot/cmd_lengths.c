@@ -104,7 +104,8 @@ static int compare(const void *a, const void *b) {
 static int read_file(job *j, size_t i) {
     aoe_error err;
     violin *v = j->reading = &j->violin[i];
-    if (aoe_texts_read(j->path[i], j->o->columns, take_text, j, &err))
+    const aoe_table_options table = {.columns = j->o->columns};
+    if (aoe_texts_read(j->path[i], &table, take_text, j, &err))
         return cli_fail("%s", err.message);
     if (v->n == 0)
         return cli_fail("%s: no text; give a file with at least one", j->path[i]);

@@ -77,18 +77,17 @@ static size_t wanted(const aoe_annotate_options *o, side s) {
 
 static int check_options(const aoe_annotate_options *o, aoe_error *err) {
     if (!o->positives && !o->negatives)
-        return aoei_fail(err, AOE_EARG,
-                         "neither synonymous nor opposite sentences are asked for; give --positives N or --negatives N");
+        return aoei_fail(err, AOE_EARG, "no sentences are requested; set options.positives or options.negatives");
     if (o->positives > MAX_SENTENCES || o->negatives > MAX_SENTENCES)
         return aoei_fail(err, AOE_EARG, "more than %d sentences of one text; ask for fewer", MAX_SENTENCES);
     if (o->kind == AOE_EXAMPLES_POSITIVES)
-        return aoei_fail(err, AOE_EARG, "rows are pairs or triples; give another --form");
+        return aoei_fail(err, AOE_EARG, "rows are pairs or triplets; set options.kind to one of them");
     if (o->kind == AOE_EXAMPLES_TRIPLETS && !(o->positives && o->negatives))
-        return aoei_fail(err, AOE_EARG, "triples need both --positives and --negatives");
+        return aoei_fail(err, AOE_EARG, "triplets need both options.positives and options.negatives");
     if (!isfinite(o->positive_label) || !isfinite(o->negative_label))
         return aoei_fail(err, AOE_EARG, "a label is not finite; give numbers");
-    int rc = aoei_prompt_check(prompt_of(o, POSITIVE), 0, "--positive-prompt", err);
-    return rc ? rc : aoei_prompt_check(prompt_of(o, NEGATIVE), 0, "--negative-prompt", err);
+    int rc = aoei_prompt_check(prompt_of(o, POSITIVE), 0, "options.positive_prompt", err);
+    return rc ? rc : aoei_prompt_check(prompt_of(o, NEGATIVE), 0, "options.negative_prompt", err);
 }
 
 /* ---- inputs */

@@ -74,7 +74,7 @@ struct aoei_chat_calls {
 /* Scheme and host, a path perhaps, and nothing that may be a secret. */
 static int check_api(const char *api, const char *name, aoe_error *err) {
     if (!api || !*api)
-        return aoei_fail(err, AOE_EARG, "%s: no endpoint; give its address with --api URL", name);
+        return aoei_fail(err, AOE_EARG, "%s: the model has no endpoint; set options.api to its address", name);
     if (strchr(api, '?') || strchr(api, '#') || strchr(api, '@'))
         return aoei_fail(
             err, AOE_EARG,
@@ -105,19 +105,19 @@ static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err
     if (rc || !is_bounded(o))
         return rc;
     if (l.tokens <= 0)
-        return aoei_fail(err, AOE_EARG, "a bound on what is spent needs one on an answer; give --max-tokens");
+        return aoei_fail(err, AOE_EARG, "a limit on cost or tokens needs a limit per answer; set options.max_tokens");
     if (l.answers > 1)
-        return aoei_fail(err, AOE_EARG,
-                         "a bound on what is spent needs one answer to a request, of which one alone is read; leave n and "
-                         "best_of out of --request");
+        return aoei_fail(
+            err, AOE_EARG,
+            "a limit on cost or tokens needs requests with a single answer; remove n and best_of from options.request");
     return 0;
 }
 
 static int check_options(const aoe_chat_options *o, double *limit, aoe_error *err) {
     if (!o->n_models)
-        return aoei_fail(err, AOE_EARG, "no model to ask; give --model NAME");
+        return aoei_fail(err, AOE_EARG, "no model is given; set options.model");
     if (!o->cache && !o->dry_run)
-        return aoei_fail(err, AOE_EARG, "no file to keep answers in; give --cache FILE");
+        return aoei_fail(err, AOE_EARG, "no cache file is given; set options.cache");
     if (o->concurrency < 1 || o->concurrency > MAX_CONCURRENCY)
         return aoei_fail(err, AOE_EARG, "%zu requests at a time; give 1 to %d", o->concurrency, MAX_CONCURRENCY);
     for (size_t i = 0; i < o->n_models; i++) {
@@ -129,10 +129,9 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
             if (!strcmp(o->models[k].name, m->name) && !strcmp(o->models[k].api, m->api))
                 return aoei_fail(err, AOE_EARG, "%s: the model is given twice; leave one", m->name);
         if (o->max_cost > 0 && m->price_in + m->price_out <= 0 && !m->costs_nothing)
-            return aoei_fail(err, AOE_EARG,
-                             "%s: a bound on the cost needs the prices of every model; give --price IN,OUT (0,0: it costs "
-                             "nothing)",
-                             m->name);
+            return aoei_fail(
+                err, AOE_EARG,
+                "%s: a limit on the cost needs the prices of every model; set options.price (0,0 for a free model)", m->name);
     }
     return check_limits(o, limit, err);
 }
@@ -469,7 +468,7 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
     const int alone = r->status == 413 || strstr(e.code, "context_length") != NULL;
     return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint answers %d for model %s%s%s; %s", place, r->status,
                      m->name, *e.message ? ": " : "", e.message,
-                     alone                  ? "shorten the text, or leave it out with --skip-failed"
+                     alone                  ? "shorten the text, or set options.skip_failed"
                      : r->status == 429     ? "the account is used up"
                      : r->status / 100 == 3 ? "give the address it has moved to"
                                             : "check address, model and options");
@@ -592,8 +591,7 @@ static int sum_up(const aoei_chat_calls *c, aoe_error *err) {
             return aoei_fail(err, code, "%s", c->err.message);
         return aoei_fail(
             err, code,
-            "%zu of %zu calls failed, the first so: %s; all other answers are kept: run it again, or leave these out "
-            "with --skip-failed",
+            "%zu of %zu calls failed; the first error: %s; the other answers are in the cache: run again, or set options.skip_failed",
             c->failed, c->n_open, c->err.message);
     }
     return 0;

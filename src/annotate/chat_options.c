@@ -16,9 +16,9 @@ void aoe_chat_options_defaults(aoe_chat_options *o) {
 }
 
 int aoei_chat_check_writable(aoe_text text, const char *output, const char *file, size_t line, aoe_error *err) {
-    aoei_format format;
-    int rc = output ? aoei_format_of(&format, output, err) : 0;
-    if (rc || !output || format != AOEI_FORMAT_TSV)
+    aoe_table_format format;
+    int rc = output ? aoei_table_format_of(&format, output, err) : 0;
+    if (rc || !output || format != AOE_TABLE_TSV)
         return rc;
     for (size_t i = 0; i < text.len; i++)
         if (strchr("\t\n\r", text.data[i]) && text.data[i])

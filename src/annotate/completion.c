@@ -158,7 +158,7 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
     r->prompt_tokens = json_integer_value(json_object_get(root, "prompt_tokens"));
     r->completion_tokens = json_integer_value(json_object_get(root, "completion_tokens"));
     if (!json_is_string(content))
-        rc = aoei_fail(err, AOE_EFORMAT, "a kept answer has no content; name another --cache");
+        rc = aoei_fail(err, AOE_EFORMAT, "a cached answer has no content; choose another file for options.cache");
     else if (append_string(&r->content, content))
         rc = aoei_fail_nomem(err, stored.len);
     json_decref(root);
@@ -171,11 +171,11 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
 static int merge(json_t *body, const char *more, aoe_error *err) {
     json_t *o, *value;
     const char *key;
-    int rc = aoei_json_parse(&o, more, strlen(more), "--request", err);
+    int rc = aoei_json_parse(&o, more, strlen(more), "options.request", err);
     if (rc)
         return rc == AOE_ENOMEM ? rc : AOE_EARG;
     if (!json_is_object(o))
-        rc = aoei_fail(err, AOE_EARG, "--request: it is no JSON object; write for example {\"top_p\": 0.9}");
+        rc = aoei_fail(err, AOE_EARG, "options.request is not a JSON object; write for example {\"top_p\": 0.9}");
     else
         json_object_foreach(o, key, value) {
             if (json_is_null(value))

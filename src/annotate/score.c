@@ -3,6 +3,7 @@
  * written with the scores, so that no row is held in memory.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aoe_annotate.h"
@@ -74,11 +75,17 @@ static size_t find_column(const aoei_table *t, const char *name, size_t len) {
     return i;
 }
 
-static int no_column(const job *j, const char *name, size_t len, aoe_error *err) {
-    char found[AOEI_COLUMN_LIST], wanted[AOEI_EXCERPT];
-    aoei_columns_list(j->table, found);
-    return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; found %s; name the columns with --columns text1=NAME,text2=NAME",
-                     aoei_table_name(j->table), aoei_excerpt(wanted, (aoe_text){name, len}), *found ? found : "none");
+/* The column of a text, or the number of columns. */
+static size_t find_text(const aoei_table *t, aoe_text name) {
+    size_t column = aoei_table_columns(t);
+    (void)aoei_columns_find(t, name, &column);
+    return column;
+}
+
+static int fail_column(const job *j, aoe_text name, aoe_error *err) {
+    char wanted[AOEI_EXCERPT], problem[AOEI_EXCERPT + 32];
+    snprintf(problem, sizeof problem, "no column '%s'", aoei_excerpt(wanted, name));
+    return aoei_columns_fail(j->table, problem, "set options.columns to text1=NAME,text2=NAME", err);
 }
 
 /* "text1=NAME,text2=NAME"; roles that it leaves out keep their column. */
@@ -89,10 +96,11 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
                          : key < len && !strncmp(s, "text2", key) && key == 5 ? 1
                                                                               : -1;
         if (role < 0)
-            return aoei_fail(err, AOE_EARG, "--columns: '%.*s' is not text1=NAME or text2=NAME; correct it", (int)len, s);
-        j->text[role] = find_column(j->table, s + key + 1, len - key - 1);
+            return aoei_fail(err, AOE_EARG, "options.columns: '%.*s' is not text1=NAME or text2=NAME; correct it", (int)len, s);
+        const aoe_text name = {s + key + 1, len - key - 1};
+        j->text[role] = find_text(j->table, name);
         if (j->text[role] == j->columns)
-            return no_column(j, s + key + 1, len - key - 1, err);
+            return fail_column(j, name, err);
         s += len;
         s += *s == ',';
     }
@@ -103,7 +111,8 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
 static int check_names(job *j, aoe_error *err) {
     const size_t models = j->o->each ? j->o->chat.n_models : 0;
     if (j->label == j->text[0] || j->label == j->text[1])
-        return aoei_fail(err, AOE_EARG, "--label %s: the column has texts, which would be replaced; name another one",
+        return aoei_fail(err, AOE_EARG,
+                         "options.label: the column '%s' contains texts, which would be replaced; name another one",
                          j->o->label);
     for (size_t m = 0; m < models; m++) {
         const char *source = source_of(j, m);
@@ -118,7 +127,8 @@ static int check_names(job *j, aoe_error *err) {
         }
         if (twice)
             return aoei_fail(err, AOE_EARG,
-                             "--each: there would be two columns " SCORE_PREFIX "%s; give the model another source=, or the "
+                             "options.each: there would be two columns " SCORE_PREFIX
+                             "%s; give the model another source=, or the "
                              "column another name",
                              source);
     }
@@ -133,12 +143,12 @@ static int select_columns(job *j, aoe_error *err) {
     for (size_t r = 0; r < TEXTS; r++) {
         j->text[r] = j->columns;
         for (size_t i = 0; known[r][i] && j->text[r] == j->columns; i++)
-            j->text[r] = find_column(j->table, known[r][i], strlen(known[r][i]));
+            j->text[r] = find_text(j->table, aoe_text_of(known[r][i]));
     }
     int rc = j->o->table.columns ? read_columns(j, j->o->table.columns, err) : 0;
     for (size_t r = 0; r < TEXTS && !rc; r++)
         if (j->text[r] == j->columns)
-            rc = no_column(j, known[r][0], strlen(known[r][0]), err);
+            rc = fail_column(j, aoe_text_of(known[r][0]), err);
     if (rc)
         return rc;
     size_t *all = aoei_malloc_array(j->columns, sizeof *all);
@@ -169,7 +179,7 @@ static int check_row(const job *j, const aoei_row *row, aoe_error *err) {
 }
 
 static int pass(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
-    int rc = j->table ? 0 : aoei_table_open(&j->table, j->o->file, err);
+    int rc = j->table ? 0 : aoei_table_open(&j->table, j->o->file, &j->o->table, err);
     if (!rc && !j->columns)
         rc = select_columns(j, err);
     j->rows = 0;
@@ -325,7 +335,7 @@ int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *e
     aoe_score_result own;
     job j = {.o = o, .result = result ? result : &own};
     *j.result = (aoe_score_result){.mean = NAN};
-    int rc = aoei_prompt_check(prompt_of(o), 1, "--prompt", err);
+    int rc = aoei_prompt_check(prompt_of(o), 1, "options.prompt", err);
     if (!rc)
         rc = aoei_chat_calls_create(&j.calls, &o->chat, err);
     if (!rc)

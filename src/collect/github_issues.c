@@ -42,13 +42,13 @@ static int check_splits(const aoe_github_options *o, aoe_error *err) {
     int code = AOE_OK;
     shares_of(o, share);
     for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
-        aoei_format format;
+        aoe_table_format format;
         if (!(o->ratio[i] >= 0) || !isfinite(o->ratio[i]))
             return aoei_fail(err, AOE_EARG, "the share of a split is %g; give numbers from 0 on", o->ratio[i]);
         sum += share[i];
         if (o->name[i])
-            code = aoei_format_of(&format, o->name[i], err);
-        if (o->name[i] && !code && format == AOEI_FORMAT_TXT)
+            code = aoei_table_format_of(&format, o->name[i], err);
+        if (o->name[i] && !code && format == AOE_TABLE_TXT)
             code = aoei_fail(err, AOE_EARG, "%s: a .txt holds no pairs; name the output .tsv, .csv or .jsonl", o->name[i]);
     }
     if (!code && (!(sum > 0) || !isfinite(sum)))

@@ -257,11 +257,11 @@ static int open_split(reporter *r, aoe_error *err) {
     const int is_triples = o->kind == AOE_EXAMPLES_TRIPLETS;
     const size_t n = is_triples ? (o->ids ? 6 : 3) : (o->ids ? 5 : 3);
     aoe_text name[COLUMNS];
-    aoei_format format;
+    aoe_table_format format;
     for (size_t i = 0; i < n; i++)
         name[i] = aoe_text_of(is_triples ? triples[i] : pairs[i]);
-    const int code = aoei_format_of(&format, o->name[r->split], err);
-    r->flat = format == AOEI_FORMAT_TSV;
+    const int code = aoei_table_format_of(&format, o->name[r->split], err);
+    r->flat = format == AOE_TABLE_TSV;
     return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, pass_on, r, err);
 }
 

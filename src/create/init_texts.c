@@ -9,41 +9,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "table/table.h"
+#include "table/texts.h"
 #include "create/init.h"
-
-#define COLUMN_LIST                                                                                                             \
-    "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
-    "positive, negative, entailment, contradiction"
-
-static int is_text_column(aoe_text name) {
-    static const char list[] = COLUMN_LIST;
-    for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",");
-        if (len == name.len && !memcmp(s, name.data, len))
-            return 1;
-        s += len;
-        s += strspn(s, ", ");
-    }
-    return 0;
-}
-
-/* Selects the text columns; *n is their number. */
-static int select_columns(aoei_table *t, size_t *n, aoe_error *err) {
-    size_t count = aoei_table_columns(t);
-    size_t *column = aoei_malloc_array(count + 1, sizeof *column);
-    if (!column)
-        return aoei_fail_nomem(err, count * sizeof *column);
-    *n = 0;
-    for (size_t i = 0; i < count; i++)
-        if (is_text_column(aoei_table_column(t, i)))
-            column[(*n)++] = i;
-    int rc = *n ? aoei_table_select(t, column, *n, err)
-                : aoei_fail(err, AOE_EFORMAT,
-                            "%s: no column of texts: looked for " COLUMN_LIST "; rename a column or give a .txt file",
-                            aoei_table_name(t));
-    aoei_free(column);
-    return rc;
-}
 
 static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wordpiece_trainer *trainer, aoe_error *err) {
     char column[AOEI_EXCERPT];
@@ -66,9 +33,9 @@ static int feed_file(const char *path, aoei_wordpiece_trainer *trainer, aoe_erro
     aoei_table *t = NULL;
     aoei_row row;
     size_t n = 0;
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, NULL, err);
     if (!rc)
-        rc = select_columns(t, &n, err);
+        rc = aoei_texts_select(t, &n, NULL, err);
     while (!rc && (rc = aoei_table_next(t, &row, err)) == 1)
         rc = feed_row(t, &row, n, trainer, err);
     aoei_table_close(t);

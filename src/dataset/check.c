@@ -123,7 +123,7 @@ static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line
 
 /* Reads a file; one whose first row is bad has that row alone. */
 static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
-    const aoei_records_options read = {.columns = c->o->table.columns, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
+    const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
     aoe_error why = {.code = 0};
     size_t line;
     int rc = aoei_records_read(&f->records, &c->names, path, &read, &why);

@@ -299,7 +299,7 @@ static int read_examples(forms *f, const char *path, aoe_error *err) {
     aoe_table_options table = f->o->table;
     aoei_table *t;
     table.allow_empty = 1;
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, &table, err);
     if (rc)
         return rc;
     f->examples.kind = f->o->from;
@@ -339,14 +339,14 @@ static int open_output(forms *f, aoe_error *err) {
 
 static int write_all(forms *f, aoe_error *err) {
     if (f->examples.kind == AOE_EXAMPLES_POSITIVES && f->o->to == AOE_EXAMPLES_TRIPLETS && !f->o->negatives)
-        return aoei_fail(err, AOE_EARG, "triples have a negative; give --negatives 1 or more, or use aoe data mine");
+        return aoei_fail(err, AOE_EARG, "triplets have a negative; set options.negatives to at least 1, or mine negatives");
     int rc = open_output(f, err);
     if (!rc)
         rc = is_grouped(f) ? write_grouped(f, err) : is_drawn(f) ? write_drawn(f, err) : write_plain(f, err);
     if (!rc && !f->result->written)
         rc = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: none of %zu rows gives one of the other form: %s; set --threshold or --label-map, or give other data",
+            "%s: none of %zu rows can be converted: %s; change options.threshold or options.label_map, or use other data",
             f->examples.name, f->examples.n,
             is_grouped(f) ? "no text1 has both a positive and a negative"
             : is_drawn(f) ? "every text stands with every other"

@@ -54,7 +54,7 @@ static int fill(const aoei_table *t, const aoei_row *row, int all, aoei_cell *ce
     char excerpt[AOEI_EXCERPT];
     if (object && all && json_object_size(object) != n) {
         aoei_fail(err, AOE_EFORMAT,
-                  "%s:%zu: %zu keys where the first row has %zu, and the others would be lost; choose columns with --keep",
+                  "%s:%zu: %zu keys, but the first row has %zu, and the others would be lost; choose columns with options.keep",
                   aoei_table_name(t), row->line, json_object_size(object), n);
         return AOEI_BAD_ROW;
     }
@@ -105,7 +105,7 @@ int aoei_convert_rows(const char *path, const aoe_data_convert_options *o, aoe_d
     aoei_table_writer w = {0};
     aoe_text *name = NULL;
     aoei_cell *cell = NULL;
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, &o->table, err);
     if (!rc)
         rc = select_all(t, &name, &cell, err);
     if (!rc)

@@ -126,7 +126,7 @@ int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_d
     aoe_data_dedup_result own;
     result = result ? result : &own;
     *result = (aoe_data_dedup_result){0};
-    const aoei_records_options read = {.columns = o->table.columns, .keep_rows = 1, .skip_bad_rows = o->table.skip_bad_rows};
+    const aoei_records_options read = {.table = &o->table, .keep_rows = 1};
     int rc = aoei_records_read(&d.records, &d.names, path, &read, err);
     if (!rc && !d.records.n)
         rc = aoei_records_fail_empty(&d.records, err);

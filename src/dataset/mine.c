@@ -64,10 +64,13 @@ static int check_options(const aoe_mine_options *o, aoe_error *err) {
     if (!o->negatives || !o->range)
         return aoei_fail(err, AOE_EARG, "the numbers of negatives and of texts looked at must be at least 1");
     if (o->skip >= o->range)
-        return aoei_fail(err, AOE_EARG, "of the nearest %zu texts %zu are passed over, so none is left; raise --range",
-                         o->range, o->skip);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%zu nearest texts with the first %zu skipped leave no candidate; raise options.range or lower options.skip",
+            o->range, o->skip);
     if (o->min_score > o->max_score)
-        return aoei_fail(err, AOE_EARG, "no score is from %g to %g; lower --min-score", o->min_score, o->max_score);
+        return aoei_fail(err, AOE_EARG, "no score is between %g and %g; options.min_score must not exceed options.max_score",
+                         o->min_score, o->max_score);
     return AOE_OK;
 }
 

@@ -30,7 +30,7 @@ static int read_corpus(aoei_examples *e, const char *path, const aoe_mine_option
     aoe_table_options table = o->corpus_table;
     aoei_table *t;
     table.allow_empty = 1;
-    int code = aoei_table_open(&t, path, err);
+    int code = aoei_table_open(&t, path, &table, err);
     if (code)
         return code;
     code = aoei_examples_read(e, t, AOE_EXAMPLES_TEXTS, 0, &table, err);

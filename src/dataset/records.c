@@ -17,19 +17,6 @@ enum { MAX_EXTRA = 2 /* label and group */ };
 
 /* ---- columns */
 
-static int is_named(const aoei_table *t, size_t i, const char *name) {
-    const aoe_text c = aoei_table_column(t, i);
-    return c.len == strlen(name) && !memcmp(c.data, name, c.len);
-}
-
-/* The column of that name, or the number of columns. */
-static size_t find_column(const aoei_table *t, const char *name) {
-    size_t i = 0;
-    while (i < aoei_table_columns(t) && !is_named(t, i, name))
-        i++;
-    return i;
-}
-
 /* Selects the columns of the form that the table has; else of texts. */
 static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
     const int roles = columns && strchr(columns, '='), list = columns && !roles;
@@ -54,11 +41,12 @@ static size_t label_column(const aoei_sheet *s) {
     if (s->kind == AOE_EXAMPLES_PAIRS)
         return aoei_table_selected_index(t, 2);
     for (size_t i = 0; s->kind == AOE_EXAMPLES_TEXTS && i < sizeof names / sizeof *names; i++) {
-        const size_t c = find_column(t, names[i]);
-        size_t k = 0;
+        size_t c = 0, k = 0;
+        if (!aoei_columns_find(t, aoe_text_of(names[i]), &c))
+            continue;
         while (k < s->texts && aoei_table_selected_index(t, k) != c)
             k++;
-        if (c < aoei_table_columns(t) && k == s->texts)
+        if (k == s->texts)
             return c;
     }
     return aoei_table_columns(t);
@@ -66,13 +54,12 @@ static size_t label_column(const aoei_sheet *s) {
 
 static int select_all(aoei_sheet *s, const char *group, aoe_error *err) {
     const aoei_table *t = s->table;
-    const size_t label = label_column(s), grouped = group ? find_column(t, group) : aoei_table_columns(t);
-    size_t n = s->texts;
-    if (group && grouped == aoei_table_columns(t)) {
-        char found[AOEI_COLUMN_LIST];
-        aoei_columns_list(t, found);
-        return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; found %s; correct the name of the group", aoei_table_name(t),
-                         group, *found ? found : "none");
+    const size_t label = label_column(s);
+    size_t n = s->texts, grouped = 0;
+    if (group && !aoei_columns_find(t, aoe_text_of(group), &grouped)) {
+        char excerpt[AOEI_EXCERPT], problem[AOEI_EXCERPT + 32];
+        snprintf(problem, sizeof problem, "no column '%s'", aoei_excerpt(excerpt, aoe_text_of(group)));
+        return aoei_columns_fail(t, problem, "correct options.group", err);
     }
     size_t *column = aoei_malloc_array(n + MAX_EXTRA, sizeof *column);
     if (!column)
@@ -92,11 +79,11 @@ static int select_all(aoei_sheet *s, const char *group, aoe_error *err) {
     return rc;
 }
 
-int aoei_sheet_open(aoei_sheet *s, const char *path, const char *columns, const char *group, aoe_error *err) {
+int aoei_sheet_open(aoei_sheet *s, const char *path, const aoe_table_options *o, const char *group, aoe_error *err) {
     *s = (aoei_sheet){0};
-    int rc = aoei_table_open(&s->table, path, err);
+    int rc = aoei_table_open(&s->table, path, o, err);
     if (!rc)
-        rc = select_form(s, columns, err);
+        rc = select_form(s, o->columns, err);
     return rc ? rc : select_all(s, group, err);
 }
 
@@ -231,7 +218,7 @@ static int read_rows(reader *d, aoe_error *err) {
             return 0;
         if (rc == 1)
             rc = add_row(d, &row, err);
-        if (rc == AOEI_BAD_ROW && !d->o->skip_bad_rows)
+        if (rc == AOEI_BAD_ROW && !d->o->skip_bad_rows && !d->o->table->skip_bad_rows)
             return AOE_EFORMAT;
         if (rc == AOEI_BAD_ROW) {
             d->r->skipped++;
@@ -247,7 +234,7 @@ int aoei_records_read(aoei_records *r, aoei_names *names, const char *path, cons
     aoei_sheet sheet;
     reader d = {.r = r, .names = names, .sheet = &sheet, .o = o};
     *r = (aoei_records){0};
-    int rc = aoei_sheet_open(&sheet, path, o->columns, o->group, err);
+    int rc = aoei_sheet_open(&sheet, path, o->table, o->group, err);
     if (!rc) {
         r->format = aoei_table_format(sheet.table);
         r->kind = sheet.kind;
@@ -286,7 +273,8 @@ void aoei_names_free(aoei_names *names) {
 int aoei_records_fail_empty(const aoei_records *r, aoe_error *err) {
     if (!r->skipped)
         return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one that has some", r->name);
-    return aoei_fail(err, AOE_EFORMAT, "%s: no usable row: %zu bad; check --columns, or correct the rows", r->name, r->skipped);
+    return aoei_fail(err, AOE_EFORMAT, "%s: no usable row: %zu bad; check options.columns, or correct the rows", r->name,
+                     r->skipped);
 }
 
 aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, const aoei_labels *map, size_t number,
@@ -295,7 +283,7 @@ aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, co
     const aoei_label kind = aoei_label_of(map, &f, value);
     const int is_true = f.text.len == 4 && !memcmp(f.text.data, "true", 4);
     const int is_false = f.text.len == 5 && !memcmp(f.text.data, "false", 5);
-    if (kind != AOEI_LABEL_UNKNOWN || r->format != AOEI_FORMAT_JSONL || !(is_true || is_false))
+    if (kind != AOEI_LABEL_UNKNOWN || r->format != AOE_TABLE_JSONL || !(is_true || is_false))
         return kind;
     *value = is_true;
     return AOEI_LABEL_VALUE;

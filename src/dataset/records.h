@@ -21,25 +21,26 @@ typedef struct aoei_sheet {
     size_t group;          /* likewise */
 } aoei_sheet;
 
-/* columns: as aoe_data.h says; group: name of a column, or NULL. Errors: AOE_EFORMAT, AOE_EARG. *s is to be closed either way.
- */
-int aoei_sheet_open(aoei_sheet *s, const char *path, const char *columns, const char *group, aoe_error *err);
+/* o: columns, input_format and delimiter are used, as aoe_data.h says; group: name of a column, or NULL. Errors: AOE_EFORMAT,
+ * AOE_EARG. *s must be closed in any case. */
+int aoei_sheet_open(aoei_sheet *s, const char *path, const aoe_table_options *o, const char *group, aoe_error *err);
 void aoei_sheet_close(aoei_sheet *s); /* accepts a zeroed one */
 
 /* Called with each bad row; message: why, beginning with file and line. */
 typedef void (*aoei_bad_row_fn)(void *user, size_t line, const char *message);
 
 typedef struct aoei_records_options {
-    const char *columns, *group; /* NULL: recognised names; no group */
-    int keep_rows;               /* 1: their bytes are kept */
-    int skip_bad_rows;           /* count bad rows instead of failing */
-    aoei_bad_row_fn bad;         /* called with those that are skipped; NULL: none */
+    const aoe_table_options *table; /* borrowed; label_map and allow_empty are ignored */
+    const char *group;              /* name of the column of groups; NULL: none */
+    int keep_rows;                  /* 1: the bytes of the rows are kept */
+    int skip_bad_rows;              /* 1: bad rows are counted, whatever table->skip_bad_rows says */
+    aoei_bad_row_fn bad;            /* called with each skipped row; NULL: none */
     void *user;
 } aoei_records_options;
 
 typedef struct aoei_records {
     char *name; /* owned; of the file, for messages */
-    aoei_format format;
+    aoe_table_format format;
     aoe_example_kind kind;
     size_t roles;    /* columns of texts */
     int labelled;    /* 1: the table has a label */

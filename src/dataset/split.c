@@ -161,8 +161,7 @@ int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_s
     for (size_t p = 0; p < o->parts; p++)
         if (!(o->ratios[p] > 0))
             return aoei_fail(err, AOE_EARG, "share %zu of the split is %g; give numbers above 0", p + 1, o->ratios[p]);
-    const aoei_records_options read = {
-        .columns = o->table.columns, .group = o->group, .keep_rows = 1, .skip_bad_rows = o->table.skip_bad_rows};
+    const aoei_records_options read = {.table = &o->table, .group = o->group, .keep_rows = 1};
     int rc = aoei_records_read(&s.records, &s.names, path, &read, err);
     if (!rc && !s.records.n)
         rc = aoei_records_fail_empty(&s.records, err);

@@ -218,7 +218,7 @@ static int count_labels(stats *s, aoe_error *err) {
 
 int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_stats_result *result, aoe_error *err) {
     stats s = {.o = o, .result = result};
-    const aoei_records_options read = {.columns = o->table.columns, .skip_bad_rows = o->table.skip_bad_rows};
+    const aoei_records_options read = {.table = &o->table};
     *result = (aoe_data_stats_result){.threshold = NAN};
     int rc = o->bins ? aoei_records_read(&s.records, &s.names, path, &read, err)
                      : aoei_fail(err, AOE_EARG, "labels in 0 bins; give 1 or more");

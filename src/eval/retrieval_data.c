@@ -127,7 +127,7 @@ static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retri
     table.allow_empty = 1;
     aoei_table *t;
     d->grouped = 1;
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, &table, err);
     if (rc)
         return rc;
     rc = aoei_examples_read(&d->texts, t, AOE_EXAMPLES_GROUPS, 0, &table, err);
@@ -207,7 +207,7 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
     aoei_table *t;
     aoei_row row;
     size_t n = 0;
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, NULL, err);
     if (rc)
         return rc;
     rc = select_columns(t, names, needed, &n, err);

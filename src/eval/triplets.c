@@ -42,7 +42,7 @@ static int load(input *in, const aoei_text_encoder *e, const char *const *paths,
     in->name = aoei_input_name(paths, n, i);
     if (!in->name)
         return aoei_fail_nomem(err, 1);
-    int rc = aoei_table_open(&t, paths[i], err);
+    int rc = aoei_table_open(&t, paths[i], &table, err);
     if (rc)
         return rc;
     rc = aoei_examples_read(&in->examples, t, AOE_EXAMPLES_TRIPLETS, 0, &table, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Roles and their recognised names are one table; of several recognised columns
- * in a file the one named first here is taken. Names are matched exactly.
+ * Recognized column names of every role. If a file has several recognized columns for a role, the name that comes first in this
+ * table is used.
  */
 #include "table/columns.h"
 
@@ -10,7 +10,7 @@
 #include "aoe_data.h"
 #include "base/error.h"
 
-enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = AOEI_COLUMN_LIST };
+enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = 400 };
 
 typedef struct role {
     const char *name;             /* of the role, in --columns */
@@ -36,17 +36,35 @@ static size_t role_count(const role *r) {
     return n;
 }
 
-/* Number of columns of that name; *index is the first. */
-static size_t find(const aoei_table *t, aoe_text name, size_t *index) {
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
+    size_t i = 0;
+    while (i < a.len && i < b.len && (a.data[i] == b.data[i] || (ignore_case && lower(a.data[i]) == lower(b.data[i]))))
+        i++;
+    return a.len == b.len && i == a.len;
+}
+
+/* Number of columns with this name; *index is the first. */
+static size_t count_columns(const aoei_table *t, aoe_text name, int ignore_case, size_t *index) {
     size_t count = 0;
-    for (size_t i = aoei_table_columns(t); i-- > 0;) {
-        aoe_text c = aoei_table_column(t, i);
-        if (c.len == name.len && memcmp(c.data, name.data, c.len) == 0) {
+    for (size_t i = aoei_table_columns(t); i-- > 0;)
+        if (is_equal(aoei_table_column(t, i), name, ignore_case)) {
             *index = i;
             count++;
         }
-    }
     return count;
+}
+
+size_t aoei_columns_find(const aoei_table *t, aoe_text name, size_t *index) {
+    const size_t count = count_columns(t, name, 0, index);
+    size_t other;
+    if (count || count_columns(t, name, 1, &other) != 1)
+        return count;
+    *index = other;
+    return 1;
 }
 
 static void add_to_list(char list[LIST_SIZE], const char *name) {
@@ -54,41 +72,39 @@ static void add_to_list(char list[LIST_SIZE], const char *name) {
     snprintf(list + len, LIST_SIZE - len, "%s%s", len ? ", " : "", name);
 }
 
-void aoei_columns_list(const aoei_table *t, char found[LIST_SIZE]) {
-    char excerpt[AOEI_EXCERPT];
+int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err) {
+    char found[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
     size_t n = aoei_table_columns(t), shown = 0;
-    found[0] = 0;
     for (; shown < n && strlen(found) + AOEI_EXCERPT + 8 < LIST_SIZE; shown++)
         add_to_list(found, aoei_excerpt(excerpt, aoei_table_column(t, shown)));
     if (shown < n)
         add_to_list(found, "...");
+    return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s; %s", aoei_table_name(t), problem, *found ? found : "none", remedy);
 }
 
 static int fail_missing(const aoei_table *t, const role *r, const char *wanted, aoe_error *err) {
-    char found[LIST_SIZE];
-    aoei_columns_list(t, found);
-    const char *hint = "";
-    if (aoei_table_format(t) == AOEI_FORMAT_CSV && strchr(found, '\t'))
-        hint = " (the line has TABs: a file separated by TABs is named .tsv)";
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: no column for %s: looked for %s; found %s%s; name the right one with --columns %s=NAME",
-                     aoei_table_name(t), r->name, wanted, *found ? found : "none", hint, r->name);
+    char problem[LIST_SIZE + 64], remedy[LIST_SIZE];
+    snprintf(problem, sizeof problem, "no column for %s: looked for %s", r->name, wanted);
+    snprintf(remedy, sizeof remedy, "set options.columns to %s=NAME", r->name);
+    return aoei_columns_fail(t, problem, remedy, err);
 }
 
-/* The column of one role: the one given, else the first recognised name. */
+/* The column of a role: the given one, else the first recognized name, exact matches first. */
 static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *index, aoe_error *err) {
     char wanted[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
     size_t count = 0;
     aoe_text name = given;
     if (given.data) {
-        count = find(t, given, index);
+        count = aoei_columns_find(t, given, index);
         add_to_list(wanted, aoei_excerpt(excerpt, given));
     }
     for (size_t i = 0; !given.data && !count && i < MAX_NAMES && r->names[i]; i++) {
         name = aoe_text_of(r->names[i]);
-        count = find(t, name, index);
+        count = count_columns(t, name, 0, index);
         add_to_list(wanted, r->names[i]);
     }
+    for (size_t i = 0; !given.data && !count && i < MAX_NAMES && r->names[i]; i++)
+        count = aoei_columns_find(t, aoe_text_of(r->names[i]), index);
     if (count == 0)
         return fail_missing(t, r, wanted, err);
     if (count > 1)
@@ -112,11 +128,12 @@ static int parse_columns(const char *columns, const role *r, size_t n, aoe_text 
             char roles[LIST_SIZE] = "";
             for (size_t k = 0; k < n; k++)
                 add_to_list(roles, r[k].name);
-            return aoei_fail(err, AOE_EARG, "--columns: '%s' is not ROLE=NAME with a role of %s; write for example %s=NAME",
+            return aoei_fail(err, AOE_EARG,
+                             "options.columns: '%s' is not ROLE=NAME with one of the roles %s; write for example %s=NAME",
                              aoei_excerpt(excerpt, (aoe_text){s, len}), roles, r[0].name);
         }
         if (given[i].data)
-            return aoei_fail(err, AOE_EARG, "--columns: %s is given twice; leave one", r[i].name);
+            return aoei_fail(err, AOE_EARG, "options.columns: %s is given twice; remove one", r[i].name);
         given[i] = (aoe_text){equals + 1, (size_t)(s + len - (equals + 1))};
         s += len;
         s += *s == ',';
@@ -148,7 +165,6 @@ static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char
 
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
     static const aoe_example_kind order[] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS, AOE_EXAMPLES_POSITIVES};
-    char list[LIST_SIZE];
     size_t most = 0;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const size_t found = roles_found(t, order[i], columns);
@@ -163,10 +179,8 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
     }
     if (most) /* the kind that is nearest says what it lacks */
         return aoei_columns_select(t, *kind, columns, err);
-    aoei_columns_list(t, list);
-    return aoei_fail(
-        err, AOE_EFORMAT,
-        "%s: columns of no known form: labelled pairs (text1, text2, label), triples (query, positive, negative) or "
-        "positives (query, positive); found %s; name them with --columns ROLE=NAME,...",
-        aoei_table_name(t), *list ? list : "none");
+    return aoei_columns_fail(t,
+                             "unrecognized columns: expected labeled pairs (text1, text2, label), triplets (query, positive, "
+                             "negative) or positives (query, positive)",
+                             "set options.columns to ROLE=NAME,...", err);
 }

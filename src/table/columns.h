@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Which column of a table plays which role. A kind is a list of roles; each role
- * has recognised column names in order of precedence, and --columns names others.
+ * has recognized column names in order of precedence, and options.columns names others. Names are matched exactly; a name that
+ * no column has exactly selects the only column that has it when the case of ASCII letters is ignored.
  */
 #ifndef AOEI_TABLE_COLUMNS_H
 #define AOEI_TABLE_COLUMNS_H
@@ -18,8 +19,10 @@ int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *column
  * none. */
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);
 
-/* The names of a table's columns, as many as fit, for a message; "" when there are none. */
-enum { AOEI_COLUMN_LIST = 400 };
-void aoei_columns_list(const aoei_table *t, char found[AOEI_COLUMN_LIST]);
+/* Number of columns with exactly this name; else 1 if a single column has this name when the case of ASCII letters is ignored,
+ * else 0. *index is the first of the columns, unchanged if there is none. */
+size_t aoei_columns_find(const aoei_table *t, aoe_text name, size_t *index);
+/* Fails with AOE_EFORMAT: "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the names of the table's columns. */
+int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * CSV records over lines. Each line is cut at its special bytes (comma, quote)
+ * CSV records over lines. Each line is split at its special bytes (delimiter, quote)
  * and the pieces are appended to one buffer; a record goes on with the next line
  * while a quote is open.
  * Invariant: between records `text` and `n` describe the last complete record.
@@ -21,14 +21,15 @@ static int end_field(aoei_csv *c) {
 /* Appends what stands before the next stop byte; returns the position of that byte (or len). */
 static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, int quoted) {
     size_t to = from;
-    while (to < len && s[to] != '"' && (quoted || s[to] != ','))
+    while (to < len && s[to] != '"' && (quoted || s[to] != c->delimiter))
         to++;
     aoei_buffer_append(&c->text, s + from, to - from);
     return to;
 }
 
 static int stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at, const char *what, aoe_error *err) {
-    aoei_fail(err, AOE_EFORMAT, "%s:%zu:%zu: %s; put the whole field in quotes and double those in it, or use --skip-bad-rows",
+    aoei_fail(err, AOE_EFORMAT,
+              "%s:%zu:%zu: %s; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows",
               aoei_lines_name(lines), line->number, at + 1, what);
     return AOEI_BAD_ROW;
 }
@@ -63,7 +64,7 @@ static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *lin
             i = copy_quoted(c, line, i);
             if (c->quoted)
                 return 0;
-            if (i < line->len && line->data[i] != ',')
+            if (i < line->len && line->data[i] != c->delimiter)
                 return stray_quote(lines, line, i, "text after a closing quote", err);
         } else {
             i = copy_until(c, line->data, i, line->len, 0);

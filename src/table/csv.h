@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Records of RFC 4180: fields between commas; a field in double quotes may hold
- * commas, line ends and "" for a quote. Splits and unquotes; what the columns
+ * Records of RFC 4180, with any delimiter: a field in double quotes may contain
+ * delimiters, line ends and "" for a quote. Splits and unquotes; what the columns
  * mean is table.h's business.
  */
 #ifndef AOEI_TABLE_CSV_H
@@ -15,6 +15,7 @@
 #define AOEI_BAD_ROW 2 /* one row is unusable: the error says why, and reading may go on */
 
 typedef struct aoei_csv {
+    char delimiter;                /* set before the first call */
     aoei_buffer text;              /* contents of the record's fields, end to end */
     aoei_buffer bytes;             /* the record as it stands in the file, line ends included */
     size_t *end;                   /* [n] end of each field in text */
@@ -27,8 +28,8 @@ typedef struct aoei_csv {
     size_t open_line, open_column; /* where the last quoted field began, from 1; column in bytes */
 } aoei_csv;
 
-/* Reads one record into c (zero it before the first call). 1: a record in field[0, n), borrowed until the next call;
- * 0: the end; AOEI_BAD_ROW: a stray quote, with file, line and byte column; reading goes on with the next line;
+/* Reads one record into c (zero it before the first call, except the delimiter). 1: a record in field[0, n), borrowed until the
+ * next call; 0: the end; AOEI_BAD_ROW: a stray quote, with file, line and byte column; reading goes on with the next line;
  * errors: AOE_EFORMAT (a quoted field that never ends, with the place where it begins), those of aoei_lines_next. */
 int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err);
 void aoei_csv_free(aoei_csv *c); /* accepts a zeroed one */

@@ -79,16 +79,17 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
         aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': '%s' is too large; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
                   column, value);
     else if (f->kind == AOEI_FIELD_OTHER || f->kind == AOEI_FIELD_LIST)
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is no number, word or boolean; " AOEI_ROW_REMEDY,
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: column '%s': the label is neither a number, a name nor a boolean; " AOEI_ROW_REMEDY,
                   aoei_table_name(t), row->line, column);
     else if (f->text.len == 0)
         aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is empty; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
                   column);
     else
-        aoei_fail(err, AOE_EFORMAT,
-                  "%s:%zu: column '%s': '%s' is not a number and no known label word; correct it, give the word a value with "
-                  "--label-map, or leave such rows out with --skip-bad-rows",
-                  aoei_table_name(t), row->line, column, value);
+        aoei_fail(
+            err, AOE_EFORMAT,
+            "%s:%zu: column '%s': '%s' is neither a number nor a known label name; correct it, give it a value in options.label_map, or set options.skip_bad_rows",
+            aoei_table_name(t), row->line, column, value);
     return AOEI_BAD_ROW;
 }
 
@@ -161,12 +162,12 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
 
 static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
     if (e->skipped + e->dropped == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one with a row a %s", e->name,
+        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; use a table with one row per %s", e->name,
                          e->kind == AOE_EXAMPLES_TEXTS || e->kind == AOE_EXAMPLES_GROUPS ? "text" : "pair");
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: no usable row: %zu bad, %zu dropped by their label; check --columns and --label-map, or correct the rows", e->name,
-        e->skipped, e->dropped);
+        "%s: no usable row: %zu bad, %zu dropped by their label; check options.columns and options.label_map, or correct the rows",
+        e->name, e->skipped, e->dropped);
 }
 
 static int read_rows(aoei_examples *e, reader *r, aoe_error *err) {
@@ -215,7 +216,7 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind
     *e = (aoei_examples){0};
     if (kind > AOE_EXAMPLES_TRIPLETS)
         return aoei_fail(err, AOE_EARG, "%s: the kind of examples must be auto, pairs, positives or triplets", path);
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, o, err);
     if (rc)
         return rc;
     aoe_example_kind found = kind;

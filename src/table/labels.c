@@ -48,12 +48,14 @@ static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
                 equals = NULL;
         }
         if (!equals || equals == s)
-            return aoei_fail(err, AOE_EARG, "--label-map: '%s' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5",
+            return aoei_fail(err, AOE_EARG,
+                             "options.label_map: '%s' is not NAME=NUMBER or NAME=drop; write for example neutral=0.5",
                              aoei_excerpt(excerpt, part));
         aoe_text word = {s, (size_t)(equals - s)};
         for (size_t i = own; i < m->n; i++)
             if (same(m->rule[i].word, word))
-                return aoei_fail(err, AOE_EARG, "--label-map: '%s' is given twice; leave one", aoei_excerpt(excerpt, word));
+                return aoei_fail(err, AOE_EARG, "options.label_map: '%s' is given twice; remove one",
+                                 aoei_excerpt(excerpt, word));
         int rc = add_rule(m, word, &rule, err);
         if (rc)
             return rc;

@@ -115,6 +115,24 @@ const char *aoei_lines_name(const aoei_lines *l) {
     return aoei_stream_name(l->stream);
 }
 
+int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err) {
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: the lines end in CR (old Mac OS), not in LF or CRLF; convert the file, for example with tr '\\r' '\\n'",
+        aoei_lines_name(l));
+}
+
+int aoei_lines_peek(aoei_lines *l, aoei_line *line, aoe_error *err) {
+    const uint64_t offset = l->offset;
+    const int rc = aoei_lines_next(l, line, err);
+    if (rc == 1) {
+        l->begin -= (size_t)(l->offset - offset);
+        l->offset = offset;
+        l->number--;
+    }
+    return rc;
+}
+
 int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
     size_t len = 0, eol = 0;
     int rc = find_line(l, &len, &eol, err);
@@ -129,6 +147,9 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
     l->offset += len + eol;
     l->scanned = 0;
     l->number++;
+    const char *cr = l->number == 1 && !eol ? memchr(line->data, '\r', line->len) : NULL;
+    if (cr && (size_t)(cr - line->data) + 1 < line->len)
+        return aoei_lines_fail_cr(l, err);
     size_t valid = aoei_utf8_valid(line->data, line->len);
     if (valid < line->len)
         return aoei_fail(err, AOE_EFORMAT,

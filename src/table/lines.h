@@ -31,4 +31,9 @@ const char *aoei_lines_name(const aoei_lines *l);                      /* of the
  * aoei_stream_read), AOE_EIO, AOE_ENOMEM. Nothing more may be read after an error. */
 int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err);
 
+/* As aoei_lines_next, but the line is returned again by the next call. */
+int aoei_lines_peek(aoei_lines *l, aoei_line *line, aoe_error *err);
+/* AOE_EFORMAT: the file has CR line ends. aoei_lines_next fails with it if the whole file is such a line. */
+int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err);
+
 #endif

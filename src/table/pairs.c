@@ -50,7 +50,7 @@ int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, 
 int aoe_pairs_load(aoe_pairs **out, const char *path, const aoe_table_options *o, aoe_error *err) {
     *out = NULL;
     aoei_table *t;
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, o, err);
     if (rc)
         return rc;
     rc = aoei_pairs_read(out, t, o, err);

@@ -25,10 +25,10 @@ typedef struct bad_row {
 } bad_row;
 
 struct aoei_table {
-    aoei_lines *lines; /* owned */
-    aoei_format format;
-    aoei_csv csv;
-    aoe_text *column; /* [n_columns] names, each owned */
+    aoei_lines *lines;       /* owned */
+    aoe_table_format format; /* TSV: fields are split at TABs; CSV: by csv; JSONL; TXT */
+    aoei_csv csv;            /* CSV only */
+    aoe_text *column;        /* [n_columns] names, each owned */
     size_t n_columns, column_capacity;
     aoe_text *cell; /* [n_columns] fields of the row; not for JSON */
     size_t *select; /* [n_select] */
@@ -46,8 +46,8 @@ struct aoei_table {
 
 static const struct {
     const char *extension;
-    aoei_format format;
-} formats[] = {{".tsv", AOEI_FORMAT_TSV}, {".csv", AOEI_FORMAT_CSV}, {".jsonl", AOEI_FORMAT_JSONL}, {".txt", AOEI_FORMAT_TXT}};
+    aoe_table_format format;
+} formats[] = {{".tsv", AOE_TABLE_TSV}, {".csv", AOE_TABLE_CSV}, {".jsonl", AOE_TABLE_JSONL}, {".txt", AOE_TABLE_TXT}};
 
 static int is_blank(const char *s, size_t len) {
     for (size_t i = 0; i < len; i++)
@@ -96,7 +96,7 @@ static int next_line_row(aoei_table *t, aoe_error *err) {
     } while (line.len == 0 && t->n_columns > 1);
     t->line = line.number;
     t->bytes = (aoe_text){line.data, line.len + line.eol};
-    if (t->format == AOEI_FORMAT_TXT) {
+    if (t->format == AOE_TABLE_TXT) {
         t->cell[0] = (aoe_text){line.data, line.len};
         return 1;
     }
@@ -191,6 +191,76 @@ static int take_keys(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
+/* ---- delimiters */
+
+static const char delimiters[] = {',', ';', '\t', '|'}; /* those that are detected */
+
+static int is_delimiter(char c) {
+    return c && (unsigned char)c < 0x80 && !strchr("\"\r\n", c) && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
+           !(c >= 'a' && c <= 'z');
+}
+
+/* How often a byte occurs outside double quotes. */
+static size_t count_unquoted(const aoei_line *line, char c) {
+    size_t n = 0;
+    int quoted = 0;
+    for (size_t i = 0; i < line->len; i++) {
+        quoted ^= line->data[i] == '"';
+        n += !quoted && line->data[i] == c;
+    }
+    return n;
+}
+
+/* The format's own delimiter if the header line has it, else the most frequent of the others, else its own. */
+static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
+    const char own = format == AOE_TABLE_TSV ? '\t' : ',';
+    char best = own;
+    size_t most = 0;
+    if (memchr(header->data, own, header->len) && (own == '\t' || count_unquoted(header, own)))
+        return own;
+    for (size_t i = 0; i < sizeof delimiters; i++) {
+        const size_t n = count_unquoted(header, delimiters[i]);
+        if (n > most) {
+            most = n;
+            best = delimiters[i];
+        }
+    }
+    return best;
+}
+
+/* Takes a first line "sep=;" as Excel writes it. */
+static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
+    aoei_line line;
+    const int rc = aoei_lines_peek(t->lines, &line, err);
+    if (rc <= 0 || line.len != strlen("sep=;") || strncasecmp(line.data, "sep=", 4) != 0)
+        return rc;
+    if (!is_delimiter(line.data[4]))
+        return aoei_fail(err, AOE_EFORMAT, "%s:1: '%.5s' names no delimiter; write for example sep=,", aoei_table_name(t),
+                         line.data);
+    *delimiter = *delimiter ? *delimiter : line.data[4];
+    if (aoei_buffer_append(&t->header, line.data, line.len + line.eol))
+        return aoei_fail_nomem(err, line.len);
+    return aoei_lines_next(t->lines, &line, err);
+}
+
+/* Settles how rows are split: t->format and t->csv.delimiter. 1; 0: the file is empty; or an error. */
+static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
+    aoei_line header;
+    int rc = read_separator_line(t, &delimiter, err);
+    if (rc == 1)
+        rc = aoei_lines_peek(t->lines, &header, err);
+    if (rc <= 0)
+        return rc;
+    if (t->format == AOE_TABLE_TSV ? memchr(header.data, '\r', header.len) != NULL : count_unquoted(&header, '\r') > 0)
+        return aoei_lines_fail_cr(t->lines, err);
+    t->csv.delimiter = delimiter ? delimiter : detect_delimiter(&header, t->format);
+    if (t->csv.delimiter != '\t')
+        t->format = AOE_TABLE_CSV;
+    return 1;
+}
+
+/* ---- headers */
+
 static int read_tsv_header(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc = aoei_lines_next(t->lines, &line, err);
@@ -266,32 +336,34 @@ static int read_keys(aoei_table *t, aoe_error *err) {
 }
 
 /* 0 or an error; a file without a header is one, unless its format has none. */
-static int read_header(aoei_table *t, aoe_error *err) {
+static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
     int rc = 1;
-    switch (t->format) {
-    case AOEI_FORMAT_TSV:
-        rc = read_tsv_header(t, err);
-        break;
-    case AOEI_FORMAT_CSV:
-        rc = read_csv_header(t, err);
-        break;
-    case AOEI_FORMAT_JSONL:
-        rc = read_keys(t, err);
-        break;
-    case AOEI_FORMAT_TXT:
+    if (delimiter && !is_delimiter(delimiter))
+        return aoei_fail(err, AOE_EARG,
+                         "options.delimiter must be one ASCII character that is neither a letter, a digit, a quote nor a line "
+                         "end, for example ; or |");
+    if (t->format == AOE_TABLE_TXT && !delimiter)
         return add_column(t, aoe_text_of("text"), err);
-    }
+    if (t->format == AOE_TABLE_TXT)
+        t->format = delimiter == '\t' ? AOE_TABLE_TSV : AOE_TABLE_CSV;
+    if (t->format != AOE_TABLE_JSONL)
+        rc = choose_delimiter(t, delimiter, err);
+    if (rc == 1)
+        rc = t->format == AOE_TABLE_TSV   ? read_tsv_header(t, err)
+             : t->format == AOE_TABLE_CSV ? read_csv_header(t, err)
+                                          : read_keys(t, err);
     if (rc == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty; expected %s", aoei_table_name(t),
-                         t->format == AOEI_FORMAT_JSONL ? "a JSON object a line" : "a header line that names the columns");
+                         t->format == AOE_TABLE_JSONL ? "one JSON object per line"
+                                                      : "a header line with the names of the columns");
     if (rc == AOEI_BAD_ROW)
         return AOE_EFORMAT;
     return rc < 0 ? rc : 0;
 }
 
-int aoei_format_of(aoei_format *format, const char *path, aoe_error *err) {
+int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err) {
     if (strcmp(path, "-") == 0) {
-        *format = AOEI_FORMAT_TXT;
+        *format = AOE_TABLE_TXT;
         return 0;
     }
     size_t len = strlen(path);
@@ -306,10 +378,12 @@ int aoei_format_of(aoei_format *format, const char *path, aoe_error *err) {
     }
     return aoei_fail(
         err, AOE_EARG,
-        "%s: unknown kind of file; name tables .tsv, .csv or .jsonl and lists of texts .txt, each also with .gz or .zst", path);
+        "%s: the file's name has no known extension (.tsv, .csv, .jsonl or .txt, each also with .gz or .zst); rename the file or "
+        "set options.input_format",
+        path);
 }
 
-int aoei_table_from(aoei_table **out, aoei_stream *s, aoei_format format, aoe_error *err) {
+int aoei_table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err) {
     *out = NULL;
     aoei_lines *lines;
     int rc = aoei_lines_from(&lines, s, err);
@@ -322,8 +396,8 @@ int aoei_table_from(aoei_table **out, aoei_stream *s, aoei_format format, aoe_er
     }
     t->lines = lines;
     t->format = format;
-    rc = read_header(t, err);
-    if (!rc && format != AOEI_FORMAT_JSONL && !(t->cell = aoei_malloc_array(t->n_columns, sizeof *t->cell)))
+    rc = read_header(t, delimiter, err);
+    if (!rc && t->format != AOE_TABLE_JSONL && !(t->cell = aoei_malloc_array(t->n_columns, sizeof *t->cell)))
         rc = aoei_fail_nomem(err, t->n_columns * sizeof *t->cell);
     if (rc) {
         aoei_table_close(t);
@@ -333,19 +407,20 @@ int aoei_table_from(aoei_table **out, aoei_stream *s, aoei_format format, aoe_er
     return 0;
 }
 
-int aoei_table_open(aoei_table **out, const char *path, aoe_error *err) {
+int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {
     *out = NULL;
     aoei_stream *s;
-    aoei_format format;
-    int rc = aoei_stream_open(&s, path, err); /* first: a file that is not there is the better message */
+    aoe_table_format format = o ? o->input_format : AOE_TABLE_AUTO;
+    int rc = aoei_stream_open(&s, path, err); /* first: that the file is missing is the more helpful message */
     if (rc)
         return rc;
-    rc = aoei_format_of(&format, path, err);
+    if (format == AOE_TABLE_AUTO)
+        rc = aoei_table_format_of(&format, path, err);
     if (rc) {
         aoei_stream_close(s);
         return rc;
     }
-    return aoei_table_from(out, s, format, err);
+    return aoei_table_from(out, s, format, o ? o->delimiter : 0, err);
 }
 
 void aoei_table_close(aoei_table *t) {
@@ -369,7 +444,7 @@ const char *aoei_table_name(const aoei_table *t) {
     return aoei_lines_name(t->lines);
 }
 
-aoei_format aoei_table_format(const aoei_table *t) {
+aoe_table_format aoei_table_format(const aoei_table *t) {
     return t->format;
 }
 
@@ -420,12 +495,12 @@ int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *
 
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
     int rc;
-    if (t->format == AOEI_FORMAT_JSONL) {
+    if (t->format == AOE_TABLE_JSONL) {
         rc = next_object(t, err);
         if (rc == 1)
             rc = take_keys(t, err);
     } else {
-        rc = t->format == AOEI_FORMAT_CSV ? next_csv_row(t, err) : next_line_row(t, err);
+        rc = t->format == AOE_TABLE_CSV ? next_csv_row(t, err) : next_line_row(t, err);
         for (size_t i = 0; rc == 1 && i < t->n_select; i++)
             t->field[i] = (aoei_field){.kind = AOEI_FIELD_TEXT, .text = t->cell[t->select[i]]};
     }

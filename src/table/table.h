@@ -11,10 +11,9 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_data.h"
 #include "table/csv.h"
 #include "table/stream.h"
-
-typedef enum aoei_format { AOEI_FORMAT_TSV, AOEI_FORMAT_CSV, AOEI_FORMAT_JSONL, AOEI_FORMAT_TXT } aoei_format;
 
 typedef enum aoei_field_kind {
     AOEI_FIELD_TEXT,   /* a JSON string; every field of the other formats */
@@ -39,17 +38,21 @@ typedef struct aoei_row {
 typedef struct aoei_table aoei_table;
 
 /* What a message about a bad row ends with. */
-#define AOEI_ROW_REMEDY "correct the row, or leave such rows out with --skip-bad-rows"
+#define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
 
-/* By the name's extension, case ignored, under .gz or .zst; "-" is .txt. AOE_EARG lists the known ones. */
-int aoei_format_of(aoei_format *format, const char *path, aoe_error *err);
+/* The format by the extension of the file's name, before .gz or .zst, ignoring case; "-" is AOE_TABLE_TXT. AOE_EARG: no known
+ * extension; the message lists them. */
+int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
 /* Opens a table and reads its header (of .jsonl: the keys of the first good row; bad ones before it are returned as such).
  * Errors: AOE_EFORMAT (empty file, bad header), AOE_EARG (extension), those of aoei_lines_next. */
-int aoei_table_open(aoei_table **t, const char *path, aoe_error *err);
-int aoei_table_from(aoei_table **t, aoei_stream *s, aoei_format format, aoe_error *err); /* takes s over, on failure too */
-void aoei_table_close(aoei_table *t);                                                    /* NULL accepted */
-const char *aoei_table_name(const aoei_table *t);                                        /* of the file; owned by t */
-aoei_format aoei_table_format(const aoei_table *t);
+int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o,
+                    aoe_error *err); /* o: input_format and delimiter */
+/* Reads a table from a stream, which t owns from now on, also on failure. format: not AOE_TABLE_AUTO; delimiter: 0 to detect.
+ */
+int aoei_table_from(aoei_table **t, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err);
+void aoei_table_close(aoei_table *t);                    /* NULL accepted */
+const char *aoei_table_name(const aoei_table *t);        /* of the file; owned by t */
+aoe_table_format aoei_table_format(const aoei_table *t); /* AOE_TABLE_CSV for any delimiter other than TAB */
 size_t aoei_table_columns(const aoei_table *t);
 aoe_text aoei_table_column(const aoei_table *t, size_t i); /* its name; owned by t */
 

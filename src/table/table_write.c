@@ -105,15 +105,15 @@ static void put_json(aoei_buffer *b, const json_t *v) {
 }
 
 static const char *put_text(const aoei_table_writer *w, aoei_buffer *b, aoe_text t) {
-    if (w->format == AOEI_FORMAT_CSV) {
+    if (w->format == AOE_TABLE_CSV) {
         put_csv(b, t);
         return NULL;
     }
-    return put_plain(b, t, w->format == AOEI_FORMAT_TXT);
+    return put_plain(b, t, w->format == AOE_TABLE_TXT);
 }
 
 static const char *put_cell(const aoei_table_writer *w, aoei_buffer *b, const aoei_cell *c) {
-    if (w->format != AOEI_FORMAT_JSONL) {
+    if (w->format != AOE_TABLE_JSONL) {
         if (c->list || json_is_array(c->json) || json_is_object(c->json))
             return "a list or an object";
         if (json_is_null(c->json))
@@ -150,7 +150,7 @@ static int same(aoe_text a, aoe_text b) {
 
 static int fail_column(const char *option, aoe_text name, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
-    return aoei_fail(err, AOE_EARG, "%s: no column '%s' in what is written; name one that is there", option,
+    return aoei_fail(err, AOE_EARG, "%s: no column '%s' in the output; name an existing column", option,
                      aoei_excerpt(excerpt, name));
 }
 
@@ -172,15 +172,15 @@ static int choose(aoei_table_writer *w, const aoe_text *name, const char *keep, 
         const aoe_text wanted = {s, strcspn(s, ",")};
         const size_t cell = find(name, w->n, wanted);
         if (cell == w->n)
-            return fail_column("--keep", wanted, err);
+            return fail_column("options.keep", wanted, err);
         for (size_t i = 0; i < w->columns; i++)
             if (w->order[i] == cell)
-                return aoei_fail(err, AOE_EARG, "--keep: '%.*s' is given twice; leave one", (int)wanted.len, s);
+                return aoei_fail(err, AOE_EARG, "options.keep: '%.*s' is given twice; remove one", (int)wanted.len, s);
         w->order[w->columns++] = cell;
         s += wanted.len;
         s += *s == ',';
     }
-    return w->columns ? 0 : aoei_fail(err, AOE_EARG, "--keep names no column; write for example --keep text1,text2");
+    return w->columns ? 0 : aoei_fail(err, AOE_EARG, "options.keep names no column; write for example text1,text2");
 }
 
 static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char *rename, aoe_error *err) {
@@ -189,12 +189,12 @@ static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char
         const size_t len = strcspn(s, ",");
         const char *equals = memchr(s, '=', len);
         if (!equals || equals == s || equals + 1 == s + len)
-            return aoei_fail(err, AOE_EARG, "--rename: '%s' is not OLD=NEW; write for example sentence1=text1",
+            return aoei_fail(err, AOE_EARG, "options.rename: '%s' is not OLD=NEW; write for example sentence1=text1",
                              aoei_excerpt(excerpt, (aoe_text){s, len}));
         const aoe_text old = {s, (size_t)(equals - s)};
         const size_t cell = find(name, w->n, old);
         if (cell == w->n)
-            return fail_column("--rename", old, err);
+            return fail_column("options.rename", old, err);
         w->name[cell] = (aoe_text){equals + 1, (size_t)(s + len - (equals + 1))};
         s += len;
         s += *s == ',';
@@ -205,20 +205,21 @@ static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char
 /* Names are keys of .jsonl, so none may come twice there; and none holds a NUL. None comes twice because of --rename. */
 static int check_names(const aoei_table_writer *w, const char *path, int renamed, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
-    if (w->format == AOEI_FORMAT_TXT && w->columns != 1)
-        return aoei_fail(err, AOE_EARG, "%s: a .txt has one column, not %zu; choose it with --keep", path, w->columns);
+    if (w->format == AOE_TABLE_TXT && w->columns != 1)
+        return aoei_fail(err, AOE_EARG, "%s: a .txt file has one column, not %zu; choose it with options.keep", path,
+                         w->columns);
     for (size_t i = 0; i < w->columns; i++) {
         const aoe_text name = w->name[w->order[i]];
         int twice = 0;
         for (size_t k = 0; k < i; k++)
             twice |= same(w->name[w->order[k]], name);
-        if (twice && w->format == AOEI_FORMAT_JSONL)
+        if (twice && w->format == AOE_TABLE_JSONL)
             return aoei_fail(err, AOE_EFORMAT, "%s: two columns are named '%s', and keys of .jsonl differ; rename one", path,
                              aoei_excerpt(excerpt, name));
         if (twice && renamed)
-            return aoei_fail(err, AOE_EARG, "--rename: two columns would be named '%s'; give them different names",
+            return aoei_fail(err, AOE_EARG, "options.rename: two columns would be named '%s'; give them different names",
                              aoei_excerpt(excerpt, name));
-        if (w->format == AOEI_FORMAT_JSONL && memchr(name.data, 0, name.len))
+        if (w->format == AOE_TABLE_JSONL && memchr(name.data, 0, name.len))
             return aoei_fail(err, AOE_EFORMAT, "%s: a column's name has a NUL, which keys of .jsonl cannot hold; rename it",
                              path);
     }
@@ -235,10 +236,10 @@ static int pass_on(aoei_table_writer *w, aoe_error *err) {
 
 static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
-    if (w->format == AOEI_FORMAT_JSONL || w->format == AOEI_FORMAT_TXT)
+    if (w->format == AOE_TABLE_JSONL || w->format == AOE_TABLE_TXT)
         return 0;
     for (size_t i = 0; i < w->columns; i++) {
-        aoei_buffer_append(&w->row, w->format == AOEI_FORMAT_CSV ? "," : "\t", i > 0);
+        aoei_buffer_append(&w->row, w->format == AOE_TABLE_CSV ? "," : "\t", i > 0);
         const char *why = put_text(w, &w->row, w->name[w->order[i]]);
         if (why)
             return aoei_fail(err, AOE_EFORMAT, "%s: the column '%s' has %s in its name, which a .tsv cannot hold; rename it",
@@ -251,7 +252,7 @@ static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) 
 int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_text *name, size_t n, const char *keep,
                            const char *rename, aoe_write_fn write, void *user, aoe_error *err) {
     *w = (aoei_table_writer){.n = n};
-    int rc = aoei_format_of(&w->format, path, err);
+    int rc = aoei_table_format_of(&w->format, path, err);
     if (rc)
         return rc;
     w->name = aoei_malloc_array(n, sizeof *w->name);
@@ -271,8 +272,8 @@ int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_tex
 
 int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const char *file, size_t line, aoe_error *err) {
     static const char *const separators[] = {
-        [AOEI_FORMAT_TSV] = "\t", [AOEI_FORMAT_CSV] = ",", [AOEI_FORMAT_JSONL] = ",", [AOEI_FORMAT_TXT] = ""};
-    const int json = w->format == AOEI_FORMAT_JSONL;
+        [AOE_TABLE_TSV] = "\t", [AOE_TABLE_CSV] = ",", [AOE_TABLE_JSONL] = ",", [AOE_TABLE_TXT] = ""};
+    const int json = w->format == AOE_TABLE_JSONL;
     aoei_buffer_append(&w->row, "{", json ? 1 : 0);
     for (size_t i = 0; i < w->columns; i++) {
         const aoe_text name = w->name[w->order[i]];
@@ -286,9 +287,9 @@ int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const cha
             char excerpt[AOEI_EXCERPT];
             return aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' has %s, which a %s cannot hold; name the output %s", file, line,
                              aoei_excerpt(excerpt, name), why,
-                             w->format == AOEI_FORMAT_TSV   ? ".tsv"
-                             : w->format == AOEI_FORMAT_CSV ? ".csv"
-                                                            : ".txt",
+                             w->format == AOE_TABLE_TSV   ? ".tsv"
+                             : w->format == AOE_TABLE_CSV ? ".csv"
+                                                          : ".txt",
                              strstr(why, "list") ? ".jsonl" : ".jsonl or .csv");
         }
     }

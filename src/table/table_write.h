@@ -22,7 +22,7 @@ typedef struct aoei_cell {
 } aoei_cell;
 
 typedef struct aoei_table_writer {
-    aoei_format format;
+    aoe_table_format format;
     aoe_text *name; /* owned [n], columns as they are written; their bytes are those that open was given */
     size_t *order;  /* owned [columns] which cells are written */
     size_t n, columns;

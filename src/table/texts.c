@@ -4,6 +4,7 @@
  */
 #include "table/texts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "aoe_data.h"
@@ -14,32 +15,33 @@
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
     "positive, negative, entailment, contradiction"
 
-/* Is name one of those in "a, b" or "a,b"? */
-static int is_listed(const char *list, aoe_text name) {
+/* 1: list ("a, b" or "a,b") selects column i: it has the exact name, or is the column that ignoring case finds for one. */
+static int is_selected(const aoei_table *t, size_t i, const char *list) {
+    const aoe_text column = aoei_table_column(t, i);
     for (const char *s = list; *s;) {
-        const size_t len = strcspn(s, ",");
-        if (len == name.len && !memcmp(s, name.data, len))
+        const aoe_text name = {s, strcspn(s, ",")};
+        size_t found = i;
+        if (name.len == column.len && !memcmp(name.data, column.data, name.len))
             return 1;
-        s += len;
+        if (aoei_columns_find(t, name, &found) == 1 && found == i)
+            return 1;
+        s += name.len;
         s += strspn(s, ", ");
     }
     return 0;
 }
 
-/* Every name that was asked for has to be there. */
+/* Every requested name must exist. */
 static int check_names(const aoei_table *t, const char *names, aoe_error *err) {
     for (const char *s = names; *s; s += *s == ',') {
-        const size_t len = strcspn(s, ","), n = aoei_table_columns(t);
-        size_t i = 0;
-        while (i < n && !(aoei_table_column(t, i).len == len && !memcmp(aoei_table_column(t, i).data, s, len)))
-            i++;
-        if (i == n) {
-            char wanted[AOEI_EXCERPT], found[AOEI_COLUMN_LIST];
-            aoei_columns_list(t, found);
-            return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; found %s; correct --columns", aoei_table_name(t),
-                             aoei_excerpt(wanted, (aoe_text){s, len}), *found ? found : "none");
+        const aoe_text name = {s, strcspn(s, ",")};
+        size_t column;
+        if (!aoei_columns_find(t, name, &column)) {
+            char wanted[AOEI_EXCERPT], problem[AOEI_EXCERPT + 32];
+            snprintf(problem, sizeof problem, "no column '%s'", aoei_excerpt(wanted, name));
+            return aoei_columns_fail(t, problem, "correct options.columns", err);
         }
-        s += len;
+        s += name.len;
     }
     return 0;
 }
@@ -57,12 +59,11 @@ int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *
         return aoei_fail_nomem(err, count * sizeof *column);
     *n = 0;
     for (size_t i = 0; i < count; i++)
-        if (is_listed(columns ? columns : COLUMN_LIST, aoei_table_column(t, i)))
+        if (is_selected(t, i, columns ? columns : COLUMN_LIST))
             column[(*n)++] = i;
     rc = *n ? aoei_table_select(t, column, *n, err)
-            : aoei_fail(err, AOE_EFORMAT,
-                        "%s: no column of texts: looked for " COLUMN_LIST "; rename a column or give a .txt file",
-                        aoei_table_name(t));
+            : aoei_columns_fail(t, "no column has a recognized name of texts (" COLUMN_LIST ")",
+                                "set options.columns to the names of the columns of texts", err);
     aoei_free(column);
     return rc;
 }
@@ -157,13 +158,13 @@ static int give_text(void *user, aoe_text text, size_t line, aoe_error *err) {
     return r->fn(r->user, text, err);
 }
 
-int aoe_texts_read(const char *path, const char *columns, aoe_text_fn fn, void *user, aoe_error *err) {
+int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn, void *user, aoe_error *err) {
     reader own = {fn, user};
     const receiver r = {.fn = give_text, .user = &own, .allow_empty = 1, .remedy = "correct the row"};
     aoei_table *t = NULL;
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, o, err);
     if (!rc)
-        rc = give_rows(&r, t, columns, NULL, err);
+        rc = give_rows(&r, t, o ? o->columns : NULL, NULL, err);
     aoei_table_close(t);
     return rc;
 }
@@ -179,14 +180,14 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     *e = (aoei_examples){0};
     o = o ? o : &none;
     const receiver r = {.fn = append, .user = e, .allow_empty = o->allow_empty, .remedy = AOEI_ROW_REMEDY};
-    int rc = aoei_table_open(&t, path, err);
+    int rc = aoei_table_open(&t, path, o, err);
     if (!rc)
         rc = aoei_examples_create(e, aoei_table_name(t), AOE_EXAMPLES_TEXTS, err);
     if (!rc)
         rc = give_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
     if (!rc && !e->n)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no text in it (%zu bad rows); give a file with a text a line or row", e->name,
-                       e->skipped);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file has no texts (%zu bad rows); use a file with one text per line or row",
+                       e->name, e->skipped);
     aoei_table_close(t);
     return rc;
 }

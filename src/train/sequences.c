@@ -97,7 +97,7 @@ static int is_wanted(const aoei_sequences *s, aoe_text text) {
 
 static int open_file(aoei_sequences *s, aoe_error *err) {
     const char *path = s->o.files[s->file++];
-    int rc = aoei_table_open(&s->table, path, err);
+    int rc = aoei_table_open(&s->table, path, s->o.table, err);
     if (!rc)
         rc = aoei_columns_select(s->table, AOE_EXAMPLES_TEXTS, s->o.table->columns, err);
     return rc;

@@ -33,7 +33,7 @@ static aoei_table *open_bytes(const uint8_t *data, size_t size, FILE **file) {
     require(*file != NULL);
     int rc = aoei_stream_attach(&s, *file, "fuzz", codec, &err);
     if (!rc)
-        rc = aoei_table_from(&t, s, (aoei_format)(data[0] % 4), &err);
+        rc = aoei_table_from(&t, s, (aoe_table_format)(AOE_TABLE_TSV + data[0] % 4), "\0,;\t|"[data[0] / 12 % 5], &err);
     if (!rc)
         return t;
     require(err.code == rc && err.message[0]);

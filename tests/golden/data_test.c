@@ -70,7 +70,7 @@ static size_t count_rows(const char *relative, aoe_example_kind kind) {
     char *path = test_shared_path(relative);
     if (!path)
         skip();
-    if (aoei_table_open(&t, path, &err) || aoei_columns_select(t, kind, NULL, &err))
+    if (aoei_table_open(&t, path, NULL, &err) || aoei_columns_select(t, kind, NULL, &err))
         fail_msg("%s", err.message);
     aoei_row row;
     size_t n = 0;

@@ -198,11 +198,11 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->out, "\tWrite 1 like: A plane is taking off. {braces} Indeed.\t4.5\tnumbered\n"));
     b->a.positive_prompt = "nothing";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_string_equal(b->err.message, "--positive-prompt: the template has no {text}; put it where the input belongs");
+    assert_string_equal(b->err.message, "options.positive_prompt: the template has no {text}; put it where the input belongs");
     b->a.positive_prompt = NULL;
     b->a.chat.request = "[1]";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "no JSON object"));
+    assert_non_null(strstr(b->err.message, "not a JSON object"));
 }
 
 /* Copies of the input, what was there before from another model, triples. */
@@ -336,7 +336,7 @@ static void bounds(void **state) {
     assert_int_equal(b->r.chat.asked, 2);
     b->model[0].price_in = b->model[0].price_out = 0;
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "--price"));
+    assert_non_null(strstr(b->err.message, "options.price"));
     free(want);
 }
 
@@ -382,10 +382,10 @@ static void bounds_need_limits(void **state) {
     b->a.chat.max_cost = 1;
     b->a.chat.request = "{\"max_tokens\": null}";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "needs one on an answer"));
+    assert_non_null(strstr(b->err.message, "needs a limit per answer"));
     b->a.chat.request = "{\"n\": 2}";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "one answer to a request"));
+    assert_non_null(strstr(b->err.message, "requests with a single answer"));
     b->a.chat.request = "{\"max_tokens\": null, \"max_completion_tokens\": 4000, \"n\": 1}";
     b->model[0].price_out = 1000;
     b->a.chat.max_cost = 3.9; /* 4 for an answer */
@@ -405,7 +405,7 @@ static void free_models(void **state) {
     b->a.chat.max_cost = 1;
     b->model[1].price_in = b->model[1].price_out = 0;
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "stream: a bound on the cost needs the prices"));
+    assert_non_null(strstr(b->err.message, "stream: a limit on the cost needs the prices"));
     b->model[1].costs_nothing = 1;
     annotate_ok(b);
     assert_int_equal(b->r.chat.asked, 12);
@@ -578,7 +578,7 @@ static void score_columns(void **state) {
     static const struct {
         const char *label, *message;
         const char *first; /* source of the first model */
-    } bad[] = {{"sentence2", "--label sentence2: the column has texts", "a"},
+    } bad[] = {{"sentence2", "options.label: the column 'sentence2' contains texts", "a"},
                {"score:a", "two columns score:a", "a"},
                {"label", "two columns score:bullets", "bullets"},
                {"label", "two columns score:old", "old"}};

@@ -105,7 +105,7 @@ static void refuse(const char *name, const char *text, const char *part) {
 
 static void test_bad_examples(void **state) {
     (void)state;
-    refuse("x.tsv", "a\tb\n1\t2\n", "columns of no known form");
+    refuse("x.tsv", "a\tb\n1\t2\n", "unrecognized columns");
     refuse("x.jsonl", "{\"query\": [], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': the list has no text");
     refuse("x.jsonl", "{\"query\": [\"a\", 3], \"positive\": \"c\"}\n", "x.jsonl:1: column 'query': an element");
     refuse("x.jsonl", "{\"query\": [\"a\"], \"positive\": \"c\"}\n{\"query\": [\" \"], \"positive\": \"c\"}\n",

@@ -99,7 +99,7 @@ static void test_json_values(void **state) {
     o.rename = "a=label";
     expect("in.jsonl", text, o, "d,label,e\ntrue,5,\n,-2.5,x\n");
     expect_error("in.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":2}\n", options("out.csv"), AOE_EFORMAT,
-                 "in.jsonl:2: 2 keys where the first row has 1, and the others would be lost; choose columns with --keep");
+                 "in.jsonl:2: 2 keys, but the first row has 1, and the others would be lost; choose columns with options.keep");
     expect_error("in.jsonl", "{\"a\":12345678901234567890}\n", options("out.csv"), AOE_EFORMAT,
                  "in.jsonl:1: 'a' is a number too large to be kept to its last digit; write it as a string");
     expect_error("in.jsonl", "{}\n", options("out.csv"), AOE_EFORMAT,
@@ -117,17 +117,18 @@ static void test_refusals(void **state) {
     expect_error("in.tsv", "a\ta\nx\ty\n", options("out.jsonl"), AOE_EFORMAT,
                  "out.jsonl: two columns are named 'a', and keys of .jsonl differ; rename one");
     expect_error("in.tsv", "a\tb\nx\ty\n", options("out.txt"), AOE_EARG,
-                 "out.txt: a .txt has one column, not 2; choose it with --keep");
+                 "out.txt: a .txt file has one column, not 2; choose it with options.keep");
     o.keep = "a,c";
-    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "--keep: no column 'c' in what is written; name one that is there");
+    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "options.keep: no column 'c' in the output; name an existing column");
     o.keep = "a,a";
-    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "--keep: 'a' is given twice; leave one");
+    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "options.keep: 'a' is given twice; remove one");
     o.keep = NULL;
     o.rename = "a";
-    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "--rename: 'a' is not OLD=NEW; write for example sentence1=text1");
+    expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG,
+                 "options.rename: 'a' is not OLD=NEW; write for example sentence1=text1");
     o.rename = NULL;
     expect_error("in.tsv", "a\tb\nx\n", o, AOE_EFORMAT,
-                 "in.tsv:2: 1 field where the header has 2; correct the row, or leave such rows out with --skip-bad-rows");
+                 "in.tsv:2: 1 field where the header has 2; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     expect("in.tsv", "a\tb\nx\n1\t2\n", o, "a\tb\n1\t2\n");
 }
@@ -193,9 +194,9 @@ static void test_triples_of_nli(void **state) {
     aoei_buffer_free(&out);
     aoei_buffer_free(&again);
     free(path);
-    expect_error("nli2.tsv", "premise\thypothesis\tlabel\np\ta\t1\nq\tb\t0\n", o, AOE_EFORMAT,
-                 "nli2.tsv: none of 2 rows gives one of the other form: no text1 has both a positive and a negative; set "
-                 "--threshold or --label-map, or give other data");
+    expect_error(
+        "nli2.tsv", "premise\thypothesis\tlabel\np\ta\t1\nq\tb\t0\n", o, AOE_EFORMAT,
+        "nli2.tsv: none of 2 rows can be converted: no text1 has both a positive and a negative; change options.threshold or options.label_map, or use other data");
 }
 
 static void test_simple_forms(void **state) {
@@ -259,11 +260,12 @@ static void test_drawn_negatives(void **state) {
     o.negatives = 0;
     expect("ring.tsv", ring, o, "text1\ttext2\tlabel\na\tb\t1\nb\tc\t1\nc\td\t1\nd\te\t1\ne\tf\t1\nf\ta\t1\n");
     o.to = AOE_EXAMPLES_TRIPLETS;
-    expect_error("ring.tsv", ring, o, AOE_EARG, "triples have a negative; give --negatives 1 or more, or use aoe data mine");
+    expect_error("ring.tsv", ring, o, AOE_EARG,
+                 "triplets have a negative; set options.negatives to at least 1, or mine negatives");
     o.negatives = 1;
-    expect_error("two.tsv", "query\tpositive\na\tb\n", o, AOE_EFORMAT,
-                 "two.tsv: none of 1 rows gives one of the other form: every text stands with every other; set --threshold or "
-                 "--label-map, or give other data");
+    expect_error(
+        "two.tsv", "query\tpositive\na\tb\n", o, AOE_EFORMAT,
+        "two.tsv: none of 1 rows can be converted: every text stands with every other; change options.threshold or options.label_map, or use other data");
     free(path);
 }
 

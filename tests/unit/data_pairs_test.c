@@ -47,10 +47,10 @@ static void expect_error(const char *name, const char *text, const aoe_table_opt
     free(path);
 }
 
-#define ROW_REMEDY "; correct the row, or leave such rows out with --skip-bad-rows"
-#define WORD_REMEDY                                                                                                              \
-    " is not a number and no known label word; correct it, give the word a value with --label-map, or leave such rows out with " \
-    "--skip-bad-rows"
+#define ROW_REMEDY "; correct the row or set options.skip_bad_rows"
+#define WORD_REMEDY                                                                                                            \
+    " is neither a number nor a known label name; correct it, give it a value in options.label_map, or set "                   \
+    "options.skip_bad_rows"
 
 static void test_numbers(void **state) {
     (void)state;
@@ -177,12 +177,12 @@ static void test_bad_label_maps(void **state) {
     const struct {
         const char *map, *message;
     } cases[] = {
-        {"yes", "--label-map: 'yes' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
-        {"a=1,=2", "--label-map: '=2' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
-        {"a=1,,b=2", "--label-map: '' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
-        {"a=one", "--label-map: 'a=one' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
-        {"a=nan", "--label-map: 'a=nan' is not WORD=NUMBER or WORD=drop; write for example neutral=0.5"},
-        {"a=1,b=2,a=1", "--label-map: 'a' is given twice; leave one"},
+        {"yes", "options.label_map: 'yes' is not NAME=NUMBER or NAME=drop; write for example neutral=0.5"},
+        {"a=1,=2", "options.label_map: '=2' is not NAME=NUMBER or NAME=drop; write for example neutral=0.5"},
+        {"a=1,,b=2", "options.label_map: '' is not NAME=NUMBER or NAME=drop; write for example neutral=0.5"},
+        {"a=one", "options.label_map: 'a=one' is not NAME=NUMBER or NAME=drop; write for example neutral=0.5"},
+        {"a=nan", "options.label_map: 'a=nan' is not NAME=NUMBER or NAME=drop; write for example neutral=0.5"},
+        {"a=1,b=2,a=1", "options.label_map: 'a' is given twice; remove one"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoe_table_options o = {.label_map = cases[i].map};
@@ -209,7 +209,7 @@ static void test_bad_rows(void **state) {
     expect_error("b.csv", "text1,text2,label\na,\"b\nc\",maybe\n", NULL, AOE_EFORMAT,
                  "b.csv:2: column 'label': 'maybe'" WORD_REMEDY);
     expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": null}\n", NULL, AOE_EFORMAT,
-                 "b.jsonl:1: column 'label': the label is no number, word or boolean" ROW_REMEDY);
+                 "b.jsonl:1: column 'label': the label is neither a number, a name nor a boolean" ROW_REMEDY);
     expect_error("b.jsonl", "{\"text1\": 3, \"text2\": \"b\", \"label\": 1}\n", NULL, AOE_EFORMAT,
                  "b.jsonl:1: column 'text1': the text is not a JSON string" ROW_REMEDY);
     expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": 1}\n{\"text1\": \"a\", \"label\": 1}\n", NULL,
@@ -242,15 +242,16 @@ static void test_skip_bad_rows(void **state) {
 static void test_no_usable_row(void **state) {
     (void)state;
     aoe_table_options o = {.skip_bad_rows = 1};
-    expect_error("e.tsv", "", NULL, AOE_EFORMAT, "e.tsv: the file is empty; expected a header line that names the columns");
+    expect_error("e.tsv", "", NULL, AOE_EFORMAT,
+                 "e.tsv: the file is empty; expected a header line with the names of the columns");
     expect_error("h.tsv", "text1\ttext2\tlabel\n", NULL, AOE_EFORMAT,
-                 "h.tsv: the table has no rows; give one with a row a pair");
-    expect_error("n.tsv", "text1\ttext2\tlabel\na\tb\tneutral\na\tb\tx\n", &o, AOE_EFORMAT,
-                 "n.tsv: no usable row: 1 bad, 1 dropped by their label; check --columns and --label-map, or correct the rows");
+                 "h.tsv: the table has no rows; use a table with one row per pair");
     expect_error(
-        "t.txt", "just text\n", NULL, AOE_EFORMAT,
-        "t.txt: no column for text1: looked for text1, sentence1, question1, premise, question, context; found text; name "
-        "the right one with --columns text1=NAME");
+        "n.tsv", "text1\ttext2\tlabel\na\tb\tneutral\na\tb\tx\n", &o, AOE_EFORMAT,
+        "n.tsv: no usable row: 1 bad, 1 dropped by their label; check options.columns and options.label_map, or correct the rows");
+    expect_error("t.txt", "just text\n", NULL, AOE_EFORMAT,
+                 "t.txt: no column for text1: looked for text1, sentence1, question1, premise, question, context; found text; "
+                 "set options.columns to text1=NAME");
 }
 
 static void test_compressed(void **state) {

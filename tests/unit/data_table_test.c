@@ -15,7 +15,7 @@ static aoei_table *open_table(const char *name, const char *data, size_t size) {
     aoe_error err = {0};
     aoei_table *t;
     char *path = test_write(test_dir, name, data, size);
-    if (aoei_table_open(&t, path, &err))
+    if (aoei_table_open(&t, path, NULL, &err))
         fail_msg("%s", err.message);
     free(path);
     return t;
@@ -76,13 +76,13 @@ static void expect_end(aoei_table *t) {
     aoei_table_close(t);
 }
 
-#define ROW_REMEDY "; correct the row, or leave such rows out with --skip-bad-rows"
+#define ROW_REMEDY "; correct the row or set options.skip_bad_rows"
 
 static void test_tsv(void **state) {
     (void)state;
     static const char text[] = "a\tb\tc\r\n1\t\"two\"\t\r\n\t\t\"\n1\t2\nx\ty\tz\tw\n\n, \t;\t'";
     aoei_table *t = open_all("t.tsv", text, sizeof text - 1);
-    assert_int_equal(aoei_table_format(t), AOEI_FORMAT_TSV);
+    assert_int_equal(aoei_table_format(t), AOE_TABLE_TSV);
     assert_int_equal(aoei_table_columns(t), 3);
     expect_row(t, 2, "1|\"two\"|");
     expect_row(t, 3, "||\"");
@@ -116,12 +116,15 @@ static void test_csv_quotes_gone_wrong(void **state) {
     (void)state;
     static const char text[] = "a,b\n1,x\"y\n\"1\"2,x\n\"long\nfield\" ,x\n3,4\n5,\"open\n6,7\n";
     aoei_table *t = open_all("q.csv", text, sizeof text - 1);
-    expect_bad(t, "q.csv:2:4: a quote inside an unquoted field; put the whole field in quotes and double those in it, or use "
-                  "--skip-bad-rows");
-    expect_bad(t, "q.csv:3:4: text after a closing quote; put the whole field in quotes and double those in it, or use "
-                  "--skip-bad-rows");
-    expect_bad(t, "q.csv:5:7: text after a closing quote; put the whole field in quotes and double those in it, or use "
-                  "--skip-bad-rows");
+    expect_bad(
+        t,
+        "q.csv:2:4: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
+    expect_bad(
+        t,
+        "q.csv:3:4: text after a closing quote; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
+    expect_bad(
+        t,
+        "q.csv:5:7: text after a closing quote; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
     expect_row(t, 6, "3|4");
     aoe_error err = {0};
     aoei_row row;
@@ -184,15 +187,74 @@ static void test_compressed_tables(void **state) {
     }
 }
 
+/* Opens with options and selects all columns. */
+static aoei_table *open_with(const char *name, const char *data, const aoe_table_options *o) {
+    aoe_error err = {0};
+    aoei_table *t;
+    const size_t index[] = {0, 1, 2};
+    char *path = test_write(test_dir, name, data, strlen(data));
+    if (aoei_table_open(&t, path, o, &err))
+        fail_msg("%s", err.message);
+    assert_in_range(aoei_table_columns(t), 1, 3);
+    assert_int_equal(aoei_table_select(t, index, aoei_table_columns(t), NULL), 0);
+    free(path);
+    return t;
+}
+
+static void test_delimiters(void **state) {
+    static const struct {
+        const char *name, *text;
+        char delimiter;
+        size_t line;
+        const char *row;
+    } cases[] = {{"s.csv", "a;b;c\nx, y;\"1;2\";z\n", 0, 2, "x, y|1;2|z"},
+                 {"t.csv", "a\tb\tc\nx\t\"1\t2\"\tz\n", 0, 2, "x|1\t2|z"},
+                 {"p.csv", "a|b|c\nx|y|z\n", 0, 2, "x|y|z"},
+                 {"o.csv", "a;1,b;2\nx;y,z\n", 0, 2, "x;y|z"}, /* the format's own delimiter wins */
+                 {"q.csv", "\"a,1\";b\nx;\"y\"\n", 0, 2, "x|y"},
+                 {"one.csv", "a\nx;y\n", 0, 2, "x;y"},
+                 {"c.tsv", "a,b\n\"x,y\",z\n", 0, 2, "x,y|z"},
+                 {"t.tsv", "a\tb,c\n\"x\ty\n", 0, 2, "\"x|y"},
+                 {"sep.csv", "sep=;\na;b\nx;y\n", 0, 3, "x|y"},
+                 {"sep.tsv", "\xEF\xBB\xBFSEP=|\r\na|b\r\nx|y\r\n", 0, 3, "x|y"},
+                 {"given.csv", "a;b,c\nx;y,z\n", ';', 2, "x|y,z"},
+                 {"given.txt", "a:b\nx:\"y:z\"\n", ':', 2, "x|y:z"},
+                 {"given2.txt", "a\tb\nx\t\"y\n", '\t', 2, "x|\"y"},
+                 {"text.txt", "a,b\nx;y\n", 0, 1, "a,b"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const aoe_table_options o = {.delimiter = cases[i].delimiter};
+        aoei_table *t = open_with(cases[i].name, cases[i].text, &o);
+        expect_row(t, cases[i].line, cases[i].row);
+        aoei_table_close(t);
+    }
+}
+
+/* A pipe has no extension: the format is given. */
+static void test_given_format(void **state) {
+    static const aoe_table_options jsonl = {.input_format = AOE_TABLE_JSONL}, csv = {.input_format = AOE_TABLE_CSV},
+                                   txt = {.input_format = AOE_TABLE_TXT};
+    (void)state;
+    aoei_table *t = open_with("fd", "{\"a\":\"x\\ny\"}\n", &jsonl);
+    expect_row(t, 1, "x\ny");
+    aoei_table_close(t);
+    t = open_with("63", "a,b\n\"x\ny\",z\n", &csv);
+    expect_row(t, 2, "x\ny|z");
+    aoei_table_close(t);
+    t = open_with("words.tsv", "a\tb\n", &txt);
+    expect_row(t, 1, "a\tb");
+    aoei_table_close(t);
+}
+
 static void expect_open_error(const char *name, const char *data, size_t size, int code, const char *want) {
     aoe_error err = {0};
     aoei_table *t;
     char *path = test_write(test_dir, name, data, size);
-    assert_int_equal(aoei_table_open(&t, path, &err), code);
+    assert_int_equal(aoei_table_open(&t, path, NULL, &err), code);
     assert_null(t);
     assert_int_equal(err.code, code);
     assert_string_equal(err.message + strlen(test_dir) + 1, want);
-    assert_int_equal(aoei_table_open(&t, path, NULL), code);
+    assert_int_equal(aoei_table_open(&t, path, NULL, NULL), code);
     free(path);
 }
 
@@ -225,28 +287,40 @@ static void test_jsonl_begins_badly(void **state) {
 
 static void test_open_errors(void **state) {
     (void)state;
-    expect_open_error("e.tsv", "", 0, AOE_EFORMAT, "e.tsv: the file is empty; expected a header line that names the columns");
+    expect_open_error("e.tsv", "", 0, AOE_EFORMAT,
+                      "e.tsv: the file is empty; expected a header line with the names of the columns");
     expect_open_error("e.csv", "\xEF\xBB\xBF", 3, AOE_EFORMAT,
-                      "e.csv: the file is empty; expected a header line that names the columns");
-    expect_open_error("e.jsonl", "\n \n", 3, AOE_EFORMAT, "e.jsonl: the file is empty; expected a JSON object a line");
+                      "e.csv: the file is empty; expected a header line with the names of the columns");
+    expect_open_error("e.jsonl", "\n \n", 3, AOE_EFORMAT, "e.jsonl: the file is empty; expected one JSON object per line");
     expect_open_error(
         "h.csv", "a\"b,c\n", 6, AOE_EFORMAT,
-        "h.csv:1:2: a quote inside an unquoted field; put the whole field in quotes and double those in it, or use "
-        "--skip-bad-rows");
+        "h.csv:1:2: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
     expect_open_error("h.jsonl", "\"text\"\n", 7, AOE_EFORMAT, "h.jsonl:1: not a JSON object" ROW_REMEDY);
     expect_open_error("u.tsv", "a\t\xFF\n", 4, AOE_EFORMAT,
                       "u.tsv: invalid UTF-8 at byte 2, in line 1; convert the file to UTF-8, for example with iconv");
     expect_open_error(
         "data.xlsx", "x", 1, AOE_EARG,
-        "data.xlsx: unknown kind of file; name tables .tsv, .csv or .jsonl and lists of texts .txt, each also with "
-        ".gz or .zst");
+        "data.xlsx: the file's name has no known extension (.tsv, .csv, .jsonl or .txt, each also with .gz or .zst); rename "
+        "the file or set options.input_format");
+#define CR_REMEDY ": the lines end in CR (old Mac OS), not in LF or CRLF; convert the file, for example with tr '\\r' '\\n'"
+    expect_open_error("mac.csv", "a,b\rx,y\r", 8, AOE_EFORMAT, "mac.csv" CR_REMEDY);
+    expect_open_error("mac.tsv", "a\tb\rx\ty\r", 8, AOE_EFORMAT, "mac.tsv" CR_REMEDY);
+    expect_open_error("mac2.csv", "a,b\rx,\"y\n\"\r", 11, AOE_EFORMAT, "mac2.csv" CR_REMEDY);
+    expect_open_error("sep.csv", "sep=x\na,b\n", 10, AOE_EFORMAT,
+                      "sep.csv:1: 'sep=x' names no delimiter; write for example sep=,");
     aoei_table *t;
-    assert_int_equal(aoei_table_open(&t, "/nonexistent/x.unknown", NULL), AOE_ENOENT);
-    aoei_format format;
-    assert_int_equal(aoei_format_of(&format, "-", NULL), 0);
-    assert_int_equal(format, AOEI_FORMAT_TXT);
-    assert_int_equal(aoei_format_of(&format, ".tsv", NULL), AOE_EARG);
-    assert_int_equal(aoei_format_of(&format, "tsv.gz", NULL), AOE_EARG);
+    const aoe_table_options quote = {.delimiter = '"'};
+    aoe_error err;
+    char *path = test_write(test_dir, "quote.csv", "a\n", 2);
+    assert_int_equal(aoei_table_open(&t, path, &quote, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.delimiter must be one ASCII character"));
+    free(path);
+    assert_int_equal(aoei_table_open(&t, "/nonexistent/x.unknown", NULL, NULL), AOE_ENOENT);
+    aoe_table_format format;
+    assert_int_equal(aoei_table_format_of(&format, "-", NULL), 0);
+    assert_int_equal(format, AOE_TABLE_TXT);
+    assert_int_equal(aoei_table_format_of(&format, ".tsv", NULL), AOE_EARG);
+    assert_int_equal(aoei_table_format_of(&format, "tsv.gz", NULL), AOE_EARG);
 }
 
 /* Selects a form and names what was selected, joined by '|'. */
@@ -284,6 +358,15 @@ static void test_recognised_columns(void **state) {
     expect_columns("id\ttext\n", AOE_EXAMPLES_TEXTS, NULL, "text");
 }
 
+/* Without an exact match the case of letters is ignored; an exact match of any recognized name comes first. */
+static void test_case_of_columns(void **state) {
+    (void)state;
+    expect_columns("Text1\tTEXT2\tLabel\n", AOE_EXAMPLES_PAIRS, NULL, "Text1|TEXT2|Label");
+    expect_columns("Text1\tsentence1\tText2\tlabel\n", AOE_EXAMPLES_PAIRS, NULL, "sentence1|Text2|label");
+    expect_columns("Text1\ttext1\ttext2\tlabel\n", AOE_EXAMPLES_PAIRS, NULL, "text1|text2|label");
+    expect_columns("Left\tright\tgold\n", AOE_EXAMPLES_PAIRS, "text1=left,text2=RIGHT,label=Gold", "Left|right|gold");
+}
+
 static void test_given_columns(void **state) {
     (void)state;
     expect_columns("a\tb\tc\n", AOE_EXAMPLES_PAIRS, "text1=a,text2=b,label=c", "a|b|c");
@@ -306,29 +389,32 @@ static void test_column_errors(void **state) {
     (void)state;
     expect_column_error("m.tsv", "id\tsentence1\tscore\n", NULL, AOE_EFORMAT,
                         "m.tsv: no column for text2: looked for text2, sentence2, question2, hypothesis, sentence; found id, "
-                        "sentence1, score; name the right one with --columns text2=NAME");
+                        "sentence1, score; set options.columns to text2=NAME");
     expect_column_error("m.tsv", "text1\ttext2\tlabel\n", "label=gold", AOE_EFORMAT,
-                        "m.tsv: no column for label: looked for gold; found text1, text2, label; name the right one with "
-                        "--columns label=NAME");
+                        "m.tsv: no column for label: looked for gold; found text1, text2, label; set options.columns to "
+                        "label=NAME");
     expect_column_error("m.csv", "a\tb\n", NULL, AOE_EFORMAT,
                         "m.csv: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
-                        "a?b (the line has TABs: a file separated by TABs is named .tsv); name the right one with --columns "
-                        "text1=NAME");
+                        "a, b; set options.columns to text1=NAME");
+    expect_column_error("c.tsv", "Text1\ttext2\tTEXT1\tlabel\n", NULL, AOE_EFORMAT,
+                        "c.tsv: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
+                        "Text1, text2, TEXT1, label; set options.columns to text1=NAME");
     expect_column_error(
         "m.jsonl", "{}\n", NULL, AOE_EFORMAT,
         "m.jsonl: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
-        "none; name the right one with --columns text1=NAME");
+        "none; set options.columns to text1=NAME");
     expect_column_error("d.tsv", "text1\ttext2\ttext1\tlabel\n", NULL, AOE_EFORMAT,
                         "d.tsv: 2 columns are named 'text1'; rename all but one");
     expect_column_error(
         "o.tsv", "a\tb\n", "first=a", AOE_EARG,
-        "--columns: 'first=a' is not ROLE=NAME with a role of text1, text2, label; write for example text1=NAME");
-    expect_column_error("o.tsv", "a\tb\n", "text1", AOE_EARG,
-                        "--columns: 'text1' is not ROLE=NAME with a role of text1, text2, label; write for example text1=NAME");
+        "options.columns: 'first=a' is not ROLE=NAME with one of the roles text1, text2, label; write for example text1=NAME");
+    expect_column_error(
+        "o.tsv", "a\tb\n", "text1", AOE_EARG,
+        "options.columns: 'text1' is not ROLE=NAME with one of the roles text1, text2, label; write for example text1=NAME");
     expect_column_error(
         "o.tsv", "a\tb\n", "text1=", AOE_EARG,
-        "--columns: 'text1=' is not ROLE=NAME with a role of text1, text2, label; write for example text1=NAME");
-    expect_column_error("o.tsv", "a\tb\n", "text1=a,text1=b", AOE_EARG, "--columns: text1 is given twice; leave one");
+        "options.columns: 'text1=' is not ROLE=NAME with one of the roles text1, text2, label; write for example text1=NAME");
+    expect_column_error("o.tsv", "a\tb\n", "text1=a,text1=b", AOE_EARG, "options.columns: text1 is given twice; remove one");
 }
 
 static void test_many_columns_in_a_message(void **state) {
@@ -341,7 +427,7 @@ static void test_many_columns_in_a_message(void **state) {
     aoei_table *t = open_table("wide.tsv", header, strlen(header));
     assert_int_equal(aoei_columns_select(t, AOE_EXAMPLES_PAIRS, NULL, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "a_column_with_a_rather_long_name_7, "));
-    assert_non_null(strstr(err.message, ", ...; name the right one with --columns text1=NAME"));
+    assert_non_null(strstr(err.message, ", ...; set options.columns to text1=NAME"));
     aoei_table_close(t);
 }
 
@@ -376,6 +462,9 @@ int main(void) {
         cmocka_unit_test(test_open_errors),
         cmocka_unit_test(test_recognised_columns),
         cmocka_unit_test(test_given_columns),
+        cmocka_unit_test(test_case_of_columns),
+        cmocka_unit_test(test_delimiters),
+        cmocka_unit_test(test_given_format),
         cmocka_unit_test(test_column_errors),
         cmocka_unit_test(test_many_columns_in_a_message),
         cmocka_unit_test(test_excerpt),

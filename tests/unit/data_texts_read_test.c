@@ -2,9 +2,11 @@
  * aoe_texts_read: every text of every kind of file in its order, chosen columns,
  * what is refused and how it is named, memory that runs out.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../support/compress.h"
 #include "../support/support.h"
@@ -29,7 +31,7 @@ static int collect(void *user, aoe_text text, aoe_error *err) {
 static void reads(const char *path, const char *columns, const char *want) {
     collected c = {{0}};
     aoe_error err = {0};
-    if (aoe_texts_read(path, columns, collect, &c, &err))
+    if (aoe_texts_read(path, &(aoe_table_options){.columns = columns}, collect, &c, &err))
         fail_msg("%s", err.message);
     assert_string_equal(c.text, want);
 }
@@ -44,11 +46,11 @@ static void check_error(const char *name, const char *text, const char *columns,
     char *path = test_write_text(test_dir, name, text);
     collected c = {{0}};
     aoe_error err = {0};
-    assert_int_equal(aoe_texts_read(path, columns, collect, &c, &err), code);
+    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.columns = columns}, collect, &c, &err), code);
     assert_int_equal(err.code, code);
     assert_memory_equal(err.message, test_dir, strlen(test_dir));
     assert_string_equal(err.message + strlen(test_dir) + 1, want);
-    assert_int_equal(aoe_texts_read(path, columns, collect, &c, NULL), code);
+    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.columns = columns}, collect, &c, NULL), code);
     free(path);
 }
 
@@ -63,6 +65,34 @@ static void forms(void **state) {
     check_text("b.tsv", "body\ttext\ttitle\nb\tt\tc\n", "title,body", "b|c|");
     check_text("b.tsv", "body\ttext\ttitle\nb\tt\tc\n", NULL, "t|");
     check_text("empty.txt", "", NULL, "");
+    check_text("lines.csv", "id,text\n1,\"a\nb\"\n", NULL, "a\nb|"); /* a text may contain line ends */
+    check_text("lines.jsonl", "{\"text\": \"a\\nb\"}\n", NULL, "a\nb|");
+    check_text("case.csv", "Id;Text;Sentence1\n1;a;b\n", NULL, "a|b|");
+    check_text("case.csv", "Id;Text;Sentence1\n1;a;b\n", "sentence1", "b|");
+}
+
+static void *write_fifo(void *path) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_true(fputs("id|text\n1|\"a\nb\"\n", f) >= 0 && fclose(f) == 0);
+    return NULL;
+}
+
+/* A pipe, as of a process substitution, has no extension and is read once. */
+static void pipes(void **state) {
+    const aoe_table_options o = {.input_format = AOE_TABLE_CSV};
+    pthread_t writer;
+    collected c = {{0}};
+    aoe_error err = {0};
+    char *path = test_path(test_dir, "fifo");
+    (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_fifo, path), 0);
+    if (aoe_texts_read(path, &o, collect, &c, &err))
+        fail_msg("%s", err.message);
+    assert_string_equal(c.text, "a\nb|");
+    pthread_join(writer, NULL);
+    free(path);
 }
 
 static void compressed(void **state) {
@@ -79,10 +109,11 @@ static void errors(void **state) {
     (void)state;
     check_error(
         "a.tsv", "label\tx\n1\ta\n", NULL, AOE_EFORMAT,
-        "a.tsv: no column of texts: looked for text, text1, text2, sentence, sentence1, sentence2, question, question1, "
-        "question2, premise, hypothesis, context, query, positive, negative, entailment, contradiction; rename a column "
-        "or give a .txt file");
-    check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT, "a.tsv: no column 'y'; found label, x; correct --columns");
+        "a.tsv: no column has a recognized name of texts (text, text1, text2, sentence, sentence1, sentence2, question, question1, "
+        "question2, premise, hypothesis, context, query, positive, negative, entailment, contradiction); found label, x; set "
+        "options.columns to the names of the columns of texts");
+    check_error("a.tsv", "label\tx\n1\ta\n", "x,y", AOE_EFORMAT,
+                "a.tsv: no column 'y'; found label, x; correct options.columns");
     check_error("a.jsonl", "{\"text\": 5}\n", NULL, AOE_EFORMAT,
                 "a.jsonl:1: column 'text': neither a JSON string nor a list of them; correct the row");
     check_error("a.jsonl", "{\"text\": [\"a\", 5]}\n", NULL, AOE_EFORMAT,
@@ -95,7 +126,7 @@ static void errors(void **state) {
 static int read_again(void *path) {
     collected c = {{0}};
     aoe_error err = {0};
-    const int code = aoe_texts_read(path, "b,a", collect, &c, &err);
+    const int code = aoe_texts_read(path, &(aoe_table_options){.columns = "b,a"}, collect, &c, &err);
     assert_true(code || !strcmp(c.text, "1|2|3|4|"));
     return code;
 }
@@ -109,10 +140,8 @@ static void without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms),
-        cmocka_unit_test(compressed),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(without_memory),
+        cmocka_unit_test(forms),  cmocka_unit_test(pipes),          cmocka_unit_test(compressed),
+        cmocka_unit_test(errors), cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

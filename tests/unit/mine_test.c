@@ -405,16 +405,16 @@ static void test_bad_input(void **state) {
     expect_failure("a.tsv", simple, o, AOE_EARG, "at least 1");
     o = defaults();
     o.skip = o.range;
-    expect_failure("a.tsv", simple, o, AOE_EARG, "--range");
+    expect_failure("a.tsv", simple, o, AOE_EARG, "options.range");
     o = defaults();
     o.min_score = 0.5;
     o.max_score = 0.4;
-    expect_failure("a.tsv", simple, o, AOE_EARG, "--min-score");
+    expect_failure("a.tsv", simple, o, AOE_EARG, "options.min_score");
     o = defaults();
     expect_failure("a.tsv", "query\tpositive\nw00\t\n", o, AOE_EFORMAT, "a.tsv:2: column 'positive': the text is empty");
     expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
     expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
-    expect_failure("a.xls", simple, o, AOE_EARG, "unknown kind of file");
+    expect_failure("a.xls", simple, o, AOE_EARG, "no known extension");
     /* what a .tsv cannot hold, wherever it would end up */
     o.for_tsv = 1;
     expect("a.jsonl", "{\"query\": \"w00\", \"positive\": [\"w01\"]}\n{\"query\": \"w09\", \"positive\": \"w10\"}\n", o,

@@ -301,7 +301,7 @@ static void refuses_and_writes_nothing(void **state) {
     free(c.path[1]);
     c.path[1] = bad;
     o = options(&c);
-    refuse(&c, &o, AOE_EFORMAT, "bad.tsv: no column of texts: looked for text, text1");
+    refuse(&c, &o, AOE_EFORMAT, "bad.tsv: no column has a recognized name of texts (text, text1");
     free(test_write_text(c.dir, "bad.tsv", "text\nfine\nnot \xff fine\n"));
     refuse(&c, &o, AOE_EFORMAT, "bad.tsv:");
     free(test_write_text(c.dir, "bad.tsv", "text\tlabel\nfine\t1\nshort\n"));

@@ -357,8 +357,7 @@ static void test_beir_gone_wrong(void **state) {
     o.split = "test";
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq9\td5\t1\nq1\td9\t1\nq1\td1\tgood\nq1\td1\t1\n");
     expect("wrong", &o, AOE_EFORMAT,
-           "wrong/qrels/test.tsv:2: 'query-id': there is no query of this id; correct the row, or leave such rows out with "
-           "--skip-bad-rows");
+           "wrong/qrels/test.tsv:2: 'query-id': there is no query of this id; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     char *path = test_path(test_dir, "wrong");
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -374,9 +373,8 @@ static void test_beir_gone_wrong(void **state) {
     write_in("wrong", "queries.jsonl", "{\"_id\":\"q1\",\"text\":\"1\"}\n{\"_id\":\"q1\",\"text\":\"2\"}\n");
     expect("wrong", &o, AOE_EFORMAT, "wrong/queries.jsonl:2: the id of line 1 again; remove one of them");
     write_in("wrong", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
-    expect(
-        "wrong", &o, AOE_EFORMAT,
-        "wrong/queries.jsonl:1: '_id': it is not a JSON string; correct the row, or leave such rows out with --skip-bad-rows");
+    expect("wrong", &o, AOE_EFORMAT,
+           "wrong/queries.jsonl:1: '_id': it is not a JSON string; correct the row or set options.skip_bad_rows");
     write_in("none", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
     expect("none", &o, AOE_ENOENT,
            "none/corpus.jsonl: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");

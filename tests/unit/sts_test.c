@@ -142,8 +142,7 @@ static void test_folders_gone_wrong(void **state) {
     write_in("tab", "STS.input.x.txt", "1\t2\nno tab\n");
     write_in("tab", "STS.gs.x.txt", "1\n2\n");
     expect_folder_error("tab", 0,
-                        "tab/STS.input.x.txt:2: no TAB between two sentences; correct the row, or leave such rows out with "
-                        "--skip-bad-rows");
+                        "tab/STS.input.x.txt:2: no TAB between two sentences; correct the row or set options.skip_bad_rows");
     write_in("score", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("score", "STS.gs.x.txt", "1\ngood\n");
     expect_folder_error("score", 0,
@@ -255,7 +254,7 @@ static void test_nothing_is_reported_before_all_is_read(void **state) {
     reports r = {0};
     aoe_error err = {0};
     assert_int_equal(aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err), AOE_EFORMAT);
-    assert_non_null(strstr(err.message, "b.tsv:3: column 'label': 'abc' is not a number"));
+    assert_non_null(strstr(err.message, "b.tsv:3: column 'label': 'abc' is neither a number"));
     assert_int_equal(r.n + c.calls, 0);
     aoe_sts_options o = {.table = {.skip_bad_rows = 1}};
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, collect, &r, NULL), 0);
