@@ -213,6 +213,9 @@ typedef struct aoe_model_info {
 } aoe_model_info;
 
 AOE_API void aoe_model_get_info(const aoe_model *m, aoe_model_info *info);
+/* Writes one line about how the model computes vectors: pooling, data type and CPU tier, each with the reason for the choice.
+ * text: [size] bytes, NUL-terminated, truncated if size is too small. */
+AOE_API void aoe_model_describe(const aoe_model *m, char *text, size_t size);
 AOE_API size_t aoe_model_dims(const aoe_model *m);
 AOE_API const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m); /* borrowed; NULL when the directory has none */
 

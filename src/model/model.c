@@ -437,6 +437,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     if (!m)
         return aoei_fail_nomem(err, sizeof *m);
     m->ctx = ctx;
+    m->dtype_option = o->dtype;
     m->type = aoei_context_type(ctx, o->dtype);
     m->dir = aoei_strdup(dir);
     if (!m->dir)
@@ -516,6 +517,7 @@ int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *w
     m->config = base->config;
     m->lora = base->lora;
     m->type = base->type;
+    m->dtype_option = base->dtype_option;
     m->tokenizer = base->tokenizer;
     m->storage = "F32";
     m->prefix = base->prefix;

@@ -53,6 +53,7 @@ struct aoe_model {
     aoei_lora lora;           /* the adapters, which are in config too unless they are merged into the packed copies */
     size_t stored_bytes;      /* of the weights in the file; 0 for a view */
     aoei_dtype type;          /* of activations and products */
+    aoe_dtype dtype_option;   /* the data type that the caller asked for; type follows from it */
     void *packed;             /* owned; packed copies for inference, NULL for a view */
     aoe_tokenizer *tokenizer; /* owned unless view; NULL when the directory has none */
     aoei_settings settings;   /* owned; options applied */

@@ -233,6 +233,16 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
+/* Logs how the model computes vectors, and a warning if other programs cannot reproduce them. */
+static void log_settings(const aoei_trainer *t) {
+    char text[512];
+    aoe_model_describe(t->base, text, sizeof text);
+    aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s", text);
+    const char *limits = t->task->embeds ? aoei_settings_limits(&t->base->settings, text, sizeof text) : NULL;
+    if (limits)
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limits);
+}
+
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {
     memset(t, 0, sizeof *t);
     t->ctx = ctx;
@@ -244,8 +254,10 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
         code = find_checkpoint(t, &checkpoint, err);
     if (!code)
         code = open_base(t, checkpoint, err);
-    if (!code)
+    if (!code) {
+        log_settings(t);
         code = task->load(task, t, err);
+    }
     if (!code) {
         t->hidden_dropout = o->dropout >= 0 ? o->dropout : t->base->config.hidden_dropout;
         t->attention_dropout = o->dropout >= 0 ? o->dropout : t->base->config.attention_dropout;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * aoe_model_describe: pooling, data type and CPU tier of a model in one line, each with the reason for the choice.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/cpu.h"
+#include "model/model.h"
+
+static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
+    const char *from = m->settings.pooling_from;
+    if (!strcmp(from, "option"))
+        return "option";
+    if (!strcmp(from, "default"))
+        snprintf(buf, size, "default for %s", m->config.arch->model_type);
+    else
+        snprintf(buf, size, "from %s", from);
+    return buf;
+}
+
+static const char *dtype_reason(const aoe_model *m) {
+    if (m->dtype_option != AOE_DTYPE_AUTO)
+        return "option";
+    if (m->config.arch->is_static)
+        return "auto: a static model has no matmuls";
+    switch (m->ctx->tier) {
+    case AOEI_TIER_AMX:
+        return "auto: this CPU has AMX-BF16";
+    case AOEI_TIER_AVX512BF16:
+        return "auto: this CPU has AVX512-BF16";
+    default:
+        return "auto: no bf16 instructions in this CPU tier";
+    }
+}
+
+static const char *tier_reason(char *buf, size_t size) {
+    const char *limit = getenv("AOE_CPU");
+    if (!limit || !*limit)
+        return "highest of this CPU";
+    snprintf(buf, size, "AOE_CPU=%s", limit);
+    return buf;
+}
+
+void aoe_model_describe(const aoe_model *m, char *text, size_t size) {
+    char pooling[64], tier[64];
+    snprintf(text, size, "pooling: %s (%s); dtype: %s (%s); CPU tier: %s (%s)", aoe_pooling_name(m->settings.pooling),
+             pooling_reason(m, pooling, sizeof pooling), m->type == AOEI_BF16 ? "bf16" : "f32", dtype_reason(m),
+             aoei_tier_name(m->ctx->tier), tier_reason(tier, sizeof tier));
+}
