@@ -24,7 +24,8 @@
 #include <string.h>
 
 enum { CHECKPOINT_FORMAT = 1 };
-#define HEAD_FILE "head.safetensors"
+#define HEAD_FILE    "head.safetensors"
+#define MOMENTS_FILE "optimizer.safetensors"
 
 char *aoei_checkpoints_dir(const char *output) {
     return aoei_path_join(output, "checkpoints");
@@ -69,7 +70,7 @@ static int write_flat(const aoei_trainer *t, const char *dir, const char *file, 
 static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"m", "v"};
     const aoei_tensor moments[] = {t->params->m, t->params->v};
-    return write_flat(t, dir, "optimizer.safetensors", names, moments, 2, err);
+    return write_flat(t, dir, MOMENTS_FILE, names, moments, 2, err);
 }
 
 static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
@@ -217,7 +218,8 @@ done:
 
 /* ---------------------------------------------------------------- reading */
 
-int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
+/* *path: the checkpoint with the largest step below `before` (aoei_free), or NULL; *step: its step. */
+static int find_before(char **path, uint64_t *step, uint64_t before, const char *output, aoe_error *err) {
     *path = NULL;
     char *dir = aoei_checkpoints_dir(output);
     if (!dir)
@@ -225,11 +227,11 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     char **names = NULL;
     size_t n = 0;
     int code = aoei_is_dir(dir) ? aoei_list_dir(&names, &n, dir, err) : AOE_OK;
-    uint64_t step, newest = 0;
+    uint64_t other;
     size_t best = n;
     for (size_t i = 0; i < n && !code; i++)
-        if (step_of(names[i], &step) && (best == n || step > newest)) {
-            newest = step;
+        if (step_of(names[i], &other) && other < before && (best == n || other > *step)) {
+            *step = other;
             best = i;
         }
     if (!code && best < n) {
@@ -239,6 +241,120 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     }
     aoei_list_free(names, n);
     aoei_free(dir);
+    return code;
+}
+
+int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
+    uint64_t step;
+    return find_before(path, &step, UINT64_MAX, output, err);
+}
+
+/* Opens a JSON or safetensors file to find damage; other files are not checked. */
+static int check_file(const char *path, aoe_error *err) {
+    const size_t len = strlen(path);
+    int code = AOE_OK;
+    if (len > 5 && !strcmp(path + len - 5, ".json")) {
+        json_t *o = NULL;
+        code = aoei_json_load(&o, path, err);
+        json_decref(o);
+    } else if (len > 12 && !strcmp(path + len - 12, ".safetensors")) {
+        aoei_safetensors *s = NULL;
+        code = aoei_safetensors_open(&s, path, err);
+        aoei_safetensors_close(s);
+    }
+    return code;
+}
+
+/* AOE_EFORMAT or AOE_ENOENT if a file of the checkpoint is damaged or missing; other errors: the check itself failed. */
+static int check_files(const char *dir, aoe_error *err) {
+    static const char *const needed[] = {"trainer.json", MOMENTS_FILE};
+    char **names;
+    size_t n;
+    int code = aoei_list_dir(&names, &n, dir, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < n + sizeof needed / sizeof *needed && !code; i++) {
+        char *path = aoei_path_join(dir, i < n ? names[i] : needed[i - n]);
+        code = path ? check_file(path, err) : aoei_fail_nomem(err, 0);
+        aoei_free(path);
+    }
+    aoei_list_free(names, n);
+    return code;
+}
+
+static int is_damage(int code) {
+    return code == AOE_EFORMAT || code == AOE_ENOENT;
+}
+
+/* The message without its advice, the part after the last semicolon: it is for files of others. */
+static void cut_advice(char *message) {
+    char *end = strrchr(message, ';');
+    if (end)
+        *end = 0;
+}
+
+/* Renames the damaged checkpoint step-N to damaged-step-N, so that it is neither resumed nor counted. */
+static int set_aside(const char *path, uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
+    char name[48];
+    aoe_error damage = {0};
+    snprintf(name, sizeof name, "damaged-step-%llu", (unsigned long long)step);
+    char *dir = aoei_checkpoints_dir(output), *aside = dir ? aoei_path_join(dir, name) : NULL;
+    int code = aside ? aoei_remove_tree(aside, err) : aoei_fail_nomem(err, 0);
+    check_files(path, &damage);
+    cut_advice(damage.message);
+    if (!code)
+        code = aoei_rename(path, aside, err);
+    if (!code)
+        aoei_log_write(log, AOE_LOG_WARNING, "%s; the checkpoint is damaged and was renamed: delete %s", damage.message, aside);
+    aoei_free(aside);
+    aoei_free(dir);
+    return code;
+}
+
+/* Renames the checkpoints after `step`, all of which are damaged. */
+static int set_aside_after(uint64_t step, const char *output, const aoei_log *log, aoe_error *err) {
+    for (;;) {
+        char *path;
+        uint64_t newest = 0;
+        int code = find_before(&path, &newest, UINT64_MAX, output, err);
+        if (!code && newest > step)
+            code = set_aside(path, newest, output, log, err);
+        aoei_free(path);
+        if (code || newest <= step)
+            return code;
+    }
+}
+
+int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log, aoe_error *err) {
+    uint64_t step = UINT64_MAX;
+    aoe_error damage = {0}; /* of the newest checkpoint */
+    char *newest = NULL;    /* its path, if it is damaged; owned */
+    int code;
+    while (!(code = find_before(path, &step, step, output, err)) && *path) {
+        aoe_error reason;
+        code = check_files(*path, &reason);
+        if (!is_damage(code)) {
+            code = code ? aoei_fail(err, code, "%s", reason.message) : AOE_OK;
+            break;
+        }
+        if (newest) {
+            aoei_free(*path);
+        } else {
+            newest = *path;
+            damage = reason;
+        }
+        *path = NULL;
+    }
+    cut_advice(damage.message);
+    if (!code && newest)
+        code = *path ? set_aside_after(step, output, log, err)
+                     : aoei_fail(err, damage.code, "%s; the checkpoint is damaged: delete %s to start from the beginning",
+                                 damage.message, newest);
+    aoei_free(newest);
+    if (code) {
+        aoei_free(*path);
+        *path = NULL;
+    }
     return code;
 }
 
@@ -291,7 +407,7 @@ static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
     aoei_params *p = t->params;
     const int best_elsewhere = t->progress.has_best && t->progress.best_step != t->progress.step;
     float *slice = aoei_malloc_array(SLICE, sizeof *slice);
-    char *moments = aoei_path_join(dir, "optimizer.safetensors"), *best = aoei_path_join(dir, "best.safetensors");
+    char *moments = aoei_path_join(dir, MOMENTS_FILE), *best = aoei_path_join(dir, "best.safetensors");
     aoei_safetensors *s = NULL;
     int code = AOE_ENOMEM;
     if (!slice || !moments || !best) {
@@ -322,33 +438,49 @@ done:
     return code;
 }
 
-/* Paths may be written in another way as long as they lead to the same place; that files hold the same, the fingerprints say.
- */
+/* 1 if the option of that key is unchanged; NULL and null both mean "not set". Two spellings of a path are equal if they lead
+ * to the same directory. Paths of data are not compared: the fingerprints tell whether the contents are equal. */
 static int same_option(const char *key, const json_t *now, const json_t *then) {
-    if (then && (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0 || strcmp(key, "teacher") == 0))
-        return json_is_null(now) == json_is_null(then);
-    return then && (json_equal(now, then) ||
-                    (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(then))));
+    const int set = now && !json_is_null(now), was_set = then && !json_is_null(then);
+    if (!set || !was_set)
+        return set == was_set;
+    if (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0 || strcmp(key, "teacher") == 0)
+        return 1;
+    return json_equal(now, then) ||
+           (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(then)));
 }
 
-/* The first option of `now` that `then` has otherwise is the error. */
-static int same_options(const json_t *now, const json_t *then, const char *file, aoe_error *err) {
+/* An option as it appears in a message (aoei_free); NULL: no memory. */
+static char *option_text(const json_t *value) {
+    return value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
+                                         : aoei_strdup("not set");
+}
+
+static int fail_option(const char *key, const json_t *now, const json_t *then, const char *file, aoe_error *err) {
+    char *a = option_text(now), *b = option_text(then);
+    const int longer = !strcmp(key, "epochs") || !strcmp(key, "max_steps");
+    const int code = aoei_fail(err, AOE_EARG,
+                               "%s: \"%s\" was %s and is now %s; resume with unchanged options, %sor start again with "
+                               "options.force",
+                               file, key, b ? b : "another value", a ? a : "another value",
+                               longer ? "train the result further as a new run with another output, " : "");
+    aoei_free(a);
+    aoei_free(b);
+    return code;
+}
+
+/* Checks that the options are those of the checkpoint, in both directions: options that only one of the two has differ too. */
+static int check_options(const json_t *now, const json_t *then, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)now, key, value) {
         const json_t *old = json_object_get(then, key);
-        if (same_option(key, value, old))
-            continue;
-        const size_t shown = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9);
-        char *a = json_dumps(value, shown), *b = old ? json_dumps(old, shown) : NULL;
-        const int longer = !strcmp(key, "epochs") || !strcmp(key, "max_steps");
-        const int code = aoei_fail(
-            err, AOE_EARG, "%s: \"%s\" was %s and is now %s; resume with the same options, %sor start again with --force", file,
-            key, b ? b : "not set", a ? a : "another",
-            longer ? "train the result further as a run of its own (-m DIR -o NEW), " : "");
-        aoei_free(a);
-        aoei_free(b);
-        return code;
+        if (!same_option(key, value, old))
+            return fail_option(key, value, old, file, err);
+    }
+    json_object_foreach((json_t *)then, key, value) {
+        if (!json_object_get(now, key) && !same_option(key, NULL, value))
+            return fail_option(key, NULL, value, file, err);
     }
     return AOE_OK;
 }
@@ -368,7 +500,7 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
                          "%s: format_version %zu is newer than this program; resume with the version that wrote it", path,
                          version);
     if (!code)
-        code = same_options(t->settings, json_object_get(o, "options"), path, err);
+        code = check_options(t->settings, json_object_get(o, "options"), path, err);
     if (!code)
         code = aoei_json_need_size(o, "step", &step, path, err);
     if (!code)

@@ -63,43 +63,42 @@ static int check_options(const aoe_training_args *o, aoe_error *err) {
     return AOE_OK;
 }
 
-/* The output directory can be written and holds nothing that would be lost without the caller's word. *checkpoint: what to
- * resume from (aoei_free), or NULL. */
-static int find_checkpoint(const aoei_trainer *t, char **checkpoint, aoe_error *err) {
+/* Checks that the run may write to the output directory, which is open. */
+static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
-    *checkpoint = NULL;
-    int code = aoei_check_writable_dir(o->output, err);
-    if (!code)
-        code = aoei_checkpoint_find(checkpoint, o->output, err);
-    if (code)
-        return code;
     const int model = aoei_is_model_dir(o->output);
-    if (o->resume) {
-        if (!*checkpoint && model)
-            return aoei_fail(err, AOE_ENOENT, "%s: a model but no checkpoint to resume from; use --force to train it anew",
-                             o->output);
-        return *checkpoint ? AOE_OK : aoei_model_dir_check(o->output, o->force, err);
-    }
-    if (!o->force && aoei_same_path(o->model, o->output))
+    if (o->resume && checkpoint)
+        return AOE_OK;
+    if (o->resume && model)
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: contains a model but no checkpoint to resume from; use options.force to train it anew",
+                         o->output);
+    if (!o->resume && !o->force && aoei_same_path(o->model, o->output))
         return aoei_fail(err, AOE_EARG,
                          "%s: the model to start from and the output are the same directory; choose another output, or "
-                         "use --force to replace the model",
+                         "use options.force to replace the model",
                          o->output);
-    if ((model || *checkpoint) && !o->force) {
-        aoei_free(*checkpoint);
-        *checkpoint = NULL;
-        return aoei_fail(err, AOE_EEXIST, "%s: already holds %s; use --resume to go on or --force to replace it", o->output,
+    if (!o->resume && !o->force && (model || checkpoint))
+        return aoei_fail(err, AOE_EEXIST,
+                         "%s: already contains %s; use options.resume to continue or options.force to replace it", o->output,
                          model ? "a model" : "checkpoints");
-    }
-    aoei_free(*checkpoint);
-    *checkpoint = NULL;
     return aoei_model_dir_check(o->output, o->force, err);
 }
 
-int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err) {
-    char *checkpoint;
-    const int code = find_checkpoint(t, &checkpoint, err);
-    aoei_free(checkpoint);
+/* *checkpoint: the checkpoint to resume from, owned by the caller (aoei_free); NULL: start from the beginning. */
+static int open_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
+    const aoe_training_args *o = t->o;
+    *checkpoint = NULL;
+    int code = aoei_output_dir_open(&t->output, o->output, err);
+    if (!code)
+        code = o->resume ? aoei_checkpoint_choose(checkpoint, o->output, &t->ctx->log, err)
+                         : aoei_checkpoint_find(checkpoint, o->output, err);
+    if (!code)
+        code = check_output(t, *checkpoint, err);
+    if (code || !o->resume) {
+        aoei_free(*checkpoint);
+        *checkpoint = NULL;
+    }
     return code;
 }
 
@@ -116,28 +115,28 @@ static int plan_steps(aoei_trainer *t, aoe_error *err) {
     return 0;
 }
 
-/* The adapters of the run; of new ones what is asked for now, which a checkpoint may have otherwise. */
+/* Adds the adapters of the run. New adapters are described as the options ask for them, since a checkpoint that is resumed may
+ * have others. */
 static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     const aoe_lora *wanted = t->task->lora;
     aoei_lora l = t->base->config.lora;
     aoei_buffer targets = {0};
-    if (!l.r)
-        return AOE_OK;
-    int code = wanted->r ? aoei_adapters_wanted(&l, wanted, &t->base->config, err) : AOE_OK;
+    const int code = l.r && wanted->r ? aoei_adapters_wanted(&l, wanted, &t->base->config, err) : AOE_OK;
     if (code)
         return code;
-    int bad = aoei_peft_list(&targets, &l, &t->base->config);
-    bad = bad || json_object_set_new(r, "lora_r", json_integer((json_int_t)l.r));
-    bad = bad || json_object_set_new(r, "lora_alpha", json_real(l.alpha));
-    bad = bad || json_object_set_new(r, "lora_dropout", json_real(l.dropout));
-    bad = bad || json_object_set_new(r, "lora_targets", json_string(targets.data));
-    bad = bad || json_object_set_new(r, "load_8bit", json_boolean(wanted->load_8bit));
+    int bad = l.r ? aoei_peft_list(&targets, &l, &t->base->config) : 0;
+    bad = bad || json_object_set_new(r, "lora_r", l.r ? json_integer((json_int_t)l.r) : json_null());
+    bad = bad || json_object_set_new(r, "lora_alpha", l.r ? json_real(l.alpha) : json_null());
+    bad = bad || json_object_set_new(r, "lora_dropout", l.r ? json_real(l.dropout) : json_null());
+    bad = bad || json_object_set_new(r, "lora_targets", l.r ? json_string(targets.data) : json_null());
+    bad = bad || json_object_set_new(r, "load_8bit", l.r ? json_boolean(wanted->load_8bit) : json_null());
     aoei_buffer_free(&targets);
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
-/* What decides the result. Thread count, checkpoint rhythm and messages do not. What changes other values comes before them:
- * the first difference is the one that a resumed run is told. */
+/* The options that decide the result, every key always present: null where an option is not in use. The number of threads, the
+ * checkpoint interval and messages do not decide it. Options that change other values come first, since resuming reports the
+ * first difference. */
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
@@ -149,12 +148,11 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     bad |= json_object_set_new(r, "prompt", json_string(s->prompt));
     bad |= json_object_set_new(r, "max_length", json_integer((json_int_t)s->max_length));
     bad |= json_object_set_new(r, "normalize", json_boolean(s->normalize));
-    if (s->bidirectional)
-        bad |= json_object_set_new(r, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from));
+    bad |= json_object_set_new(r, "bidirectional_from",
+                               s->bidirectional ? json_integer((json_int_t)s->bidirectional_from) : json_null());
     bad |= json_object_set_new(r, "epochs", json_integer((json_int_t)o->epochs));
     bad |= json_object_set_new(r, "max_steps", json_integer((json_int_t)o->max_steps));
-    if (o->max_minutes > 0)
-        bad |= json_object_set_new(r, "max_minutes", json_real(o->max_minutes));
+    bad |= json_object_set_new(r, "max_minutes", o->max_minutes > 0 ? json_real(o->max_minutes) : json_null());
     bad |= json_object_set_new(r, "lr", json_real(o->lr));
     bad |= json_object_set_new(r, "warmup", json_real(o->warmup));
     bad |= json_object_set_new(r, "weight_decay", json_real(o->weight_decay));
@@ -251,7 +249,7 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
     char *checkpoint = NULL;
     int code = check_options(o, err);
     if (!code)
-        code = find_checkpoint(t, &checkpoint, err);
+        code = open_output(t, &checkpoint, err);
     if (!code)
         code = open_base(t, checkpoint, err);
     if (!code) {
@@ -278,8 +276,8 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
 }
 
 void aoei_trainer_destroy(aoei_trainer *t) {
-    aoei_unlock(&t->lock);
     aoei_train_log_close(t->log);
+    aoei_output_dir_close(&t->output);
     aoe_embedder_destroy(t->embedder);
     aoe_model_close(t->view);
     aoe_model_close(t->base);

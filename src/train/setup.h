@@ -13,8 +13,6 @@ void aoei_course_defaults(aoe_training_args *o);
 /* Checks the options, locks the output directory, opens the model and the data, allocates all memory and, if the run resumes,
  * restores the newest complete checkpoint. On failure *t is zeroed. */
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);
-/* Errors when the output directory holds something that this run would replace without having been told to. */
-int aoei_trainer_check_output(const aoei_trainer *t, aoe_error *err);
 void aoei_trainer_destroy(aoei_trainer *t); /* accepts a zeroed struct */
 
 #endif

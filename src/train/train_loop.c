@@ -248,18 +248,13 @@ static int finish(aoei_trainer *t, meter *m, aoe_error *err) {
     return send(t, m, &e, err);
 }
 
-/* Creates the output directory and takes it for this run alone; looks once more whether another run has filled it meanwhile.
- * With force (and not resume) checkpoints of an earlier run go. A resumed run may have been killed before it removed what it
- * does not keep. */
-static int prepare_output(aoei_trainer *t, aoe_error *err) {
+/* Creates the checkpoint directory and removes checkpoints that the run does not keep: those of an earlier run with force, and
+ * those that a resumed run was killed before removing. */
+static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
     char *dir = aoei_checkpoints_dir(t->o->output);
     if (!dir)
         return aoei_fail_nomem(err, 0);
     int code = aoei_make_dir(dir, err);
-    if (!code)
-        code = aoei_lock_dir(&t->lock, t->o->output, err);
-    if (!code)
-        code = aoei_trainer_check_output(t, err);
     if (!code)
         code = aoei_checkpoints_prune(dir, t->o->resume ? t->o->keep_checkpoints : 0, err);
     aoei_free(dir);
@@ -268,7 +263,7 @@ static int prepare_output(aoei_trainer *t, aoe_error *err) {
 
 static int run(aoei_trainer *t, aoe_error *err) {
     meter m = {.first_step = t->progress.step, .before = t->progress.seconds};
-    int code = prepare_output(t, err);
+    int code = prepare_checkpoints(t, err);
     if (!code)
         code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, err);
     m.start = m.last = aoei_now();

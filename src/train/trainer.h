@@ -12,10 +12,10 @@
 #include <jansson.h>
 
 #include "aoe_train.h"
-#include "base/lock.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "model/model.h"
+#include "train/output_dir.h"
 #include "train/train_log.h"
 
 /* What changes as the run goes on, and is saved. */
@@ -72,7 +72,7 @@ struct aoei_trainer {
     size_t total_steps;  /* by the clock: an estimate after each step, exact once the time is over */
     size_t warmup_steps; /* by the clock: without meaning */
     aoei_progress progress;
-    aoei_lock lock;      /* of the output directory */
+    aoei_output_dir output;
     aoei_train_log *log; /* owned */
     json_t *settings;    /* owned; the options that decide the result, for the record and for resuming */
 };

@@ -98,6 +98,59 @@ static void test_is_a_model(void **state) {
     train_run_destroy(&r);
 }
 
+/* Cuts a file of a checkpoint in half. */
+static void truncate_file(const train_run *r, const char *name) {
+    size_t size;
+    char *data = train_run_read(r, name, &size);
+    assert_non_null(data);
+    free(test_write(r->output, name, data, size / 2));
+    free(data);
+}
+
+/* A truncated checkpoint: the one before it is resumed and gives the result of the undisturbed run; with none before it, the
+ * message says what to delete. */
+static void test_truncated(void **state) {
+    (void)state;
+    static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "trainer.json", "config.json"};
+    train_run r;
+    train_run_create(&r);
+    size_t size;
+    train_run_ok(&r, 1);
+    char *weights = train_run_read(&r, "model.safetensors", &size), *settings = train_run_read(&r, "aoe.json", NULL);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char output[32], name[64];
+        aoe_error err = {0};
+        snprintf(output, sizeof output, "truncated-%zu", i);
+        train_run_output(&r, output);
+        r.o.args.resume = 0;
+        r.o.args.keep_checkpoints = 2;
+        r.stop_kind = AOE_TRAIN_STEP;
+        r.stop_step = 7;
+        r.evaluations = 0;
+        assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
+        snprintf(name, sizeof name, "checkpoints/step-7/%s", files[i]);
+        truncate_file(&r, name);
+        r.stop_kind = -1;
+        r.o.args.resume = 1;
+        r.o.args.keep_checkpoints = 1;
+        r.n = 0;
+        train_run_ok(&r, 1);
+        assert_int_equal(r.events[0].step, 6);
+        train_run_same(&r, weights, size, settings);
+        char *path = test_path(r.output, "checkpoints/damaged-step-7");
+        assert_int_equal(aoei_exists(path), 1);
+        free(path);
+        snprintf(name, sizeof name, "checkpoints/step-12/%s", files[i]);
+        truncate_file(&r, name);
+        assert_int_equal(train_run_go(&r, 1, &err), AOE_EFORMAT);
+        if (!strstr(err.message, name) || !strstr(err.message, "delete ") || strstr(err.message, "fetch"))
+            fail_msg("%s", err.message);
+    }
+    free(weights);
+    free(settings);
+    train_run_destroy(&r);
+}
+
 /* Resuming fails with this code and a message that holds both parts; the checkpoint's file is put back. */
 static void damaged(train_run *r, const char *file, const char *content, size_t size, int code, const char *part) {
     char name[128];
@@ -165,8 +218,8 @@ static void test_impossible_progress(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find), cmocka_unit_test(test_prune),
-                                       cmocka_unit_test(test_is_a_model), cmocka_unit_test(test_damage),
-                                       cmocka_unit_test(test_impossible_progress)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_find),       cmocka_unit_test(test_prune),
+                                       cmocka_unit_test(test_is_a_model), cmocka_unit_test(test_truncated),
+                                       cmocka_unit_test(test_damage),     cmocka_unit_test(test_impossible_progress)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,7 +186,7 @@ static void test_existing_output(void **state) {
     r.o.args.seed = 42;
     r.n = 0;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
-    assert_true(strstr(err.message, "--resume") && strstr(err.message, "--force") && strstr(err.message, r.output));
+    assert_true(strstr(err.message, "options.resume") && strstr(err.message, "options.force") && strstr(err.message, r.output));
     assert_int_equal(r.n, 0);
     char *still = train_run_read(&r, "model.safetensors", NULL);
     assert_memory_equal(first, still, size);
@@ -221,6 +221,24 @@ static void test_existing_checkpoints(void **state) {
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "checkpoints"));
+    train_run_destroy(&r);
+}
+
+/* A run that fails before it writes removes the directories that it created, and only these. */
+static void test_created_output(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    char *parent = test_path(r.dir, "parent"), *nested = test_path(r.dir, "parent/a//b/c/"), *a = test_path(r.dir, "parent/a");
+    assert_int_equal(aoei_make_dir(parent, NULL), 0);
+    r.o.args.output = nested;
+    r.source.path = "missing.tsv";
+    assert_int_equal(train_run_go(&r, 1, NULL), AOE_ENOENT);
+    assert_int_equal(aoei_exists(a), 0);
+    assert_int_equal(aoei_exists(parent), 1);
+    free(parent);
+    free(nested);
+    free(a);
     train_run_destroy(&r);
 }
 
@@ -358,6 +376,9 @@ static void test_second_run(void **state) {
     assert_int_equal(aoei_lock_dir(&lock, r.output, NULL), 0);
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "another run is writing to this directory"));
+    r.source.path = "missing.tsv"; /* the lock comes before everything that is read */
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EEXIST);
+    r.source.path = r.data;
     aoei_unlock(&lock);
     train_run_ok(&r, 1);
     train_run_destroy(&r);
@@ -371,6 +392,7 @@ int main(void) {
                                        cmocka_unit_test(test_not_finite),
                                        cmocka_unit_test(test_existing_output),
                                        cmocka_unit_test(test_existing_checkpoints),
+                                       cmocka_unit_test(test_created_output),
                                        cmocka_unit_test(test_unwritable_output),
                                        cmocka_unit_test(test_names),
                                        cmocka_unit_test(test_foreign_checkpoints),

@@ -237,7 +237,7 @@ static void test_changed_options(void **state) {
         r.o = good;                                                                                                            \
         r.o.field = value;                                                                                                     \
         assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);                                                                 \
-        if (!strstr(err.message, "\"" name "\" was ") || !strstr(err.message, "--force"))                                      \
+        if (!strstr(err.message, "\"" name "\" was ") || !strstr(err.message, "options.force"))                                      \
             fail_msg("%s: %s", name, err.message);                                                                             \
         assert_int_equal(train_run_go(&r, 1, NULL), AOE_EARG);                                                                 \
     } while (0)
@@ -277,6 +277,53 @@ static void test_changed_options(void **state) {
     train_run_destroy(&r);
 }
 
+/* An option that is no longer given differs too: a run with a time limit is not resumed without one, nor the other way round.
+ */
+static void test_removed_option(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    aoe_error err = {0};
+    for (int limited = 0; limited < 2; limited++) {
+        train_run_output(&r, limited ? "limited" : "unlimited");
+        r.o.args.resume = 0;
+        r.o.args.max_minutes = limited ? 1000 : 0;
+        r.stop_kind = AOE_TRAIN_STEP;
+        r.stop_step = 5;
+        assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
+        r.stop_kind = -1;
+        r.o.args.resume = 1;
+        r.o.args.max_minutes = limited ? 0 : 1000;
+        assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
+        const char *want = limited ? "\"max_minutes\" was 1000.0 and is now not set" : "\"max_minutes\" was not set";
+        if (!strstr(err.message, want))
+            fail_msg("%s", err.message);
+    }
+    train_run_destroy(&r);
+}
+
+/* A checkpoint of an earlier version lacks keys that were written only when set: it is still resumed. */
+static void test_missing_key(void **state) {
+    (void)state;
+    train_run r;
+    train_run_create(&r);
+    r.stop_kind = AOE_TRAIN_STEP;
+    r.stop_step = 5;
+    assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
+    char *path = test_path(r.output, "checkpoints/step-5/trainer.json");
+    json_t *o = NULL;
+    assert_int_equal(aoei_json_load(&o, path, NULL), 0);
+    assert_int_equal(json_object_del(json_object_get(o, "options"), "max_minutes"), 0);
+    assert_int_equal(json_object_del(json_object_get(o, "options"), "bidirectional_from"), 0);
+    assert_int_equal(aoei_json_save(o, path, NULL), 0);
+    json_decref(o);
+    free(path);
+    r.stop_kind = -1;
+    r.o.args.resume = 1;
+    train_run_ok(&r, 1);
+    train_run_destroy(&r);
+}
+
 static void test_changed_data(void **state) {
     (void)state;
     train_run r;
@@ -308,7 +355,7 @@ static void test_nothing_to_resume(void **state) {
     char *checkpoints = test_path(r.output, "checkpoints");
     assert_int_equal(aoei_remove_tree(checkpoints, NULL), 0);
     assert_int_equal(train_run_go(&r, 1, &err), AOE_ENOENT);
-    assert_non_null(strstr(err.message, "--force"));
+    assert_non_null(strstr(err.message, "options.force"));
     free(checkpoints);
     expected_free(e);
     train_run_destroy(&r);
@@ -395,9 +442,10 @@ static void test_kill(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kill), /* first: fork wants no other threads */
-                                       cmocka_unit_test(test_cancel),       cmocka_unit_test(test_cancel_always),
-                                       cmocka_unit_test(test_cancel_bf16),  cmocka_unit_test(test_resume_finished),
-                                       cmocka_unit_test(test_patience),     cmocka_unit_test(test_changed_options),
-                                       cmocka_unit_test(test_changed_data), cmocka_unit_test(test_nothing_to_resume)};
+                                       cmocka_unit_test(test_cancel),         cmocka_unit_test(test_cancel_always),
+                                       cmocka_unit_test(test_cancel_bf16),    cmocka_unit_test(test_resume_finished),
+                                       cmocka_unit_test(test_patience),       cmocka_unit_test(test_changed_options),
+                                       cmocka_unit_test(test_removed_option), cmocka_unit_test(test_missing_key),
+                                       cmocka_unit_test(test_changed_data),   cmocka_unit_test(test_nothing_to_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

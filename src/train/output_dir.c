@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * Creating, locking and leaving an output directory.
+ */
+#include "train/output_dir.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Length of the shortest prefix of path that is longer than `length` and ends with a component. */
+static size_t next_prefix(const char *path, size_t length) {
+    length += strspn(path + length, "/");
+    return length + strcspn(path + length, "/");
+}
+
+/* Calls rmdir for the last n components of path, deepest first. Directories that are not empty stay. */
+static void remove_empty(char *path, size_t n) {
+    for (; n > 0; n--) {
+        size_t length = strlen(path);
+        while (length > 1 && path[length - 1] == '/')
+            path[--length] = 0;
+        if (rmdir(path))
+            return;
+        while (length > 0 && path[length - 1] != '/')
+            path[--length] = 0;
+    }
+}
+
+static size_t count_missing(const char *path, aoe_error *err, int *code) {
+    char *prefix = aoei_strdup(path);
+    size_t missing = 0, all = strlen(path);
+    *code = prefix ? AOE_OK : aoei_fail_nomem(err, all + 1);
+    for (size_t length = next_prefix(path, 0); prefix && length > 0; length = next_prefix(path, length)) {
+        prefix[length] = 0;
+        missing += !aoei_exists(prefix);
+        prefix[length] = path[length];
+        if (length + strspn(path + length, "/") >= all)
+            break;
+    }
+    aoei_free(prefix);
+    return missing;
+}
+
+int aoei_output_dir_open(aoei_output_dir *d, const char *path, aoe_error *err) {
+    *d = (aoei_output_dir){0};
+    int code = aoei_check_writable_dir(path, err);
+    if (code)
+        return code;
+    const size_t missing = count_missing(path, err, &code);
+    if (!code)
+        code = aoei_make_dir(path, err);
+    if (code)
+        return code;
+    *d = (aoei_output_dir){.path = path, .created = missing};
+    code = aoei_lock_dir(&d->lock, path, err);
+    if (code)
+        aoei_output_dir_close(d);
+    return code;
+}
+
+void aoei_output_dir_close(aoei_output_dir *d) {
+    char *path = d->created ? aoei_strdup(d->path) : NULL;
+    if (path)
+        remove_empty(path, d->created);
+    aoei_free(path);
+    aoei_unlock(&d->lock);
+    *d = (aoei_output_dir){0};
+}
