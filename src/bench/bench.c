@@ -73,17 +73,19 @@ static void reduce(bench *b) {
 static int check(bench *b, aoe_error *err) {
     const aoe_bench_options *o = b->o;
     if (!o->texts || (o->mode == AOE_BENCH_TRAIN && o->texts % 2) || o->runs < MIN_RUNS)
-        return aoei_fail(err, AOE_EARG, "--texts must be positive, even for --mode train, and --runs at least %d", MIN_RUNS);
+        return aoei_fail(err, AOE_EARG,
+                         "options.texts must be positive, and even for training; options.runs must be at least %d", MIN_RUNS);
     const int code = aoei_shape_checked(&b->config, &o->shape, err);
     if (code)
         return code;
     reduce(b);
     const size_t most = b->config.arch->max_length(&b->config);
     if (o->mode == AOE_BENCH_PRETRAIN && !b->config.arch->mlm_class_name)
-        return aoei_fail(err, AOE_EARG, "--mode pretrain: a %s model has no masked-LM head", b->config.arch->model_type);
+        return aoei_fail(err, AOE_EARG, "options.mode: a %s model has no masked-LM head to pretrain",
+                         b->config.arch->model_type);
     b->config.mlm_head = o->mode == AOE_BENCH_PRETRAIN;
     if (o->mode == AOE_BENCH_TRAIN && b->config.hidden % 2)
-        return aoei_fail(err, AOE_EARG, "the angle objective of --mode train needs an even hidden size, not %zu",
+        return aoei_fail(err, AOE_EARG, "options.mode: the angle objective needs an even vector size, not %zu",
                          b->config.hidden);
     for (size_t i = 0; i < o->texts; i++) {
         const size_t n = text_length(b, i);

@@ -28,10 +28,11 @@ static int check_labels(const aoe_pairs *p, aoe_error *err) {
     for (size_t i = 0; i < aoe_pairs_count(p); i++) {
         const double label = aoe_pairs_label(p, i);
         if (label != 0 && label != 1)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: the label %g is neither 0 nor 1; say from which label on a pair is positive with "
-                             "--positive-from",
-                             aoei_pairs_name(p), aoe_pairs_line(p, i), label);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: the label %g is neither 0 nor 1; set options.positive_from to the lowest label of a positive "
+                "pair",
+                aoei_pairs_name(p), aoe_pairs_line(p, i), label);
     }
     return 0;
 }

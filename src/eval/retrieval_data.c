@@ -106,7 +106,7 @@ static int choose_queries(aoei_retrieval_data *d, const named *sorted, const gro
             return aoei_fail_nomem(err, SIZE_MAX);
     }
     if (!queries)
-        return aoei_fail(err, AOE_EFORMAT, "%s: no group has two texts; name the column that tells groups with --columns",
+        return aoei_fail(err, AOE_EFORMAT, "%s: no group has two texts; name the column of the group with options.columns",
                          d->texts.name);
     d->query = aoei_malloc_array(queries, sizeof *d->query);
     d->relevant = aoei_malloc_array(relevant, sizeof *d->relevant);
@@ -377,7 +377,7 @@ static int keep_judged(aoei_retrieval_data *d, judgements *j, const char *path, 
     }
     if (d->n_queries)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with --split", path);
+    return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with options.split", path);
 }
 
 static int read_qrels(aoei_retrieval_data *d, judgements *j, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {

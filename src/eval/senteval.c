@@ -53,9 +53,7 @@ static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, co
     char excerpt[AOEI_EXCERPT];
     double score = 0;
     if (aoei_number_of((aoe_text){gold->data, gold->len}, &score) != AOEI_LABEL_VALUE) {
-        aoei_fail(err, AOE_EFORMAT,
-                  "%s:%zu: '%s' is not a score; give a number, an empty line for a pair without score, or use "
-                  "--skip-bad-rows",
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' is not a score; give a number or an empty line, or set options.skip_bad_rows",
                   aoei_lines_name(r->gold), gold->number, aoei_excerpt(excerpt, (aoe_text){gold->data, gold->len}));
         return AOEI_BAD_ROW;
     }

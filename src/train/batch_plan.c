@@ -29,7 +29,7 @@ int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_so
     for (size_t s = 0; s < n_sources; s++)
         all += (double)sources[s].data.n * sources[s].weight + 1;
     if (!(all < (double)UINT32_MAX))
-        return aoei_fail(err, AOE_EARG, "the weights make an epoch of %g examples; lower them", all);
+        return aoei_fail(err, AOE_EARG, "the weights of the files give an epoch of %g examples; lower them", all);
     for (size_t s = 0; s < n_sources; s++) {
         const size_t n = examples_of(&sources[s]);
         b->examples += n;

@@ -286,9 +286,12 @@ static int is_damage(int code) {
     return code == AOE_EFORMAT || code == AOE_ENOENT;
 }
 
-/* The message without its advice, the part after the last semicolon: it is for files of others. */
+/* Cuts the advice at the end of a message, such as "fetch the file again": it is meant for files that others made. */
 static void cut_advice(char *message) {
-    char *end = strrchr(message, ';');
+    char *end = strstr(message, "fetch");
+    end = end ? end : strrchr(message, ';');
+    while (end && end > message && strchr(" :;,", end[-1]))
+        end--;
     if (end)
         *end = 0;
 }
@@ -365,7 +368,7 @@ static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const 
     const aoei_st_tensor *from = aoei_safetensors_find(s, name);
     if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != count)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor \"%s\" is not %zu F32 values; remove this checkpoint and resume from an older one", file,
+                         "%s: tensor \"%s\" is not %zu F32 values; delete this checkpoint and resume from an older one", file,
                          name, count);
     for (size_t at = 0; at < count; at += SLICE) {
         const size_t length = count - at < SLICE ? count - at : SLICE;
@@ -390,7 +393,7 @@ static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
         const aoei_st_tensor *from = aoei_safetensors_find(s, names[i]);
         if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != v.rows * v.cols) {
             code = aoei_fail(err, AOE_EFORMAT,
-                             "%s: tensor \"%s\" is not %zu F32 values; remove this checkpoint and resume from an older one",
+                             "%s: tensor \"%s\" is not %zu F32 values; delete this checkpoint and resume from an older one",
                              path, names[i], v.rows * v.cols);
             break;
         }
@@ -517,7 +520,7 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
     }
     if (!code && (step > t->total_steps || (best_step != (size_t)-1 && best_step > step)))
         code = aoei_fail(err, AOE_EFORMAT,
-                         "%s: step %zu or its best step is beyond the run; remove this checkpoint and resume from an "
+                         "%s: step %zu or its best step is after the end of the run; delete this checkpoint and resume from an "
                          "older one",
                          path, step);
     if (!code) {

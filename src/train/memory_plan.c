@@ -32,8 +32,8 @@ static int measure_encoder(encoder_bytes *bytes, const aoe_model *m, size_t n_to
     int rc = aoei_encoder_layout(&state, m->ctx, &m->config, &arena, n_tokens, n_texts, length, mode, err);
     *bytes = (encoder_bytes){arena.peak, state.kept_bytes};
     if (!rc && arena.overflow)
-        rc = aoei_fail(err, AOE_ENOMEM, "a batch of %zu tokens needs more memory than can be counted; plan a smaller one",
-                       n_tokens);
+        rc =
+            aoei_fail(err, AOE_ENOMEM, "the memory for a batch of %zu tokens exceeds SIZE_MAX; plan a smaller batch", n_tokens);
     aoei_arena_destroy(&arena);
     return rc;
 }
@@ -56,8 +56,8 @@ static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t 
     size_t vectors;
     if (!workspace || aoei_mul_size(3 * 2 * sizeof(float) * aoe_model_dims(m), pairs, &vectors) ||
         aoei_add_size(workspace, vectors, &plan->objectives))
-        return aoei_fail(err, AOE_ENOMEM,
-                         "the objectives of %zu pairs need more memory than can be counted; plan a smaller batch", pairs);
+        return aoei_fail(err, AOE_ENOMEM, "the memory for the objectives of %zu pairs exceeds SIZE_MAX; plan a smaller batch",
+                         pairs);
     return 0;
 }
 
@@ -152,7 +152,7 @@ static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err
     m->config.lora = m->lora;
     return !o->lora.load_8bit || m->lora.r
                ? 0
-               : aoei_fail(err, AOE_EARG, "--load-8bit is for weights beside adapters: give --lora-r N");
+               : aoei_fail(err, AOE_EARG, "options.lora.load_8bit needs adapters; set options.lora.r");
 }
 
 void aoe_plan_options_defaults(aoe_plan_options *o) {

@@ -26,13 +26,13 @@ typedef struct method {
 } method;
 
 static const method methods[AOE_METHOD_COUNT] = {
-    [AOE_METHOD_ANGLE] = {"angle", KIND(PAIRS) | KIND(POSITIVES) | KIND(TRIPLETS), 0, "labelled pairs, positives or triples"},
-    [AOE_METHOD_COSENT] = {"cosent", KIND(PAIRS) | KIND(TRIPLETS), 0, "labelled pairs (text1, text2, label) or triples"},
+    [AOE_METHOD_ANGLE] = {"angle", KIND(PAIRS) | KIND(POSITIVES) | KIND(TRIPLETS), 0, "labelled pairs, positives or triplets"},
+    [AOE_METHOD_COSENT] = {"cosent", KIND(PAIRS) | KIND(TRIPLETS), 0, "labelled pairs (text1, text2, label) or triplets"},
     [AOE_METHOD_SBERT_CLASSIFICATION] = {"sbert-classification", KIND(PAIRS), 0, "labelled pairs (text1, text2, label)"},
     [AOE_METHOD_SBERT_REGRESSION] = {"sbert-regression", KIND(PAIRS), 0, "labelled pairs (text1, text2, label)"},
     [AOE_METHOD_SIMCSE_UNSUP] = {"simcse-unsup", KIND(TEXTS), 0, "the texts of any file"},
-    [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triples, positives or labelled pairs"},
-    [AOE_METHOD_CONTRASTIVE] = {"contrastive", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triples, positives or labelled pairs"},
+    [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labelled pairs"},
+    [AOE_METHOD_CONTRASTIVE] = {"contrastive", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labelled pairs"},
 };
 
 const char *aoe_method_name(aoe_method m) {
@@ -65,11 +65,12 @@ static int is_simcse(aoe_method m) {
 static int check_objective(const aoe_objective_options *j, aoe_error *err) {
     if (!(j->w_cosine >= 0 && j->w_ibn >= 0 && j->w_angle >= 0 && j->w_cln >= 0 &&
           isfinite(j->w_cosine + j->w_ibn + j->w_angle + j->w_cln)))
-        return aoei_fail(err, AOE_EARG, "--w-cosine, --w-ibn, --w-angle and --w-cln must be finite and not negative");
+        return aoei_fail(err, AOE_EARG,
+                         "options.w_cosine, options.w_ibn, options.w_angle and options.w_cln must be finite and non-negative");
     if (!(j->tau_cosine > 0 && j->tau_ibn > 0 && j->tau_angle > 0 && isfinite(j->tau_cosine + j->tau_ibn + j->tau_angle)))
-        return aoei_fail(err, AOE_EARG, "--tau-cosine, --tau-ibn and --tau-angle must be finite and above 0");
+        return aoei_fail(err, AOE_EARG, "options.tau_cosine, options.tau_ibn and options.tau_angle must be finite and above 0");
     if (!isfinite(j->hard_negative))
-        return aoei_fail(err, AOE_EARG, "--hard-negative must be finite");
+        return aoei_fail(err, AOE_EARG, "options.hard_negative must be finite");
     return AOE_OK;
 }
 
@@ -81,20 +82,24 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
     if (o->method < 0 || o->method >= AOE_METHOD_COUNT)
         return aoei_fail(err, AOE_EARG, "method %d is unknown; use a value of aoe_method", (int)o->method);
     if (!isnan(o->label_max) && !(o->label_max > 0 && isfinite(o->label_max)))
-        return aoei_fail(err, AOE_EARG, "--label-max %g: the label of a cosine of 1 is a number above 0", o->label_max);
-    if (o->classes == 1 || o->classes > MOST_CLASSES)
-        return aoei_fail(err, AOE_EARG, "--classes %zu; give 2 to %d", o->classes, MOST_CLASSES);
-    if (o->method == AOE_METHOD_SIMCSE_UNSUP && taught && !o->no_projection)
         return aoei_fail(err, AOE_EARG,
-                         "--teacher: what simcse-unsup contrasts are no vectors of the model; train with --no-projection");
+                         "options.label_max is %g; give a finite number above 0, the label that means a cosine of 1",
+                         o->label_max);
+    if (o->classes == 1 || o->classes > MOST_CLASSES)
+        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give 2 to %d", o->classes, MOST_CLASSES);
+    if (o->method == AOE_METHOD_SIMCSE_UNSUP && taught && !o->no_projection)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teacher: simcse-unsup trains on projected vectors, not on those of the model; set options.no_projection");
     for (size_t i = 0; o->method == AOE_METHOD_SIMCSE_UNSUP && i < o->n_data; i++)
         if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
             return aoei_fail(err, AOE_EARG,
-                             "%s: --method simcse-unsup takes the texts of any file as they are; leave form and label map out",
+                             "%s: options.method simcse-unsup reads plain texts; do not give a kind of examples or a label map",
                              o->data[i].path);
     if (is_weighted(o->method) && j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !taught)
-        return aoei_fail(err, AOE_EARG,
-                         "every objective has weight 0; set one of --w-cosine, --w-ibn, --w-angle, --w-cln above 0");
+        return aoei_fail(
+            err, AOE_EARG,
+            "every objective has weight 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln above 0");
     return AOE_OK;
 }
 
@@ -141,8 +146,8 @@ static int keep_positives(aoei_examples *e, aoei_goal *goal, const aoe_objective
     goal->threshold = threshold_of(j, file, lowest, highest);
     aoei_examples_keep_positives(e, goal->threshold);
     return e->n ? AOE_OK
-                : aoei_fail(err, AOE_EARG, "%s: no label reaches --ibn-threshold %g (highest: %g); lower it", file->path,
-                            goal->threshold, highest);
+                : aoei_fail(err, AOE_EARG, "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it",
+                            file->path, goal->threshold, highest);
 }
 
 int aoei_method_load(aoei_examples *e, aoei_goal *goal, const aoe_train_options *o, size_t number, aoe_error *err) {
@@ -165,11 +170,11 @@ int aoei_method_load(aoei_examples *e, aoei_goal *goal, const aoe_train_options 
 static int check_form(const method *m, aoe_example_kind kind, const char *path, aoe_error *err) {
     static const char *const names[] = {[AOE_EXAMPLES_PAIRS] = "labelled pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
-                                        [AOE_EXAMPLES_TRIPLETS] = "triples",
+                                        [AOE_EXAMPLES_TRIPLETS] = "triplets",
                                         [AOE_EXAMPLES_TEXTS] = "texts"};
     if (m->forms >> kind & 1)
         return AOE_OK;
-    return aoei_fail(err, AOE_EARG, "%s: --method %s learns from %s, not from %s; give it other data, or choose another method",
+    return aoei_fail(err, AOE_EARG, "%s: options.method %s trains on %s, not on %s; give other data or choose another method",
                      path, m->name, m->wants, names[kind]);
 }
 
@@ -195,9 +200,9 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
         return AOE_OK;
-    return aoei_fail(err, AOE_EARG, "%s: no objective of weight above 0 learns from %s; raise %s", path,
+    return aoei_fail(err, AOE_EARG, "%s: no objective with a weight above 0 trains on %s; raise %s", path,
                      kind == AOE_EXAMPLES_PAIRS ? "labelled pairs" : "positives",
-                     kind == AOE_EXAMPLES_PAIRS ? "one" : "--w-ibn");
+                     kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
 }
 
 /* Labels against the objectives of pairs: something to learn, and the threshold of in-batch negatives. */
@@ -208,13 +213,14 @@ static int check_labels(aoei_goal *goal, const aoe_objective_options *j, const a
     if (d->lowest == d->highest && (g->w_cosine > 0 || g->w_angle > 0))
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: every label is %g, so no pair is more similar than another; add other labels, or train with --w-cosine 0 "
-            "--w-angle 0",
+            "%s: every label is %g, so no pair is more similar than another; add other labels, or set options.w_cosine and "
+            "options.w_angle to 0",
             file->path, d->lowest);
     if (g->w_ibn > 0 && d->highest < goal->threshold)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: no label reaches --ibn-threshold %g (highest: %g); lower it, or train with --w-ibn 0", file->path,
-                         goal->threshold, d->highest);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it, or set options.w_ibn to 0",
+            file->path, goal->threshold, d->highest);
     return AOE_OK;
 }
 
@@ -224,11 +230,13 @@ static int regression_goal(aoei_goal *goal, const aoe_train_options *o, const ch
     goal->loss = AOEI_STEP_REGRESSION;
     goal->label_scale = isnan(o->label_max) ? d->highest : o->label_max;
     if (!(goal->label_scale > 0))
-        return aoei_fail(err, AOE_EFORMAT, "%s: the highest label is %g: say with --label-max which one a cosine of 1 has",
-                         path, d->highest);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the highest label is %g; set options.label_max to the label that means a cosine of 1", path,
+                         d->highest);
     if (goal->label_scale < d->highest)
-        return aoei_fail(err, AOE_EARG, "%s: the highest label is %g, but that of a cosine of 1 is --label-max %g; raise it",
-                         path, d->highest, goal->label_scale);
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the highest label is %g, which is above options.label_max %g; raise options.label_max", path,
+                         d->highest, goal->label_scale);
     return AOE_OK;
 }
 
@@ -237,10 +245,11 @@ static int classes_goal(aoei_goal *goal, const aoe_train_options *o, const char 
     const double most = o->classes ? (double)o->classes : MOST_CLASSES;
     for (size_t i = 0; i < d->n; i++)
         if (!(d->labels[i] >= 0 && d->labels[i] < most && !(d->labels[i] > floor(d->labels[i]))))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: label %g is no class: --method sbert-classification has them numbered from 0%s; map words "
-                             "with --label-map, or choose sbert-regression for scores",
-                             path, d->labels[i], o->classes ? ", below --classes" : "");
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: label %g is not a class: options.method sbert-classification expects integers from 0%s; map label "
+                "names with options.label_map, or choose sbert-regression for scores",
+                path, d->labels[i], o->classes ? " to options.classes - 1" : "");
     return AOE_OK;
 }
 

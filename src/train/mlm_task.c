@@ -55,7 +55,7 @@ typedef struct mlm_task {
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
     memset(o, 0, sizeof *o);
-    aoei_course_defaults(&o->args);
+    aoei_training_args_defaults(&o->args);
     o->args.lr = 5e-4;
     o->batch_size = 256;
     o->pack = 1;
@@ -66,15 +66,15 @@ void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
 
 static int check_options(const aoe_pretrain_options *o, aoe_error *err) {
     if (!o || !o->args.model || !o->n_texts || !o->args.output)
-        return aoei_fail(err, AOE_EARG, "pretraining needs a model, texts and an output directory");
+        return aoei_fail(err, AOE_EARG, "pretraining needs options.model, options.texts and options.output");
     if (!o->batch_size || o->batch_size > MAX_BATCH)
-        return aoei_fail(err, AOE_EARG, "--batch-size must be 1 to %d sequences", MAX_BATCH);
+        return aoei_fail(err, AOE_EARG, "options.batch_size must be 1 to %d sequences", MAX_BATCH);
     if (!o->shuffle || o->shuffle > MAX_SHUFFLE)
-        return aoei_fail(err, AOE_EARG, "--shuffle must be 1 to %d sequences", MAX_SHUFFLE);
+        return aoei_fail(err, AOE_EARG, "options.shuffle must be 1 to %d sequences", MAX_SHUFFLE);
     if (!(o->mask_rate > 0 && o->mask_rate < 1))
-        return aoei_fail(err, AOE_EARG, "--mask-rate must be above 0 and below 1");
+        return aoei_fail(err, AOE_EARG, "options.mask_rate must be above 0 and below 1");
     if (!(o->held_out >= 0 && o->held_out < 1))
-        return aoei_fail(err, AOE_EARG, "--held-out must be 0 to below 1");
+        return aoei_fail(err, AOE_EARG, "options.held_out must be at least 0 and below 1");
     return AOE_OK;
 }
 
@@ -135,13 +135,13 @@ static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, a
         rc = keep ? list_add(keep, ids, count, err) : AOE_OK;
     }
     if (!rc && !held_out && aoei_sequences_skipped(s))
-        aoei_log_write(&p->model->ctx->log, AOE_LOG_WARNING, "%zu bad rows were left out", aoei_sequences_skipped(s));
+        aoei_log_write(&p->model->ctx->log, AOE_LOG_WARNING, "%zu bad rows were skipped", aoei_sequences_skipped(s));
     aoei_sequences_close(s);
     if (!rc && *n && !maskable)
         rc = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: no token to predict in the %zu sequences %s: their words are unknown to the vocabulary of %s; make one "
-            "of these texts, aoe init --vocab-from",
+            "%s: the %zu sequences %s contain no token to predict: the vocabulary of %s knows none of their words; create a "
+            "model with a vocabulary of these texts",
             p->o->texts[0], *n, held_out ? "held out" : "to train on", p->model->dir);
     return rc;
 }
@@ -165,12 +165,13 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (rc)
         return rc;
     if (n == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: no text to train on; give files with a text a line", p->o->texts[0]);
+        return aoei_fail(err, AOE_EFORMAT, "%s: no text to train on; give files with one text per line", p->o->texts[0]);
     if (p->o->held_out > 0 && n_held_out == 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: no text is among the held-out %g; raise --held-out, or set it to 0 to train without evaluation",
+                         "%s: options.held_out %g selects no text; raise it, or set it to 0 to train without evaluation",
                          p->o->texts[0], p->o->held_out);
-    aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%zu sequences of %zu tokens together, %zu held out", n, p->tokens, n_held_out);
+    aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%zu sequences with %zu tokens in total, %zu held out", n, p->tokens,
+                   n_held_out);
     task->examples = n;
     task->steps_per_epoch = (n + p->o->batch_size - 1) / p->o->batch_size;
     task->ibn_threshold = (double)NAN;
@@ -254,7 +255,7 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
 static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     *out = NULL;
     if (p->buffered == 0)
-        return aoei_fail(err, AOE_EIO, "%s: the texts have changed since the run began; start again with --force",
+        return aoei_fail(err, AOE_EIO, "%s: the texts have changed since the run began; start again with options.force",
                          p->o->texts[0]);
     const size_t i = aoei_rng_below(&p->rng, (uint32_t)p->buffered);
     int32_t *next;

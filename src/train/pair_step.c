@@ -92,7 +92,7 @@ static int create_host(aoei_pair_step *s, aoe_error *err) {
     s->d_head = aoei_malloc_array(cells + 1, sizeof *s->d_head);
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->host_head || !s->head || !s->d_head || !s->workspace)
-        return aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; use a smaller --batch-size", pairs);
+        return aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; lower options.batch_size", pairs);
     return AOE_OK;
 }
 

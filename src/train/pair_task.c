@@ -41,7 +41,7 @@ typedef struct pair_task {
 
 void aoe_train_options_defaults(aoe_train_options *o) {
     memset(o, 0, sizeof *o);
-    aoei_course_defaults(&o->args);
+    aoei_training_args_defaults(&o->args);
     aoe_objective_options_defaults(&o->objective);
     o->objective.ibn_threshold = (double)NAN;
     o->batch_size = 32;
@@ -64,21 +64,22 @@ static int has_teacher(const aoe_train_options *o) {
 
 static int check_options(const aoe_train_options *o, aoe_error *err) {
     if (!o || !o->args.model || !o->n_data || !o->args.output)
-        return aoei_fail(err, AOE_EARG, "training needs a model, data and an output directory");
+        return aoei_fail(err, AOE_EARG, "training needs options.model, options.data and options.output");
     for (size_t i = 0; i < o->n_data; i++)
         if (!(o->data[i].weight > 0 && o->data[i].weight <= MAX_WEIGHT))
-            return aoei_fail(err, AOE_EARG, "%s: weight %g; give one above 0, up to %d", o->data[i].path, o->data[i].weight,
-                             MAX_WEIGHT);
+            return aoei_fail(err, AOE_EARG, "%s: the weight is %g; give a number above 0, at most %d", o->data[i].path,
+                             o->data[i].weight, MAX_WEIGHT);
     if (!o->batch_size || !o->accumulate)
-        return aoei_fail(err, AOE_EARG, "--batch-size and --accumulate must be at least 1");
+        return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");
     if (o->batch_size == 1)
         return aoei_fail(err, AOE_EARG,
-                         "--batch-size 1: the objectives compare pairs of a batch with each other; use at least 2");
+                         "options.batch_size is 1; the objectives compare the pairs of a batch, so use at least 2");
     if (o->batch_size > UINT32_MAX / 4 / o->accumulate)
-        return aoei_fail(err, AOE_EARG, "--batch-size %zu with --accumulate %zu is too large", o->batch_size, o->accumulate);
+        return aoei_fail(err, AOE_EARG, "options.batch_size %zu times options.accumulate %zu is too large; lower one of them",
+                         o->batch_size, o->accumulate);
     if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) || (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
         return aoei_fail(err, AOE_EARG,
-                         "--w-teacher must be finite and not negative, and what is learned of a teacher cosine or kl");
+                         "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
     return aoei_method_check(o, err);
 }
 
@@ -88,14 +89,14 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     aoei_source *source = &p->sources[number];
     int code = aoei_method_load(e, &p->goals[number], p->o, number, err);
     if (!code && e->skipped)
-        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were left out", o->path, e->skipped);
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were skipped", o->path, e->skipped);
     if (!code && e->dropped)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows have a label that is dropped", o->path, e->dropped);
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu rows were dropped by the label map", o->path, e->dropped);
     if (!code)
         code = aoei_dataset_create(&source->data, t->base, e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
     if (!code && source->data.truncated)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were cut", o->path,
-                       source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts are longer than %zu tokens and were truncated",
+                       o->path, source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
     source->weight = o->weight;
     if (!code)
         code = aoei_method_goal(&p->goals[number], p->o, number, &source->data, err);
@@ -109,10 +110,11 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     const size_t dims = aoe_model_dims(t->base);
     const int code = aoei_teacher_open(&p->teacher, t->ctx, p->o->teacher, t->o->model_options.dtype, err);
     if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
-        return aoei_fail(err, AOE_EARG,
-                         "--teacher: %s: its vectors have %zu components and those of %s %zu: --distill kl compares component "
-                         "by component; use --distill cosine",
-                         p->o->teacher, p->teacher.dims, t->o->model, dims);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teacher: the vectors of %s have %zu components and those of %s have %zu; options.distill kl needs equal "
+            "numbers, so use cosine",
+            p->o->teacher, p->teacher.dims, t->o->model, dims);
     return code;
 }
 
@@ -137,7 +139,7 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
     }
     if (!code && !triples && fabs(p->o->objective.hard_negative) > 0)
         code =
-            aoei_fail(err, AOE_EARG, "--hard-negative %g is added to the scores of triples, and no file has any; leave it out",
+            aoei_fail(err, AOE_EARG, "options.hard_negative %g applies to triplets, but no file contains triplets; set it to 0",
                       p->o->objective.hard_negative);
     return code ? code : aoei_method_layer(p->o, t->base, highest, err);
 }
@@ -155,7 +157,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (!code)
         code = load_sources(p, t, files, err);
     if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoe_model_dims(t->base) % 2)
-        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even hidden size, not %zu; train with --w-angle 0",
+        code = aoei_fail(err, AOE_EARG, "%s: the angle objective needs an even vector size, not %zu; set options.w_angle to 0",
                          t->o->model, aoe_model_dims(t->base));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
@@ -274,10 +276,11 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
     if (p->o->method == AOE_METHOD_SIMCSE_UNSUP && !(t->hidden_dropout > 0 || t->attention_dropout > 0) &&
         !(t->base->config.lora.dropout > 0))
-        return aoei_fail(err, AOE_EARG,
-                         "%s: without dropout both views of a text are the same, and --method simcse-unsup learns nothing from "
-                         "them; train with --dropout 0.1",
-                         t->o->model);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: without dropout both vectors of a text are equal, so options.method simcse-unsup cannot learn; set "
+            "options.dropout to 0.1",
+            t->o->model);
     const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
     aoei_pair_step_options step = {.pairs = pairs,
                                    .roles = p->contrastive ? p->roles : 0,
@@ -350,8 +353,8 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         p->warned = 1;
         aoei_log_write(
             &t->ctx->log, AOE_LOG_WARNING,
-            "%zu of %zu examples are in no batch of an epoch: a batch of positives or triples has no text twice, and "
-            "theirs come too often; --allow-duplicates takes them in, as negatives of themselves",
+            "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or "
+            "triplets contains no text twice; options.allow_duplicates includes them, as negatives of themselves",
             p->batches.waiting, p->batches.examples);
     }
     for (size_t i = first; i < first + n; i++) {

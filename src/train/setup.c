@@ -24,7 +24,7 @@
 enum { MAX_STEPS = INT32_MAX }; /* of epochs and steps alike: products of the two fit */
 #define MAX_MINUTES 1e6
 
-void aoei_course_defaults(aoe_training_args *o) {
+void aoei_training_args_defaults(aoe_training_args *o) {
     memset(o, 0, sizeof *o);
     aoe_model_options_defaults(&o->model_options);
     o->epochs = 1;
@@ -40,26 +40,30 @@ void aoei_course_defaults(aoe_training_args *o) {
 
 static int check_options(const aoe_training_args *o, aoe_error *err) {
     if (!o->epochs && !o->max_steps && !(o->max_minutes > 0))
-        return aoei_fail(err, AOE_EARG, "--epochs 0 trains nothing; give at least 1");
+        return aoei_fail(err, AOE_EARG, "options.epochs is 0; give at least 1");
     if (!o->keep_checkpoints)
-        return aoei_fail(err, AOE_EARG, "the number of kept checkpoints must be at least 1");
+        return aoei_fail(err, AOE_EARG, "options.keep_checkpoints must be at least 1");
     if (!(o->lr >= 0 && isfinite(o->lr)) || !(o->weight_decay >= 0 && isfinite(o->weight_decay)))
-        return aoei_fail(err, AOE_EARG, "--lr and --weight-decay must be finite and not negative");
+        return aoei_fail(err, AOE_EARG, "options.lr and options.weight_decay must be finite and non-negative");
     if (o->lr * o->weight_decay >= 1)
-        return aoei_fail(err, AOE_EARG, "--lr %g with --weight-decay %g takes all of every weight in a step; lower one of them",
-                         o->lr, o->weight_decay);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.lr %g times options.weight_decay %g is at least 1, which decays every weight to 0 in one step; lower one of them",
+            o->lr, o->weight_decay);
     if (!(o->max_minutes >= 0 && o->max_minutes <= MAX_MINUTES))
-        return aoei_fail(err, AOE_EARG, "--max-minutes must be 0 to %g", MAX_MINUTES);
+        return aoei_fail(err, AOE_EARG, "options.max_minutes must be between 0 and %g", MAX_MINUTES);
     if (o->max_minutes > 0 && (o->max_steps || o->warmup >= 1))
-        return aoei_fail(err, AOE_EARG, "--max-minutes goes by the clock: leave --max-steps out, and --warmup a share below 1");
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.max_minutes cannot be combined with options.max_steps, and options.warmup must then be a fraction below 1");
     if (!(o->warmup >= 0 && o->warmup <= MAX_STEPS) || !(o->max_grad_norm >= 0 && isfinite(o->max_grad_norm)))
-        return aoei_fail(err, AOE_EARG, "--warmup and --max-grad-norm must be finite and not negative");
+        return aoei_fail(err, AOE_EARG, "options.warmup and options.max_grad_norm must be finite and non-negative");
     if (o->epochs > MAX_STEPS || o->max_steps > MAX_STEPS)
-        return aoei_fail(err, AOE_EARG, "--epochs and --max-steps must be at most %d", MAX_STEPS);
+        return aoei_fail(err, AOE_EARG, "options.epochs and options.max_steps must be at most %d", MAX_STEPS);
     if (!(o->dropout < 1))
-        return aoei_fail(err, AOE_EARG, "--dropout must be below 1");
+        return aoei_fail(err, AOE_EARG, "options.dropout must be below 1");
     if (!o->batch_tokens)
-        return aoei_fail(err, AOE_EARG, "--batch-tokens must be at least 1");
+        return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     return AOE_OK;
 }
 
@@ -193,16 +197,17 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
     const int adapters = aoei_peft_is_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
     if (adapters == wanted)
         return AOE_OK;
-    return aoei_fail(err, AOE_EARG,
-                     "%s: the run %s adapters (--lora-r); resume with the same options, or start again with --force",
-                     checkpoint, adapters ? "trains" : "does not train");
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: the run %s adapters (options.lora.r); resume with unchanged options, or start again with options.force",
+        checkpoint, adapters ? "trains" : "does not train");
 }
 
 /* Adapters are nothing without their base, which the output must not replace. */
 static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;
-    return aoei_fail(err, AOE_EARG, "%s: %s, which the adapters need, is there and would be replaced; choose another output",
+    return aoei_fail(err, AOE_EARG, "%s: training would replace %s, which the adapters need; choose another output",
                      t->o->output, base);
 }
 
@@ -231,13 +236,14 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
-/* Logs how the model computes vectors, and a warning if other programs cannot reproduce them. */
+/* Logs how the model computes vectors, and a warning if other programs lack its pooling. */
 static void log_settings(const aoei_trainer *t) {
     char text[512];
     aoe_model_describe(t->base, text, sizeof text);
     aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s", text);
-    const char *limits = t->task->embeds ? aoei_settings_limits(&t->base->settings, text, sizeof text) : NULL;
-    if (limits)
+    const aoei_settings *s = &t->base->settings;
+    const char *limits = s->pooling == AOE_POOLING_FIRST_LAST_AVG ? aoei_settings_limits(s, text, sizeof text) : NULL;
+    if (limits && t->task->embeds)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limits);
 }
 

@@ -8,7 +8,7 @@
 #include "train/trainer.h"
 
 /* Sets the defaults of the training arguments. */
-void aoei_course_defaults(aoe_training_args *o);
+void aoei_training_args_defaults(aoe_training_args *o);
 
 /* Checks the options, locks the output directory, opens the model and the data, allocates all memory and, if the run resumes,
  * restores the newest complete checkpoint. On failure *t is zeroed. */

@@ -34,13 +34,14 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dt
     o.normalize = 0;
     const int code = aoe_model_open(&t->model, ctx, dir, &o, err);
     if (code) {
-        aoei_error_prefix(err, "--teacher");
+        aoei_error_prefix(err, "options.teacher");
         return code;
     }
     if (!aoe_model_tokenizer(t->model))
-        return aoei_fail(err, AOE_ENOENT,
-                         "--teacher: %s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there",
-                         dir);
+        return aoei_fail(
+            err, AOE_ENOENT,
+            "options.teacher: %s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
+            dir);
     t->dims = aoe_model_dims(t->model);
     return AOE_OK;
 }
@@ -49,7 +50,7 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dt
 static int name_text(const work *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner, aoe_error *err) {
     const size_t failed = aoe_embed_failed_text(w->embedder);
     if (failed == (size_t)-1)
-        return aoei_fail(err, code, "--teacher: %s", inner->message);
+        return aoei_fail(err, code, "options.teacher: %s", inner->message);
     return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed), inner->message);
 }
 
@@ -63,12 +64,12 @@ static int embed_block(work *w, const aoei_examples *e, size_t first, size_t n, 
     for (size_t i = 0; i < n; i++)
         if (!w->info[i].tokens)
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: the teacher: it knows no word of a text, whose vector would be zero; leave it out",
+                             "%s:%zu: the teacher finds no known token in a text, so its vector would be zero; remove the row",
                              e->name, aoei_examples_line(e, first + i));
     t->fingerprint = aoei_hash(t->fingerprint, vectors, n * t->dims * sizeof *vectors);
     w->done += n;
     if (aoei_now() - w->logged >= LOG_EVERY) {
-        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: vectors of %zu of %zu texts are made", t->dir, w->done, w->all);
+        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts embedded", t->dir, w->done, w->all);
         w->logged = aoei_now();
     }
     return AOE_OK;
@@ -79,7 +80,7 @@ static int embed_file(work *w, const aoei_examples *e, float **vectors, aoe_erro
     int code = AOE_OK;
     *vectors = aoei_malloc_array(e->n_texts, dims * sizeof **vectors);
     if (!*vectors)
-        return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the teacher's vectors of %zu texts; train on fewer", e->name,
+        return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the teacher's vectors of %zu texts; use fewer texts", e->name,
                          e->n_texts);
     for (size_t i = 0; i < e->n_texts && !code; i += BLOCK) {
         const size_t n = e->n_texts - i < BLOCK ? e->n_texts - i : BLOCK;
@@ -101,7 +102,7 @@ int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *f
     if (!code && !(w.info && t->vectors))
         code = aoei_fail_nomem(err, BLOCK * sizeof *w.info);
     if (!code)
-        aoei_log_write(&ctx->log, AOE_LOG_INFO, "%s: making vectors of %zu texts to learn from, %zu components each, %.1f MB",
+        aoei_log_write(&ctx->log, AOE_LOG_INFO, "%s: embedding %zu texts with the teacher, %zu components each, %.1f MB",
                        t->dir, w.all, t->dims, (double)w.all * (double)(t->dims * sizeof **t->vectors) / 1e6);
     for (size_t i = 0; i < n && !code; i++)
         code = embed_file(&w, &files[i], &t->vectors[i], err);

@@ -113,7 +113,8 @@ static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *e
                               .step = step + 1};
     const double norm = aoei_params_update(t->ctx, t->params, &adamw, o->max_grad_norm);
     if (!isfinite(norm) || !isfinite(r.loss.total))
-        return aoei_fail(err, AOE_ENUMERIC, "step %llu: the loss or its gradient is not finite; lower --lr and train again",
+        return aoei_fail(err, AOE_ENUMERIC,
+                         "step %llu: the loss or its gradient is not finite; lower options.lr and train again",
                          (unsigned long long)(step + 1));
     t->progress.step++;
     take_time(t, m);
@@ -140,7 +141,7 @@ static int due(const aoei_trainer *t, size_t every) {
 static int check_weights(const aoei_trainer *t, aoe_error *err) {
     if (aoei_tensor_finite(t->ctx, t->params->value))
         return AOE_OK;
-    return aoei_fail(err, AOE_ENUMERIC, "step %llu: the weights are not finite any more; lower --lr and train again",
+    return aoei_fail(err, AOE_ENUMERIC, "step %llu: the weights are no longer finite; lower options.lr and train again",
                      (unsigned long long)t->progress.step);
 }
 
@@ -209,8 +210,7 @@ static int loop(aoei_trainer *t, meter *m, aoe_error *err) {
             if (!saved)
                 code = checkpoint(t, m, err);
             return code ? code
-                        : aoei_fail(err, AOE_ECANCELLED,
-                                    "stopped after step %llu of %zu; the same command with --resume goes on",
+                        : aoei_fail(err, AOE_ECANCELLED, "stopped after step %llu of %zu; continue with options.resume",
                                     (unsigned long long)t->progress.step, t->total_steps);
         }
     }

@@ -56,7 +56,8 @@ int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples
     d->n = e->n;
     d->roles = e->roles;
     if (d->n == 0 || e->n_texts > UINT32_MAX - 2)
-        return aoei_fail(err, AOE_EFORMAT, "%s: %zu examples; give a file with 1 to 2^32 - 3 texts", e->name, d->n);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file has %zu examples; give a file with 1 to 2^32 - 3 texts", e->name,
+                         d->n);
     const size_t n_first = d->n * d->roles + 1;
     d->labels = aoei_malloc_array(d->n, sizeof *d->labels);
     d->groups = aoei_malloc_array(e->n_texts, sizeof *d->groups);

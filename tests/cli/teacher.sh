@@ -11,7 +11,7 @@ awk -F '\t' -v OFS='\t' 'NR == 1 { print "query", "positive" } NR > 1 { print $1
 alone="--w-cosine 0 --w-ibn 0 --w-angle 0 --w-cln 0"
 # shellcheck disable=SC2086
 "$AOE" train -m start -d texts.tsv -o alone --teacher big $alone --lr 1e-3 --epochs 8 --dropout 0 -t 1 >/dev/null 2>notes
-grep -F 'vectors of' notes
+grep -F 'with the teacher' notes
 # the term falls, and there is no other
 sed -n 's/.*"event":"step".*"loss":\([^,]*\),.*"teacher":\([^,]*\),.*/\1 \2/p' alone/train-log.jsonl >terms
 awk '$1 != $2 { print "more than the teacher: " $0 }

@@ -42,8 +42,8 @@ static void test_options(void **state) {
         o.field = value;                                                                                                       \
         refused(&o, code, part);                                                                                               \
     } while (0)
-    BAD(texts, 0, AOE_EARG, "--texts");
-    BAD(runs, 4, AOE_EARG, "--runs");
+    BAD(texts, 0, AOE_EARG, "options.texts");
+    BAD(runs, 4, AOE_EARG, "options.runs");
     BAD(length, 0, AOE_EARG, "0 tokens");
     BAD(length, 513, AOE_EARG, "513 tokens");
     BAD(lengths, lengths, AOE_EARG, "text 1 has 0 tokens");
@@ -58,11 +58,11 @@ static void test_options(void **state) {
     o = good;
     o.mode = AOE_BENCH_TRAIN;
     o.texts = 3;
-    refused(&o, AOE_EARG, "--texts");
+    refused(&o, AOE_EARG, "options.texts");
     o.texts = 4;
     o.shape.hidden = 15;
     o.shape.heads = 3;
-    refused(&o, AOE_EARG, "even hidden size");
+    refused(&o, AOE_EARG, "even vector size");
 }
 
 /* 2 * tokens * weights of the linear layers + the attention products, in one pass. */

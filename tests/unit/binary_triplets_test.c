@@ -101,7 +101,7 @@ static void test_labels(void **state) {
     aoe_binary_options_defaults(&o);
     assert_int_equal(run_pairs(&r, paths, 1, &o, &err), AOE_EFORMAT);
     snprintf(want, sizeof want,
-             "%s:3: the label 4.5 is neither 0 nor 1; say from which label on a pair is positive with --positive-from", path);
+             "%s:3: the label 4.5 is neither 0 nor 1; set options.positive_from to the lowest label of a positive pair", path);
     assert_string_equal(err.message, want);
     o.positive_from = 4;
     assert_int_equal(run_pairs(&r, paths, 1, &o, NULL), 0);

@@ -155,7 +155,7 @@ static void refuses_changed_options(void **state) {
     r.o.lora.r = 4;
     refuse(&r, "\"lora_r\" was 3 and is now 4");
     r.o.lora.r = 0;
-    refuse(&r, "the run trains adapters (--lora-r)");
+    refuse(&r, "the run trains adapters (options.lora.r)");
     r.o.lora = lora;
     r.o.lora.alpha = 64;
     refuse(&r, "\"lora_alpha\" was 32.0 and is now 64.0");

@@ -435,12 +435,12 @@ static void refusals(void **state) {
         int code;
         const char *fragment;
     } cases[] = {
-        {AOE_METHOD_SBERT_CLASSIFICATION, scores, AOE_EFORMAT, "label 0.5 is no class"},
-        {AOE_METHOD_SBERT_CLASSIFICATION, zeros, AOE_EFORMAT, "label -1 is no class"},
-        {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG, "--method sbert-classification learns from labelled pairs"},
-        {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "--method sbert-regression learns from labelled pairs"},
-        {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0: say with --label-max"},
-        {AOE_METHOD_COSENT, positives, AOE_EARG, "--method cosent learns from labelled pairs"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, scores, AOE_EFORMAT, "label 0.5 is not a class"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, zeros, AOE_EFORMAT, "label -1 is not a class"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG, "options.method sbert-classification trains on labelled pairs"},
+        {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labelled pairs"},
+        {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
+        {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labelled pairs"},
         {AOE_METHOD_COUNT, scores, AOE_EARG, "method 7 is unknown"},
     };
     train_run r;
@@ -452,28 +452,28 @@ static void refusals(void **state) {
     }
     begin(&r, AOE_METHOD_SIMCSE_UNSUP, 0);
     r.o.args.dropout = 0;
-    refuse(&r, AOE_EARG, "without dropout both views of a text are the same");
+    refuse(&r, AOE_EARG, "without dropout both vectors of a text are equal");
     r.o.args.dropout = -1;
     r.source.kind = AOE_EXAMPLES_PAIRS;
-    refuse(&r, AOE_EARG, "leave form and label map out");
+    refuse(&r, AOE_EARG, "do not give a kind of examples");
     r.source.kind = AOE_EXAMPLES_AUTO;
     r.o.teacher = r.model;
-    refuse(&r, AOE_EARG, "what simcse-unsup contrasts are no vectors of the model");
+    refuse(&r, AOE_EARG, "simcse-unsup trains on projected vectors");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SIMCSE_SUP, 0);
     r.o.objective.ibn_threshold = 6;
-    refuse(&r, AOE_EARG, "no label reaches --ibn-threshold 6");
+    refuse(&r, AOE_EARG, "no label reaches options.ibn_threshold 6");
     r.o.objective.hard_negative = INFINITY;
-    refuse(&r, AOE_EARG, "--hard-negative must be finite");
+    refuse(&r, AOE_EARG, "options.hard_negative must be finite");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SBERT_CLASSIFICATION, 0);
     r.o.classes = 1;
-    refuse(&r, AOE_EARG, "--classes 1; give 2 to");
+    refuse(&r, AOE_EARG, "options.classes is 1; give 2 to");
     r.o.classes = 3;
-    refuse(&r, AOE_EFORMAT, "from 0, below --classes");
+    refuse(&r, AOE_EFORMAT, "from 0 to options.classes - 1");
     r.o.classes = 0;
     r.o.label_max = -1;
-    refuse(&r, AOE_EARG, "--label-max -1");
+    refuse(&r, AOE_EARG, "options.label_max is -1");
     train_run_destroy(&r);
 }
 

@@ -367,7 +367,7 @@ static void test_beir_gone_wrong(void **state) {
     o.table.skip_bad_rows = 0;
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n");
     expect("wrong", &o, AOE_EFORMAT,
-           "wrong/qrels/test.tsv: no text is relevant to any query; choose another split with --split");
+           "wrong/qrels/test.tsv: no text is relevant to any query; choose another split with options.split");
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\nq1\td1\n");
     expect("wrong", &o, AOE_EFORMAT, "wrong/qrels/test.tsv: no column 'score'; it must have query-id, corpus-id, score");
     write_in("wrong", "queries.jsonl", "{\"_id\":\"q1\",\"text\":\"1\"}\n{\"_id\":\"q1\",\"text\":\"2\"}\n");
@@ -385,7 +385,8 @@ static void test_groups_gone_wrong(void **state) {
     aoe_retrieval_options o;
     aoe_retrieval_options_defaults(&o);
     free(test_write_text(test_dir, "alone.tsv", "image\tcaption\na\t1\nb\t2\n"));
-    expect("alone.tsv", &o, AOE_EFORMAT, "alone.tsv: no group has two texts; name the column that tells groups with --columns");
+    expect("alone.tsv", &o, AOE_EFORMAT,
+           "alone.tsv: no group has two texts; name the column of the group with options.columns");
     free(test_write_text(test_dir, "empty.tsv", "image\tcaption\na\t1\n \t2\n"));
     expect("empty.tsv", &o, AOE_EFORMAT, "empty.tsv:3: the group is empty; correct or remove the row");
     o.recall_at[0] = 0;

@@ -146,8 +146,8 @@ static void test_folders_gone_wrong(void **state) {
     write_in("score", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("score", "STS.gs.x.txt", "1\ngood\n");
     expect_folder_error("score", 0,
-                        "score/STS.gs.x.txt:2: 'good' is not a score; give a number, an empty line for a pair without "
-                        "score, or use --skip-bad-rows");
+                        "score/STS.gs.x.txt:2: 'good' is not a score; give a number or an empty line, "
+                        "or set options.skip_bad_rows");
     write_in("unscored", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("unscored", "STS.gs.x.txt", "\n\n");
     expect_folder_error("unscored", 0, "unscored/STS.gs.x.txt: no line has a score; fetch the gold file again");

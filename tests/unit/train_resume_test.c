@@ -106,7 +106,7 @@ static void stop_and_go(train_run *r, const expected *e, aoe_train_event_kind ki
     r->stop_kind = (int)kind;
     r->stop_step = step;
     assert_int_equal(train_run_go(r, 1, &err), AOE_ECANCELLED);
-    assert_non_null(strstr(err.message, "--resume"));
+    assert_non_null(strstr(err.message, "options.resume"));
     assert_int_equal(train_run_count(r, AOE_TRAIN_DONE), 0);
     char *model = train_run_read(r, "model.safetensors", NULL);
     assert_null(model);
@@ -237,7 +237,7 @@ static void test_changed_options(void **state) {
         r.o = good;                                                                                                            \
         r.o.field = value;                                                                                                     \
         assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);                                                                 \
-        if (!strstr(err.message, "\"" name "\" was ") || !strstr(err.message, "options.force"))                                      \
+        if (!strstr(err.message, "\"" name "\" was ") || !strstr(err.message, "options.force"))                                \
             fail_msg("%s: %s", name, err.message);                                                                             \
         assert_int_equal(train_run_go(&r, 1, NULL), AOE_EARG);                                                                 \
     } while (0)
@@ -261,7 +261,7 @@ static void test_changed_options(void **state) {
     CHANGED(objective.isp, 0, "isp");
     CHANGED(objective.angle_form, AOE_ANGLE_PHASE, "angle_form");
     CHANGED(objective.ibn_threshold, 3, "sources");
-    CHANGED(args.model_options.pooling, AOE_POOLING_LAST_AVG, "pooling");
+    CHANGED(args.model_options.pooling, AOE_POOLING_CLS, "pooling");
     CHANGED(args.model_options.prompt, "the {text}", "prompt");
     CHANGED(args.model_options.max_length, 12, "max_length");
     CHANGED(args.model_options.normalize, 1, "normalize");

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# The first line that training prints states pooling, data type and CPU tier, each with the reason; a warning says that other
+# programs have no first-last-avg pooling; the pooling of an option is named as such.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model start
+small_table train.tsv 16
+options="-m start -d train.tsv --max-steps 1 --batch-size 8"
+# shellcheck disable=SC2086
+AOE_CPU=c "$AOE" train $options -o auto 2>&1 >/dev/null | head -n 1
+# shellcheck disable=SC2086
+AOE_CPU=c "$AOE" train $options -o bf16 --dtype bf16 --pooling cls 2>&1 >/dev/null | head -n 1
+# shellcheck disable=SC2086
+AOE_CPU=c "$AOE" train $options -o both --pooling first-last-avg 2>&1 >/dev/null | head -n 2
