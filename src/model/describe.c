@@ -7,6 +7,7 @@
 
 #include "base/context.h"
 #include "base/cpu.h"
+#include "encoder/arch.h"
 #include "model/model.h"
 
 static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
@@ -23,8 +24,8 @@ static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
 static const char *dtype_reason(const aoe_model *m) {
     if (m->dtype_option != AOE_DTYPE_AUTO)
         return "option";
-    if (m->config.arch->is_static)
-        return "auto: a static model has no matmuls";
+    if (m->config.arch->auto_float32)
+        return "auto: this architecture has no matmuls";
     switch (m->ctx->tier) {
     case AOEI_TIER_AMX:
         return "auto: this CPU has AMX-BF16";

@@ -4,7 +4,9 @@
 #include "train/output_dir.h"
 
 #include "base/alloc.h"
+#include "base/dir.h"
 #include "base/error.h"
+#include "base/path.h"
 
 #include <string.h>
 #include <unistd.h>

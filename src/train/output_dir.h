@@ -4,7 +4,7 @@
 #ifndef AOEI_TRAIN_OUTPUT_DIR_H
 #define AOEI_TRAIN_OUTPUT_DIR_H
 
-#include "base/file.h"
+#include "base/lock.h"
 
 typedef struct aoei_output_dir {
     const char *path; /* borrowed; NULL: not open */

@@ -11,7 +11,6 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "model/adapters.h"

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/dir.h"
 #include "base/error.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "nn/optimizer.h"
