@@ -43,7 +43,8 @@ static const cli_option table[] = {
      .value = "MODE",
      .offset = offsetof(options, bench.mode),
      .parse = parse_mode,
-     .help = "infer; train: a step of texts/2 pairs, three objectives, dropout 0.1, AdamW; pretrain: a step of masked words",
+     .help = "infer (inference), train (one step on N/2 pairs with dropout 0.1 and AdamW) or pretrain (one step of "
+             "masked language modeling)",
      .fallback = "infer"},
     {.name = "texts",
      .kind = CLI_SIZE,
@@ -51,34 +52,35 @@ static const cli_option table[] = {
      .offset = offsetof(options, texts),
      .min = 1,
      .max = 1e7,
-     .help = "texts at once",
-     .fallback = "64, or as many as --lengths has"},
+     .help = "texts per batch",
+     .fallback = "64, or the number of lines in --lengths"},
     {.name = "length",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, bench.length),
      .min = 1,
      .max = 1e6,
-     .help = "tokens of each text"},
+     .help = "tokens per text"},
     {.name = "lengths",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = offsetof(options, lengths),
-     .help = "tokens of each text from a file, a whole number a line"},
+     .help = "file with the tokens of each text, one integer per line"},
     {.name = "positions",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, positions),
      .min = 1,
      .max = 1 << 20,
-     .help = "rows of the position table, the bound of a text's length; a RAN has none",
-     .fallback = "the shape's"},
+     .help = "rows of the position embedding table, which limit the text length; RAN models have none",
+     .fallback = "from the shape"},
     {.name = "dtype",
      .kind = CLI_NAMED,
      .value = "TYPE",
      .offset = offsetof(options, bench.dtype),
      .parse = cli_parse_dtype,
-     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
+     .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, "
+             "otherwise f32)",
      .fallback = "auto"},
     {.name = "runs",
      .kind = CLI_SIZE,
@@ -86,7 +88,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, bench.runs),
      .min = 5,
      .max = 1e6,
-     .help = "measured runs, at least 5, after one to warm up"},
+     .help = "measured runs after one warm-up run; at least 5"},
 };
 
 static void print_table(const options *o, const aoe_bench_result *r, const aoe_context *ctx) {
@@ -132,7 +134,7 @@ static int read_lengths(const char *path, size_t **lengths, size_t *n) {
             snprintf(text, sizeof text, "%.*s", (int)(line.len < 23 ? line.len : 23), line.data);
             unsigned long value = strtoul(text, &end, 10);
             if (!line.len || text[0] < '0' || text[0] > '9' || *end || value == 0 || value > 1000000) {
-                cli_fail("%s:%zu: '%s' is not a length from 1 to 1000000", path, lines.number, text);
+                cli_fail("%s:%zu: the length must be an integer from 1 to 1000000, not '%s'", path, lines.number, text);
                 more = -1;
                 break;
             }
@@ -142,7 +144,7 @@ static int read_lengths(const char *path, size_t **lengths, size_t *n) {
     }
     cli_lines_close(&lines);
     if (more == 0 && *n == 0)
-        return cli_fail("%s: no lengths in it; write a whole number a line", path);
+        return cli_fail("%s: file is empty; it must contain one integer per line", path);
     return more < 0;
 }
 
@@ -153,7 +155,7 @@ static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
     if (o->lengths && read_lengths(o->lengths, lengths, &n))
         return 1;
     if (n && o->texts > n)
-        return cli_fail("%s: %zu lengths for --texts %zu; write as many lines, or leave --texts out", o->lengths, n, o->texts);
+        return cli_fail("%s: %zu lengths, but --texts is %zu; make them equal, or leave out --texts", o->lengths, n, o->texts);
     if (o->positions)
         o->bench.shape.positions = o->positions;
     o->bench.texts = o->texts ? o->texts : n ? n : o->bench.texts;
@@ -162,7 +164,7 @@ static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
     if (aoe_bench(ctx, &o->bench, &result, &err))
         return cli_fail("%s", err.message);
     if (result.layers_timed < o->bench.shape.layers)
-        cli_note("%s is timed on %zu of its %zu layers, without its vocabulary, and the times multiplied by %zu", o->shape,
+        cli_note("%s: measured with %zu of %zu layers and without vocabulary; times are multiplied by %zu", o->shape,
                  result.layers_timed, o->bench.shape.layers, o->bench.shape.layers / result.layers_timed);
     if (o->general.json)
         print_json(o, &result, ctx);
@@ -182,8 +184,8 @@ int cli_bench(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "bench",
         .operands = "",
-        .about = "Measures the encoder on random weights: median and fastest of several runs after one to warm up.\n"
-                 "TFLOP/s counts matrix products only.\n",
+        .about = "Measures the speed of an encoder with random weights: median and fastest time of several runs after\n"
+                 "one warm-up run. TFLOP/s counts only matrix multiplications.\n",
         .examples = "  aoe bench --shape minilm-l6 --texts 64 --length 32\n"
                     "  aoe bench --mode train --threads 2 --json\n",
         .groups = groups,

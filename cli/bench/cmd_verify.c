@@ -25,7 +25,8 @@ static const cli_option table[] = {
      .value = "TYPE",
      .offset = offsetof(options, dtype),
      .parse = cli_parse_dtype,
-     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
+     .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, "
+             "otherwise f32)",
      .fallback = "auto"},
 };
 
@@ -69,9 +70,10 @@ int cli_verify(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "verify",
         .operands = "DIR",
-        .about = "Runs the reference cases of DIR: a folder of one architecture (config.json, model.safetensors,\n"
-                 "cases.json, expected.safetensors), or the folder that holds several of them and objectives.json.\n"
-                 "Prints the worst error of each check beside its tolerance; exit code 1 when one fails.\n",
+        .about = "Compares results with the reference cases in DIR: a folder of one architecture (config.json,\n"
+                 "model.safetensors, cases.json, expected.safetensors), or a folder that contains several of them and\n"
+                 "objectives.json. Prints the largest error of each check and its tolerance; the exit code is 1 if a\n"
+                 "check fails.\n",
         .examples = "  aoe verify tests/golden/data/bert --dtype f32\n",
         .groups = groups,
         .n_groups = 2,

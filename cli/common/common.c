@@ -85,6 +85,24 @@ int cli_parse_distill(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
+int cli_parse_form(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"auto", "pairs", "positives", "triplets"}; /* in the order of aoe_example_kind */
+    const size_t i = cli_choose(names, 4, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
+    if (i == 4)
+        return err->code;
+    *(aoe_example_kind *)target = (aoe_example_kind)i;
+    return 0;
+}
+
+int cli_parse_output_form(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"pairs", "triplets"};
+    const size_t i = cli_choose(names, 2, strcmp(text, "triples") == 0 ? "triplets" : text, "form", err);
+    if (i == 2)
+        return err->code;
+    *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
+    return 0;
+}
+
 int cli_parse_direction(void *target, const char *text, aoe_error *err) {
     aoe_model_options *o = target;
     char *end;
@@ -114,16 +132,16 @@ const cli_option cli_general_table[CLI_GENERAL_COUNT] = {
      AT(cli_general, threads),
      .min = 1,
      .max = 1024,
-     .help = "threads to use",
-     .fallback = "the CPUs this process may use"},
-    {.name = "seed", .kind = CLI_SEED, .value = "N", AT(cli_general, seed), .help = "seed of everything random"},
+     .help = "number of threads",
+     .fallback = "all CPUs available to the process"},
+    {.name = "seed", .kind = CLI_SEED, .value = "N", AT(cli_general, seed), .help = "seed of all random numbers"},
     {.name = "quiet",
      .letter = 'q',
      .kind = CLI_FLAG,
      AT(cli_general, quiet),
      .set = 1,
-     .help = "no progress and no notes on stderr"},
-    {.name = "json", .kind = CLI_FLAG, AT(cli_general, json), .set = 1, .help = "results as JSON, an object a line"},
+     .help = "suppress progress and notes on stderr"},
+    {.name = "json", .kind = CLI_FLAG, AT(cli_general, json), .set = 1, .help = "print results as JSON, one object per line"},
 };
 
 const cli_option cli_model_table[CLI_MODEL_COUNT] = {
@@ -132,67 +150,69 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(cli_model_options, dir),
-     .help = "model directory, or one of adapters (LoRA)",
-     .fallback = "$AOE_MODEL, else the default model"},
+     .help = "model directory, or a directory with LoRA adapters",
+     .fallback = "$AOE_MODEL if set, otherwise the default model"},
     {.name = "base",
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(cli_model_options, o.base),
-     .help = "the model that adapters are for",
-     .fallback = "the one their adapter_config.json names"},
+     .help = "base model of the adapters",
+     .fallback = "the model named in adapter_config.json"},
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(cli_model_options, o.pooling),
      .parse = cli_parse_pooling,
-     .help =
-         "cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, cell-mean or cell-max",
-     .fallback = "what the directory says, else cls, of causal models last-token, of a RAN cell-mean"},
+     .help = "cls, mean, max, cls-last-avg, first-last-avg or last-token; for RAN models also cell-last, cell-mean "
+             "or cell-max",
+     .fallback = "from the model directory, otherwise mean; last-token for causal models; cell-mean for RAN models"},
     {.name = "prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(cli_model_options, o.prompt),
-     .help = "template with {text} around each text; \"\" for none",
-     .fallback = "what the directory says"},
+     .help = "template with {text} that is applied to each text; \"\" for none",
+     .fallback = "from the model directory"},
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
      AT(cli_model_options, o.max_length),
      .min = 1,
-     .help = "tokens a text is cut to, special tokens included",
-     .fallback = "what the directory says, else the model's positions"},
+     .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
+     .fallback = "from the model directory, otherwise the maximum of the model"},
     {.name = "normalize",
      .kind = CLI_FLAG,
      AT(cli_model_options, o.normalize),
      .set = 1,
      .excludes = "no-normalize",
-     .help = "vectors of length 1"},
+     .help = "normalize embeddings to length 1",
+     .fallback = "from the model directory"},
     {.name = "no-normalize",
      .kind = CLI_FLAG,
      AT(cli_model_options, o.normalize),
      .set = 0,
-     .help = "vectors as they come (without either: what the directory says)"},
+     .help = "do not normalize embeddings"},
     {.name = "dtype",
      .kind = CLI_NAMED,
      .value = "TYPE",
      AT(cli_model_options, o.dtype),
      .parse = cli_parse_dtype,
-     .help = "f32, bf16, or auto: bf16 where the CPU multiplies it (AVX512-BF16, AMX), else f32",
+     .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, "
+             "otherwise f32)",
      .fallback = "auto"},
     {.name = "bidirectional-from",
      .kind = CLI_NAMED,
      .value = "N",
      AT(cli_model_options, o),
      .parse = cli_parse_direction,
-     .help = "causal models: layers from N on attend in both directions; 0: all of them",
-     .fallback = "what the directory says, else none"},
+     .help = "causal models: use bidirectional attention in layer N and all later layers; 0 is the first layer",
+     .fallback = "from the model directory, otherwise none"},
     {.name = "batch-tokens",
      .kind = CLI_SIZE,
      .value = "N",
      AT(cli_model_options, batch_tokens),
      .min = 1,
      .max = 1e9,
-     .help = "tokens computed at once"},
+     .help = "maximum number of tokens computed at a time"},
 };
 
 const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
@@ -201,15 +221,15 @@ const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
      .value = "NAME",
      AT(cli_model_options, chunk),
      .parse = cli_parse_chunk,
-     .help = "of a text above --max-length: first, its first tokens alone, or mean, the mean of the vectors of windows "
-             "over all of it",
+     .help = "for texts longer than --max-length: first (use only the first chunk) or mean (average the embeddings "
+             "of all chunks)",
      .fallback = "first"},
     {.name = "chunk-overlap",
      .kind = CLI_SIZE,
      .value = "N",
      AT(cli_model_options, chunk_overlap),
-     .help = "tokens of the text that neighbouring windows share",
-     .fallback = "an eighth of a window"},
+     .help = "tokens that consecutive chunks share",
+     .fallback = "an eighth of the chunk length"},
 };
 
 const cli_option cli_table_table[CLI_TABLE_COUNT] = {
@@ -217,19 +237,19 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      AT(aoe_table_options, columns),
-     .help = "columns to read: text1=a,text2=b,label=c",
+     .help = "columns to read, for example text1=a,text2=b,label=c",
      .fallback = "recognised names"},
     {.name = "label-map",
      .kind = CLI_TEXT,
      .value = "WORD=N,...",
      AT(aoe_table_options, label_map),
-     .help = "numbers of word labels; drop leaves a row out",
+     .help = "numbers for label names; drop skips the rows with that label",
      .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(aoe_table_options, skip_bad_rows),
      .set = 1,
-     .help = "count bad rows instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 const cli_option cli_lora_table[CLI_LORA_COUNT] = {
@@ -240,14 +260,14 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      AT(aoe_lora, r),
      .min = 1,
      .max = 65536,
-     .help = "train adapters of rank N beside the layers' linear layers, which stay as they are",
-     .fallback = "all weights are trained; adapters go on where -m holds some"},
+     .help = "train LoRA adapters of rank N for the linear layers and freeze all other weights",
+     .fallback = "train all weights, or the adapters in the model directory"},
     {.name = "lora-alpha",
      .field = "lora.alpha",
      .kind = CLI_REAL,
      .value = "X",
      AT(aoe_lora, alpha),
-     .help = "what adapters add is multiplied by X / N",
+     .help = "scale the output of the adapters by X / rank",
      .fallback = "32"},
     {.name = "lora-dropout",
      .field = "lora.dropout",
@@ -255,21 +275,21 @@ const cli_option cli_lora_table[CLI_LORA_COUNT] = {
      .value = "P",
      AT(aoe_lora, dropout),
      .max = 0.99,
-     .help = "dropout on what adapters see",
-     .fallback = "0.1; of saved ones theirs"},
+     .help = "dropout on the input of the adapters",
+     .fallback = "0.1, or the value stored with the adapters"},
     {.name = "lora-targets",
      .field = "lora.targets",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      AT(aoe_lora, targets),
-     .help = "layers that get one, by their name in the checkpoint or its end: q_proj,v_proj",
+     .help = "layers that receive adapters, by their full name or its last part, for example q_proj,v_proj",
      .fallback = "all linear layers"},
     {.name = "load-8bit",
      .field = "lora.load_8bit",
      .kind = CLI_FLAG,
      AT(aoe_lora, load_8bit),
      .set = 1,
-     .help = "hold the linear weights beside adapters as int8 rows with a scale each"},
+     .help = "hold the frozen linear weights in memory as int8 with one scale per row"},
 };
 
 void cli_general_defaults(cli_general *g) {
@@ -352,7 +372,8 @@ char *cli_find_model(const char *given) {
         return cli_strdup(given);
     char *dir = default_model();
     if (!dir)
-        cli_fail("no model: name its directory with -m DIR or in AOE_MODEL, or make one with aoe init");
+        cli_fail("no default model found; give a model directory with -m DIR or $AOE_MODEL, or create one with aoe "
+                 "init");
     return dir;
 }
 
@@ -397,6 +418,24 @@ void cli_session_close(cli_session *s) {
     memset(s, 0, sizeof *s);
 }
 
+void cli_warn_skipped(const char *path, size_t n) {
+    if (n)
+        cli_warn("%s%sskipped %zu bad row%s", path ? path : "", path ? ": " : "", n, cli_plural(n));
+}
+
+void cli_warn_truncated(const char *path, size_t n, size_t total, int chunk) {
+    char of[32] = "";
+    if (total)
+        snprintf(of, sizeof of, " of %zu", total);
+    if (n)
+        cli_warn("%s%s%zu%s text%s truncated to the maximum sequence length; set --max-length%s", path ? path : "",
+                 path ? ": " : "", n, of,
+                 total == 1 || (!total && n == 1) ? " was"
+                 : n == 1                         ? "s was"
+                                                  : "s were",
+                 chunk ? ", or use all tokens with --chunk mean" : "");
+}
+
 const char *cli_dtype_name(aoe_dtype d) {
     return d == AOE_DTYPE_BF16 ? "bf16" : d == AOE_DTYPE_F32 ? "f32" : "auto";
 }
@@ -407,5 +446,5 @@ const char *cli_plural(size_t n) {
 
 const char *cli_env_name_shown(const char *name) {
     const size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    return n && !name[n] ? name : "such variable";
+    return n && !name[n] ? name : "(name not shown)";
 }

@@ -49,6 +49,10 @@ int cli_parse_dtype(void *target, const char *text, aoe_error *err);
 int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
 int cli_parse_distill(void *target, const char *text, aoe_error *err);
 int cli_parse_pooling(void *target, const char *text, aoe_error *err);
+/* target: an aoe_example_kind. auto, pairs, positives or triplets; "triples" is accepted for triplets. */
+int cli_parse_form(void *target, const char *text, aoe_error *err);
+/* target: an aoe_example_kind. Only pairs or triplets. */
+int cli_parse_output_form(void *target, const char *text, aoe_error *err);
 int cli_parse_direction(void *target, const char *text, aoe_error *err); /* target: aoe_model_options */
 
 /* ---- opening */
@@ -70,9 +74,15 @@ typedef struct cli_session {
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
 void cli_session_close(cli_session *s); /* accepts a zeroed or half-open one */
 
+/* Warns that n bad rows were skipped, unless n is 0. path: the file; NULL: not known. */
+void cli_warn_skipped(const char *path, size_t n);
+/* Warns that n texts of `total` (0: not known) were truncated, unless n is 0. path: the file, or NULL. chunk: 1 if the
+ * command has the option --chunk. */
+void cli_warn_truncated(const char *path, size_t n, size_t total, int chunk);
+
 const char *cli_dtype_name(aoe_dtype d);
 const char *cli_plural(size_t n); /* "" for 1, else "s" */
-/* The name of an environment variable for a message; "such variable" where it has other characters than A-Z, 0-9 and '_': a
+/* The name of an environment variable for a message; "(name not shown)" if it has other characters than A-Z, 0-9 and '_': a
  * secret given in the place of its name is not repeated. */
 const char *cli_env_name_shown(const char *name);
 

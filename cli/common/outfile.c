@@ -105,7 +105,7 @@ int cli_is_same_file(const char *a, const char *b) {
 int cli_refuse_input(const char *output, const char *const *inputs, size_t n) {
     for (size_t i = 0; i < n && !cli_is_stdout(output); i++)
         if (strcmp(inputs[i], "-") != 0 && cli_is_same_file(output, inputs[i]))
-            return cli_fail("%s is the input, which would be replaced; choose another name for -o", output);
+            return cli_fail("%s is also an input and would be overwritten; choose another output with -o", output);
     return 0;
 }
 
@@ -119,16 +119,17 @@ static int open_beside(cli_file *f, const struct stat *st) {
     f->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (f->file) {
         if (st && fchmod(fd, st->st_mode & 07777))
-            cli_warn("%s: its permissions could not be kept: %s", f->path, strerror(errno));
+            cli_warn("%s: cannot keep the permissions of the existing file: %s", f->path, strerror(errno));
         set_pending(NULL, f->temp);
         watch_signals();
         return 0;
     }
     const char *slash = strrchr(f->target, '/');
-    const int code = errno == ENOENT && slash && slash > f->target
-                         ? cli_fail("cannot write %s: there is no folder %.*s; make it, or choose another name for -o", f->path,
-                                    (int)(slash - f->target), f->target)
-                         : cli_fail("cannot write %s: %s; choose another name for -o", f->path, strerror(errno));
+    const int code =
+        errno == ENOENT && slash && slash > f->target
+            ? cli_fail("cannot write %s: directory %.*s does not exist; create it, or choose another output with -o", f->path,
+                       (int)(slash - f->target), f->target)
+            : cli_fail("cannot write %s: %s; choose another output with -o", f->path, strerror(errno));
     if (fd >= 0)
         close(fd);
     free(f->temp);
@@ -147,16 +148,16 @@ int cli_file_open(cli_file *f, const char *path) {
     f->path = path;
     const int there = stat(path, &st) == 0;
     if (there && S_ISDIR(st.st_mode))
-        return cli_fail("cannot write %s: it is a directory; name a file with -o", path);
+        return cli_fail("cannot write %s: it is a directory; give a file name with -o", path);
     if (!there || S_ISREG(st.st_mode))
         return open_beside(f, there ? &st : NULL);
     f->file = fopen(path, "wb");
-    return f->file ? 0 : cli_fail("cannot write %s: %s; choose another name for -o", path, strerror(errno));
+    return f->file ? 0 : cli_fail("cannot write %s: %s; choose another output with -o", path, strerror(errno));
 }
 
 static int write_error(const cli_file *f, int errnum) {
-    return cli_fail("cannot write %s: %s; make room or choose another place", f->path,
-                    errnum ? strerror(errnum) : "a write failed");
+    return cli_fail("cannot write %s: %s; free disk space or choose another output with -o", f->path,
+                    errnum ? strerror(errnum) : "write error");
 }
 
 int cli_file_check(cli_file *f) {

@@ -17,7 +17,7 @@ static int quiet_mode;
 void *cli_realloc(void *p, size_t bytes) {
     void *q = realloc(p, bytes ? bytes : 1);
     if (!q) {
-        cli_fail("out of memory: %zu bytes were asked for; free some memory", bytes);
+        cli_fail("out of memory: cannot allocate %zu bytes", bytes);
         exit(1);
     }
     return q;
@@ -114,7 +114,7 @@ int cli_check_stdout(void) {
     static int reported;
     cli_flush_stdout();
     if (stdout_error && stdout_error != EPIPE && !reported)
-        cli_fail("cannot write to standard output: %s; what was written is incomplete", strerror(stdout_error));
+        cli_fail("cannot write to standard output: %s; the output is incomplete", strerror(stdout_error));
     reported = stdout_error != 0;
     return reported;
 }
@@ -126,7 +126,7 @@ int cli_stdout_closed(void) {
 void cli_print_json(json_t *value) {
     cli_progress_clear();
     if (!value || (json_dumpf(value, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17)) && !ferror(stdout))) {
-        cli_fail("out of memory for a line of JSON; free some memory");
+        cli_fail("out of memory while printing JSON");
         exit(1);
     }
     json_decref(value);

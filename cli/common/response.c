@@ -66,7 +66,7 @@ static size_t expand(const cli_response *r, builder *b, const char *s) {
         len = strcspn(s + 1, "}");
         taken = len + 2;
         if (!s[1 + len] || len == 0) {
-            cli_fail("%s:%zu: ${ without a name and a }; write ${NAME}, or $$ for a dollar sign", r->path, r->line);
+            cli_fail("%s:%zu: incomplete ${; write ${NAME}, or $$ for a dollar sign", r->path, r->line);
             return 0;
         }
         snprintf(name, sizeof name, "%.*s", (int)(len < 255 ? len : 255), s + 1);
@@ -75,14 +75,14 @@ static size_t expand(const cli_response *r, builder *b, const char *s) {
             len++;
         taken = len;
         if (len == 0) {
-            cli_fail("%s:%zu: a $ without a name; write $NAME, or $$ for a dollar sign", r->path, r->line);
+            cli_fail("%s:%zu: $ is not followed by a name; write $NAME, or $$ for a dollar sign", r->path, r->line);
             return 0;
         }
         snprintf(name, sizeof name, "%.*s", (int)(len < 255 ? len : 255), s);
     }
     const char *value = getenv(name);
     if (!value) {
-        cli_fail("%s:%zu: the variable %s is not set; set it in the environment: export %s=...", r->path, r->line, name, name);
+        cli_fail("%s:%zu: environment variable %s is not set; set it with export %s=...", r->path, r->line, name, name);
         return 0;
     }
     append(b, value, strlen(value));
@@ -112,7 +112,7 @@ static char *read_value(const cli_response *r, const char *s) {
         const char *rest = *s ? s + 1 : s;
         rest += strspn(rest, " \t");
         if (!*s || (*rest && *rest != '#')) {
-            cli_fail("%s:%zu: a value that begins with %c has to end with it", r->path, r->line, quote);
+            cli_fail("%s:%zu: a value that begins with %c must end with %c", r->path, r->line, quote, quote);
             free(b.text);
             return NULL;
         }

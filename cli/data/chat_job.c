@@ -24,7 +24,8 @@ static int parse_price(void *target, const char *text, aoe_error *err) {
     if (one && !*end && isfinite(p->in) && isfinite(p->out) && p->in >= 0 && p->out >= 0)
         return 0;
     err->code = AOE_EARG;
-    snprintf(err->message, sizeof err->message, "'%s' is not IN,OUT, two prices for a million tokens", text);
+    snprintf(err->message, sizeof err->message, "expected IN,OUT, the prices per million prompt and answer tokens, not '%s'",
+             text);
     return err->code;
 }
 
@@ -34,7 +35,7 @@ const cli_option cli_chat_output_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(output),
-     .help = "file to write, complete or not at all: .tsv, .csv or .jsonl, also .gz and .zst",
+     .help = "output file; it is written completely or not at all; .tsv, .csv or .jsonl, optionally .gz or .zst",
      .fallback = "stdout"},
     {.name = "format",
      .letter = 'f',
@@ -42,13 +43,13 @@ const cli_option cli_chat_output_table[] = {
      .value = "NAME",
      AT(format),
      .help = "tsv, csv or jsonl",
-     .fallback = "by the name of --output, else jsonl"},
+     .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "cache",
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(o.cache),
-     .help = "SQLite file in which every answer is kept as it comes; what is in it is not asked again",
-     .fallback = "the name of --output with .sqlite behind it"},
+     .help = "SQLite file that stores each answer as it arrives; stored answers are not requested again",
+     .fallback = "the --output name followed by .sqlite"},
 };
 
 const cli_option cli_chat_model_table[] = {
@@ -57,27 +58,29 @@ const cli_option cli_chat_model_table[] = {
      .kind = CLI_TEXTS,
      .value = "NAME...",
      AT(models),
-     .help = "chat models to ask, each as its endpoint knows it; behind a name its own source=, api=, key-env=, price=",
+     .help = "chat models to query, by their name at the endpoint; each name may be followed by its own source=, "
+             "api=, key-env= and price=",
      .fallback = ""},
     {.name = "api",
      .kind = CLI_TEXT,
      .value = "URL",
      AT(api),
-     .help = "OpenAI-compatible endpoint, as https://host/v1; http:// for this machine alone",
+     .help = "OpenAI-compatible endpoint, for example https://host/v1; http:// only for this machine",
      .fallback = "$OPENAI_BASE_URL"},
     {.name = "key-env",
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(key_env),
-     .help = "environment variable with the API key for --api",
-     .fallback = "OPENAI_API_KEY; without it no key is sent"},
+     .help = "environment variable that holds the API key for --api",
+     .fallback = "OPENAI_API_KEY; no key is sent if it is not set"},
     {.name = "price",
      .kind = CLI_NAMED,
      .value = "IN,OUT",
      AT(price),
      .parse = parse_price,
-     .help = "price of a million tokens of prompts and of answers, for --max-cost and the sums shown",
-     .fallback = "not known"},
+     .help = "price per million prompt tokens and per million answer tokens; used by --max-cost and for the "
+             "reported cost",
+     .fallback = "unknown"},
     {.name = "system", .kind = CLI_TEXT, .value = "TEXT", AT(o.system), .help = "system message", .fallback = "none"},
     {.name = "temperature",
      .kind = CLI_REAL,
@@ -85,19 +88,19 @@ const cli_option cli_chat_model_table[] = {
      AT(o.temperature),
      .max = 5,
      .help = "sampling temperature",
-     .fallback = "the endpoint's; of scores 0"},
+     .fallback = "chosen by the endpoint; 0 for scores"},
     {.name = "max-tokens",
      .kind = CLI_SIZE,
      .value = "N",
      AT(o.max_tokens),
      .max = 1e6,
-     .help = "of an answer; 0: the endpoint decides"},
+     .help = "maximum number of tokens per answer; 0: chosen by the endpoint"},
     {.name = "request",
      .kind = CLI_TEXT,
      .value = "JSON",
      AT(o.request),
-     .help = "object merged into every request, such as {\"top_p\": 0.9}; null takes a key out",
-     .fallback = "nothing"},
+     .help = "JSON object merged into every request, for example {\\\"top_p\\\": 0.9}; null removes a key",
+     .fallback = "none"},
 };
 
 const cli_option cli_chat_calls_table[] = {
@@ -108,52 +111,52 @@ const cli_option cli_chat_calls_table[] = {
      AT(o.concurrency),
      .min = 1,
      .max = 256,
-     .help = "requests under way at a time; changes nothing in what comes out"},
+     .help = "number of simultaneous requests; the results do not depend on it"},
     {.name = "per-minute",
      .kind = CLI_REAL,
      .value = "X",
      AT(o.per_minute),
      .max = 1e6,
-     .help = "at most X requests a minute to each model",
-     .fallback = "as many as it answers"},
+     .help = "maximum number of requests per minute for each model",
+     .fallback = "unlimited"},
     {.name = "attempts",
      .kind = CLI_SIZE,
      .value = "N",
      AT(o.attempts),
      .min = 1,
      .max = 100,
-     .help = "tries of a request that fails"},
+     .help = "number of attempts per request"},
     {.name = "timeout",
      .kind = CLI_REAL,
      .value = "S",
      AT(o.timeout),
      .min = 0.1,
      .max = 1e5,
-     .help = "seconds until an answer has to be there"},
+     .help = "timeout of a request in seconds"},
     {.name = "max-cost",
      .kind = CLI_REAL,
      .value = "X",
      AT(o.max_cost),
      .max = 1e9,
-     .help = "spend no more than X in this run, in the money of --price",
-     .fallback = "no bound"},
+     .help = "stop before this run costs more than X, in the currency of --price",
+     .fallback = "unlimited"},
     {.name = "max-total-tokens",
      .kind = CLI_REAL,
      .value = "N",
      AT(o.max_total_tokens),
      .max = 1e15,
-     .help = "spend no more than N tokens in this run",
-     .fallback = "no bound"},
+     .help = "stop before this run uses more than N tokens",
+     .fallback = "unlimited"},
     {.name = "skip-failed",
      .kind = CLI_FLAG,
      AT(o.skip_failed),
      .set = 1,
-     .help = "count calls that fail and leave them out instead of ending with an error"},
+     .help = "skip requests that fail and report how many, instead of ending with an error"},
     {.name = "dry-run",
      .kind = CLI_FLAG,
      AT(o.dry_run),
      .set = 1,
-     .help = "ask nothing: show prompts, how many calls there are to make, and what they may cost"},
+     .help = "send no requests: print the prompts, the number of requests and an estimate of the cost"},
 };
 
 void cli_chat_defaults(cli_chat *c) {
@@ -176,15 +179,15 @@ static int read_key(aoe_chat_model *m, const char *command, const char *name) {
         return CLI_GO;
     if (cli_env_name_shown(name) != name)
         return cli_usage(command,
-                         "%s: key-env= is no environment variable that is set; put the API key into one, and give its "
-                         "name",
+                         "%s: key-env= does not name an environment variable that is set; export the API key and give the "
+                         "variable's name",
                          m->name);
-    return cli_usage(command, "%s: $%s is not set; put the API key there", m->name, name);
+    return cli_usage(command, "%s: environment variable %s is not set; set it to the API key", m->name, name);
 }
 
 static int unknown_setting(const aoe_chat_model *m, const char *command, const char *text, size_t n) {
     const int shown = n > 0 && n < 20 && strspn(text, "abcdefghijklmnopqrstuvwxyz-_") >= n; /* else it may be a key */
-    return cli_usage(command, "%s: unknown setting%s%.*s%s; there are source=, api=, key-env= and price=", m->name,
+    return cli_usage(command, "%s: unknown setting%s%.*s%s; choose source=, api=, key-env= or price=", m->name,
                      shown ? " '" : "", shown ? (int)n + 1 : 0, text, shown ? "'" : "");
 }
 
@@ -195,7 +198,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
     while (i < SETTINGS && (strlen(settings[i]) != n || strncmp(settings[i], text, n) != 0))
         i++;
     if (i < SETTINGS && !*value)
-        return cli_usage(command, "%s: '%s' has no value", m->name, text);
+        return cli_usage(command, "%s: setting '%s' has no value", m->name, text);
     switch (i) {
     case SETTING_SOURCE:
         m->source = value;
@@ -209,7 +212,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
         cli_price p;
         aoe_error err;
         if (parse_price(&p, value, &err))
-            return cli_usage(command, "%s: price=%s", m->name, err.message);
+            return cli_usage(command, "%s: price=: %s", m->name, err.message);
         m->price_in = p.in;
         m->price_out = p.out;
         m->costs_nothing = p.in == 0 && p.out == 0;
@@ -239,8 +242,9 @@ static int read_models(cli_chat *c, const char *command) {
         code = cli_usage(command, "missing chat model: --model NAME");
     const char *key = environment(c->key_env ? c->key_env : "OPENAI_API_KEY");
     if (code == CLI_GO && c->key_env && !key)
-        code = cli_usage(command, "--key-env: the environment has no %s; set it to the API key, or leave the option out",
-                         cli_env_name_shown(c->key_env));
+        code =
+            cli_usage(command, "--key-env: environment variable %s is not set; set it to the API key, or leave out the option",
+                      cli_env_name_shown(c->key_env));
     const char *api = c->api ? c->api : environment("OPENAI_BASE_URL");
     for (size_t i = 0; i < n && code == CLI_GO; i++) {
         aoe_chat_model *m = &c->model[i];
@@ -269,7 +273,9 @@ static int name_output(cli_chat *c, const char *command) {
         return CLI_GO;
     }
     if (!*end || strncmp(end, ".txt", 4) == 0)
-        return cli_usage(command, "%s: name the output .tsv, .csv or .jsonl (.gz and .zst too), or say which with --format",
+        return cli_usage(command,
+                         "%s: unknown extension; use .tsv, .csv or .jsonl, optionally followed by .gz or .zst, or give "
+                         "--format",
                          c->output);
     c->name = cli_format("rows%s", end);
     return CLI_GO;
@@ -281,7 +287,8 @@ static int show_progress(void *user, const aoe_chat_progress *p) {
     c->done = p->done;
     if (stop && !c->told) {
         c->told = 1;
-        cli_note("waiting for the answers under way, which are paid for; Ctrl-C again ends at once");
+        cli_note("waiting for requests in progress, which are already charged; press Ctrl-C again to stop "
+                 "immediately");
     }
     if (!c->progress.active && p->total)
         cli_progress_begin(&c->progress, "asking", "calls", 0);
@@ -313,11 +320,13 @@ int cli_chat_prepare(cli_chat *c, const char *command, int json) {
     if (code != CLI_GO)
         return code;
     if (json && c->to_stdout && !c->o.dry_run)
-        return cli_usage(command, "--json is a summary on stdout, where the rows are; write them to a file with -o");
+        return cli_usage(command,
+                         "--json prints a summary to stdout, which already receives the rows; write the rows to a file "
+                         "with -o");
     if (!c->o.cache && !c->to_stdout)
         c->o.cache = c->cache = cli_format("%s.sqlite", c->output);
     if (!c->o.cache && !c->o.dry_run)
-        return cli_usage(command, "rows on stdout need a file to keep the answers in: --cache FILE");
+        return cli_usage(command, "rows on stdout require a file for the answers: --cache FILE");
     if (json && c->o.dry_run)
         c->shown = json_array();
     if (c->o.dry_run && c->cache) { /* do not make one */
@@ -337,7 +346,7 @@ static int try_output(cli_chat *c, const cli_args *args) {
     if (cli_refuse_input(c->output, args->operand, args->n))
         return 1;
     if (!c->to_stdout && cli_is_same_file(c->output, c->o.cache))
-        return cli_fail("%s is the cache, whose answers would be lost; choose another name for -o", c->output);
+        return cli_fail("%s is the cache and would be overwritten; choose another output with -o", c->output);
     if (cli_file_open(&c->file, c->output))
         return 1;
     cli_file_abort(&c->file);
@@ -371,24 +380,25 @@ void cli_chat_end_progress(cli_chat *c) {
 int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_error *err) {
     cli_chat_end_progress(c);
     if (code == AOE_ECANCELLED && cli_interrupted()) {
-        cli_message("aoe: stopped; the answers to %zu calls are kept in %s: the same command goes on from there",
-                    r->kept + r->asked, c->o.cache ? c->o.cache : "no file");
+        cli_message("aoe: stopped; %zu answers are stored in %s; run the same command to continue", r->kept + r->asked,
+                    c->o.cache ? c->o.cache : "no file");
         return 128 + cli_interrupted();
     }
     if (code == AOE_ECANCELLED && (!c->file.file || cli_file_check(&c->file)))
         return 1; /* the output cannot be written, which was reported */
     if (r->asked)
-        cli_note("the answers to %zu calls are kept in %s", r->kept + r->asked, c->o.cache);
+        cli_note("%zu answers are stored in %s", r->kept + r->asked, c->o.cache);
     return cli_fail("%s", err->message);
 }
 
 void cli_chat_warn(const cli_chat *c, const aoe_chat_result *r) {
     if (r->failed)
-        cli_warn("%zu call%s failed and %s left out; the same command asks again", r->failed, cli_plural(r->failed),
-                 r->failed == 1 ? "was" : "were");
+        cli_warn("%zu request%s failed and %s skipped; run the same command to send them again", r->failed,
+                 cli_plural(r->failed), r->failed == 1 ? "was" : "were");
     if (r->left && !c->o.dry_run)
-        cli_warn("what a run may spend is spent: %zu of %zu calls were not made; the same command goes on with them", r->left,
-                 r->calls);
+        cli_warn("the limit of --max-cost or --max-total-tokens is reached: %zu of %zu requests were not sent; run "
+                 "the same command to continue",
+                 r->left, r->calls);
     if (r->refused)
         cli_note("%zu answer%s", r->refused, r->refused == 1 ? " is a refusal" : "s are refusals");
     if (r->unreadable)
@@ -408,21 +418,20 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
     int n = snprintf(text, sizeof text, "%zu call%s: ", r->calls, cli_plural(r->calls));
     if (c->o.dry_run) {
         n += snprintf(text + n, sizeof text - (size_t)n,
-                      "%zu to make, %zu answered by the cache; about %.0f tokens of prompts and %.0f of answers", r->left,
-                      r->kept, r->left_prompt_tokens, r->left_completion_tokens);
+                      "%zu to send, %zu cached; about %.0f prompt tokens and %.0f answer tokens", r->left, r->kept,
+                      r->left_prompt_tokens, r->left_completion_tokens);
         if (r->left_cost > 0)
             n += snprintf(text + n, sizeof text - (size_t)n, ", cost about %.4f", r->left_cost);
         if (r->left_cost > 0 && isfinite(r->left_most))
             snprintf(text + n, sizeof text - (size_t)n, " (at most %.4f)", r->left_most);
     } else {
-        n += snprintf(text + n, sizeof text - (size_t)n,
-                      "%zu asked, %zu answered by the cache; %.0f tokens of prompts and %.0f of answers", r->asked, r->kept,
-                      r->prompt_tokens, r->completion_tokens);
+        n += snprintf(text + n, sizeof text - (size_t)n, "%zu sent, %zu cached; %.0f prompt tokens and %.0f answer tokens",
+                      r->asked, r->kept, r->prompt_tokens, r->completion_tokens);
         if (r->cost > 0)
             n += snprintf(text + n, sizeof text - (size_t)n, ", cost %.4f", r->cost);
         if (r->cost > 0 && without_price(c))
-            snprintf(text + n, sizeof text - (size_t)n, " (and that of %zu model%s, whose price was not given)",
-                     without_price(c), cli_plural(without_price(c)));
+            snprintf(text + n, sizeof text - (size_t)n, " (without %zu model%s of unknown price)", without_price(c),
+                     cli_plural(without_price(c)));
     }
     cli_summary(c->to_stdout && !c->o.dry_run, "%s", text);
 }

@@ -15,15 +15,6 @@ typedef struct options {
     aoe_annotate_options a;
 } options;
 
-static int parse_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"pairs", "triples"};
-    const size_t i = cli_choose(names, 2, text, "form", err);
-    if (i == 2)
-        return err->code;
-    *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
-    return 0;
-}
-
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option row_table[] = {
@@ -31,8 +22,8 @@ static const cli_option row_table[] = {
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(a.kind),
-     .parse = parse_form,
-     .help = "pairs (text1, text2, label, source) or triples (query, positive, negative, source)",
+     .parse = cli_parse_output_form,
+     .help = "pairs (text1, text2, label, source) or triplets (query, positive, negative, source)",
      .fallback = "pairs"},
     {.name = "positives",
      .letter = 'n',
@@ -40,34 +31,39 @@ static const cli_option row_table[] = {
      .value = "N",
      AT(a.positives),
      .max = 1000,
-     .help = "synonymous sentences to ask for of each text and model; 0: none"},
-    {.name = "negatives", .kind = CLI_SIZE, .value = "N", AT(a.negatives), .max = 1000, .help = "opposite sentences, likewise"},
+     .help = "number of synonymous sentences to request per text and model; 0: none"},
+    {.name = "negatives",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(a.negatives),
+     .max = 1000,
+     .help = "number of sentences of opposite meaning to request per text and model; 0: none"},
     {.name = "positive-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(a.positive_prompt),
      .help = "prompt for synonymous sentences, with {size} and {text}",
-     .fallback = "the paper's (figure 4)"},
+     .fallback = "the prompt of the AnglE paper (figure 4)"},
     {.name = "negative-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(a.negative_prompt),
-     .help = "prompt for opposite sentences",
-     .fallback = "the paper's"},
+     .help = "prompt for sentences of opposite meaning, with {size} and {text}",
+     .fallback = "the prompt of the AnglE paper"},
     {.name = "positive-label",
      .kind = CLI_REAL,
      .value = "X",
      AT(a.positive_label),
      .min = -1e30,
      .max = 1e30,
-     .help = "label of pairs that mean the same"},
+     .help = "label of pairs of equal meaning"},
     {.name = "negative-label",
      .kind = CLI_REAL,
      .value = "X",
      AT(a.negative_label),
      .min = -1e30,
      .max = 1e30,
-     .help = "label of pairs that mean the opposite"},
+     .help = "label of pairs of opposite meaning"},
 };
 
 static const cli_option data_table[] = {
@@ -75,13 +71,13 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXT,
      .value = "text=NAME",
      AT(a.table.columns),
-     .help = "the column of texts",
+     .help = "name of the text column",
      .fallback = "every column with a recognised name"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(a.table.skip_bad_rows),
      .set = 1,
-     .help = "count bad rows instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 static json_t *as_json(const options *o, const aoe_annotate_result *r) {
@@ -97,10 +93,10 @@ static json_t *as_json(const options *o, const aoe_annotate_result *r) {
 /* out: [len] */
 static void describe(char *out, size_t len, const options *o, const aoe_annotate_result *r) {
     const int n = snprintf(out, len, "%zu %s from %zu of %zu texts: %zu synonymous and %zu opposite sentences", r->rows,
-                           o->a.kind == AOE_EXAMPLES_TRIPLETS ? "triples" : "pairs", r->texts - r->without, r->texts,
+                           o->a.kind == AOE_EXAMPLES_TRIPLETS ? "triplets" : "pairs", r->texts - r->without, r->texts,
                            r->positives, r->negatives);
     if (r->copies + r->repeated + r->conflicts)
-        snprintf(out + n, len - (size_t)n, "; left out: %zu that cop%s the input, %zu repeated, %zu given as both", r->copies,
+        snprintf(out + n, len - (size_t)n, "; skipped: %zu that cop%s the input, %zu repeated, %zu listed as both", r->copies,
                  r->copies == 1 ? "ies" : "y", r->repeated, r->conflicts);
 }
 
@@ -121,15 +117,14 @@ static int run(options *o, const cli_args *args) {
     if (code)
         return cli_chat_fail(&o->chat, code, &r.chat, &err);
     cli_chat_end_progress(&o->chat);
-    cli_warn_skipped(r.skipped);
+    cli_warn_skipped(NULL, r.skipped);
     if (r.repeated_inputs)
-        cli_note("%zu text%s there before and asked about once", r.repeated_inputs, r.repeated_inputs == 1 ? " was" : "s were");
+        cli_note("%zu text%s repeated and annotated once", r.repeated_inputs, r.repeated_inputs == 1 ? " was" : "s were");
     cli_chat_warn(&o->chat, &r.chat);
     if (!o->chat.o.dry_run && !r.rows)
-        return cli_fail(
-            "no row could be made of %zu texts: of %zu answers %zu refuse and %zu cannot be read; look at them with another "
-            "prompt or model",
-            r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
+        return cli_fail("no rows from %zu texts: of %zu answers, %zu are refusals and %zu are unreadable; try another "
+                        "prompt or model",
+                        r.texts, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     describe(rows, sizeof rows, o, &r);
     return cli_chat_finish(&o->chat, &r.chat, rows, as_json(o, &r));
 }
@@ -154,15 +149,15 @@ int cli_data_annotate(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data annotate",
         .operands = "FILE...",
-        .about = "Has chat models write training data: for each text of the files sentences that mean the same and\n"
-                 "sentences that mean the opposite, as labelled pairs or triples. The API key is taken from the\n"
-                 "environment. Every answer is kept in a file as it comes: a run that was stopped is continued by the\n"
-                 "same command, and one that is complete costs nothing a second time.\n",
+        .about = "Generates training data with chat models: for each text, sentences of equal and of opposite meaning,\n"
+                 "written as labelled pairs or triplets. The API key is read from the environment. Every answer is\n"
+                 "stored as it arrives: the same command continues a run that was stopped, and running a complete\n"
+                 "command again sends no requests.\n",
         .examples = "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
                     "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"
                     "      --price 0.15,0.6 --max-cost 2\n"
                     "  aoe data annotate texts.txt -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
-                    "      --form triples -o triples.jsonl\n",
+                    "      --form triplets -o triplets.jsonl\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
         .min_operands = 1,
@@ -171,10 +166,10 @@ int cli_data_annotate(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.a.positives && !o.a.negatives)
-        code = cli_usage("data annotate", "--positives 0 and --negatives 0 ask for nothing");
+        code = cli_usage("data annotate", "--positives and --negatives must not both be 0");
     if (code == CLI_GO && o.a.kind == AOE_EXAMPLES_TRIPLETS &&
         (o.a.positive_label != d.positive_label || o.a.negative_label != d.negative_label))
-        code = cli_usage("data annotate", "triples have no labels; leave --positive-label and --negative-label out");
+        code = cli_usage("data annotate", "--positive-label and --negative-label require --form pairs");
     if (code == CLI_GO)
         code = cli_chat_prepare(&o.chat, "data annotate", o.general.json);
     if (code == CLI_GO) {

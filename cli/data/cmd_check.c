@@ -66,14 +66,14 @@ static int parse_range(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "name up to N rows of each kind; all are counted"},
+    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N rows of each kind; all rows are counted"},
     {.name = "format",
      .letter = 'f',
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(format),
      .parse = cli_parse_table_format,
-     .help = "of the counts: table, csv or markdown",
+     .help = "format of the counts: table, csv or markdown",
      .fallback = "table"},
 };
 
@@ -83,36 +83,41 @@ static const cli_option check_table[] = {
      .value = "KIND,...",
      AT(c.ignore),
      .parse = parse_ignore,
-     .help = "what is fine: invalid, label, range, class, empty, long, duplicate, conflict, leak, shared",
-     .fallback = "nothing"},
+     .help = "kinds of problems not to report: invalid, label, range, class, empty, long, duplicate, conflict, "
+             "leak, shared",
+     .fallback = "none"},
     {.name = "range",
      .kind = CLI_NAMED,
      .value = "LOW,HIGH",
      AT(c),
      .parse = parse_range,
-     .help = "labels are numbers from LOW to HIGH",
+     .help = "labels must be numbers from LOW to HIGH",
      .fallback = "any"},
-    {.name = "longest", .kind = CLI_SIZE, .value = "N", AT(c.longest), .help = "texts have up to N characters; 0: any number"},
+    {.name = "longest",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(c.longest),
+     .help = "report texts longer than N characters; 0: any length is accepted"},
     {.name = "same",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(c.equality),
      .parse = cli_parse_same,
-     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
-             "their letters and digits alone",
+     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
+             "ignoring case) or letters (comparing only letters and digits)",
      .fallback = "case"},
-    {.name = "ordered", .kind = CLI_FLAG, AT(c.ordered), .set = 1, .help = "a pair the other way round is another one"},
+    {.name = "ordered", .kind = CLI_FLAG, AT(c.ordered), .set = 1, .help = "treat (a, b) and (b, a) as different pairs"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      AT(c.table.columns),
-     .help = "columns to read: text1=a,text2=b,label=c, or names of columns of texts: a,b",
+     .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",
      .fallback = "recognised names"},
     {.name = "label-map",
      .kind = CLI_TEXT,
      .value = "WORD=N,...",
      AT(c.table.label_map),
-     .help = "numbers of word labels; drop leaves a row out",
+     .help = "numbers for label names; drop skips the rows with that label",
      .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
 };
 
@@ -123,10 +128,10 @@ static void describe(const aoe_finding *f, char *out, size_t size) {
     cli_excerpt(label, f->other_label, EXCERPT);
     switch (f->kind) {
     case AOE_FINDING_INVALID:
-        snprintf(out, size, "cannot be read: %s", text);
+        snprintf(out, size, "unreadable: %s", text);
         break;
     case AOE_FINDING_LABEL:
-        snprintf(out, size, "label '%s' is no number and no known word", text);
+        snprintf(out, size, "label '%s' is neither a number nor a known label name", text);
         break;
     case AOE_FINDING_RANGE:
         snprintf(out, size, "label %s is out of range", text);
@@ -135,22 +140,22 @@ static void describe(const aoe_finding *f, char *out, size_t size) {
         snprintf(out, size, "all labels are '%s'", text);
         break;
     case AOE_FINDING_EMPTY:
-        snprintf(out, size, "a text is empty");
+        snprintf(out, size, "empty text");
         break;
     case AOE_FINDING_LONG:
-        snprintf(out, size, "a text of %zu characters: %s", f->length, text);
+        snprintf(out, size, "text of %zu characters: %s", f->length, text);
         break;
     case AOE_FINDING_DUPLICATE:
-        snprintf(out, size, "is %s:%zu again", f->other_file, f->other_line);
+        snprintf(out, size, "duplicate of %s:%zu", f->other_file, f->other_line);
         break;
     case AOE_FINDING_CONFLICT:
-        snprintf(out, size, "label '%s', but '%s' for the same texts in %s:%zu", text, label, f->other_file, f->other_line);
+        snprintf(out, size, "label '%s', but equal texts have label '%s' in %s:%zu", text, label, f->other_file, f->other_line);
         break;
     case AOE_FINDING_LEAK:
-        snprintf(out, size, "is also %s:%zu", f->other_file, f->other_line);
+        snprintf(out, size, "also in %s:%zu", f->other_file, f->other_line);
         break;
     case AOE_FINDING_SHARED:
-        snprintf(out, size, "shares a text with %s:%zu: %s", f->other_file, f->other_line, text);
+        snprintf(out, size, "text is also in %s:%zu: %s", f->other_file, f->other_line, text);
         break;
     case AOE_FINDING_COUNT:
         break;
@@ -200,7 +205,7 @@ static void print_counts(const job *j, const aoe_data_check_result *r) {
         cli_table_cell(&t, "%s", aoe_finding_name(kind));
         cli_table_cell(&t, "%zu", r->found[k]);
         if (r->found[k] > j->o->max)
-            cli_table_cell(&t, "%s (%zu not named; --max)", aoe_finding_text(kind), r->found[k] - j->o->max);
+            cli_table_cell(&t, "%s (%zu more; print them with --max)", aoe_finding_text(kind), r->found[k] - j->o->max);
         else
             cli_table_cell(&t, "%s", aoe_finding_text(kind));
     }
@@ -227,7 +232,8 @@ static int run(job *j, aoe_data_check_options *c, const cli_args *args) {
     else if (result.total)
         print_counts(j, &result);
     else
-        printf("%zu row%s of %zu file%s: nothing found\n", result.rows, cli_plural(result.rows), args->n, cli_plural(args->n));
+        printf("%zu row%s in %zu file%s: no problems found\n", result.rows, cli_plural(result.rows), args->n,
+               cli_plural(args->n));
     return result.total > 0;
 }
 
@@ -237,17 +243,16 @@ int cli_data_check(int argc, char **argv) {
     aoe_data_check_options_defaults(&o.c);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("what is looked for", check_table, &o),
+        CLI_GROUP("checks", check_table, &o),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data check",
         .operands = "FILE...",
-        .about = "Looks for what is wrong in tables and names the rows: such that cannot be read, labels without a\n"
-                 "value or out of range, one label alone, empty and very long texts, rows that are there twice,\n"
-                 "equal ones with different labels. Of several files each is compared with those before it, too:\n"
-                 "rows and texts of training data should not be in test data. The exit code is 1 when something was\n"
-                 "found.\n",
+        .about = "Reports problems in tables, row by row: unreadable rows, labels that are missing or out of range,\n"
+                 "files with a single label, empty or very long texts, duplicates, and equal texts with different\n"
+                 "labels. Each file is also compared with the files before it, to find rows and texts of the training\n"
+                 "data that are in the test data. The exit code is 1 if a problem is found.\n",
         .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
                     "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
         .groups = groups,

@@ -43,7 +43,8 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(output),
-     .help = "file to write, complete or not at all: .tsv .csv .jsonl .txt, each also .gz or .zst",
+     .help = "output file; it is written completely or not at all; .tsv, .csv, .jsonl or .txt, optionally .gz or "
+             ".zst",
      .fallback = "stdout"},
     {.name = "format",
      .letter = 'f',
@@ -51,10 +52,10 @@ static const cli_option output_table[] = {
      .value = "NAME",
      AT(format),
      .parse = parse_format,
-     .help = "of stdout: tsv, csv, jsonl or txt",
-     .fallback = "by the name of --output"},
-    {.name = "keep", .kind = CLI_TEXT, .value = "A,B,...", AT(c.keep), .help = "write these columns alone, in this order"},
-    {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "new names for columns"},
+     .help = "format of the rows on stdout: tsv, csv, jsonl or txt",
+     .fallback = "from the extension of --output"},
+    {.name = "keep", .kind = CLI_TEXT, .value = "A,B,...", AT(c.keep), .help = "write only these columns, in this order"},
+    {.name = "rename", .kind = CLI_TEXT, .value = "OLD=NEW,...", AT(c.rename), .help = "rename columns"},
 };
 
 static const cli_option form_table[] = {
@@ -63,26 +64,26 @@ static const cli_option form_table[] = {
      .value = "FORM",
      AT(c.to),
      .parse = cli_parse_form,
-     .help = "pairs (text1, text2, label), positives (query, positive) or triples (query, positive, negative)",
-     .fallback = "rows as they are"},
+     .help = "pairs (text1, text2, label), positives (query, positive) or triplets (query, positive, negative)",
+     .fallback = "rows are not changed"},
     {.name = "from",
      .kind = CLI_NAMED,
      .value = "FORM",
      AT(c.from),
      .parse = cli_parse_form,
-     .help = "the form of the input",
-     .fallback = "told by the columns"},
+     .help = "form of the input: pairs, positives or triplets",
+     .fallback = "detected from the columns"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      AT(c.table.columns),
-     .help = "columns to read with --to: text1=a,text2=b,label=c",
+     .help = "columns to read, for example text1=a,text2=b,label=c; requires --to",
      .fallback = "recognised names"},
     {.name = "label-map",
      .kind = CLI_TEXT,
      .value = "WORD=N,...",
      AT(c.table.label_map),
-     .help = "numbers of word labels; drop leaves a row out",
+     .help = "numbers for label names; drop skips the rows with that label",
      .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
     {.name = "threshold",
      .kind = CLI_REAL,
@@ -90,23 +91,23 @@ static const cli_option form_table[] = {
      AT(c.threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "pairs with a label from X on are positives",
-     .fallback = "lowest label + 0.8 x range"},
+     .help = "pairs with a label of at least X are positive",
+     .fallback = "lowest label + 0.8 x label range"},
     {.name = "pairing",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(c.pairing),
      .parse = parse_pairing,
-     .help = "of the positives and negatives of a text1, as triples: zip, the first with the first and so on; sample, each "
-             "positive with a negative drawn by --seed; all, each with each",
+     .help = "how the positives and negatives of a text1 form triplets: zip (first with first and so on), sample "
+             "(each positive with a random negative) or all (all combinations)",
      .fallback = "zip"},
     {.name = "same",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(c.equality),
      .parse = cli_parse_same,
-     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
-             "their letters and digits alone",
+     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
+             "ignoring case) or letters (comparing only letters and digits)",
      .fallback = "exact"},
     {.name = "negatives",
      .letter = 'n',
@@ -114,12 +115,12 @@ static const cli_option form_table[] = {
      .value = "N",
      AT(c.negatives),
      .max = 1e6,
-     .help = "draw N for a row, where positives become pairs or triples"},
+     .help = "random negatives per row when positives are converted to pairs or triplets"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(c.table.skip_bad_rows),
      .set = 1,
-     .help = "count bad rows instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 static void print_json(const options *o, const char *path, const aoe_data_convert_result *r) {
@@ -133,17 +134,17 @@ static void print_json(const options *o, const char *path, const aoe_data_conver
 static void print_summary(const options *o, const aoe_data_convert_result *r) {
     const int on_stdout = cli_is_stdout(o->output);
     char more[512] = "";
-    int at = r->dropped ? snprintf(more, sizeof more, "; %zu left out by their label", r->dropped) : 0;
+    int at = r->dropped ? snprintf(more, sizeof more, "; %zu skipped by label", r->dropped) : 0;
     if (r->below)
         at += snprintf(more + at, sizeof more - (size_t)at, "; %zu below the threshold", r->below);
     if (r->texts)
         snprintf(more + at, sizeof more - (size_t)at,
-                 "; %zu of %zu first texts lack a positive or a negative; %zu row%s in no triple", r->without, r->texts,
+                 "; %zu of %zu first texts have no positive or no negative; %zu row%s in no triplet", r->without, r->texts,
                  r->unused, r->unused == 1 ? " is" : "s are");
     else if (r->without)
-        snprintf(more + at, sizeof more - (size_t)at, "; %zu have no text left to be a negative", r->without);
+        snprintf(more + at, sizeof more - (size_t)at, "; %zu without a possible negative", r->without);
     cli_summary(on_stdout, "%zu row%s from %zu%s", r->written, cli_plural(r->written), r->rows, more);
-    cli_warn_skipped(r->skipped);
+    cli_warn_skipped(NULL, r->skipped);
 }
 
 static int run(const options *o, const char *path) {
@@ -201,12 +202,13 @@ int cli_data_convert(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data convert",
         .operands = "FILE",
-        .about = "Writes a table in another format: .tsv, .csv, .jsonl, .txt, packed or not, all columns, nothing\n"
-                 "lost. With --to it becomes another form: labelled pairs, positives or triples. Labelled NLI pairs\n"
-                 "(premise, hypothesis, label) become the triples of supervised SimCSE: the entailments of a\n"
-                 "premise with its contradictions; premises that lack one of them are left out and counted.\n",
+        .about = "Converts a table to another format (.tsv, .csv, .jsonl, .txt, optionally compressed); all columns\n"
+                 "are kept. With --to it also converts between labelled pairs, positives and triplets. Labelled NLI\n"
+                 "pairs (premise, hypothesis, label) become the triplets of supervised SimCSE: each entailment of a\n"
+                 "premise with a contradiction. Premises without an entailment or a contradiction are skipped and\n"
+                 "counted.\n",
         .examples = "  aoe data convert examples/train.tsv -o train.jsonl\n"
-                    "  aoe data convert nli.tsv.gz --to triples -o triples.tsv\n"
+                    "  aoe data convert nli.tsv.gz --to triplets -o triplets.tsv\n"
                     "  aoe data convert sts.tsv --to positives --threshold 4 -o positives.jsonl.zst\n"
                     "  aoe data convert table.csv --keep a,b,score --rename a=text1,b=text2 -o pairs.tsv\n",
         .groups = groups,

@@ -42,9 +42,10 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(output),
-     .help = "file to write, complete or not at all, of the input's format; packed by .gz or .zst",
+     .help = "output file; it is written completely or not at all; it has the format of the input, optionally .gz "
+             "or .zst",
      .fallback = "stdout"},
-    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "name up to N rows with conflicting labels"},
+    {.name = "max", .kind = CLI_SIZE, .value = "N", AT(max), .help = "print at most N rows with conflicting labels"},
 };
 
 static const cli_option equal_table[] = {
@@ -53,28 +54,29 @@ static const cli_option equal_table[] = {
      .value = "NAME",
      AT(d.equality),
      .parse = cli_parse_same,
-     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
-             "their letters and digits alone",
+     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
+             "ignoring case) or letters (comparing only letters and digits)",
      .fallback = "exact"},
-    {.name = "ordered", .kind = CLI_FLAG, AT(d.ordered), .set = 1, .help = "a pair the other way round is another one"},
+    {.name = "ordered", .kind = CLI_FLAG, AT(d.ordered), .set = 1, .help = "treat (a, b) and (b, a) as different pairs"},
     {.name = "conflicts",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(d.conflicts),
      .parse = parse_conflicts,
-     .help = "of equal rows with different labels: first, the first one stays; drop, none; keep, the first of each label",
+     .help = "duplicates with different labels: first (keep the first row), drop (keep none) or keep (keep the "
+             "first row of each label)",
      .fallback = "first"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      AT(d.table.columns),
-     .help = "columns to read: text1=a,text2=b,label=c, or names of columns of texts: a,b",
+     .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",
      .fallback = "recognised names"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(d.table.skip_bad_rows),
      .set = 1,
-     .help = "leave bad rows out and count them instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 static int write_part(void *user, size_t part, const char *data, size_t len) {
@@ -90,7 +92,7 @@ static void name_conflict(void *user, const aoe_data_conflict *c) {
     cli_excerpt(text, c->text[0], EXCERPT);
     cli_excerpt(label, c->label, EXCERPT);
     cli_excerpt(first, c->first_label, EXCERPT);
-    cli_warn("%s:%zu: label '%s', but '%s' in line %zu with the same texts: %s", j->input, c->line, label, first, c->first,
+    cli_warn("%s:%zu: label '%s', but equal texts have label '%s' in line %zu: %s", j->input, c->line, label, first, c->first,
              text);
 }
 
@@ -105,8 +107,8 @@ static void print_json(const job *j, const aoe_data_dedup_result *r) {
 static void print_summary(const job *j, const aoe_data_dedup_result *r) {
     char more[160] = "";
     if (r->conflicts)
-        snprintf(more, sizeof more, ", %zu with another label than the first of their texts (%zu left out)", r->conflicts,
-                 r->dropped);
+        snprintf(more, sizeof more, ", %zu with a label that differs from the first row with equal texts (%zu skipped)",
+                 r->conflicts, r->dropped);
     cli_summary(cli_is_stdout(j->o->output), "%zu of %zu rows kept; %zu duplicate%s%s", r->kept, r->rows, r->duplicates,
                 cli_plural(r->duplicates), more);
 }
@@ -128,8 +130,8 @@ static int run(job *j) {
     if (code)
         return code;
     if (j->named > j->o->max && j->o->max)
-        cli_warn("%zu more conflicting labels; --max names more", j->named - j->o->max);
-    cli_warn_skipped(result.skipped);
+        cli_warn("%zu more conflicting labels; print them with --max", j->named - j->o->max);
+    cli_warn_skipped(NULL, result.skipped);
     if (j->o->general.json)
         print_json(j, &result);
     else
@@ -157,15 +159,15 @@ int cli_data_dedup(int argc, char **argv) {
     aoe_data_dedup_options_defaults(&o.d);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("which rows are equal", equal_table, &o),
+        CLI_GROUP("comparison", equal_table, &o),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data dedup",
         .operands = "FILE",
-        .about = "Leaves out rows whose texts are those of an earlier row; of a pair also the other way round.\n"
-                 "Equal rows with different labels are named. Rows keep their bytes and their order; columns that\n"
-                 "are neither texts nor label do not count.\n",
+        .about = "Removes rows whose texts are equal to those of an earlier row; the order of the texts in a pair does\n"
+                 "not matter. Duplicates with different labels are reported. The remaining rows keep their bytes and\n"
+                 "their order. Columns other than texts and label are not compared.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
         .groups = groups,

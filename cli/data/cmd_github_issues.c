@@ -34,15 +34,6 @@ typedef struct job {
 
 static const char *const split_names[AOE_ISSUES_SPLITS] = {"train", "validation", "test"};
 
-static int parse_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"pairs", "triples"};
-    const size_t i = cli_choose(names, 2, text, "form", err);
-    if (i == 2)
-        return err->code;
-    *(aoe_example_kind *)target = i ? AOE_EXAMPLES_TRIPLETS : AOE_EXAMPLES_PAIRS;
-    return 0;
-}
-
 static int parse_negatives_by(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"random", "label", "near"};
     const size_t i = cli_choose(names, 3, text, "selection of negatives", err);
@@ -77,7 +68,8 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
         share[i] = strtod(at, &end);
         if (end == at || *end != (i + 1 < AOE_ISSUES_SPLITS ? ',' : 0)) {
             err->code = AOE_EARG;
-            snprintf(err->message, sizeof err->message, "'%s' are no shares; give three numbers: train,validation,test", text);
+            snprintf(err->message, sizeof err->message, "expected three numbers, for train, validation and test, not '%s'",
+                     text);
             return AOE_EARG;
         }
         at = end + 1;
@@ -93,42 +85,46 @@ static const cli_option source_table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(presets),
-     .help = "repositories besides those named: angle (the 55 of the paper)",
+     .help = "add a list of repositories: angle (the 55 of the AnglE paper)",
      .fallback = "none"},
     {.name = "cache",
      .letter = 'c',
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(cache),
-     .help = "SQLite file that keeps what was fetched",
+     .help = "SQLite file that stores downloaded issues",
      .fallback = "github.sqlite in $XDG_CACHE_HOME/aoe or ~/.cache/aoe"},
-    {.name = "graphql", .kind = CLI_FLAG, AT(g.graphql), .set = 1, .help = "use GraphQL: needs a token; reads all comments"},
+    {.name = "graphql",
+     .kind = CLI_FLAG,
+     AT(g.graphql),
+     .set = 1,
+     .help = "use the GraphQL API, which requires a token and reads all comments"},
     {.name = "all-comments",
      .kind = CLI_FLAG,
      AT(g.all_comments),
      .set = 1,
-     .help = "REST: read the comments of all issues, not just of those marked as duplicates"},
+     .help = "REST API: read the comments of all issues, not only of those marked as duplicates"},
     {.name = "limit",
      .kind = CLI_SIZE,
      .value = "N",
      AT(g.limit),
      .max = 1e9,
-     .help = "read the oldest N issues of a repository",
+     .help = "read only the oldest N issues of each repository",
      .fallback = "all"},
-    {.name = "refresh", .kind = CLI_FLAG, AT(g.refresh), .set = 1, .help = "ask whether what is in the cache has changed"},
-    {.name = "offline", .kind = CLI_FLAG, AT(g.offline), .set = 1, .help = "use the cache alone"},
+    {.name = "refresh", .kind = CLI_FLAG, AT(g.refresh), .set = 1, .help = "check whether cached issues have changed"},
+    {.name = "offline", .kind = CLI_FLAG, AT(g.offline), .set = 1, .help = "use only the cache, without network access"},
     {.name = "api",
      .kind = CLI_TEXT,
      .value = "URL",
      AT(g.api),
-     .help = "the API's address; of GitHub Enterprise https://HOST/api/v3",
+     .help = "address of the API; for GitHub Enterprise https://HOST/api/v3",
      .fallback = "https://api.github.com"},
     {.name = "token-env",
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(token_env),
-     .help = "environment variable that holds the token",
-     .fallback = "GITHUB_TOKEN, then GH_TOKEN; without them no token is sent"},
+     .help = "environment variable that holds the access token",
+     .fallback = "GITHUB_TOKEN, then GH_TOKEN; no token is sent if neither is set"},
 };
 
 static const cli_option output_table[] = {
@@ -136,31 +132,27 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(g.name[AOE_ISSUES_TRAIN]),
-     .help = "file to write: .tsv, .csv or .jsonl, also .gz or .zst"},
+     .help = "output file of the training set: .tsv, .csv or .jsonl, optionally .gz or .zst"},
     {.name = "validation",
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(g.name[AOE_ISSUES_VALIDATION]),
-     .help = "likewise; a split without a file is left out"},
-    {.name = "test", .kind = CLI_TEXT, .value = "FILE", AT(g.name[AOE_ISSUES_TEST]), .help = "likewise"},
+     .help = "output file of the validation set; a set without a file is not written"},
+    {.name = "test", .kind = CLI_TEXT, .value = "FILE", AT(g.name[AOE_ISSUES_TEST]), .help = "output file of the test set"},
     {.name = "form",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(g.kind),
-     .parse = parse_form,
-     .help = "pairs (text1, text2, label 1 or 0) or triples (query, positive, negative)",
+     .parse = cli_parse_output_form,
+     .help = "pairs (text1, text2, label 1 or 0) or triplets (query, positive, negative)",
      .fallback = "pairs"},
-    {.name = "ids",
-     .kind = CLI_FLAG,
-     AT(g.ids),
-     .set = 1,
-     .help = "columns more, with the names of the issues (owner/name#12)"},
+    {.name = "ids", .kind = CLI_FLAG, AT(g.ids), .set = 1, .help = "add columns with the issue references (owner/name#12)"},
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "A,B,C",
      AT(g.ratio),
      .parse = parse_shares,
-     .help = "of train, validation and test",
+     .help = "ratios of the training, validation and test sets",
      .fallback = "12,1,1"},
 };
 
@@ -172,21 +164,22 @@ static const cli_option choice_table[] = {
      AT(g.negatives),
      .min = 1,
      .max = 1000,
-     .help = "of each duplicate"},
+     .help = "negatives per pair of duplicates"},
     {.name = "negatives-by",
      .kind = CLI_NAMED,
      .value = "WAY",
      AT(g.negatives_by),
      .parse = parse_negatives_by,
-     .help = "random, label (one in common) or near (words of the title in common)",
+     .help = "random, label (issues that share a label) or near (issues with similar titles)",
      .fallback = "random"},
     {.name = "clean",
      .kind = CLI_NAMED,
      .value = "PART,...",
      AT(g.clean),
      .parse = parse_clean,
-     .help = "take comments (of HTML), images or lines of templates out of the bodies",
-     .fallback = "nothing"},
+     .help = "parts to remove from issue texts: comments (HTML comments), images, templates (lines of issue "
+             "templates)",
+     .fallback = "none"},
 };
 
 /* ---- what the library calls */
@@ -302,22 +295,26 @@ static void report_counts(const aoe_github_result *r) {
     cli_note("%llu requests, %llu answers from the cache, %llu unchanged", (unsigned long long)r->requests,
              (unsigned long long)r->stored, (unsigned long long)r->unchanged);
     if (r->unknown)
-        cli_note("%zu of %zu issues marked as duplicates do not say of what: left out", r->unknown, r->marked);
+        cli_note("%zu of %zu issues marked as duplicates do not name the original issue and are skipped", r->unknown,
+                 r->marked);
     if (r->gone || r->transferred)
-        cli_note("of the issues pointed to %zu are gone or pull requests, and %zu have moved", r->gone, r->transferred);
+        cli_note("of the referenced issues, %zu are deleted or pull requests and %zu have moved", r->gone, r->transferred);
     if (r->equal)
-        cli_note("%zu duplicate%s the very text of what %s to: left out", r->equal, r->equal == 1 ? " has" : "s have",
-                 r->equal == 1 ? "it points" : "they point");
+        cli_note("skipped %zu duplicate%s with the same text as the original issue", r->equal, cli_plural(r->equal));
     if (r->easier)
-        cli_note("%zu negative%s drawn at random: there was no hard one", r->easier, r->easier == 1 ? " was" : "s were");
+        cli_note("%zu negative%s drawn at random because no hard negative was available", r->easier,
+                 r->easier == 1 ? " was" : "s were");
     if (r->without)
-        cli_warn("%zu duplicate%s fewer negatives than asked for: there are no more issues in the repository and split",
+        cli_warn("%zu duplicate%s fewer negatives than requested because the repository has no more issues in this "
+                 "set",
                  r->without, r->without == 1 ? " has" : "s have");
     if (r->unread)
-        cli_warn("%zu list%s of comments, or issues pointed to, could not be read to the end: what they say makes no pairs",
+        cli_warn("%zu list%s of comments or referenced issues could not be read completely; duplicates mentioned "
+                 "there are missing",
                  r->unread, cli_plural(r->unread));
     if (r->absent)
-        cli_warn("answers that the cache lacks, and the result too: %llu; run without --offline to fetch them",
+        cli_warn("the result is incomplete: responses missing from the cache: %llu; run without --offline to "
+                 "download them",
                  (unsigned long long)r->absent);
 }
 
@@ -332,13 +329,13 @@ static int list_repositories(job *j, const cli_args *args) {
     size_t n = 0;
     const char *const *preset = j->o->presets ? aoe_github_preset(j->o->presets, &n) : NULL;
     if (j->o->presets && !preset)
-        return cli_usage("data github-issues", "there is no preset '%s'; there is angle", j->o->presets);
+        return cli_usage("data github-issues", "unknown preset '%s'; choose angle", j->o->presets);
     for (size_t i = 0; i < n; i++)
         add_repository(j, preset[i]);
     for (size_t i = 0; i < args->n; i++)
         add_repository(j, args->operand[i]);
     if (!j->n)
-        return cli_usage("data github-issues", "name repositories (owner/name), or --preset angle");
+        return cli_usage("data github-issues", "missing repositories: OWNER/NAME..., or --preset angle");
     return CLI_GO;
 }
 
@@ -348,7 +345,7 @@ static int find_token(options *o) {
     if (o->token_env) {
         o->g.token = getenv(o->token_env);
         if (!o->g.token || !*o->g.token)
-            return cli_fail("the environment has no %s; set it to the token, or leave --token-env out",
+            return cli_fail("environment variable %s is not set; set it to the token, or leave out --token-env",
                             cli_env_name_shown(o->token_env));
         return 0;
     }
@@ -371,12 +368,12 @@ static char *user_cache(void) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const int has_xdg = xdg && *xdg == '/';
     if (!has_xdg && !(home && *home)) {
-        cli_fail("there is no home directory for a cache; name a file with --cache");
+        cli_fail("no home directory for the cache; give a file with --cache");
         return NULL;
     }
     char *base = has_xdg ? cli_strdup(xdg) : join(home, "/.cache"), *dir = join(base, "/aoe"), *file = NULL;
     if ((mkdir(base, 0700) && errno != EEXIST) || (mkdir(dir, 0700) && errno != EEXIST))
-        cli_fail("cannot make %s: %s; name another file with --cache", dir, strerror(errno));
+        cli_fail("cannot create %s: %s; choose another file with --cache", dir, strerror(errno));
     else
         file = join(dir, "/github.sqlite");
     free(base);
@@ -389,7 +386,7 @@ static int open_outputs(job *j) {
     for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
         const char *name = j->o->g.name[i];
         if (name && cli_is_same_file(name, j->o->cache))
-            return cli_fail("%s is the cache, whose issues would be lost; choose another name for --%s", name, split_names[i]);
+            return cli_fail("%s is the cache and would be overwritten; choose another file for --%s", name, split_names[i]);
         if (name)
             code = cli_file_open(&j->out[i], name);
     }
@@ -417,7 +414,7 @@ static int report_failure(job *j, const aoe_github_result *r, int code, const ao
                 return 1;
         return 1;
     }
-    cli_message("aoe: stopped after %zu issue%s and %llu request%s; the same command goes on from there", r->issues,
+    cli_message("aoe: stopped after %zu issue%s and %llu request%s; run the same command to continue", r->issues,
                 cli_plural(r->issues), (unsigned long long)r->requests, cli_plural((size_t)r->requests));
     return 128 + cli_interrupted();
 }
@@ -437,13 +434,12 @@ static int report_empty(const job *j, const aoe_github_result *r, size_t split) 
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
         pairs += r->positives[i];
     if (!pairs)
-        return cli_fail("none of %zu issues is known to be a duplicate of another, and nothing was written; try "
-                        "--all-comments or --graphql, or other repositories",
+        return cli_fail("none of %zu issues is known to be a duplicate, so nothing was written; try --all-comments, "
+                        "--graphql or other repositories",
                         r->issues);
-    return cli_fail(
-        "%s would be empty, and nothing was written: a cluster of duplicates stays together, and there are %zu; give "
-        "--%s another share with --shares, or leave it out",
-        j->o->g.name[split], r->clusters, split_names[split]);
+    return cli_fail("%s would be empty, so nothing was written: duplicates stay together in clusters, and there are "
+                    "only %zu clusters; give --%s a larger ratio with --shares, or leave it out",
+                    j->o->g.name[split], r->clusters, split_names[split]);
 }
 
 static int run_job(job *j) {
@@ -479,22 +475,23 @@ static int run_job(job *j) {
         print_table(&result);
     if (!j->n_missing)
         return 0;
-    return cli_fail("%zu of %zu repositories could not be read, and the result is without them: %s", j->n_missing, j->n,
+    return cli_fail("%zu of %zu repositories could not be read and are missing from the result: %s", j->n_missing, j->n,
                     j->missing);
 }
 
 static int check_options(const options *o) {
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
         if (o->g.name[i] && strcmp(o->g.name[i], "-") == 0)
-            return cli_usage("data github-issues", "statistics go to stdout; name a file with --%s", split_names[i]);
+            return cli_usage("data github-issues", "stdout receives the statistics; give a file with --%s", split_names[i]);
         for (int k = 0; k < i; k++)
             if (o->g.name[i] && o->g.name[k] && cli_is_same_file(o->g.name[i], o->g.name[k]))
-                return cli_usage("data github-issues", "--%s and --%s are one file; name two", split_names[k], split_names[i]);
+                return cli_usage("data github-issues", "--%s and --%s are the same file; give different files", split_names[k],
+                                 split_names[i]);
     }
     if (o->g.graphql && o->g.all_comments)
-        return cli_usage("data github-issues", "--graphql reads all comments anyway; leave --all-comments out");
+        return cli_usage("data github-issues", "--graphql always reads all comments; leave out --all-comments");
     if (o->g.offline && o->g.refresh)
-        return cli_usage("data github-issues", "--offline asks nobody; leave --refresh out");
+        return cli_usage("data github-issues", "--offline and --refresh exclude each other; give only one of them");
     return CLI_GO;
 }
 
@@ -511,14 +508,14 @@ int cli_data_github_issues(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data github-issues",
         .operands = "[OWNER/NAME...]",
-        .about = "Collects issues that were closed as duplicates and what they are duplicates of, as the paper's\n"
-                 "long-text data set was, and writes them as positives, with other issues of the repository as\n"
-                 "negatives. No issue and no cluster of duplicates is in two splits. What was fetched stays in the\n"
-                 "cache: a run that was stopped goes on, and a second one asks nothing.\n",
-        .examples =
-            "  GITHUB_TOKEN=... aoe data github-issues --preset angle --train train.tsv --validation dev.tsv --test test.tsv\n"
-            "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"
-            "  aoe data github-issues psf/requests --offline --form triples --negatives-by near --train hard.csv\n",
+        .about = "Collects issues that were closed as duplicates, together with the issues they duplicate, as in the\n"
+                 "long-text data set of the AnglE paper, and writes them as positives, with other issues of the\n"
+                 "repository as negatives. No issue and no group of duplicates is in two sets. Downloaded issues are\n"
+                 "stored in the cache: a run that was stopped continues, and a second run downloads nothing.\n",
+        .examples = "  GITHUB_TOKEN=... aoe data github-issues --preset angle --train train.tsv \\\n"
+                    "      --validation dev.tsv --test test.tsv\n"
+                    "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"
+                    "  aoe data github-issues psf/requests --offline --form triplets --negatives-by near --train hard.csv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
         .min_operands = 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe data mine: training files into triples with hard negatives; the search is the
+ * aoe data mine: training files into triplets with hard negatives; the search is the
  * library's. Triples go to the output, what became of the rows to stdout, or to stderr
- * when the triples are on stdout.
+ * when the triplets are on stdout.
  */
 #include "aoe_data.h"
 #include "cli/commands.h"
@@ -41,15 +41,6 @@ static int parse_format(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-static int parse_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"auto", "pairs", "positives", "triples"};
-    const size_t i = cli_choose(names, 4, text, "form", err);
-    if (i == 4)
-        return err->code;
-    *(aoe_example_kind *)target = (aoe_example_kind)i;
-    return 0;
-}
-
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
@@ -58,7 +49,7 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      AT(output),
-     .help = "file to write, complete or not at all",
+     .help = "output file; it is written completely or not at all",
      .fallback = "stdout"},
     {.name = "format",
      .letter = 'f',
@@ -66,13 +57,13 @@ static const cli_option output_table[] = {
      .value = "NAME",
      AT(format),
      .parse = parse_format,
-     .help = "tsv or jsonl; only jsonl holds lists of alternatives, TABs and line ends",
-     .fallback = "by the name of --output, else jsonl"},
+     .help = "tsv or jsonl; only jsonl can store lists of alternatives, tabs and line breaks",
+     .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "scores",
      .kind = CLI_FLAG,
      AT(scores),
      .set = 1,
-     .help = "two columns more: cosine of the query with the positive and with the negative"},
+     .help = "add two columns: cosine of the query with the positive and with the negative"},
 };
 
 static const cli_option data_table[] = {
@@ -80,20 +71,21 @@ static const cli_option data_table[] = {
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(m.kind),
-     .parse = parse_form,
-     .help = "pairs (text1, text2, label), positives (query, positive) or triples (query, positive, negative)",
-     .fallback = "told by the columns"},
+     .parse = cli_parse_form,
+     .help = "form of the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
+             "positive, negative)",
+     .fallback = "detected from the columns"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      AT(m.table.columns),
-     .help = "columns to read: query=a,positive=b",
+     .help = "columns to read, for example query=a,positive=b",
      .fallback = "recognised names"},
     {.name = "label-map",
      .kind = CLI_TEXT,
      .value = "WORD=N,...",
      AT(m.table.label_map),
-     .help = "numbers of word labels; drop leaves a row out",
+     .help = "numbers for label names; drop skips the rows with that label",
      .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
     {.name = "threshold",
      .kind = CLI_REAL,
@@ -101,13 +93,13 @@ static const cli_option data_table[] = {
      AT(m.threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "pairs with a label from X on are positives",
-     .fallback = "lowest label + 0.8 x range"},
+     .help = "pairs with a label of at least X are positive",
+     .fallback = "lowest label + 0.8 x label range"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(m.table.skip_bad_rows),
      .set = 1,
-     .help = "count bad rows instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 static const cli_option candidate_table[] = {
@@ -115,15 +107,15 @@ static const cli_option candidate_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      AT(corpus),
-     .help = "take negatives from these texts: .txt (one a line) or tables with a column of texts",
-     .fallback = "the files' positives and negatives"},
+     .help = "select negatives from these texts: .txt (one text per line) or tables with a text column",
+     .fallback = "the positives and negatives of the input"},
     {.name = "corpus-columns",
      .kind = CLI_TEXT,
      .value = "text=NAME",
      AT(m.corpus_table.columns),
-     .help = "the column of texts",
+     .help = "name of the text column of --corpus tables",
      .fallback = "text"},
-    {.name = "from-queries", .kind = CLI_FLAG, AT(m.from_queries), .set = 1, .help = "queries may be negatives too"},
+    {.name = "from-queries", .kind = CLI_FLAG, AT(m.from_queries), .set = 1, .help = "also select negatives from the queries"},
 };
 
 static const cli_option choice_table[] = {
@@ -134,27 +126,27 @@ static const cli_option choice_table[] = {
      AT(m.negatives),
      .min = 1,
      .max = 1e6,
-     .help = "up to N of a row, a triple each"},
+     .help = "write up to N triplets per row, each with a different negative"},
     {.name = "range",
      .kind = CLI_SIZE,
      .value = "K",
      AT(m.range),
      .min = 1,
      .max = 1e6,
-     .help = "look at the K candidates nearest to the query"},
+     .help = "consider the K candidates nearest to the query"},
     {.name = "skip",
      .kind = CLI_SIZE,
      .value = "N",
      AT(m.skip),
      .max = 1e6,
-     .help = "pass over the first N of these: they may be positives that nobody has labelled"},
+     .help = "skip the N nearest candidates, which may be unlabelled positives"},
     {.name = "margin",
      .kind = CLI_REAL,
      .value = "X",
      AT(m.margin),
      .min = -2,
      .max = 2,
-     .help = "pass over candidates with a cosine above the positive's less X",
+     .help = "reject candidates with a cosine above that of the positive minus X",
      .fallback = "off"},
     {.name = "min-score",
      .kind = CLI_REAL,
@@ -162,7 +154,7 @@ static const cli_option choice_table[] = {
      AT(m.min_score),
      .min = -1,
      .max = 1,
-     .help = "pass over candidates with a cosine below X",
+     .help = "reject candidates with a cosine below X",
      .fallback = "off"},
     {.name = "max-score",
      .kind = CLI_REAL,
@@ -170,13 +162,13 @@ static const cli_option choice_table[] = {
      AT(m.max_score),
      .min = -1,
      .max = 1,
-     .help = "pass over candidates with a cosine above X",
+     .help = "reject candidates with a cosine above X",
      .fallback = "off"},
     {.name = "sample",
      .kind = CLI_FLAG,
      AT(m.sample),
      .set = 1,
-     .help = "draw at random from what is left of the K (by --seed) instead of taking the nearest"},
+     .help = "draw negatives at random from the remaining candidates instead of taking the nearest"},
 };
 
 /* One text as a string, alternatives as a list. */
@@ -204,7 +196,7 @@ static int write_jsonl(const job *j, const aoe_mined *t) {
     const int failed = !o || (json_dumpf(o, j->out.file, JSON_COMPACT | JSON_REAL_PRECISION(9)) && !ferror(j->out.file));
     json_decref(o);
     if (failed)
-        return cli_fail("out of memory for a line of JSON; free some memory");
+        return cli_fail("out of memory while printing JSON");
     putc('\n', j->out.file);
     return 0;
 }
@@ -223,7 +215,7 @@ static void write_tsv(const job *j, const aoe_mined *t) {
     putc('\n', f);
 }
 
-static int write_triple(void *user, const aoe_mined *t) {
+static int write_triplet(void *user, const aoe_mined *t) {
     job *j = user;
     if (j->o->m.for_tsv)
         write_tsv(j, t);
@@ -251,7 +243,7 @@ static void print_json(const job *j, const aoe_mine_result *r) {
     const char *output = j->o->output;
     cli_print_json(
         json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "output", cli_json_text(output, strlen(output)), "rows",
-                  (json_int_t)r->rows, "without", (json_int_t)r->without, "triples", (json_int_t)r->triplets, "texts",
+                  (json_int_t)r->rows, "without", (json_int_t)r->without, "triplets", (json_int_t)r->triplets, "texts",
                   (json_int_t)r->texts, "candidates", (json_int_t)r->candidates, "below_threshold", (json_int_t)r->below,
                   "dropped", (json_int_t)r->dropped, "skipped", (json_int_t)r->skipped, "truncated", (json_int_t)r->truncated,
                   "positive_score", cli_json_real(r->positive_score), "negative_score", cli_json_real(r->negative_score)));
@@ -259,10 +251,10 @@ static void print_json(const job *j, const aoe_mine_result *r) {
 
 static void print_summary(const job *j, const aoe_mine_result *r) {
     char text[512];
-    int at = snprintf(text, sizeof text, "%zu triple%s from %zu of %zu rows", r->triplets, cli_plural(r->triplets),
+    int at = snprintf(text, sizeof text, "%zu triplet%s from %zu of %zu rows", r->triplets, cli_plural(r->triplets),
                       r->rows - r->without, r->rows);
     if (r->without)
-        at += snprintf(text + at, sizeof text - (size_t)at, " (%zu left out, without a negative)", r->without);
+        at += snprintf(text + at, sizeof text - (size_t)at, " (%zu skipped without a negative)", r->without);
     snprintf(text + at, sizeof text - (size_t)at, ", %zu candidates; mean cosine of positives %.4f, of negatives %.4f",
              r->candidates, r->positive_score, r->negative_score);
     if (j->out.file == stdout)
@@ -272,13 +264,10 @@ static void print_summary(const job *j, const aoe_mine_result *r) {
 }
 
 static void report_counts(const aoe_mine_result *r) {
-    if (r->skipped)
-        cli_warn("%zu bad row%s left out", r->skipped, r->skipped == 1 ? " was" : "s were");
+    cli_warn_skipped(NULL, r->skipped);
     if (r->dropped)
-        cli_note("%zu row%s a label that is dropped", r->dropped, r->dropped == 1 ? " has" : "s have");
-    if (r->truncated)
-        cli_warn("%zu of %zu texts %s cut to the maximum length; --max-length sets it", r->truncated, r->texts,
-                 r->truncated == 1 ? "was" : "were");
+        cli_note("%zu row%s a label that the label map drops", r->dropped, r->dropped == 1 ? " has" : "s have");
+    cli_warn_truncated(NULL, r->truncated, r->texts, 0);
 }
 
 static int run_job(job *j, options *o, const cli_args *args) {
@@ -289,7 +278,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
     o->m.corpus = o->corpus.item;
     o->m.n_corpus = o->corpus.n;
     o->m.seed = o->general.seed;
-    o->m.report = write_triple;
+    o->m.report = write_triplet;
     o->m.progress = show_progress;
     o->m.user = j;
     if (cli_refuse_input(o->output, args->operand, args->n) || cli_refuse_input(o->output, o->corpus.item, o->corpus.n) ||
@@ -302,10 +291,9 @@ static int run_job(job *j, options *o, const cli_args *args) {
     if (code)
         return cli_fail("%s", err.message);
     if (!result.triplets)
-        return cli_fail(
-            "none of the %zu rows has a negative left; give more candidates (--corpus), or loosen --skip, --margin, "
-            "--min-score or --max-score",
-            result.rows);
+        return cli_fail("no negatives found for any of the %zu rows; add candidates with --corpus, or relax --skip, "
+                        "--margin, --min-score or --max-score",
+                        result.rows);
     report_counts(&result);
     const int to_stdout = j->out.file == stdout;
     if (to_stdout)
@@ -351,16 +339,17 @@ int cli_data_mine(int argc, char **argv) {
     aoe_mine_options_defaults(&o.m);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("candidates", candidate_table, &o),  CLI_GROUP("choice", choice_table, &o),
+        CLI_GROUP("candidates", candidate_table, &o),  CLI_GROUP("selection", choice_table, &o),
         CLI_GROUP("model", cli_model_table, &o.model), CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data mine",
         .operands = "FILE...",
-        .about = "Finds hard negatives: reads queries with positives (labelled pairs, positives or triples), embeds\n"
-                 "every distinct text, and writes triples (query, positive, negative) with the texts that are most\n"
-                 "similar to a query and not known to belong to it. Rows without one are left out and counted.\n",
-        .examples = "  aoe data mine -m model pairs.tsv -o triples.tsv\n"
+        .about = "Finds hard negatives: reads queries with positives (labelled pairs, positives or triplets), embeds\n"
+                 "each distinct text, and writes triplets (query, positive, negative). Negatives are the texts most\n"
+                 "similar to a query that are not known to be its positives. Rows without a negative are skipped and\n"
+                 "counted.\n",
+        .examples = "  aoe data mine -m model pairs.tsv -o triplets.tsv\n"
                     "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,

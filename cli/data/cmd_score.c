@@ -22,13 +22,13 @@ static const cli_option score_table[] = {
      .value = "TEMPLATE",
      AT(s.prompt),
      .help = "prompt with {text1} and {text2} that asks for a number from 0 to 5",
-     .fallback = "docs/annotate.md has it"},
+     .fallback = "see docs/annotate.md"},
     {.name = "label",
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(s.label),
-     .help = "column to write the score into; one of that name is replaced"},
-    {.name = "each", .kind = CLI_FLAG, AT(s.each), .set = 1, .help = "a column more for each model, score:SOURCE"},
+     .help = "output column for the score; an existing column of this name is replaced"},
+    {.name = "each", .kind = CLI_FLAG, AT(s.each), .set = 1, .help = "add one column per model, named score:SOURCE"},
 };
 
 static const cli_option data_table[] = {
@@ -36,13 +36,13 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      AT(s.table.columns),
-     .help = "columns to read: text1=a,text2=b",
+     .help = "columns to read, for example text1=a,text2=b",
      .fallback = "recognised names"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(s.table.skip_bad_rows),
      .set = 1,
-     .help = "count bad rows instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 static json_t *as_json(const options *o, const aoe_score_result *r) {
@@ -68,12 +68,12 @@ static int run(options *o, const cli_args *args) {
     if (code)
         return cli_chat_fail(&o->chat, code, &r.chat, &err);
     cli_chat_end_progress(&o->chat);
-    cli_warn_skipped(r.skipped);
+    cli_warn_skipped(NULL, r.skipped);
     cli_chat_warn(&o->chat, &r.chat);
     if (!o->chat.o.dry_run && !r.scored)
-        return cli_fail(
-            "none of %zu pairs has a score: of %zu answers %zu refuse and %zu have none; give another prompt or model", r.rows,
-            r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
+        return cli_fail("no scores for %zu pairs: of %zu answers, %zu are refusals and %zu contain no score; try another "
+                        "prompt or model",
+                        r.rows, r.chat.asked + r.chat.kept, r.chat.refused, r.chat.unreadable);
     snprintf(rows, sizeof rows, "%zu of %zu pairs scored, mean %.2f", r.scored, r.rows, r.mean);
     return cli_chat_finish(&o->chat, &r.chat, rows, as_json(o, &r));
 }
@@ -96,9 +96,9 @@ int cli_data_score(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data score",
         .operands = "FILE",
-        .about = "Has chat models rate how similar the texts of each pair are, from 0 to 5, and writes the rows with\n"
-                 "the mean of their scores as label. Answers that are no single number are left out and counted.\n"
-                 "Keys, cache and resuming are those of aoe data annotate.\n",
+        .about = "Asks chat models to rate the similarity of the texts of each pair from 0 to 5, and writes the rows\n"
+                 "with the mean rating as label. Answers that are not a single number are skipped and counted. API\n"
+                 "keys, cache and resuming work as in aoe data annotate.\n",
         .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
                     "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --each -o scored.tsv\n",
@@ -110,7 +110,7 @@ int cli_data_score(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !*o.s.label)
-        code = cli_usage("data score", "--label has no name");
+        code = cli_usage("data score", "--label must not be empty");
     if (code == CLI_GO)
         code = cli_chat_prepare(&o.chat, "data score", o.general.json);
     if (code == CLI_GO) {

@@ -80,13 +80,14 @@ static const cli_option output_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(output),
-     .help = "directory for the parts, named after them: DIR/train.tsv; all are written, or none"},
+     .help = "output directory; each part is written to DIR/NAME with the extension of the input; all parts are "
+             "written or none"},
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "NAME=N,...",
      AT(parts),
      .parse = parse_shares,
-     .help = "parts, and how much of the rows each gets, in any unit",
+     .help = "names and split ratios of the parts",
      .fallback = "train=80,dev=10,test=10"},
     {.name = "format",
      .letter = 'f',
@@ -94,7 +95,7 @@ static const cli_option output_table[] = {
      .value = "NAME",
      AT(format),
      .parse = cli_parse_table_format,
-     .help = "of what is printed: table, csv or markdown",
+     .help = "format of the summary: table, csv or markdown",
      .fallback = "table"},
 };
 
@@ -104,8 +105,8 @@ static const cli_option together_table[] = {
      .value = "NAME",
      AT(s.equality),
      .parse = cli_parse_same,
-     .help = "texts are the same: exact, byte by byte; space, but for white space; case, nor upper or lower case; letters, by "
-             "their letters and digits alone",
+     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
+             "ignoring case) or letters (comparing only letters and digits)",
      .fallback = "case"},
     {.name = "near",
      .kind = CLI_REAL,
@@ -113,24 +114,25 @@ static const cli_option together_table[] = {
      AT(s.near_duplicates),
      .min = 0.05,
      .max = 1,
-     .help = "keep texts together, too, that have X of all their words in common (Jaccard index; 0.8 is usual)",
+     .help = "also keep near duplicates together: texts with a Jaccard similarity of their words of at least X "
+             "(0.8 is typical)",
      .fallback = "off"},
     {.name = "group",
      .kind = CLI_TEXT,
      .value = "COLUMN",
      AT(s.group),
-     .help = "keep rows together, too, that are the same in this column"},
+     .help = "also keep rows with equal values in this column together"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "A,B,...",
      AT(s.table.columns),
-     .help = "columns of the texts that may not be in two parts",
+     .help = "text columns; no text in them occurs in two parts",
      .fallback = "recognised names"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(s.table.skip_bad_rows),
      .set = 1,
-     .help = "leave bad rows out and count them instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 static double target(const job *j, size_t p) {
@@ -148,10 +150,10 @@ static void report_giant(const job *j) {
         worst = fmax(worst, fabs((double)j->part[p].rows - target(j, p)));
     if (worst <= 0.01 * rows + 1)
         return;
-    cli_warn(
-        "the shares are missed by up to %.1f%% of the rows: %zu of %zu rows (%.1f%%) are one cluster, in which each shares a "
-        "text with another; it begins in line %zu",
-        100 * worst / rows, j->result.largest, j->result.rows, 100 * (double)j->result.largest / rows, j->result.largest_line);
+    cli_warn("the split ratios are off by up to %.1f%% of the rows: %zu of %zu rows (%.1f%%) form one cluster "
+             "connected by shared texts, which begins in line %zu",
+             100 * worst / rows, j->result.largest, j->result.rows, 100 * (double)j->result.largest / rows,
+             j->result.largest_line);
 }
 
 static void print_table(const job *j) {
@@ -190,13 +192,13 @@ static int open_outputs(job *j) {
     if (mkdir(o->output, 0777) == 0)
         j->made_dir = 1;
     else if (errno != EEXIST)
-        return cli_fail("cannot make the directory %s: %s; choose another one with -o", o->output, strerror(errno));
+        return cli_fail("cannot create directory %s: %s; choose another one with -o", o->output, strerror(errno));
     for (size_t p = 0; p < o->parts.n; p++) {
         const size_t size = strlen(o->output) + strlen(o->parts.name[p]) + strlen(end) + 2;
         j->path[p] = cli_realloc(NULL, size);
         snprintf(j->path[p], size, "%s/%s%s", o->output, o->parts.name[p], end);
         if (cli_is_same_file(j->path[p], j->input))
-            return cli_fail("%s is the file to be split; choose another directory with -o", j->path[p]);
+            return cli_fail("%s is the input and would be overwritten; choose another directory with -o", j->path[p]);
         if (cli_file_open(&j->file[p], j->path[p]))
             return 1;
     }
@@ -226,7 +228,7 @@ static int run(job *j) {
         print_json(j);
     else
         print_table(j);
-    cli_warn_skipped(j->result.skipped);
+    cli_warn_skipped(NULL, j->result.skipped);
     report_giant(j);
     return 0;
 }
@@ -246,16 +248,16 @@ int cli_data_split(int argc, char **argv) {
     aoe_data_split_options_defaults(&o.s);
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("what stays together", together_table, &o),
+        CLI_GROUP("grouping", together_table, &o),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data split",
         .operands = "FILE",
-        .about = "Splits the rows of a table into parts so that no text is in two of them: rows that share a text,\n"
-                 "directly or through other rows, stay together. Rows keep their bytes and their order; the same\n"
-                 "seed gives the same parts. A warning says when so many rows hang together that the shares cannot\n"
-                 "be met.\n",
+        .about = "Splits the rows of a table into parts such that no text is in two of them: rows that share a text,\n"
+                 "directly or through other rows, stay together. Rows keep their bytes and their order; equal seeds\n"
+                 "give equal parts. A warning is printed if a group of connected rows is too large to meet the split\n"
+                 "ratios.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         .groups = groups,

@@ -59,8 +59,8 @@ static const cli_option output_table[] = {
      .value = "NAME",
      AT(only),
      .parse = parse_view,
-     .help = "one of the tables alone: rows, lengths or labels",
-     .fallback = "all of them"},
+     .help = "print only one of the tables: rows, lengths or labels",
+     .fallback = "all tables"},
 };
 
 static const cli_option data_table[] = {
@@ -69,14 +69,14 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(model),
-     .help = "lengths in tokens of this model, too, special tokens included, nothing cut",
-     .fallback = "no tokens"},
+     .help = "also report lengths in tokens of this model, special tokens included, without truncation",
+     .fallback = "none"},
     {.name = "longer",
      .kind = CLI_SIZE,
      .value = "N",
      AT(s.longer),
      .min = 1,
-     .help = "the share of texts longer than N characters, words or tokens, too",
+     .help = "also report the fraction of texts longer than N characters, words or tokens",
      .fallback = "off"},
     {.name = "threshold",
      .kind = CLI_REAL,
@@ -84,40 +84,40 @@ static const cli_option data_table[] = {
      AT(s.threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "labels from X on are positive",
-     .fallback = "lowest label + 0.8 x range"},
+     .help = "labels of at least X are positive",
+     .fallback = "lowest label + 0.8 x label range"},
     {.name = "bins",
      .kind = CLI_SIZE,
      .value = "N",
      AT(s.bins),
      .min = 1,
      .max = 1000,
-     .help = "of labels with more than 20 values"},
+     .help = "number of histogram bins for labels with more than 20 distinct values"},
     {.name = "same",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(s.equality),
      .parse = cli_parse_same,
-     .help = "distinct texts differ: exact, byte by byte; space, but for white space; case, nor by upper or lower case; "
-             "letters, in their letters and digits",
+     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
+             "ignoring case) or letters (comparing only letters and digits)",
      .fallback = "exact"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      AT(s.table.columns),
-     .help = "columns to read: text1=a,text2=b,label=c, or names of columns of texts: a,b",
+     .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",
      .fallback = "recognised names"},
     {.name = "label-map",
      .kind = CLI_TEXT,
      .value = "WORD=N,...",
      AT(s.table.label_map),
-     .help = "numbers of word labels; drop leaves a row out",
+     .help = "numbers for label names; drop skips the rows with that label",
      .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(s.table.skip_bad_rows),
      .set = 1,
-     .help = "count bad rows instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 /* ---- printing */
@@ -290,7 +290,7 @@ static int run(job *j, aoe_data_stats_options *s) {
             return cli_fail("%s", err.message);
     cli_progress_end(&j->progress);
     for (size_t i = 0; i < j->n; i++)
-        cli_warn_skipped(j->result[i].skipped);
+        cli_warn_skipped(j->path[i], j->result[i].skipped);
     if (j->o->general.json) {
         print_json(j);
         return 0;
@@ -318,9 +318,9 @@ int cli_data_stats(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data stats",
         .operands = "FILE...",
-        .about = "Counts what is in tables: rows, positive and negative ones, texts and how many differ; how long\n"
-                 "the texts are, each as often as it occurs; how often each label occurs. Dropped rows are those\n"
-                 "whose label the label map drops.\n",
+        .about = "Prints statistics of tables: the number of rows, of positive and negative rows, of texts and of\n"
+                 "distinct texts; the distribution of text lengths; and how often each label occurs. Dropped rows are\n"
+                 "those whose label the label map drops.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

@@ -20,15 +20,6 @@ int cli_parse_same(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-int cli_parse_form(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"pairs", "positives", "triples"}; /* in the order of aoe_example_kind, behind auto */
-    const size_t i = cli_choose(names, 3, text, "form", err);
-    if (i == 3)
-        return err->code;
-    *(aoe_example_kind *)target = (aoe_example_kind)(i + 1);
-    return 0;
-}
-
 int cli_sink_write(void *user, size_t part, const char *data, size_t len) {
     const cli_sink *s = user;
     FILE *file = s->file[part].file;
@@ -85,9 +76,4 @@ void cli_summary(int results_on_stdout, const char *fmt, ...) {
         cli_note("%s", text);
     else
         printf("%s\n", text);
-}
-
-void cli_warn_skipped(size_t skipped) {
-    if (skipped)
-        cli_warn("%zu bad row%s left out", skipped, skipped == 1 ? " was" : "s were");
 }

@@ -7,9 +7,8 @@
 
 #include "cli/common/common.h"
 
-/* For cli_option.parse; target: an aoe_text_equality, an aoe_example_kind. */
+/* For cli_option.parse; target: an aoe_text_equality. */
 int cli_parse_same(void *target, const char *text, aoe_error *err);
-int cli_parse_form(void *target, const char *text, aoe_error *err);
 
 /* Where a result goes; for stdout the summary goes to stderr. */
 typedef struct cli_sink {
@@ -30,6 +29,5 @@ void cli_excerpt(char *out, aoe_text text, size_t most);
 
 /* Prints a summary: to stdout, or where results are there, to stderr as a note. */
 void cli_summary(int results_on_stdout, const char *fmt, ...);
-void cli_warn_skipped(size_t skipped); /* bad rows left out, if any */
 
 #endif

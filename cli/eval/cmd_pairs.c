@@ -34,8 +34,8 @@ static const cli_option pairs_table[] = {
      .offset = offsetof(options, b.positive_from),
      .min = -1e30,
      .max = 1e30,
-     .help = "pairs with a label from X on are positive",
-     .fallback = "1, and labels must be 0 and 1"},
+     .help = "pairs with a label of at least X are positive",
+     .fallback = "1; labels must then be 0 or 1"},
 };
 
 static void add_row(report *r, const aoe_binary_result *result, const char *name) {
@@ -156,9 +156,10 @@ int cli_eval_pairs(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval pairs",
         .operands = "FILE...",
-        .about = "Pairs with a label of two classes, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1), times 100:\n"
-                 "Spearman and Pearson correlation of cosine and label, accuracy and F1 at the threshold that is best\n"
-                 "for each (a pair is positive from it on), average precision (AP); of several tables also the mean.\n",
+        .about = "Evaluates pairs with a binary label, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1). Prints,\n"
+                 "times 100, the Spearman and Pearson correlation of cosine and label, accuracy and F1 at the best\n"
+                 "threshold of each (a cosine of at least the threshold is positive) and average precision (AP). With\n"
+                 "several tables it also prints the mean.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,

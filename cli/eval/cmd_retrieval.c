@@ -63,7 +63,7 @@ static const cli_option measure_table[] = {
      .value = "K,...",
      .offset = offsetof(options, r),
      .parse = parse_numbers,
-     .help = "recall among the nearest K, for each K",
+     .help = "recall among the K nearest texts, for each K",
      .fallback = "1,5,10"},
     {.name = "top",
      .kind = CLI_SIZE,
@@ -71,7 +71,7 @@ static const cli_option measure_table[] = {
      .offset = offsetof(options, r.top),
      .min = 1,
      .max = 1e6,
-     .help = "MRR and nDCG are of the nearest K"},
+     .help = "number of nearest texts considered by MRR and nDCG"},
 };
 
 static const cli_option input_table[] = {
@@ -80,35 +80,38 @@ static const cli_option input_table[] = {
      .value = "NAME",
      .offset = offsetof(options, r.query),
      .parse = parse_query,
-     .help = "of each group: random, a text drawn by --seed; first; or all, each of its texts in turn",
+     .help = "queries of each group: random (one text chosen at random), first (the first text) or all (every "
+             "text)",
      .fallback = "random"},
     {.name = "count-query",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.count_query),
      .set = 1,
-     .help = "recall, MRR and nDCG count the query itself as a text of its group to be found; else it is passed over"},
+     .help = "count the query as a relevant text in recall, MRR and nDCG; otherwise it is excluded from the "
+             "results"},
     {.name = "split",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, r.split),
-     .help = "of a BEIR folder: judgements in qrels/NAME.tsv"},
+     .help = "BEIR folders: read the relevance judgements from qrels/NAME.tsv"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "ROLE=NAME,...",
      .offset = offsetof(options, r.table.columns),
-     .help = "columns of a table of groups: group=a,text=b",
-     .fallback = "recognised names: group, image; text, caption, sentence"},
+     .help = "columns to read, for example group=a,text=b",
+     .fallback = "recognised names: group or image; text, caption or sentence"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
      .set = 1,
-     .help = "count bad rows, and judgements of texts that are not there, instead of stopping at the first"},
+     .help = "skip unreadable rows and judgements of missing texts and report how many, instead of failing at the "
+             "first one"},
     {.name = "doc-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
-     .help = "template around the texts that are searched; --prompt is around queries",
-     .fallback = "as the queries'"},
+     .help = "template with {text} for the searched texts; --prompt applies to queries",
+     .fallback = "same as --prompt"},
 };
 
 static void keep_row(void *user, const aoe_retrieval_result *result) {
@@ -200,10 +203,9 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     *truncated = r->truncated;
     for (size_t i = 0; i < r->n; i++) {
         const aoe_retrieval_result *s = &r->rows[i].result;
-        if (s->skipped)
-            cli_warn("%s: %zu bad row%s left out", r->rows[i].name, s->skipped, s->skipped == 1 ? " was" : "s were");
+        cli_warn_skipped(r->rows[i].name, s->skipped);
         if (s->without)
-            cli_note("%s: nothing is relevant to %zu quer%s, left out", r->rows[i].name, s->without,
+            cli_note("%s: skipped %zu quer%s without relevant texts", r->rows[i].name, s->without,
                      s->without == 1 ? "y" : "ies");
     }
 }
@@ -214,7 +216,7 @@ int cli_eval_retrieval(int argc, char **argv) {
     aoe_retrieval_options_defaults(&r.o.r);
     const cli_group groups[] = {
         CLI_GROUP("output", cli_eval_format_table, &r.o.eval),
-        CLI_GROUP("measures", measure_table, &r.o),
+        CLI_GROUP("metrics", measure_table, &r.o),
         CLI_GROUP("input", input_table, &r.o),
         CLI_GROUP("model", cli_model_table, &r.o.eval.model),
         CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
@@ -223,10 +225,11 @@ int cli_eval_retrieval(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Exact search by cosine, times 100, in tables of texts that belong together (group or image, text\n"
-                 "or caption) and in BEIR folders (corpus.jsonl, queries.jsonl, qrels/test.tsv). Of a table all texts\n"
-                 "are searched, the query too: strict is the share of queries whose g nearest are the g texts of\n"
-                 "their group. Of equal cosines the text that comes first is nearer.\n",
+        .about = "Exact search by cosine in tables of groups of texts (columns group or image, text or caption) and in\n"
+                 "BEIR folders (corpus.jsonl, queries.jsonl, qrels/test.tsv); metrics are printed times 100. In a\n"
+                 "table all texts are searched, including the query: strict is the fraction of queries whose g nearest\n"
+                 "texts are the g texts of their group. If cosines are equal, the text that comes first is ranked\n"
+                 "higher.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         .groups = groups,

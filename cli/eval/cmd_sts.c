@@ -119,9 +119,10 @@ int cli_eval_sts(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval sts",
         .operands = "FILE...",
-        .about = "Semantic textual similarity: Spearman and Pearson correlation of cosines and gold scores, times\n"
-                 "100, for each table (text1, text2, label; .tsv .csv .jsonl, also .gz .zst) or SentEval folder\n"
-                 "(STSxx-en-test: its subsets, then all pairs together), and over all when there are several.\n",
+        .about = "Evaluates semantic textual similarity: Spearman and Pearson correlation of cosines and gold scores,\n"
+                 "times 100, for each table (text1, text2, label; .tsv, .csv or .jsonl, optionally .gz or .zst) or\n"
+                 "SentEval folder (STSxx-en-test: its subsets, then all pairs together). With several tables or\n"
+                 "folders it also prints the result for all pairs together.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,

@@ -54,8 +54,8 @@ static const cli_option suite_table[] = {
      .value = "NAME",
      .offset = offsetof(options, setting),
      .parse = parse_setting,
-     .help = "of a year's subsets: all, as one; mean, of their coefficients; wmean, weighted with their pairs; each, a row for "
-             "each of these",
+     .help = "how the subsets of a year are combined: all (concatenated), mean (mean of the subset correlations), "
+             "wmean (mean weighted by the number of pairs) or each (one row for each of these)",
      .fallback = "each"},
     {.name = "metric",
      .kind = CLI_NAMED,
@@ -64,12 +64,16 @@ static const cli_option suite_table[] = {
      .parse = parse_metric,
      .help = "spearman or pearson",
      .fallback = "spearman"},
-    {.name = "subsets", .kind = CLI_FLAG, .offset = offsetof(options, subsets), .set = 1, .help = "a table of the subsets too"},
+    {.name = "subsets",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, subsets),
+     .set = 1,
+     .help = "also print a table of all subsets"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      .offset = offsetof(options, skip_bad_rows),
      .set = 1,
-     .help = "count bad rows instead of stopping at the first"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
 };
 
 static void keep_row(void *user, const aoe_suite_result *result) {
@@ -169,11 +173,11 @@ static void report_sets(const report *r) {
         if (s->row == AOE_SUITE_SET && !s->path)
             snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", n++ ? ", " : "", r->rows[i].name);
         else if (s->row != AOE_SUITE_AVERAGE && s->parts == 1 && s->pairs != s->published_pairs)
-            cli_warn("%s has %zu scored pairs, the published set %zu: its figure is not comparable", r->rows[i].name, s->pairs,
-                     s->published_pairs);
+            cli_warn("%s has %zu scored pairs, but the published set has %zu; the score is not comparable", r->rows[i].name,
+                     s->pairs, s->published_pairs);
     }
     if (n)
-        cli_warn("not found, and left out of the average: %s", missing);
+        cli_warn("not found and not part of the average: %s", missing);
 }
 
 /* Why there are figures that are undefined: a subset's make those of its set so, and these the average. */
@@ -211,10 +215,11 @@ int cli_eval_suite(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval suite",
         .operands = "DIR...",
-        .about = "STS12 to STS16, STS-B (test) and SICK-R (test), times 100, and their average, from SentEval's data:\n"
-                 "folders that hold STS12-en-test and so on, STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
-                 "SICK/SICK_test_annotated.txt, or lie above such, as SentEval's data/downstream does. Of several\n"
-                 "folders the first that has a set counts. Missing sets are named and left out of the average.\n",
+        .about = "Evaluates STS12 to STS16, STS-B (test) and SICK-R (test) from SentEval's data and prints the\n"
+                 "correlations times 100 and their average. Each DIR contains STS12-en-test and so on,\n"
+                 "STSBenchmark/sts-test.csv (or sts-test.csv) and SICK/SICK_test_annotated.txt, directly or in\n"
+                 "subfolders, as SentEval's data/downstream does. If several folders contain a set, the first is used.\n"
+                 "Missing sets are reported and are not part of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         .groups = groups,

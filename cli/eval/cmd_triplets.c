@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval triplets: the share of triples whose positive is nearer to the query than
+ * aoe eval triplets: the share of triplets whose positive is nearer to the query than
  * the negative.
  */
 #include "aoe_eval.h"
@@ -39,7 +39,7 @@ static void print_json(const void *found) {
     for (size_t i = 0; i < r->n; i++) {
         const aoe_triplet_result *s = &r->rows[i].result;
         const char *name = r->rows[i].name;
-        cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:I,s:I}", "name", cli_json_text(name, strlen(name)), "triples",
+        cli_print_json(json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:I,s:I}", "name", cli_json_text(name, strlen(name)), "triplets",
                                  (json_int_t)s->triplets, "accuracy", cli_json_real(s->accuracy), "ties",
                                  cli_json_real(s->ties), "positive_score", cli_json_real(s->positive_score), "negative_score",
                                  cli_json_real(s->negative_score), "skipped", (json_int_t)s->skipped, "truncated",
@@ -49,7 +49,7 @@ static void print_json(const void *found) {
 
 static void print_table(const void *found) {
     const report *r = found;
-    static const char *const heads[] = {"name", "triples", "accuracy", "ties", "positive", "negative", "skipped"};
+    static const char *const heads[] = {"name", "triplets", "accuracy", "ties", "positive", "negative", "skipped"};
     cli_table t;
     size_t skipped = 0;
     for (size_t i = 0; i < r->n; i++)
@@ -87,19 +87,19 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
 int cli_eval_triplets(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
-    /* of the table options, those that triples have a use for */
+    /* of the table options, those that triplets have a use for */
     static const cli_option tables[] = {
         {.name = "columns",
          .kind = CLI_TEXT,
          .value = "ROLE=NAME,...",
          .offset = offsetof(options, t.table.columns),
-         .help = "columns to read: query=a,positive=b,negative=c",
+         .help = "columns to read, for example query=a,positive=b,negative=c",
          .fallback = "recognised names"},
         {.name = "skip-bad-rows",
          .kind = CLI_FLAG,
          .offset = offsetof(options, t.table.skip_bad_rows),
          .set = 1,
-         .help = "count bad rows instead of stopping at the first"},
+         .help = "skip unreadable rows and report how many, instead of failing at the first one"},
     };
     const cli_group groups[] = {
         CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", tables, &r.o),
@@ -109,10 +109,10 @@ int cli_eval_triplets(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "eval triplets",
         .operands = "FILE...",
-        .about = "Triples (query, positive, negative; also premise, entailment, contradiction): the share, times 100,\n"
-                 "in which the cosine of query and positive is above that of query and negative. Equal cosines do not\n"
-                 "count as right; ties are their share. Behind that, both cosines' means.\n",
-        .examples = "  aoe eval triplets -m model triples.tsv\n",
+        .about = "Evaluates triplets (query, positive, negative; or premise, entailment, contradiction). Prints, times\n"
+                 "100, the fraction with a higher cosine of query and positive than of query and negative (accuracy)\n"
+                 "and the fraction with equal cosines (ties, not counted as correct), and the mean of both cosines.\n",
+        .examples = "  aoe eval triplets -m model triplets.tsv\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,
         .min_operands = 1,

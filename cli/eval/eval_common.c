@@ -53,12 +53,10 @@ static void note_texts(const cli_session *s, const cli_eval_options *o, size_t e
     aoe_model_get_info(s->model, &info);
     if (empty)
         cli_warn("%zu empty text%s: %s", empty, cli_plural(empty),
-                 strcmp(info.architecture, "static") ? "special tokens only" : "the vector is zero");
-    if (truncated)
-        cli_warn("%zu text%s cut to the maximum length, %zu tokens; --max-length sets it, --chunk mean reads all of it",
-                 truncated, truncated == 1 ? " was" : "s were", info.max_length);
+                 strcmp(info.architecture, "static") ? "only special tokens are embedded" : "the embedding is zero");
+    cli_warn_truncated(NULL, truncated, 0, 1);
     if (o->model.chunk == AOE_CHUNK_MEAN)
-        cli_note("texts above the maximum length: the mean of the vectors of windows");
+        cli_note("texts longer than the maximum sequence length: the embedding is the mean over all chunks");
 }
 
 int cli_eval_progress(void *user, size_t done, size_t total) {

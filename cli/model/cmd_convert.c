@@ -26,36 +26,37 @@ static const cli_option table[] = {
      .value = "TYPE",
      .offset = offsetof(options, storage),
      .parse = cli_parse_storage,
-     .help = "f32, bf16, or int8: a byte a weight and a scale a row of a matrix, read by aoe alone"},
+     .help = "data type of the stored weights: f32, bf16, or int8 (one byte per weight and one scale per row, "
+             "readable only by aoe)"},
     {.name = "output",
      .letter = 'o',
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, output),
-     .help = "directory to make"},
+     .help = "output directory"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = offsetof(options, convert.force),
      .set = 1,
-     .help = "replace a model that is there"},
+     .help = "replace an existing model in the output directory"},
     {.name = "model",
      .letter = 'm',
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, model),
-     .help = "model directory, or one of adapters (LoRA), which are merged in",
-     .fallback = "$AOE_MODEL, else the default model"},
+     .help = "model directory, or a directory with LoRA adapters, which are merged into their base model",
+     .fallback = "$AOE_MODEL if set, otherwise the default model"},
     {.name = "lowercase",
      .kind = CLI_FLAG,
      .offset = offsetof(options, lowercase),
      .set = 1,
-     .help = "word vectors: texts are lowered first, for vectors of lower-case words (glove.6B)"},
+     .help = "word vectors: lowercase texts before tokenization, for lowercase vocabularies such as glove.6B"},
     {.name = "base",
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, convert.base),
-     .help = "the model that adapters are for",
-     .fallback = "the one their adapter_config.json names"},
+     .help = "base model of the adapters",
+     .fallback = "the model named in adapter_config.json"},
 };
 
 /* 1: the operand is a file, of word vectors then; a model is a directory. */
@@ -71,12 +72,12 @@ static int check_options(const options *o, const cli_args *args) {
     if (o->storage < 0 && !is_file(args))
         return cli_usage("convert", "missing storage type: --dtype f32, bf16 or int8");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)
-        return cli_usage("convert", is_file(args) ? "--base is for adapters, not for word vectors"
-                                                  : "--lowercase is for word vectors in a file");
+        return cli_usage("convert", is_file(args) ? "--base applies to adapters, not to word vectors"
+                                                  : "--lowercase applies to files of word vectors only");
     if (!o->output)
         return cli_usage("convert", "missing output directory: -o DIR");
     if (args->n && o->model)
-        return cli_usage("convert", "two models, %s and %s; name one", o->model, args->operand[0]);
+        return cli_usage("convert", "two models given, %s and %s; give only one", o->model, args->operand[0]);
     return CLI_GO;
 }
 
@@ -105,9 +106,10 @@ static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
         return cli_fail("%s", err.message);
     if (o->general.json)
         cli_print_json(json_pack("{s:o,s:I,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "words",
-                                 (json_int_t)r.words, "dims", (json_int_t)r.dims, "passed_over", (json_int_t)r.skipped));
+                                 (json_int_t)r.words, "dims", (json_int_t)r.dims, "skipped", (json_int_t)r.skipped));
     else
-        cli_note("%s: a static model of %zu words of %zu components; %zu line%s with spaces in the word, or twice, passed over",
+        cli_note("%s: static model with %zu words and %zu components; skipped %zu line%s with duplicate words or "
+                 "words that contain spaces",
                  o->output, r.words, r.dims, r.skipped, cli_plural(r.skipped));
     return 0;
 }
@@ -123,11 +125,11 @@ int cli_convert(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "convert",
         .operands = "[DIR|FILE]",
-        .about = "Writes a model again with its weights stored in another type; settings, tokenizer and\n"
-                 "training record come along. What was read from bf16 or int8 gives the same bytes when it\n"
-                 "is stored so again, and every type loads wherever a model does.\n"
-                 "A file is one of word vectors (GloVe: a word and its numbers a line, also .gz and .zst) and becomes\n"
-                 "a static model: a text's vector is the mean of its words', unknown ones are passed over.\n",
+        .about = "Writes a copy of a model with its weights stored in another data type; settings, tokenizer and\n"
+                 "training record are copied. Weights read from bf16 or int8 and stored in the same type again give\n"
+                 "the same bytes. Every command accepts every type. A FILE contains word vectors (GloVe format: a word\n"
+                 "and its components per line, optionally .gz or .zst) and becomes a static model: the embedding of a\n"
+                 "text is the mean of its word vectors, and unknown words are skipped.\n",
         .examples = "  aoe convert model --dtype int8 -o small\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert glove.840B.300d.txt.gz -o glove\n",

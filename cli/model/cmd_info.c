@@ -26,14 +26,14 @@ static const cli_option table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, plan),
      .set = 1,
-     .help = "memory for a batch of --texts of --length tokens"},
+     .help = "print the memory needed for a batch of --texts texts with --length tokens each"},
     {.name = "texts",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, texts),
      .min = 1,
      .max = 1e9,
-     .help = "texts of the batch; a training pair has two",
+     .help = "number of texts in the batch; a training pair counts as two",
      .fallback = "64"},
     {.name = "length",
      .kind = CLI_SIZE,
@@ -41,20 +41,20 @@ static const cli_option table[] = {
      .offset = offsetof(options, length),
      .min = 1,
      .max = 1e9,
-     .help = "tokens of each text",
-     .fallback = "the maximum length"},
+     .help = "tokens per text",
+     .fallback = "the maximum sequence length"},
     {.name = "shape",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "memory of a model of this shape (aoe bench --help lists them) in place of a directory's",
+     .help = "use a model of this shape instead of a model directory; aoe bench --help lists the shapes",
      .fallback = "none"},
     {.name = "stored",
      .kind = CLI_NAMED,
      .value = "TYPE",
      .offset = offsetof(options, stored),
      .parse = cli_parse_storage,
-     .help = "how the weights of a shape are stored: f32, bf16 or int8",
+     .help = "data type of the stored weights of --shape: f32, bf16 or int8",
      .fallback = "bf16"},
 };
 
@@ -146,7 +146,7 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     }
     if (m->causal && m->bidirectional_from < m->layers) {
         cli_table_cell(&t, "attention");
-        cli_table_cell(&t, "causal, from layer %zu on in both directions", m->bidirectional_from);
+        cli_table_cell(&t, "causal, bidirectional in layers %zu and above", m->bidirectional_from);
     } else if (m->causal) {
         pair(&t, "attention", "causal");
     }
@@ -288,16 +288,16 @@ static int run_shape(options *o, aoe_context *ctx) {
 
 static int check_options(const options *o, const cli_args *args) {
     if (o->shape && args->n)
-        return cli_usage("info", "--shape and a directory, %s; give one", args->operand[0]);
+        return cli_usage("info", "--shape and directory %s exclude each other; give only one of them", args->operand[0]);
     if (o->stored >= 0 && !o->shape)
-        return cli_usage("info", "--stored is of a shape: --shape NAME");
+        return cli_usage("info", "--stored requires --shape NAME");
     if (!o->plan && !o->shape && (o->length || o->texts))
         return cli_usage("info", "--texts and --length require --plan");
     const aoe_lora *l = &o->p.lora;
     if ((l->r || l->load_8bit) && !o->plan && !o->shape)
-        return cli_usage("info", "--lora-r and --load-8bit are for the memory of training: --plan");
+        return cli_usage("info", "--lora-r and --load-8bit require --plan");
     if (!l->r && (l->targets || !isnan(l->alpha) || !isnan(l->dropout)))
-        return cli_usage("info", "--lora-alpha, --lora-dropout and --lora-targets go with --lora-r");
+        return cli_usage("info", "--lora-alpha, --lora-dropout and --lora-targets require --lora-r");
     return CLI_GO;
 }
 
@@ -315,7 +315,7 @@ int cli_info(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "info",
         .operands = "[DIR]",
-        .about = "Prints what a model directory holds, and for each setting where it was found.\n",
+        .about = "Prints the contents of a model directory, and for each setting where its value comes from.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
         .groups = groups,

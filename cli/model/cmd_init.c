@@ -31,34 +31,33 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, output),
-     .help = "directory to make"},
+     .help = "output directory"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = offsetof(options, init.force),
      .set = 1,
-     .help = "replace a model that is there"},
+     .help = "replace an existing model in the output directory"},
     {.name = "dtype",
      .kind = CLI_NAMED,
      .value = "TYPE",
      .offset = offsetof(options, storage),
      .parse = cli_parse_storage,
-     .help = "how to store the weights: f32, bf16, or int8, which aoe alone reads",
+     .help = "data type of the stored weights: f32, bf16, or int8 (readable only by aoe)",
      .fallback = "f32"},
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",
      .offset = offsetof(options, init.pooling),
      .parse = cli_parse_pooling,
-     .help =
-         "stored in the directory: cls, cls-last-avg, last-avg, last-max, first-last-avg, last-token; of a RAN also cell-last, "
-         "cell-mean or cell-max",
-     .fallback = "last-avg, of causal models last-token, of a RAN cell-mean"},
+     .help = "default pooling of the model: cls, mean, max, cls-last-avg, first-last-avg or last-token; for RAN "
+             "models also cell-last, cell-mean or cell-max",
+     .fallback = "mean; last-token for causal models; cell-mean for RAN models"},
     {.name = "dropout",
      .kind = CLI_REAL,
      .value = "P",
      .offset = offsetof(options, init.dropout),
      .max = 0.99,
-     .help = "dropout written to config.json"},
+     .help = "dropout probability stored in config.json"},
 };
 
 static const cli_option shape_table[] = {
@@ -66,21 +65,20 @@ static const cli_option shape_table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help =
-         "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "
-         "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini; sizes below override it"},
-    SIZE_OPTION("hidden", hidden, 65536, "components of a hidden state", "of the shape"),
-    SIZE_OPTION("layers", layers, 1024, "layers", "of the shape"),
-    SIZE_OPTION("heads", heads, 1024, "attention heads", "of the shape, else one for 64 components"),
-    SIZE_OPTION("kv-heads", kv_heads, 1024, "heads of keys and values, for groups of heads",
-                "of the shape, else as many as heads"),
-    SIZE_OPTION("intermediate", intermediate, 1048576, "components inside the feed-forward", "of the shape, else 4 x hidden"),
-    SIZE_OPTION("head-size", head_size, 65536, "of a RAN: components of a head", "of the shape"),
-    SIZE_OPTION("window", window, 65536, "of a RAN: tokens of a window", "of the shape"),
-    SIZE_OPTION("positions", positions, 1048576,
-                "longest text in tokens, at least 3; of a RAN, which has no table of them, the length that is stored and that "
-                "longer texts are cut to",
-                "of the shape, else 512"),
+     .help = "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, "
+             "roberta-base, llama2-7b, tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini; the size options below "
+             "override it"},
+    SIZE_OPTION("hidden", hidden, 65536, "hidden size", "from --shape"),
+    SIZE_OPTION("layers", layers, 1024, "number of layers", "from --shape"),
+    SIZE_OPTION("heads", heads, 1024, "number of attention heads", "from --shape, otherwise hidden size / 64"),
+    SIZE_OPTION("kv-heads", kv_heads, 1024, "number of key and value heads (grouped-query attention)",
+                "from --shape, otherwise --heads"),
+    SIZE_OPTION("intermediate", intermediate, 1048576, "intermediate size of the feed-forward network",
+                "from --shape, otherwise 4 x hidden size"),
+    SIZE_OPTION("head-size", head_size, 65536, "RAN models: head size", "from --shape"),
+    SIZE_OPTION("window", window, 65536, "RAN models: window size in tokens", "from --shape"),
+    SIZE_OPTION("positions", positions, 1048576, "maximum sequence length in tokens, special tokens included, at least 3",
+                "from --shape, otherwise 512"),
 };
 
 static const cli_option vocabulary_table[] = {
@@ -88,21 +86,21 @@ static const cli_option vocabulary_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      .offset = offsetof(options, vocab_from),
-     .help = "train a WordPiece vocabulary on these files: .txt or tables, also .gz and .zst"},
+     .help = "train a WordPiece vocabulary on these files: .txt or tables, optionally .gz or .zst"},
     {.name = "vocab-size",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, init.vocab_size),
      .min = 10,
      .max = 1e7,
-     .help = "tokens of the trained vocabulary, special ones included"},
-    {.name = "cased", .kind = CLI_FLAG, .offset = offsetof(options, cased), .set = 1, .help = "keep upper case and accents"},
+     .help = "size of the trained vocabulary, special tokens included"},
+    {.name = "cased", .kind = CLI_FLAG, .offset = offsetof(options, cased), .set = 1, .help = "keep case and accents"},
     {.name = "tokenizer",
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, init.tokenizer_from),
      .excludes = "vocab-from",
-     .help = "copy the tokenizer of this model instead"},
+     .help = "copy the tokenizer of this model instead of training one"},
 };
 
 static int check_options(const options *o) {
@@ -130,7 +128,7 @@ static int resolve_shape(options *o) {
     if ((o->size.hidden || o->size.heads) && s->kv_heads && !o->size.kv_heads)
         s->kv_heads = 0;
     if ((o->size.window || o->size.head_size) && !s->window)
-        return cli_usage("init", "--window and --head-size are for the shapes of a RAN: --shape ran-base or ran-mini");
+        return cli_usage("init", "--window and --head-size require a RAN shape: --shape ran-base or ran-mini");
     override(&s->window, o->size.window);
     override(&s->head_size, o->size.head_size);
     if (!s->window && (!o->shape || (o->size.hidden && o->size.hidden != s->hidden))) {
@@ -147,7 +145,7 @@ static int resolve_shape(options *o) {
     override(&s->intermediate, o->size.intermediate);
     override(&s->positions, o->size.positions);
     if (!s->window && s->hidden % s->heads)
-        return cli_usage("init", "%zu heads do not divide a hidden size of %zu; choose --heads", s->heads, s->hidden);
+        return cli_usage("init", "hidden size %zu is not divisible by %zu heads; set --heads", s->hidden, s->heads);
     return CLI_GO;
 }
 
@@ -170,10 +168,10 @@ static int run_init(options *o, aoe_context *ctx) {
         cli_print_json(json_pack("{s:o,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
                                  (json_int_t)r.parameters, "vocab", (json_int_t)r.vocab));
     else
-        cli_note("%s: a new model of %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m "
+        cli_note("%s: new model with %zu parameters (%zu layer%s, hidden size %zu, vocabulary %zu); train it with aoe train -m "
                  "%s%s",
                  o->output, r.parameters, r.layers, cli_plural(r.layers), r.hidden, r.vocab, o->output,
-                 predicts_words(o->init.shape.architecture) ? ", on plain text first with aoe pretrain" : "");
+                 predicts_words(o->init.shape.architecture) ? ", or first on plain text with aoe pretrain" : "");
     return 0;
 }
 
@@ -190,7 +188,7 @@ int cli_init(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "init",
         .operands = "",
-        .about = "Makes a model directory with random weights, ready for training.\n",
+        .about = "Creates a model directory with random weights, ready for training.\n",
         .examples = "  aoe init --shape bert-mini --vocab-from examples/train.tsv -o start\n"
                     "  aoe init --hidden 128 --layers 2 --vocab-from corpus.txt.gz --vocab-size 4000 -o start\n"
                     "  aoe init --shape tinyllama-1.1b --hidden 128 --layers 2 --heads 4 --kv-heads 2 \\\n"

@@ -22,25 +22,25 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, output),
-     .help = "directory to make"},
+     .help = "output directory"},
     {.name = "base",
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, convert.base),
-     .help = "the model that the adapters are for",
-     .fallback = "the one their adapter_config.json names"},
+     .help = "base model of the adapters",
+     .fallback = "the model named in adapter_config.json"},
     {.name = "dtype",
      .kind = CLI_NAMED,
      .value = "TYPE",
      .offset = offsetof(options, storage),
      .parse = cli_parse_storage,
-     .help = "how to store the weights: f32, bf16, or int8, which aoe alone reads",
-     .fallback = "f32, which keeps every bit of the sums"},
+     .help = "data type of the stored weights: f32, bf16, or int8 (readable only by aoe)",
+     .fallback = "f32, which stores the sums without rounding"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = offsetof(options, convert.force),
      .set = 1,
-     .help = "replace a model that is there"},
+     .help = "replace an existing model in the output directory"},
 };
 
 static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
@@ -55,10 +55,10 @@ static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
         cli_print_json(json_pack("{s:o,s:I,s:s,s:I}", "output", cli_json_text(o->output, strlen(o->output)), "parameters",
                                  (json_int_t)r.parameters, "storage", r.to, "bytes", (json_int_t)r.bytes_stored));
     else if (args->n > 1)
-        cli_note("%s: %zu parameters, the mean of %zu models, stored as %s in %.2f MiB", o->output, r.parameters, args->n, r.to,
+        cli_note("%s: %zu parameters, mean of %zu models, stored as %s in %.2f MiB", o->output, r.parameters, args->n, r.to,
                  (double)r.bytes_stored / 0x1p20);
     else
-        cli_note("%s: %zu parameters, adapters merged in, stored as %s in %.2f MiB", o->output, r.parameters, r.to,
+        cli_note("%s: %zu parameters with merged adapters, stored as %s in %.2f MiB", o->output, r.parameters, r.to,
                  (double)r.bytes_stored / 0x1p20);
     return 0;
 }
@@ -74,11 +74,11 @@ int cli_merge(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "merge",
         .operands = "DIR...",
-        .about = "Adds the adapters in DIR (adapter_config.json and adapter_model.safetensors, from aoe train --lora-r\n"
-                 "or Hugging Face PEFT) to the weights of the model they are for, and writes the sum as a model of its\n"
-                 "own, which needs neither of them. Of two directories of models or more it writes the mean of their\n"
-                 "weights: of several fine-tuning runs from one start that is often the best model. Settings and\n"
-                 "tokenizer are the first one's; aoe.json and README.md name all of them.\n",
+        .about = "Merges the adapters in DIR (adapter_config.json and adapter_model.safetensors, from aoe train\n"
+                 "--lora-r or Hugging Face PEFT) into their base model and writes the result as a model that needs\n"
+                 "neither of them. Given several models, writes the mean of their weights, which is often better than\n"
+                 "each of several fine-tuning runs from the same start. Settings and tokenizer come from the first\n"
+                 "model; aoe.json and README.md name all models.\n",
         .examples = "  aoe merge adapters -o model\n"
                     "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
                     "  aoe merge run-1 run-2 run-3 -o model\n",
@@ -92,7 +92,7 @@ int cli_merge(int argc, char **argv) {
     if (code == CLI_GO && !o.output)
         code = cli_usage("merge", "missing output directory: -o DIR");
     if (code == CLI_GO && args.n > 1 && o.convert.base)
-        code = cli_usage("merge", "--base goes with one directory of adapters");
+        code = cli_usage("merge", "--base applies to a single directory of adapters");
     if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);

@@ -22,12 +22,12 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, output),
-     .help = "directory to make"},
+     .help = "output directory"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = offsetof(options, whiten.force),
      .set = 1,
-     .help = "replace a model that is there"},
+     .help = "replace an existing model in the output directory"},
     {.name = "dims",
      .letter = 'k',
      .kind = CLI_SIZE,
@@ -35,8 +35,8 @@ static const cli_option table[] = {
      .offset = offsetof(options, whiten.dims),
      .min = 1,
      .max = 65536,
-     .help = "components kept, those of the largest variance first",
-     .fallback = "all that vary"},
+     .help = "number of components to keep, those with the largest variance first",
+     .fallback = "all components with nonzero variance"},
 };
 
 static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_context *ctx) {
@@ -53,8 +53,9 @@ static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_con
                                  (json_int_t)r.texts, "dims", (json_int_t)r.dims, "rank", (json_int_t)r.rank, "variance_kept",
                                  cli_json_real(r.kept)));
     else
-        cli_note("%s: whitened on %zu texts; %zu of %zu components that vary are kept, %.2f%% of the variance", o->output,
-                 r.texts, r.dims, r.rank, 100 * r.kept);
+        cli_note("%s: whitened with %zu texts; kept %zu of %zu components with nonzero variance (%.2f%% of the "
+                 "variance)",
+                 o->output, r.texts, r.dims, r.rank, 100 * r.kept);
     return 0;
 }
 
@@ -72,10 +73,10 @@ int cli_whiten(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "whiten",
         .operands = "FILE...",
-        .about = "Writes a model again with a linear layer behind its pooling that takes the mean of the vectors of\n"
-                 "given texts away and makes their components uncorrelated and of variance 1 (BERT-whitening, Su et\n"
-                 "al. 2021). Files may be of any kind: the lines of .txt, and of tables all texts. Nothing is\n"
-                 "trained; every command that opens the result makes vectors so.\n",
+        .about = "Writes a copy of a model with an additional linear layer after the pooling, which subtracts the mean\n"
+                 "of the embeddings of the given texts and makes their components uncorrelated with variance 1 (BERT-\n"
+                 "whitening, Su et al. 2021). Files may be .txt (one text per line) or tables (all text columns). The\n"
+                 "weights of the model are not trained.\n",
         .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
                     "  aoe eval sts -m bert-whitened examples/test.tsv\n",
         .groups = groups,

@@ -44,13 +44,13 @@ static const cli_option curve_table[] = {
      .value = "N",
      AT(smooth),
      .min = 1,
-     .help = "losses are means over the last N steps; 1: as they are",
-     .fallback = "an epoch; of pretraining, and of runs below three epochs, a 25th of the run"},
+     .help = "average losses over the last N steps; 1: no smoothing",
+     .fallback = "one epoch; for pretraining and runs shorter than three epochs, a 25th of the run"},
     {.name = "characters",
      .kind = CLI_FLAG,
      AT(characters),
      .set = 1,
-     .help = "draw the loss, or perplexity, with characters on stdout too"},
+     .help = "also print the loss, or the perplexity, as a text plot on stdout"},
 };
 
 /* ---- data */
@@ -208,10 +208,9 @@ static int has_scores(const job *j, int pretraining) {
 static void perplexity_panel(const job *j) {
     FILE *gp = j->picture.gp;
     int lines = 0;
-    fputs(
-        "set ylabel 'perplexity of masked words'\nset logscale y\nset autoscale yfix\nset offsets 0, 0, graph 0.05, graph 0.05\n"
-        "set ytics (1, 2, 3, 5, 7",
-        gp);
+    fputs("set ylabel 'perplexity of masked words'\nset logscale y\nset autoscale yfix\nset offsets 0, 0, graph 0.05, "
+          "graph 0.05\nset ytics (1, 2, 3, 5, 7",
+          gp);
     for (int power = 1; power <= 6; power++)
         fprintf(gp, ", 1e%d, 2e%d, 3e%d, 5e%d, 7e%d", power, power, power, power, power);
     fputs(")\n", gp);
@@ -402,16 +401,16 @@ int cli_plot_curve(int argc, char **argv) {
     options o = {0};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
-        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("curves", curve_table, &o),
         CLI_GROUP("general", cli_general_table, &o.plot.general),
     };
     const cli_syntax syntax = {
         .command = "plot curve",
         .operands = "DIR... -o NAME",
-        .about = "Draws training runs from their output directories (train-log.jsonl) over their steps: the losses,\n"
-                 "dev scores where there are some, and of pretraining the perplexity. Several runs are drawn together,\n"
-                 "each loss in a panel of its own.\n",
+        .about = "Plots training runs from their output directories (train-log.jsonl) over the steps: losses, dev\n"
+                 "scores if there are any, and the perplexity of pretraining. Several runs are plotted together, with\n"
+                 "one panel per loss.\n",
         .examples = "  aoe plot curve model -o curve\n"
                     "  aoe plot curve run-a run-b --smooth 50 -o runs --title 'two learning rates'\n",
         .groups = groups,
@@ -422,7 +421,7 @@ int cli_plot_curve(int argc, char **argv) {
     cli_args args;
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
     if (code == CLI_GO && o.characters && o.plot.general.json)
-        code = cli_usage(syntax.command, "--characters and --json both write to stdout; leave one out");
+        code = cli_usage(syntax.command, "--characters and --json exclude each other: both print to stdout");
     if (code == CLI_GO) {
         job *j = cli_realloc(NULL, sizeof *j);
         memset(j, 0, sizeof *j);

@@ -70,7 +70,7 @@ static int parse_model(void *target, const char *text, aoe_error *err) {
     models *m = target;
     if (m->n == MAX_MODELS) {
         err->code = AOE_EARG;
-        snprintf(err->message, sizeof err->message, "more than %d models do not fit into a picture", MAX_MODELS);
+        snprintf(err->message, sizeof err->message, "too many models; at most %d fit into a plot", MAX_MODELS);
         return err->code;
     }
     m->dir[m->n++] = text;
@@ -88,7 +88,7 @@ static int parse_scale(void *target, const char *text, aoe_error *err) {
             return 0;
     }
     err->code = AOE_EARG;
-    snprintf(err->message, sizeof err->message, "'%.100s' is not LOW,HIGH, two numbers with the lower one first", text);
+    snprintf(err->message, sizeof err->message, "expected LOW,HIGH with LOW below HIGH, not '%.100s'", text);
     return err->code;
 }
 
@@ -101,15 +101,15 @@ static const cli_option density_table[] = {
      .value = "DIR",
      AT(models),
      .parse = parse_model,
-     .help = "model directory; again for more models, side by side",
-     .fallback = "$AOE_MODEL, else the default model"},
+     .help = "model directory; repeat for several models side by side",
+     .fallback = "$AOE_MODEL if set, otherwise the default model"},
     {.name = "scale",
      .kind = CLI_NAMED,
      .value = "LOW,HIGH",
      AT(scale),
      .parse = parse_scale,
-     .help = "the lowest and highest rating there can be",
-     .fallback = "0,1 when no label is above 1, else 0,5"},
+     .help = "lowest and highest possible gold score",
+     .fallback = "0,1 if no label is above 1, otherwise 0,5"},
 };
 
 /* ---- values */
@@ -190,8 +190,7 @@ static int load(job *j) {
     if (aoe_pairs_load(&j->pairs, j->path, &table, &err))
         return cli_fail("%s", err.message);
     j->n = aoe_pairs_count(j->pairs);
-    if (aoe_pairs_skipped(j->pairs))
-        cli_warn("%zu bad row%s left out", aoe_pairs_skipped(j->pairs), aoe_pairs_skipped(j->pairs) == 1 ? " was" : "s were");
+    cli_warn_skipped(j->path, aoe_pairs_skipped(j->pairs));
     j->scale = j->o->scale;
     if (isnan(j->scale.low)) {
         j->scale = (scale){0, 1};
@@ -204,8 +203,8 @@ static int load(job *j) {
     for (size_t i = 0; i < j->n; i++) {
         const double r = aoe_pairs_label(j->pairs, i);
         if (!(r >= j->scale.low && r <= j->scale.high))
-            return cli_fail("%s:%zu: the rating %g is not between %g and %g; say with --scale LOW,HIGH what ratings can be",
-                            j->path, aoe_pairs_line(j->pairs, i), r, j->scale.low, j->scale.high);
+            return cli_fail("%s:%zu: gold score %g is not between %g and %g; set the range with --scale LOW,HIGH", j->path,
+                            aoe_pairs_line(j->pairs, i), r, j->scale.low, j->scale.high);
         j->rating[i] = r;
         j->group[i] = (int)floor((r - j->scale.low) / (j->scale.high - j->scale.low) * (GROUPS - 1) + 0.5);
         j->size[j->group[i]]++;
@@ -354,14 +353,14 @@ static void write_script(job *j) {
         const int gold = k + 1 == j->columns;
         fprintf(gp, "\nset lmargin at screen %.4f\nset rmargin at screen %.4f\n", left + room * (double)k,
                 left + room * ((double)k + 0.88));
-        fprintf(gp, "set xrange [%g:%g]\nset xlabel '%s'\n", c->begin, c->end, gold ? "gold rating" : "cosine");
+        fprintf(gp, "set xrange [%g:%g]\nset xlabel '%s'\n", c->begin, c->end, gold ? "gold score" : "cosine");
         fprintf(gp, "set xtics %g\n", gold ? (c->end - c->begin) / 5 : c->end - c->begin > 1.2 ? 0.5 : 0.2);
         fprintf(gp,
                 "set label 1 title%zu at graph 0.5, graph 1.1 center\nset label 2 note%zu at graph 0.5, graph 1.04 center\n",
                 k + 1, k + 1);
         if (k == 0) {
             write_tics(j);
-            fputs("set ylabel 'pairs rated about (triangle: median)' offset 1\n", gp);
+            fputs("set ylabel 'pairs by gold score (triangle: median)' offset 1\n", gp);
         } else if (k == 1) {
             fputs("unset ytics\nunset ylabel\n", gp);
         }
@@ -383,7 +382,7 @@ static void report(const job *j) {
 
 static int draw(job *j) {
     const models *m = &j->o->models;
-    if (cli_picture_open(&j->picture, j->o->plot.output, "densities of cosines by gold rating, and of the ratings") || load(j))
+    if (cli_picture_open(&j->picture, j->o->plot.output, "densities of cosines by gold score, and of the ratings") || load(j))
         return 1;
     j->columns = (m->n ? m->n : 1) + 1;
     j->column = cli_realloc(NULL, j->columns * sizeof *j->column);
@@ -430,7 +429,7 @@ int cli_plot_density(int argc, char **argv) {
     cli_plot_defaults(&o.plot);
     cli_model_defaults(&o.model);
     const cli_group groups[] = {
-        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("densities", density_table, &o),
         CLI_GROUP("table", cli_table_table, &o.table),
         {"models", cli_model_table + 1, CLI_MODEL_COUNT - 1, &o.model},
@@ -439,9 +438,9 @@ int cli_plot_density(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot density",
         .operands = "FILE -o NAME",
-        .about = "Draws how the cosines of scored pairs (text1, text2, label; .tsv .csv .jsonl, also .gz .zst) are\n"
-                 "distributed for pairs of each rating, in six groups from the lowest to the highest, and beside them\n"
-                 "the ratings themselves. Gaussian kernels of Silverman's bandwidth.\n",
+        .about = "Plots the distribution of the cosines of scored pairs (text1, text2, label; .tsv, .csv or .jsonl,\n"
+                 "optionally .gz or .zst) in six groups from the lowest to the highest gold score, next to the\n"
+                 "distribution of the gold scores. Densities use Gaussian kernels with Silverman's bandwidth.\n",
         .examples = "  aoe plot density -m before -m after examples/test.tsv -o density\n",
         .groups = groups,
         .n_groups = sizeof groups / sizeof *groups,

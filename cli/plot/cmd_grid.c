@@ -48,9 +48,14 @@ static const cli_option grid_table[] = {
      .kind = CLI_TEXT,
      .value = "OPTION",
      AT(x),
-     .help = "option across, as the grid names it",
-     .fallback = "the first that varies, where two do"},
-    {.name = "y", .kind = CLI_TEXT, .value = "OPTION", AT(y), .help = "option upwards", .fallback = "the second"},
+     .help = "option on the horizontal axis, as named in the grid search",
+     .fallback = "the first option with several values"},
+    {.name = "y",
+     .kind = CLI_TEXT,
+     .value = "OPTION",
+     AT(y),
+     .help = "option on the vertical axis",
+     .fallback = "the second option with several values"},
 };
 
 /* ---- reading */
@@ -61,8 +66,7 @@ static int take_line(job *j, const char *line, size_t len, size_t number) {
     const json_t *score = json_object_get(o, "score");
     if (!json_is_object(json_object_get(o, "point"))) {
         json_decref(o);
-        return cli_fail("%s:%zu: no result of a grid search (an object with point and score); name the directory of one",
-                        j->path, number);
+        return cli_fail("%s:%zu: not a result of a grid search; give the output directory of aoe grid", j->path, number);
     }
     if (!json_is_number(score)) {
         j->failed++;
@@ -82,8 +86,8 @@ static int read_results(job *j) {
     FILE *f = fopen(j->path, "rb");
     if (!f)
         return errno == ENOENT
-                   ? cli_fail("%s: cannot open: %s; name the directory of a grid search of which a run has finished", j->path,
-                              strerror(errno))
+                   ? cli_fail("%s: cannot open: %s; give the output directory of aoe grid with at least one finished run",
+                              j->path, strerror(errno))
                    : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
@@ -95,9 +99,9 @@ static int read_results(job *j) {
     free(line);
     fclose(f);
     if (!failed && j->n == 0)
-        failed = cli_fail("%s: no score in it; run the grid search first", j->path);
+        failed = cli_fail("%s: no scores found; run the grid search first", j->path);
     if (!failed && j->failed)
-        cli_warn("%zu result%s without a score left out", j->failed, j->failed == 1 ? " was" : "s were");
+        cli_warn("skipped %zu result%s without a score", j->failed, cli_plural(j->failed));
     return failed;
 }
 
@@ -181,7 +185,8 @@ static void list_options(const job *j, char *out, size_t size) {
 static int fail_option(const job *j, const char *option) {
     char list[512];
     list_options(j, list, sizeof list);
-    return cli_fail("%s: not every point has the option '%s'; it searched %s", j->path, option, *list ? list : "none");
+    return cli_fail("%s: option '%s' is not part of every configuration; the searched options are %s", j->path, option,
+                    *list ? list : "none");
 }
 
 /* Where --x and --y are not given: the two options that have several values. */
@@ -200,7 +205,8 @@ static int choose_options(const job *j, const char *option[2]) {
         return 0;
     char list[512];
     list_options(j, list, sizeof list);
-    return cli_fail("%s: %zu of the options have several values, a heat map shows two; choose with --x and --y among %s",
+    return cli_fail("%s: a heat map shows two options, but %zu of the options have several values; choose with --x "
+                    "and --y from %s",
                     j->path, varying, *list ? list : "none");
 }
 
@@ -360,15 +366,15 @@ int cli_plot_grid(int argc, char **argv) {
     options o = {0};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
-        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("axes", grid_table, &o),
         CLI_GROUP("general", cli_general_table, &o.plot.general),
     };
     const cli_syntax syntax = {
         .command = "plot grid",
         .operands = "DIR -o NAME",
-        .about = "Draws a heat map of the grid search whose results are in DIR/results.jsonl: the score by two of the\n"
-                 "options that were searched, each cell the mean over seeds and all other options. The best is framed.\n",
+        .about = "Draws a heat map of the grid search in DIR/results.jsonl: the score for two of its options, averaged\n"
+                 "over seeds and all other options. The best cell is framed.\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
         .groups = groups,
         .n_groups = 3,
@@ -378,9 +384,9 @@ int cli_plot_grid(int argc, char **argv) {
     cli_args args;
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
     if (code == CLI_GO && !o.x != !o.y)
-        code = cli_usage(syntax.command, "--x and --y are given together, or neither");
+        code = cli_usage(syntax.command, "--x and --y must be given together");
     if (code == CLI_GO && o.x && o.y && strcmp(o.x, o.y) == 0)
-        code = cli_usage(syntax.command, "--x and --y are the same option");
+        code = cli_usage(syntax.command, "--x and --y must be different options");
     if (code == CLI_GO) {
         job j = {.o = &o, .dir = args.operand[0]};
         code = draw(&j);

@@ -61,20 +61,20 @@ static const cli_option length_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(model),
-     .help = "directory of a model, or of a tokenizer alone",
-     .fallback = "$AOE_MODEL, else the default model"},
+     .help = "directory of a model or of a tokenizer",
+     .fallback = "$AOE_MODEL if set, otherwise the default model"},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      AT(columns),
-     .help = "columns of texts",
-     .fallback = "all with a recognised name"},
+     .help = "text columns",
+     .fallback = "all columns with a recognised name"},
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
      AT(max_length),
      .min = 1,
-     .help = "draw a line there, and say how many texts are longer",
+     .help = "draw a line at N tokens and report how many texts are longer",
      .fallback = "none"},
 };
 
@@ -108,7 +108,7 @@ static int read_file(job *j, size_t i) {
     if (aoe_texts_read(j->path[i], &table, take_text, j, &err))
         return cli_fail("%s", err.message);
     if (v->n == 0)
-        return cli_fail("%s: no text; give a file with at least one", j->path[i]);
+        return cli_fail("%s: file contains no texts", j->path[i]);
     qsort(v->length, v->n, sizeof *v->length, compare);
     for (int q = 0; q < 5; q++)
         v->quantile[q] = aoe_quantile(v->length, v->n, q / 4.0);
@@ -250,14 +250,9 @@ static void write_script(job *j) {
     const int each = longest < 18 ? 150 : longest < 40 ? 8 * (int)longest + 10 : 330, width = 130 + each * (int)j->n;
     cli_picture_begin(&j->picture, width > 480 ? width : 480, 460);
     fprintf(gp,
-            "set title title offset 0,%s\n"
-            "unset key\n"
-            "set logscale y\n"
-            "set xrange [0.45:%zu.55]\n"
-            "set bmargin 4\n"
-            "set tmargin %s\n"
-            "set ylabel 'tokens of a text'\n"
-            "set grid ytics back lt 1 lw 0.5 lc rgb '#d8d8d8'\n",
+            "set title title offset 0,%s\nunset key\nset logscale y\nset xrange [0.45:%zu.55]\nset bmargin "
+            "4\nset tmargin %s\nset ylabel 'tokens per text'\nset grid ytics back lt 1 lw 0.5 lc rgb "
+            "'#d8d8d8'\n",
             j->o->max_length ? "1.2" : "0", j->n, *j->o->plot.title ? "4" : "2.5");
     write_tics(j);
     write_labels(j);
@@ -318,16 +313,16 @@ int cli_plot_lengths(int argc, char **argv) {
     options o = {0};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
-        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("texts", length_table, &o),
         CLI_GROUP("general", cli_general_table, &o.plot.general),
     };
     const cli_syntax syntax = {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
-        .about = "Draws how long the texts of each file are, in tokens: a violin a file, with median and quartiles,\n"
-                 "on a logarithmic axis. Files are tables with columns of texts (.tsv .csv .jsonl) or have a text a\n"
-                 "line (.txt), also .gz and .zst. Special tokens are counted, nothing is cut.\n",
+        .about = "Draws one violin plot per file of text lengths in tokens, with median and quartiles, on a\n"
+                 "logarithmic axis. Files are tables with text columns (.tsv, .csv, .jsonl) or .txt with one text per\n"
+                 "line, optionally .gz or .zst. Special tokens are counted, and texts are not truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",
         .groups = groups,
         .n_groups = 3,

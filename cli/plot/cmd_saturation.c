@@ -41,8 +41,14 @@ static const cli_option vector_table[] = {
      AT(dims),
      .min = 2,
      .max = 65536,
-     .help = "components of the vectors, an even number; 2: a vector is one complex number, as the paper draws it"},
-    {.name = "pairs", .kind = CLI_SIZE, .value = "N", AT(pairs), .min = 1, .max = 1e6, .help = "random pairs at each angle"},
+     .help = "components of the vectors, an even number; 2 draws the single complex number of the AnglE paper"},
+    {.name = "pairs",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(pairs),
+     .min = 1,
+     .max = 1e6,
+     .help = "random pairs of vectors per angle"},
 };
 
 /* Uniform in (0, 1): splitmix64 (Steele, Lea, Flood 2014). */
@@ -216,16 +222,16 @@ int cli_plot_saturation(int argc, char **argv) {
     options o = {.dims = 256, .pairs = 64};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
-        CLI_GROUP("picture", cli_plot_table, &o.plot),
+        CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("vectors", vector_table, &o),
         CLI_GROUP("general", cli_general_table, &o.plot.general),
     };
     const cli_syntax syntax = {
         .command = "plot saturation",
         .operands = "-o NAME",
-        .about = "Draws the cosine and the angle score, in both forms, over the angle between two vectors, and\n"
-                 "beside it how fast each falls: what a pair at that angle can learn from. Means over random pairs,\n"
-                 "computed by the objectives that train.\n",
+        .about = "Plots the cosine and both forms of the angle score over the angle between two vectors, and next to\n"
+                 "it their gradients: what a pair at that angle can learn from. Values are means over random pairs,\n"
+                 "computed with the loss functions used in training.\n",
         .examples = "  aoe plot saturation -o saturation\n"
                     "  aoe plot saturation --dims 2 -o complex-plane\n",
         .groups = groups,
@@ -234,7 +240,8 @@ int cli_plot_saturation(int argc, char **argv) {
     cli_args args;
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
     if (code == CLI_GO && o.dims % 2)
-        code = cli_usage(syntax.command, "--dims %zu is odd; halves of a vector are its real and imaginary parts", o.dims);
+        code = cli_usage(syntax.command,
+                         "--dims must be even, not %zu: the halves of a vector are its real and imaginary parts", o.dims);
     if (code == CLI_GO)
         code = draw(&o);
     cli_args_free(&args);

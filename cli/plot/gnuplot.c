@@ -138,7 +138,7 @@ void cli_gp_line_styles(FILE *gp) {
         "rgb '#cc79a7' dt (10,3,2,3) pt 13", "rgb '#e69f00' dt solid pt 6", "rgb '#56b4e9' dt (8,3) pt 4",
         "rgb '#000000' dt (3,3) pt 8",
     };
-    fputs("# colours for colour-blind readers (Okabe and Ito), dashes and markers for grey\n", gp);
+    fputs("# color-blind safe colors (Okabe and Ito); dashes and markers for grayscale prints\n", gp);
     for (int i = 0; i < CLI_LINE_STYLES; i++)
         fprintf(gp, "set style line %d lc %s lw 2 ps 0.9\n", i + 1, style[i]);
     fputs("set grid back lt 1 lw 0.5 lc rgb '#d8d8d8'\n", gp);
@@ -183,13 +183,13 @@ static int open_streams(cli_picture *p, const char *what) {
     p->dat = open_memstream(&p->dat_text, &p->dat_size);
     p->gp = open_memstream(&p->gp_text, &p->gp_size);
     if (!p->dat || !p->gp)
-        return cli_fail("out of memory for a picture; free some memory");
+        return cli_fail("out of memory while writing the plot");
     const char *base = cli_gnuplot_base(p->name);
     fprintf(p->dat, "# %s\n", what);
     fprintf(p->gp, "# %s\n# gnuplot ", what);
     cli_gp_comment(p->gp, base);
-    fputs(".gp, in this folder, draws the .svg and .png beside it from the .dat.\n"
-          "set encoding utf8\ndata = ",
+    fputs(".gp, in this folder, draws the .svg and .png files from the .dat file.\nset encoding utf8\ndata "
+          "= ",
           p->gp);
     char *data = join("./", base), *file = join(data, suffixes[DAT]);
     cli_gp_path(p->gp, file);
@@ -209,10 +209,10 @@ int cli_picture_open(cli_picture *p, const char *name, const char *what) {
             p->name[strlen(p->name) - strlen(suffixes[i])] = 0;
     const char *base = cli_gnuplot_base(p->name);
     if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
-        return cli_fail("'%s' ends in no name of a picture; give -o one, as in -o %s%spicture", name, name, *base ? "/" : "");
+        return cli_fail("'%s' does not end in a file name; write for example -o %s%splot", name, name, *base ? "/" : "");
     for (const char *s = p->name; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7F)
-            return cli_fail("the name of the picture has a control character; choose another name for -o");
+            return cli_fail("the name of the plot contains a control character; choose another name with -o");
     for (int i = 0; i < CLI_PICTURE_FILES; i++) {
         cli_file f;
         p->file[i] = join(p->name, suffixes[i]);
@@ -256,7 +256,7 @@ void cli_picture_end(cli_picture *p) {
 static int write_stream(FILE *f, const char *path, char *const *text, const size_t *size) {
     cli_file out;
     if (fflush(f) || ferror(f))
-        return cli_fail("out of memory for a picture; free some memory");
+        return cli_fail("out of memory while writing the plot");
     int failed = cli_file_open(&out, path);
     if (!failed) {
         fwrite(*text, 1, *size, out.file);

@@ -107,10 +107,9 @@ static const char *reason(char *text) {
 
 static int fail_start(const char *name, int error) {
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
-        return cli_fail(
-            "gnuplot, which draws the pictures, is not installed; install it (Debian: apt-get install gnuplot-nox), "
-            "then run: gnuplot %s.gp, in its folder; that and %s.dat are written",
-            cli_gnuplot_base(name), cli_gnuplot_base(name));
+        return cli_fail("gnuplot is not installed; %s.gp and %s.dat are written: install gnuplot (Debian: apt-get install "
+                        "gnuplot-nox) and run gnuplot on the .gp file in its folder",
+                        cli_gnuplot_base(name), cli_gnuplot_base(name));
     return cli_fail("cannot start gnuplot: %s; %s.gp and .dat are written", strerror(error), name);
 }
 
@@ -143,7 +142,7 @@ static int is_there(const char *path) {
 static int publish(const char *const *drawn, const char *const *target) {
     for (int i = 0; i < 2; i++)
         if (rename(drawn[i], target[i]))
-            return cli_fail("cannot write %s: %s; choose another name for -o", target[i], strerror(errno));
+            return cli_fail("cannot write %s: %s; choose another output with -o", target[i], strerror(errno));
     return 0;
 }
 
@@ -153,7 +152,7 @@ int cli_gnuplot_run(const char *name, const char *svg, const char *png, int char
     snprintf(suffix, sizeof suffix, ".tmp-%ld", (long)getpid());
     char *commands = prologue(name, suffix, characters);
     if (!commands)
-        return cli_fail("out of memory for a picture; free some memory");
+        return cli_fail("out of memory while writing the plot");
     const size_t length = strlen(name) + strlen(suffix) + 5;
     char *drawn_svg = cli_realloc(NULL, length), *drawn_png = cli_realloc(NULL, length);
     const char *const drawn[] = {drawn_svg, drawn_png}, *const target[] = {svg, png};

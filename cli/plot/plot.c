@@ -14,8 +14,8 @@ const cli_option cli_plot_table[CLI_PLOT_COUNT] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      AT(output),
-     .help = "NAME.svg and NAME.png are drawn, from NAME.dat by NAME.gp, which stay beside them"},
-    {.name = "title", .kind = CLI_TEXT, .value = "TEXT", AT(title), .help = "title of the picture", .fallback = "none"},
+     .help = "write the plot to NAME.svg and NAME.png, its data to NAME.dat and the gnuplot script to NAME.gp"},
+    {.name = "title", .kind = CLI_TEXT, .value = "TEXT", AT(title), .help = "title of the plot", .fallback = "none"},
 };
 
 void cli_plot_defaults(cli_plot_options *o) {

@@ -91,13 +91,14 @@ static int read_lines(cli_run_log *log, FILE *f, const char *path) {
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
         if (line[got - 1] == '\n' && add_line(log, line, (size_t)got))
-            failed = cli_fail("%s:%zu: not an event of a training run; name the output directory of one", path, number);
+            failed = cli_fail("%s:%zu: not an event of a training run; give the output directory of aoe train or aoe pretrain",
+                              path, number);
     }
     if (!failed && ferror(f))
         failed = cli_fail("%s: cannot read: %s", path, strerror(errno));
     free(line);
     if (!failed && log->n + log->evals == 0)
-        failed = cli_fail("%s: no step and no evaluation in it; train first", path);
+        failed = cli_fail("%s: no steps and no evaluations found; train first", path);
     return failed;
 }
 
@@ -107,7 +108,7 @@ int cli_run_log_read(cli_run_log *log, const char *path) {
     log->part[log->parts++] = cli_strdup("loss");
     FILE *f = fopen(path, "rb");
     if (!f)
-        return cli_fail("%s: cannot open: %s; name the output directory of aoe train or aoe pretrain", path, strerror(errno));
+        return cli_fail("%s: cannot open: %s; give the output directory of aoe train or aoe pretrain", path, strerror(errno));
     const int failed = read_lines(log, f, path);
     fclose(f);
     return failed;

@@ -59,22 +59,22 @@ static const cli_option table[] = {
      .value = "NAME",
      .offset = offsetof(options, format),
      .parse = parse_format,
-     .help =
-         "jsonl (text, embedding, tokens, truncated, with --chunk mean windows), npy (a float32 array [texts, dims]) or tsv (components)",
-     .fallback = "by the name of --output, else jsonl"},
+     .help = "jsonl (text, embedding, tokens, truncated; with --chunk mean also the number of chunks), npy "
+             "(float32 array [texts, dims]) or tsv (one column per component)",
+     .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, dims),
      .min = 1,
-     .help = "only the first N components, normalised again when vectors are",
+     .help = "keep only the first N components; normalized embeddings are normalized again",
      .fallback = "all"},
     {.name = "output",
      .letter = 'o',
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = offsetof(options, output),
-     .help = "file to write, complete or not at all",
+     .help = "output file; it is written completely or not at all",
      .fallback = "stdout"},
 };
 
@@ -123,7 +123,7 @@ static int write_jsonl(job *j, size_t i, const float *v) {
     int failed = !text || (json_dumpf(text, j->to, JSON_ENCODE_ANY) && !ferror(j->to));
     json_decref(text);
     if (failed)
-        return cli_fail("out of memory for a line of JSON; free some memory");
+        return cli_fail("out of memory while printing JSON");
     fputs(",\"embedding\":[", j->to);
     write_text(j, v, ',');
     fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
@@ -163,7 +163,7 @@ static int write_window(job *j) {
         j->zero += j->info[i].tokens == 0;
     }
     if (j->to == j->spool && (fflush(j->spool) || ferror(j->spool)))
-        return cli_fail("cannot write a temporary file; make room in /tmp or use -o FILE");
+        return cli_fail("cannot write a temporary file; free space in /tmp or use -o FILE");
     return j->to == j->spool ? 0 : cli_file_check(&j->out);
 }
 
@@ -203,7 +203,7 @@ static int begin_output(job *j, const char *path) {
     if (!j->out.temp) {
         j->spool = tmpfile();
         if (!j->spool)
-            return cli_fail("cannot make a temporary file; make room in /tmp or use -o FILE");
+            return cli_fail("cannot create a temporary file; free space in /tmp or use -o FILE");
         j->to = j->spool;
         return 0;
     }
@@ -225,23 +225,21 @@ static int finish_npy(job *j) {
     while ((n = fread(block, 1, sizeof block, j->spool)) > 0 && fwrite(block, 1, n, j->out.file) == n)
         continue;
     if (ferror(j->spool))
-        return cli_fail("cannot read the temporary file back; use -o FILE");
+        return cli_fail("cannot read the temporary file; use -o FILE");
     return cli_file_check(&j->out);
 }
 
 static void report_counts(const job *j) {
     if (j->zero) /* of a static model: the empty ones are among them */
-        cli_warn("%zu of %zu text%s %s no known token: the vector is zero", j->zero, j->texts, cli_plural(j->texts),
+        cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
                  j->zero == 1 ? "has" : "have");
     else if (j->empty)
-        cli_warn("%zu of %zu text%s %s empty: special tokens only", j->empty, j->texts, cli_plural(j->texts),
+        cli_warn("%zu of %zu text%s %s empty; only special tokens are embedded", j->empty, j->texts, cli_plural(j->texts),
                  j->empty == 1 ? "is" : "are");
-    if (j->truncated)
-        cli_warn("%zu of %zu text%s %s cut to the maximum length; --max-length sets it, --chunk mean reads all of it",
-                 j->truncated, j->texts, cli_plural(j->texts), j->truncated == 1 ? "was" : "were");
+    cli_warn_truncated(NULL, j->truncated, j->texts, 1);
     if (j->in_windows)
-        cli_note("%zu of %zu text%s %s longer than the maximum length: the mean of the vectors of windows", j->in_windows,
-                 j->texts, cli_plural(j->texts), j->in_windows == 1 ? "is" : "are");
+        cli_note("%zu of %zu text%s %s longer than the maximum sequence length; the embedding is the mean over all chunks",
+                 j->in_windows, j->texts, cli_plural(j->texts), j->in_windows == 1 ? "is" : "are");
 }
 
 static int ends_with(const char *name, const char *end) {
@@ -288,8 +286,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->format = format_of(o);
     warn_of_tables(args);
     if (j->dims > info.dims)
-        return cli_fail("--dims %zu: vectors of %s have %zu components; use at most as many", o->dims, j->session.dir,
-                        info.dims);
+        return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);
     if (begin_output(j, o->output))
         return 1;
     cli_window_create(&j->window, WINDOW, WINDOW_BYTES);

@@ -19,7 +19,7 @@ static const cli_option table[] = {
      .value = "NAME",
      .offset = offsetof(options, angle_form),
      .parse = cli_parse_angle_form,
-     .help = "how the angle is scored: reference or phase",
+     .help = "formula of the angle score: reference or phase",
      .fallback = "reference"},
 };
 
@@ -28,7 +28,7 @@ static int print_scores(const cli_session *s, const options *o, const float *v, 
     double cosine = aoe_cosine(v, v + dims, dims);
     double angle = aoe_angle_score(v, v + dims, dims, o->angle_form) + 0.0; /* a -0 becomes 0 */
     if (dims % 2)
-        cli_warn("%s: the angle score needs an even number of components, not %zu", s->dir, dims);
+        cli_warn("%s: the angle score requires an even embedding size, not %zu", s->dir, dims);
     if (o->general.json) {
         cli_print_json(json_pack("{s:o,s:o,s:i}", "cosine", cli_json_real(cosine), "angle", cli_json_real(angle), "truncated",
                                  info[0].truncated + info[1].truncated));
@@ -53,14 +53,15 @@ static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_
     aoe_model_get_info(s->model, &m);
     for (int i = 0; i < 2; i++) {
         if (!info[i].tokens)
-            cli_warn("text %d has no known token: the vector is zero", i + 1);
+            cli_warn("text %d has no known tokens; its embedding is zero", i + 1);
         else if (!texts[i].len)
-            cli_warn("text %d is empty: special tokens only", i + 1);
+            cli_warn("text %d is empty; only special tokens are embedded", i + 1);
         if (info[i].truncated)
-            cli_warn("text %d was cut to the maximum length, %zu tokens; --max-length sets it, --chunk mean reads all of it",
+            cli_warn("text %d was truncated to the maximum sequence length of %zu tokens; set --max-length, or use all "
+                     "tokens with --chunk mean",
                      i + 1, m.max_length);
         if (info[i].chunks > 1)
-            cli_note("text %d is longer than the maximum length: the mean of the vectors of %u windows", i + 1,
+            cli_note("text %d is longer than the maximum sequence length; its embedding is the mean of %u chunks", i + 1,
                      (unsigned)info[i].chunks);
     }
 }
@@ -97,10 +98,10 @@ int cli_similarity(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "similarity",
         .operands = "TEXT1 TEXT2",
-        .about = "Prints the cosine of the vectors of two texts, from -1 to 1, and their angle score. Of both, higher\n"
-                 "is more alike. The angle score is from 0 to 1.41, of a text with itself 1: mostly near the size of\n"
-                 "the cosine; as a phase (--angle-form phase) from -3.14 to 0, of a text with itself 0.\n"
-                 "A text that begins with - or @ goes behind --.\n",
+        .about = "Prints the cosine similarity of the embeddings of two texts, from -1 to 1, and their angle score;\n"
+                 "higher is more similar for both. The reference form of the angle score is from 0 to 1.41 (1 for\n"
+                 "identical texts); the phase form (--angle-form phase) is from -3.14 to 0 (0 for identical texts). A\n"
+                 "text that begins with - or @ must follow -- .\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n",
         .groups = groups,
         .n_groups = 4,

@@ -35,36 +35,36 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      .offset = offsetof(options, dir),
-     .help = "directory with tokenizer.json, or vocab.txt and tokenizer_config.json",
-     .fallback = "$AOE_MODEL, else the default model"},
+     .help = "directory with tokenizer.json, or with vocab.txt and tokenizer_config.json",
+     .fallback = "$AOE_MODEL if set, otherwise the default model"},
     {.name = "jsonl",
      .kind = CLI_FLAG,
      .offset = offsetof(options, jsonl),
      .set = 1,
-     .help = "lines are JSON strings, which may hold line ends and NUL"},
+     .help = "input lines are JSON strings, which may contain line breaks and NUL characters"},
     {.name = "tokens",
      .kind = CLI_FLAG,
      .offset = offsetof(options, tokens),
      .set = 1,
-     .help = "tokens as text instead of ids"},
+     .help = "print tokens as text instead of ids"},
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
      .offset = offsetof(options, encode.max_length),
      .min = 1,
-     .help = "tokens a text is cut to, special tokens included",
-     .fallback = "no cut"},
+     .help = "maximum sequence length in tokens, special tokens included; longer texts are truncated",
+     .fallback = "unlimited"},
     {.name = "prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      .offset = offsetof(options, encode.prompt),
-     .help = "template with {text} around each text",
+     .help = "template with {text} that is applied to each text",
      .fallback = "none"},
     {.name = "no-specials",
      .kind = CLI_FLAG,
      .offset = offsetof(options, encode.no_special_tokens),
      .set = 1,
-     .help = "without the special tokens around a text"},
+     .help = "do not add special tokens"},
 };
 
 static json_t *ids_json(const job *j) {
@@ -120,7 +120,7 @@ static int print_text(job *j, aoe_text text) {
         return fail_line(j, err.message);
     /* of a tokenizer that puts no specials around a text, no ids are the ids of an empty text: written as "", it is meant */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
-        return fail_line(j, "no token is left of the text; leave the line out");
+        return fail_line(j, "the text has no tokens; remove the line");
     j->texts++;
     j->empty += text.len == 0;
     j->bare |= text.len == 0 && j->ids.n == 0;
@@ -144,7 +144,7 @@ static int take_json(job *j, aoe_text line) {
     char message[256];
     int code;
     if (!value) {
-        snprintf(message, sizeof message, "not JSON: %.150s; write a string in double quotes", e.text);
+        snprintf(message, sizeof message, "invalid JSON: %.150s; write a string in double quotes", e.text);
         code = fail_line(j, message);
     } else if (!json_is_string(value)) {
         code = fail_line(j, "not a JSON string; write a string in double quotes");
@@ -174,7 +174,7 @@ static int run_tokenize(job *j, const cli_args *args) {
         code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line)) || ferror(stdout);
     if (!code && j->empty)
         cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts), j->empty == 1 ? "is" : "are",
-                 j->bare ? "no token" : "special tokens only");
+                 j->bare ? "no tokens" : "special tokens only");
     return code;
 }
 
@@ -188,8 +188,8 @@ int cli_tokenize(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "tokenize",
         .operands = "[FILE...]",
-        .about = "Reads texts, a line each, from the files or stdin (-) and prints a JSON array of token ids for each;\n"
-                 "with --json an object: ids, truncated, and tokens when asked for.\n",
+        .about = "Reads texts, one per line, from the files or stdin (-) and prints a JSON array of token ids for\n"
+                 "each; with --json an object with ids, truncated and, with --tokens, tokens.\n",
         .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
         .groups = groups,
         .n_groups = 2,

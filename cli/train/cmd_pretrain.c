@@ -28,25 +28,25 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE...",
      AT(texts),
-     .help = "texts: .txt (one a line) or tables with a column of texts; also .gz and .zst",
+     .help = "texts: .txt (one text per line) or tables with a text column, optionally .gz or .zst",
      .fallback = ""},
     {.name = "columns",
      .kind = CLI_TEXT,
      .value = "text=NAME",
      AT(p.table.columns),
-     .help = "the column of texts",
+     .help = "name of the text column",
      .fallback = "text"},
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,
      AT(p.table.skip_bad_rows),
      .set = 1,
-     .help = "count and report rows that cannot be read instead of failing"},
+     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
     {.name = "held-out",
      .kind = CLI_REAL,
      .value = "X",
      AT(p.held_out),
      .max = 0.99,
-     .help = "share of the texts that is evaluated on and not trained on; 0: none"},
+     .help = "fraction of the texts used for evaluation instead of training; 0: none"},
 };
 
 static const cli_option batch_table[] = {
@@ -57,26 +57,26 @@ static const cli_option batch_table[] = {
      AT(p.batch_size),
      .min = 1,
      .max = 1e6,
-     .help = "sequences of a step"},
+     .help = "sequences per step"},
     {.name = "mask-rate",
      .kind = CLI_REAL,
      .value = "X",
      AT(p.mask_rate),
      .min = 0.001,
      .max = 0.99,
-     .help = "share of the tokens to be predicted, in whole words"},
+     .help = "fraction of the tokens to predict; whole words are masked"},
     {.name = "no-pack",
      .kind = CLI_FLAG,
      AT(p.pack),
      .set = 0,
-     .help = "every text is a sequence of its own; else they are joined up to --max-length"},
+     .help = "make each text a sequence of its own; otherwise texts are concatenated up to --max-length"},
     {.name = "shuffle",
      .kind = CLI_SIZE,
      .value = "N",
      AT(p.shuffle),
      .min = 1,
      .max = 1 << 28,
-     .help = "sequences in the shuffle buffer"},
+     .help = "size of the shuffle buffer in sequences"},
 };
 
 typedef struct run {
@@ -93,9 +93,10 @@ static void print_start(run *r, const aoe_train_event *e) {
     else
         cli_note("%zu step%s of %zu sequences", e->steps, cli_plural(e->steps), r->o->p.batch_size);
     if (e->steps < FEW_STEPS && !r->o->p.args.max_steps && r->o->p.args.max_minutes <= 0 && r->o->p.batch_size > 1)
-        cli_note("so few steps (%zu) teach little; a smaller --batch-size, or more --epochs, gives more", e->steps);
+        cli_note("the run has only %zu step%s; use a smaller --batch-size or more --epochs to learn more", e->steps,
+                 cli_plural(e->steps));
     if (e->step)
-        cli_note("going on after step %zu", e->step);
+        cli_note("resuming after step %zu", e->step);
     cli_progress_begin(&r->progress, "pretraining", "steps", e->step);
 }
 
@@ -202,7 +203,7 @@ static int check_options(const options *o) {
     if (!o->p.args.output)
         return cli_usage("pretrain", "missing output directory: -o DIR");
     if (o->p.held_out <= 0 && (o->p.args.eval_every || o->p.args.patience))
-        return cli_usage("pretrain", "--eval-every and --patience need held-out texts; --held-out is 0");
+        return cli_usage("pretrain", "--eval-every and --patience require held-out texts, but --held-out is 0");
     return CLI_GO;
 }
 
@@ -215,17 +216,17 @@ int cli_pretrain(int argc, char **argv) {
         CLI_GROUP("data", data_table, &o),
         CLI_GROUP("output", cli_output_table, &o.p.args),
         CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("course", cli_course_table, &o.p.args),
+        CLI_GROUP("schedule", cli_course_table, &o.p.args),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "pretrain",
         .operands = "",
-        .about = "Trains a model to predict masked words of plain text (masked language modelling, whole words),\n"
-                 "from random weights (aoe init) or going on from a checkpoint. aoe train fine-tunes the result.\n"
-                 "The output directory holds the model with the lowest held-out loss; beside it train-log.jsonl and\n"
-                 "the newest checkpoint. Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
+        .about = "Trains a model with masked language modeling (whole words) on plain text, starting from random\n"
+                 "weights (aoe init) or from a checkpoint. aoe train fine-tunes the result. The output directory\n"
+                 "contains the model with the lowest held-out loss, train-log.jsonl and the newest checkpoint. Ctrl-C\n"
+                 "saves a checkpoint and stops; the same command with --resume continues.\n",
         .examples = "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
                     "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
         .groups = groups,

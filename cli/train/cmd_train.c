@@ -33,16 +33,17 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
-     .help = "training data: .tsv, .csv or .jsonl, also .gz and .zst, with columns text1, text2, label or query, positive or "
-             "query, positive, negative; again for more files. Keys: weight, form (pairs, positives, triples), prompt, "
-             "doc-prompt, columns, label-map, ibn-threshold",
+     .help = "training data: .tsv, .csv or .jsonl, optionally .gz or .zst, with columns (text1, text2, label), "
+             "(query, positive) or (query, positive, negative); repeat for more files. Settings of a file: weight, "
+             "form (pairs, positives, triplets), prompt, doc-prompt, columns, label-map, ibn-threshold",
      .fallback = ""},
     {.name = "dev",
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(dev_texts),
-     .help = "pairs to choose the best model by (Spearman). Keys: columns, label-map",
-     .fallback = "none: the last model"},
+     .help = "pairs for evaluation; the model with the best Spearman correlation is kept. Settings of the file: "
+             "columns, label-map",
+     .fallback = "none; the last model is kept"},
 };
 
 static const cli_option batch_table[] = {
@@ -53,21 +54,29 @@ static const cli_option batch_table[] = {
      AT(t.batch_size),
      .min = 2,
      .max = 1e6,
-     .help = "pairs, or triples, of a batch"},
+     .help = "pairs or triplets per batch"},
     {.name = "allow-duplicates",
      .kind = CLI_FLAG,
      AT(t.allow_duplicates),
      .set = 1,
-     .help = "a batch of positives or triples may have a text twice, as a negative of itself"},
-    {.name = "accumulate", .kind = CLI_SIZE, .value = "N", AT(t.accumulate), .min = 1, .max = 1e6, .help = "batches of a step"},
+     .help = "allow a text to occur twice in a batch of positives or triplets, where it becomes a negative of "
+             "itself"},
+    {.name = "accumulate",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.accumulate),
+     .min = 1,
+     .max = 1e6,
+     .help = "number of batches whose gradients are accumulated in one step"},
     {.name = "cache-chunk",
      .kind = CLI_SIZE,
      .value = "N",
      AT(t.cache_chunk),
      .min = 1,
      .max = 1e6,
-     .help = "pairs in memory at a time; the objectives still see the whole batch (about 1.3 times the work)",
-     .fallback = "the batch"},
+     .help = "pairs in memory at a time (gradient caching): the losses still use the whole batch, at about 1.3 "
+             "times the computation",
+     .fallback = "the whole batch"},
 };
 
 static int parse_method(void *target, const char *text, aoe_error *err) {
@@ -80,72 +89,73 @@ static const cli_option objective_table[] = {
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
-     .help = "what is minimised: angle (pairs: cosine, in-batch negatives and angle; positives and triples: contrastive, with "
-             "cosine and angle of triples), cosent (cosine alone), contrastive (alone), sbert-classification (labels are "
-             "classes), sbert-regression (cosine = label), simcse-unsup (the texts of any file) or simcse-sup (triples, "
-             "positives)",
+     .help = "training loss: angle (pairs: cosine, in-batch negatives and angle; positives and triplets: "
+             "contrastive, for triplets also cosine and angle), cosent (cosine only), contrastive (contrastive "
+             "only), sbert-classification (labels are classes), sbert-regression (cosine = label), simcse-unsup "
+             "(the texts of any file) or simcse-sup (triplets, positives)",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_cosine),
-     .help = "weight of the cosine objective; 0 turns it off"},
+     .help = "weight of the cosine loss; 0 disables it"},
     {.name = "w-ibn",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_ibn),
-     .help = "weight of in-batch negatives; 0 turns them off"},
+     .help = "weight of the in-batch negatives loss; 0 disables it"},
     {.name = "w-angle",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_angle),
-     .help = "weight of the angle objective; 0 turns it off"},
+     .help = "weight of the angle loss; 0 disables it"},
     {.name = "w-cln",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.w_cln),
-     .help = "triples: weight of the contrast with all positives and negatives; --w-ibn is that of the positives"},
+     .help = "triplets: weight of the contrastive loss over all positives and negatives of the batch; --w-ibn is "
+             "the weight over the positives only"},
     {.name = "tau-cosine",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.tau_cosine),
      .min = 1e-6,
      .max = 1e6,
-     .help = "temperature of the cosine objective"},
+     .help = "temperature of the cosine loss"},
     {.name = "tau-ibn",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.tau_ibn),
      .min = 1e-6,
      .max = 1e6,
-     .help = "temperature of in-batch negatives and of the contrastive objective"},
+     .help = "temperature of the in-batch negatives and contrastive losses"},
     {.name = "tau-angle",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.tau_angle),
      .min = 1e-6,
      .max = 1e6,
-     .help = "temperature of the angle objective"},
+     .help = "temperature of the angle loss"},
     {.name = "ibn-threshold",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.ibn_threshold),
      .min = -1e30,
      .max = 1e30,
-     .help = "labels from X on are positive pairs for in-batch negatives",
-     .fallback = "lowest label + 0.8 x range"},
+     .help = "in-batch negatives: pairs with a label of at least X are positive",
+     .fallback = "lowest label + 0.8 x label range"},
     {.name = "no-isp",
      .kind = CLI_FLAG,
      AT(t.objective.isp),
      .set = 0,
-     .help = "equal texts of a batch count as negatives of each other"},
+     .help = "treat equal texts in a batch as negatives of each other (disables identical sentence pair detection)"},
     {.name = "hard-negative",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.objective.hard_negative),
      .min = -1e30,
      .max = 1e30,
-     .help = "triples: added to the score of a query with its own negative, among all candidates"},
+     .help = "triplets: value added to the score of each query with its own negative"},
     {.name = "classes",
      .kind = CLI_SIZE,
      .value = "N",
@@ -158,21 +168,22 @@ static const cli_option objective_table[] = {
      .kind = CLI_FLAG,
      AT(t.no_projection),
      .set = 1,
-     .help = "simcse: no dense layer with tanh behind the pooling (of simcse-sup the model keeps it)"},
+     .help = "simcse: leave out the dense layer with tanh that follows the pooling (simcse-sup saves this layer "
+             "with the model)"},
     {.name = "label-max",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.label_max),
      .min = 1e-30,
      .max = 1e30,
-     .help = "sbert-regression: the label that a cosine of 1 has",
-     .fallback = "the highest of a file"},
+     .help = "sbert-regression: label that corresponds to a cosine of 1",
+     .fallback = "the highest label of the file"},
     {.name = "angle-form",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(t.objective.angle_form),
      .parse = cli_parse_angle_form,
-     .help = "how angles are scored: reference or phase",
+     .help = "formula of the angle score: reference or phase",
      .fallback = "reference"},
 };
 
@@ -181,19 +192,21 @@ static const cli_option teacher_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(t.teacher),
-     .help = "a model of any kind to learn from: its vectors of all texts are made first",
+     .help = "distill from this model, which may have any architecture; its embeddings of all texts are computed "
+             "before training",
      .fallback = "none"},
     {.name = "w-teacher",
      .kind = CLI_REAL,
      .value = "X",
      AT(t.w_teacher),
-     .help = "weight of the teacher's term; all weights of objectives may be 0 then"},
+     .help = "weight of the distillation loss; with a teacher all other weights may be 0"},
     {.name = "distill",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(t.distill),
      .parse = cli_parse_distill,
-     .help = "what is learned: cosine (its cosines of the pairs) or kl (its vectors' softmax, of models of one width)",
+     .help = "distillation loss: cosine (match the teacher's cosines of the pairs) or kl (match the softmax of the "
+             "teacher's embeddings; requires equal dimensions)",
      .fallback = "cosine"},
 };
 
@@ -232,9 +245,9 @@ static int unknown_setting(const char *path, const char *text) {
     if (closest)
         return cli_usage("train", "%s: unknown setting '%s'; did you mean %s?", path, key, closest);
     return cli_usage("train",
-                     "%s: unknown setting '%s', and there is no file '%s'; the settings of a file are weight, form, prompt, "
-                     "doc-prompt, columns, label-map and ibn-threshold",
-                     path, key, text);
+                     "%s: '%s' is neither a setting nor an existing file ('%s' is unknown); the settings of a file are weight, "
+                     "form, prompt, doc-prompt, columns, label-map and ibn-threshold",
+                     path, text, key);
 }
 
 typedef struct run {
@@ -245,7 +258,7 @@ typedef struct run {
     size_t evaluations;   /* printed so far */
     double dev_pearson;   /* of the newest evaluation */
     double rate;          /* tokens a second, smoothed over some steps */
-    int told;             /* 1: how many texts of the dev set are cut was said */
+    int told;             /* 1: the number of truncated dev texts was reported */
 } run;
 
 static void score_text(char out[32], double score) {
@@ -270,9 +283,9 @@ static void print_start(run *r, const aoe_train_event *e) {
     char files[48] = "";
     if (t->n_data > 1)
         snprintf(files, sizeof files, " from %zu files", t->n_data);
-    cli_note("%zu examples an epoch%s, %s of up to %zu%s", e->pairs, files, course, t->batch_size * t->accumulate, threshold);
+    cli_note("%zu examples per epoch%s, %s of up to %zu%s", e->pairs, files, course, t->batch_size * t->accumulate, threshold);
     if (e->step)
-        cli_note("going on after step %zu", e->step);
+        cli_note("resuming after step %zu", e->step);
     cli_progress_begin(&r->progress, "training", "steps", e->step);
 }
 
@@ -370,14 +383,13 @@ static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) 
     int code = aoe_eval_pairs(e, r->dev, &result, err);
     if (code)
         return code;
-    if (result.truncated && !r->told++)
-        cli_warn("%s: %zu of %zu texts %s cut to the maximum length; --max-length sets it", r->o->dev, result.truncated,
-                 2 * result.pairs, result.truncated == 1 ? "is" : "are");
+    if (!r->told++)
+        cli_warn_truncated(r->o->dev, result.truncated, 2 * result.pairs, 0);
     r->dev_pearson = result.pearson;
     *score = result.spearman;
     if (isfinite(result.spearman))
         return 0;
-    cli_warn("%s: all cosines are equal, so the Spearman correlation is undefined; it counts as -1", r->o->dev);
+    cli_warn("%s: all cosines are equal, so the Spearman correlation is undefined and counted as -1", r->o->dev);
     *score = -1;
     return 0;
 }
@@ -389,15 +401,13 @@ static int load_dev(run *r) {
     table.allow_empty = 1;
     if (aoe_pairs_load(&r->dev, r->o->dev, &table, &err))
         return cli_fail("%s", err.message);
-    if (aoe_pairs_skipped(r->dev))
-        cli_warn("%s: %zu bad rows were left out", r->o->dev, aoe_pairs_skipped(r->dev));
+    cli_warn_skipped(r->o->dev, aoe_pairs_skipped(r->dev));
     if (aoe_pairs_dropped(r->dev))
-        cli_note("%s: %zu rows have a label that is dropped", r->o->dev, aoe_pairs_dropped(r->dev));
+        cli_note("%s: %zu rows have a label that the label map drops", r->o->dev, aoe_pairs_dropped(r->dev));
     for (size_t i = 1; i < aoe_pairs_count(r->dev); i++)
         if (aoe_pairs_label(r->dev, i) < aoe_pairs_label(r->dev, 0) || aoe_pairs_label(r->dev, i) > aoe_pairs_label(r->dev, 0))
             return 0;
-    return cli_fail("%s: all labels are equal, so models cannot be compared on it; give a dev set with different scores",
-                    r->o->dev);
+    return cli_fail("%s: all labels are equal, so models cannot be compared; use a dev set with different labels", r->o->dev);
 }
 
 static int run_train(run *r, options *o) {
@@ -431,7 +441,6 @@ static int run_train(run *r, options *o) {
 
 /* Reads KEY=VALUE into the settings of a file; returns CLI_GO or the exit code. */
 static int read_setting(aoe_train_data *d, const char *text, size_t key_length) {
-    static const char *const forms[] = {"auto", "pairs", "positives", "triples"};
     const char *value = text + key_length + 1;
     char *end = NULL;
     const double number = strtod(value, &end);
@@ -440,21 +449,18 @@ static int read_setting(aoe_train_data *d, const char *text, size_t key_length) 
     switch (setting_of(text, key_length)) {
     case SETTING_WEIGHT:
         if (!is_number || !(number > 0))
-            return cli_usage("train", "%s: '%s' is not a number above 0", d->path, text);
+            return cli_usage("train", "%s: setting '%s' must be a positive number", d->path, text);
         d->weight = number;
         break;
     case SETTING_THRESHOLD:
         if (!is_number)
-            return cli_usage("train", "%s: '%s' is not a number", d->path, text);
+            return cli_usage("train", "%s: setting '%s' must be a number", d->path, text);
         d->ibn_threshold = number;
         break;
-    case SETTING_FORM: {
-        const size_t i = cli_choose(forms, 4, value, "form", &err);
-        if (i == 4)
+    case SETTING_FORM:
+        if (cli_parse_form(&d->kind, value, &err))
             return cli_usage("train", "%s: %s", d->path, err.message);
-        d->kind = (aoe_example_kind)i;
         break;
-    }
     case SETTING_PROMPT:
         d->prompt = value;
         break;
@@ -505,8 +511,8 @@ static int read_dev(options *o) {
         } else if (key == SETTING_LABEL_MAP) {
             o->dev_table.label_map = text + n + 1;
         } else if (key < SETTINGS) {
-            return cli_usage("train", "%s: '%s' is of training data; a file of --dev may have columns and label-map", o->dev,
-                             text);
+            return cli_usage("train", "%s: setting '%s' applies to training data; a --dev file accepts columns and label-map",
+                             o->dev, text);
         } else {
             return unknown_setting(o->dev, text);
         }
@@ -585,8 +591,8 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
         CLI_GROUP("data", data_table, &o),
         CLI_GROUP("output", cli_output_table, &o.t.args),
         CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("course", cli_course_table, &o.t.args),
-        CLI_GROUP("objectives", objective_table, &o),
+        CLI_GROUP("schedule", cli_course_table, &o.t.args),
+        CLI_GROUP("losses", objective_table, &o),
         CLI_GROUP("teacher", teacher_table, &o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o.t.lora),
         CLI_GROUP("tables", cli_table_table, &o.table),
@@ -596,14 +602,14 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
     const cli_syntax syntax = {
         .command = "train",
         .operands = "",
-        .about = "Fine-tunes a model on scored pairs of texts with the cosine, in-batch negatives and angle\n"
-                 "objectives, and on positives and triples with the contrastive one; a teacher's vectors may come\n"
-                 "on top; --method has others. The output directory holds the best model on --dev, else the last;\n"
-                 "beside it train-log.jsonl and the newest checkpoint.\n"
-                 "Ctrl-C writes a checkpoint and stops; the same command with --resume goes on.\n",
+        .about = "Fine-tunes a model on scored pairs with the cosine, in-batch negatives and angle losses of AnglE,\n"
+                 "and on positives and triplets with the contrastive loss; --method selects other losses, and\n"
+                 "--teacher adds distillation. The output directory contains the model with the best --dev score (the\n"
+                 "last model without --dev), train-log.jsonl and the newest checkpoint. Ctrl-C saves a checkpoint and\n"
+                 "stops; the same command with --resume continues.\n",
         .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"
-                    "  aoe train -m base -d triples.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
+                    "  aoe train -m base -d triplets.tsv -d questions.jsonl weight=0.5 'prompt=query: {text}' -o model\n"
                     "  aoe train -m small -d pairs.tsv -o model --teacher large --w-cosine 0 --w-ibn 0 --w-angle 0\n"
                     "  aoe train -m llama -d pairs.tsv -o adapters --lora-r 32 --lr 2e-4 --load-8bit\n"
                     "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling last-avg\n"

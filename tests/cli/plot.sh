@@ -5,7 +5,7 @@ word_model model
 plot() { # plot KIND...: with no gnuplot to be found
     code=0
     PATH= "$AOE" plot "$@" 2>err || code=$?
-    [ $code = 1 ] && grep -q '^aoe: gnuplot, .* is not installed; install it (Debian: apt-get install gnuplot-nox)' err && return
+    [ $code = 1 ] && grep -q '^aoe: gnuplot is not installed; .* install gnuplot (Debian: apt-get install gnuplot-nox)' err && return
     echo "exit code $code: $*"
     cat err
 }

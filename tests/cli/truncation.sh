@@ -34,4 +34,4 @@ printf 'group\ttext\na\tthe cat and the dog and the bird\na\tthe cat\nb\ta bird\
 "$AOE" similarity -m model --max-length 5 --chunk mean '' 'the cat and the dog and the bird' | grep -c cosine
 small_table train.tsv 16
 "$AOE" train -q -m model --max-length 40 -d train.tsv --dev pairs.tsv --epochs 2 -o whole | grep -c best
-"$AOE" train -q -m model --max-length 5 --batch-size 32 -d train.tsv --dev pairs.tsv --epochs 2 -o cut 2>&1 | grep -c 'dev\|pairs.tsv: 2 of 4 texts are cut'
+"$AOE" train -q -m model --max-length 5 --batch-size 32 -d train.tsv --dev pairs.tsv --epochs 2 -o cut 2>&1 | grep -c 'dev\|pairs.tsv: 2 of 4 texts were truncated'
