@@ -21,7 +21,7 @@
 #define MOST_WINDOW    ((size_t)1 << 16)
 #define NORM_EPS       1e-7
 #define WINDOW         ((size_t)256)
-#define LEAST_WINDOW   ((size_t)16)
+#define MIN_WINDOW     ((size_t)16)
 
 static const char *const prefixes[] = {"", NULL};
 
@@ -54,7 +54,7 @@ static void defaults_ran(aoei_encoder_config *c) {
     c->norm_eps = NORM_EPS;
     c->hidden_dropout = c->attention_dropout = 0.1;
     c->ran.window = WINDOW;
-    c->ran.least_window = LEAST_WINDOW;
+    c->ran.min_window = MIN_WINDOW;
 }
 
 static int read_ran(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
@@ -65,7 +65,7 @@ static int read_ran(aoei_encoder_config *c, const json_t *config, const char *fi
         (rc = aoei_json_need_size(config, "head_size", &c->ran.head_size, file, err)) ||
         (rc = aoei_json_need_size(config, "vocab_size", &c->vocab, file, err)) ||
         (rc = aoei_json_size(config, "window_size", &c->ran.window, file, err)) ||
-        (rc = aoei_json_size(config, "min_window_size", &c->ran.least_window, file, err)) ||
+        (rc = aoei_json_size(config, "min_window_size", &c->ran.min_window, file, err)) ||
         (rc = aoei_json_double(config, "layer_norm_eps", &c->norm_eps, file, err)) ||
         (rc = aoei_json_double(config, "dropout", &c->hidden_dropout, file, err)) ||
         (rc = read_choice(&c->ran.langml_norm, config, "norm_variant", norms, 2, file, err)) ||
@@ -86,7 +86,7 @@ static int check_ran(const aoei_encoder_config *c, const char *file, aoe_error *
         (rc = aoei_check_size("num_attention_heads", c->heads, 1, MOST_HEADS, file, err)) ||
         (rc = aoei_check_size("head_size", c->ran.head_size, 2, MOST_WIDTH / c->heads, file, err)) ||
         (rc = aoei_check_size("window_size", c->ran.window, 1, MOST_WINDOW, file, err)) ||
-        (rc = aoei_check_size("min_window_size", c->ran.least_window, 1, c->ran.window, file, err)) ||
+        (rc = aoei_check_size("min_window_size", c->ran.min_window, 1, c->ran.window, file, err)) ||
         (rc = aoei_check_probability("dropout", c->hidden_dropout, file, err)))
         return rc;
     if (c->ran.head_size % 2)
@@ -101,7 +101,7 @@ static int write_ran(const aoei_encoder_config *c, json_t *config) {
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s, s:s*, s:I, s:f}", "model_type", "ran", "hidden_size",
                   (json_int_t)c->hidden, "num_hidden_layers", (json_int_t)c->layers, "num_attention_heads",
                   (json_int_t)c->heads, "head_size", (json_int_t)c->ran.head_size, "window_size", (json_int_t)c->ran.window,
-                  "min_window_size", (json_int_t)c->ran.least_window, "vocab_size", (json_int_t)c->vocab, "layer_norm_eps",
+                  "min_window_size", (json_int_t)c->ran.min_window, "vocab_size", (json_int_t)c->vocab, "layer_norm_eps",
                   c->norm_eps, "dropout", c->hidden_dropout, "norm_variant", norms[c->ran.langml_norm != 0].name,
                   "cell_pooling", pooling, "pad_token_id", (json_int_t)0, "initializer_range", 0.02);
     return aoei_keys_add(config, keys);
@@ -198,13 +198,13 @@ static void set_shape_ran(aoei_encoder_config *c, const aoe_shape *s) {
     c->vocab = s->vocab;
     c->ran.head_size = s->head_size;
     c->ran.window = s->window;
-    if (c->ran.least_window > s->window)
-        c->ran.least_window = s->window;
+    if (c->ran.min_window > s->window)
+        c->ran.min_window = s->window;
 }
 
 static void print_ran(const aoei_encoder_config *c, char *out, size_t size) {
     snprintf(out, size, "%zu layers, hidden size %zu, %zu heads of %zu, windows of %zu tokens (the last one of at least %zu)",
-             c->layers, c->hidden, c->heads, c->ran.head_size, c->ran.window, c->ran.least_window);
+             c->layers, c->hidden, c->heads, c->ran.head_size, c->ran.window, c->ran.min_window);
 }
 
 static size_t max_length_ran(const aoei_encoder_config *c) {

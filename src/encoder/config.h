@@ -16,10 +16,10 @@ typedef struct aoei_arch aoei_arch; /* arch.h */
 
 /* Options that only the recurrent encoder (docs/ran.md) has. */
 typedef struct aoei_ran_config {
-    size_t window;       /* tokens per window */
-    size_t least_window; /* minimum tokens of a last window; a shorter one is merged into the window before it */
-    size_t head_size;    /* components per head */
-    int langml_norm;     /* 1: norms divide by the root of the uncentred mean square, as langml does */
+    size_t window;     /* tokens per window */
+    size_t min_window; /* minimum tokens of a last window; a shorter one is merged into the window before it */
+    size_t head_size;  /* components per head */
+    int langml_norm;   /* 1: norms divide by the root of the uncentred mean square, as langml does */
 } aoei_ran_config;
 
 typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;

@@ -165,7 +165,7 @@ static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe
         const size_t bytes = aoei_linear_room(ctx, z->type, z->M, shapes[i][0], shapes[i][1]);
         most = bytes > most ? bytes : most;
     }
-    r->room = aoei_room_take(a, most);
+    r->workspace = aoei_room_take(a, most);
 }
 
 /* Tensors that all layers use one after the other. */

@@ -122,7 +122,7 @@ static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, 
 
 /* y = x w^T + b with the weight of a slot and the bias behind it. */
 static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
-    const aoei_linear_epilogue e = {.room = p->s->room};
+    const aoei_linear_epilogue e = {.room = p->s->workspace};
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
 }
 
@@ -189,10 +189,10 @@ static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_ten
     aoei_gated_sum_forward(p->ctx, carry, &sum);
     aoei_ran_norm_forward(p->ctx, p->c, after, aoei_ran_part(l->carry_stats, at, n), carry, p->w[AOEI_RW_CELL_NORM],
                           p->w[AOEI_RW_CELL_NORM_BIAS]);
-    aoei_batch keys = aoei_ran_turn_batch(w, step->first, step->going_on);
-    keys.first = w->turn_number + step->first;
-    if (step->going_on)
-        drop(p, aoei_tensor_rows(after, 0, step->going_on), &keys, AOEI_RAN_SITE_CELL);
+    aoei_batch keys = aoei_ran_step_batch(w, step->first, step->unfinished);
+    keys.first = w->step_number + step->first;
+    if (step->unfinished)
+        drop(p, aoei_tensor_rows(after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
 }
 
 /* What the window's tokens and backward need of a step's cells, into the rows of the round. */
@@ -213,14 +213,14 @@ static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const ao
     const aoei_ran_windows *w = &p->s->windows;
     const size_t n = step->n, H = p->H;
     const aoei_ran_rows cells = aoei_ran_rows_part(&p->l.cells, p->mode.training ? step->first : 0, n);
-    const aoei_batch keys = aoei_ran_turn_batch(w, step->first, n);
+    const aoei_batch keys = aoei_ran_step_batch(w, step->first, n);
     const aoei_attention a = aoei_ran_attention(p);
     const aoei_tensor g = aoei_tensor_rows(p->l.g, step->first, n);
     begin_step(p, step, cells.in, &keys);
     open_rows(p, &cells, &keys, NULL);
     put_cells(p, rows, &cells, w->row + step->first);
     aoei_attention_spans_forward(p->ctx, cells.heads, aoei_tensor_cols(cells.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
-                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->turn_spans + step->first, n, &a, p->s->scratch);
+                                 aoei_tensor_cols(rows->qkv, 2 * H, H), w->step_spans + step->first, n, &a, p->s->scratch);
     close_rows(p, &cells, &keys, g);
     end_step(p, step, g);
 }
@@ -230,14 +230,14 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     const size_t H = p->H;
     const aoei_ran_rows rows = aoei_ran_rows_part(&p->l.rows, 0, round->rows);
     const aoei_tensor result = aoei_tensor_rows(p->s->result, 0, round->rows);
-    const aoei_batch keys = aoei_ran_place_batch(w, round);
+    const aoei_batch keys = aoei_ran_round_batch(w, round);
     const aoei_attention a = aoei_ran_attention(p);
     aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the cells' rows are 0 for now */
     open_rows(p, &rows, &keys, w->position + round->first_row);
     for (size_t i = 0; i < round->steps; i++)
         run_step(p, &w->steps[round->first_step + i], &rows);
     aoei_attention_spans_forward(p->ctx, rows.heads, aoei_tensor_cols(rows.qkv, 0, H), aoei_tensor_cols(rows.qkv, H, H),
-                                 aoei_tensor_cols(rows.qkv, 2 * H, H), w->place_spans + round->first_place, round->windows, &a,
+                                 aoei_tensor_cols(rows.qkv, 2 * H, H), w->round_spans + round->first_window, round->windows, &a,
                                  p->s->scratch);
     close_rows(p, &rows, &keys, result);
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
@@ -272,7 +272,7 @@ void aoei_ran_layer_forward(aoei_ran_pass *p, aoei_tensor x) {
     const size_t most = aoei_ran_limits_of(p->c, p->mode.training).rows, D = p->D;
     for (size_t i = 0; i < s->windows.n_rounds; i++)
         run_round(p, &s->windows.rounds[i], x);
-    aoei_rows_gather(p->ctx, p->l.s, p->l.g, s->windows.turn);
+    aoei_rows_gather(p->ctx, p->l.s, p->l.g, s->windows.step_order);
     static const size_t slots[] = {AOEI_RW_REVIEW_K, AOEI_RW_REVIEW_V};
     for (size_t i = 0; i < 2; i++) {
         const aoei_tensor pre = aoei_tensor_cols(p->l.kv_pre, i * D, D);

@@ -30,13 +30,13 @@ static void drop_back(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *k
 
 /* dx (+)= dy w with the weight of a slot. */
 static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dy, size_t slot) {
-    const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .room = p->s->room};
+    const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .room = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
 /* The gradients of the weight of a slot and of the bias behind it. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
-    const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .room = p->s->room};
+    const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .room = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
@@ -157,7 +157,7 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
     const aoei_tensor qkv = p->l.rows.qkv;
     aoei_attention_spans_backward(p->ctx, aoei_tensor_cols(rows->qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
                                   aoei_tensor_cols(rows->qkv, 2 * H, H), rows->heads, aoei_tensor_cols(qkv, 0, H),
-                                  aoei_tensor_cols(qkv, H, H), aoei_tensor_cols(qkv, 2 * H, H), s->windows.place_spans,
+                                  aoei_tensor_cols(qkv, H, H), aoei_tensor_cols(qkv, 2 * H, H), s->windows.round_spans,
                                   s->windows.n, &a, s->scratch);
 }
 
@@ -172,10 +172,10 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
         aoei_add(p->ctx, d_g, d_g, d_after);
         return;
     }
-    aoei_batch keys = aoei_ran_turn_batch(&s->windows, first, step->going_on);
-    keys.first = s->windows.turn_number + first;
-    if (step->going_on)
-        drop_back(p, aoei_tensor_rows(d_after, 0, step->going_on), &keys, AOEI_RAN_SITE_CELL);
+    aoei_batch keys = aoei_ran_step_batch(&s->windows, first, step->unfinished);
+    keys.first = s->windows.step_number + first;
+    if (step->unfinished)
+        drop_back(p, aoei_tensor_rows(d_after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
     norm_back(p, d_carry, none, none, d_after, aoei_tensor_rows(l->carry, first, n), aoei_tensor_rows(l->carry_stats, first, n),
               p->w[AOEI_RW_CELL_NORM]);
     aoei_add(p->ctx, d_g, d_g, d_carry);
@@ -194,7 +194,7 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     const size_t first = step->first, n = step->n, H = p->H;
     const aoei_ran_grads d = grads_part(&s->d_cells, first, n);
     const aoei_ran_rows cells = aoei_ran_rows_part(&p->l.cells, first, n);
-    const aoei_batch keys = aoei_ran_turn_batch(w, first, n);
+    const aoei_batch keys = aoei_ran_step_batch(w, first, n);
     const aoei_attention a = aoei_ran_attention(p);
     const aoei_tensor none = {0}, qkv = p->l.rows.qkv;
     carry_backward(p, step);
@@ -202,7 +202,7 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     close_back(p, &d, &cells, &keys);
     aoei_attention_spans_backward(p->ctx, aoei_tensor_cols(d.qkv, 0, H), aoei_tensor_cols(rows->qkv, H, H),
                                   aoei_tensor_cols(rows->qkv, 2 * H, H), d.heads, aoei_tensor_cols(cells.qkv, 0, H),
-                                  aoei_tensor_cols(qkv, H, H), aoei_tensor_cols(qkv, 2 * H, H), w->turn_spans + first, n, &a,
+                                  aoei_tensor_cols(qkv, H, H), aoei_tensor_cols(qkv, 2 * H, H), w->step_spans + first, n, &a,
                                   s->scratch);
     aoei_rows_gather(p->ctx, aoei_tensor_cols(d.qkv, H, 2 * H), aoei_tensor_cols(rows->qkv, H, 2 * H), w->row + first);
     open_back(p, &d, &cells, NULL);
@@ -263,7 +263,7 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
 }
 
 /* d_s, d_g and d_after to begin with: from memory review, from the layer above or the pooling, from nothing. */
-static void begin(const aoei_ran_pass *p, aoei_tensor d) {
+static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
     const int last = p->layer + 1 == p->c->layers, pooled = last && s->pooled_cells;
@@ -271,7 +271,7 @@ static void begin(const aoei_ran_pass *p, aoei_tensor d) {
                       d_after = aoei_tensor_rows(s->d_after, 0, p->C);
     if (!pooled)
         review_backward(p, d);
-    aoei_rows_put(p->ctx, d_g, d_s, w->turn);
+    aoei_rows_put(p->ctx, d_g, d_s, w->step_order);
     if (last && !pooled)
         aoei_tensor_zero(p->ctx, d_after);
     else
@@ -279,7 +279,7 @@ static void begin(const aoei_ran_pass *p, aoei_tensor d) {
 }
 
 /* With recomputation all layers share what forward made: make this layer's again; else what follows the swish. */
-static void remake(aoei_ran_pass *p, aoei_tensor x) {
+static void recompute_activations(aoei_ran_pass *p, aoei_tensor x) {
     if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);
         return;
@@ -296,9 +296,9 @@ void aoei_ran_layer_backward(aoei_ran_pass *p, aoei_tensor x, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
     const aoei_ran_grads rows = grads_part(&s->d, 0, p->N + p->C);
-    const aoei_batch keys = aoei_ran_place_batch(w, &w->rounds[0]);
-    remake(p, x);
-    begin(p, d);
+    const aoei_batch keys = aoei_ran_round_batch(w, &w->rounds[0]);
+    recompute_activations(p, x);
+    begin_gradients(p, d);
     tokens_backward(p, d, &rows, &keys);
     for (size_t i = w->n_steps; i-- > 0;)
         step_backward(p, &w->steps[i], &rows);

@@ -71,7 +71,7 @@ typedef struct aoei_ran_state {
     aoei_tensor review_q;   /* [N, D] queries of memory review, shared by all layers; in inference of one block */
     aoei_tensor review_kv;  /* [C, 2D] keys and values of memory review, shared by all layers */
     aoei_tensor scratch;    /* workspace of the attention */
-    aoei_tensor room;       /* workspace of the linear layers, for packing (training) */
+    aoei_tensor workspace;  /* workspace of the linear layers, for packing (training) */
     /* training */
     aoei_tensor embed_sum;   /* [N, D] input of the embedding norm */
     aoei_tensor embed_stats; /* [N, 2] float32 statistics of the embedding norm */

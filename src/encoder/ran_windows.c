@@ -21,14 +21,15 @@ static size_t most_of(size_t a, size_t b) {
 #define ROUND_ROWS ((size_t)4096) /* rows of a round in inference: enough for GEMMs at full speed */
 
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {
-    return (aoei_ran_limits){.window = c->ran.window, .least = c->ran.least_window, .rows = training ? SIZE_MAX : ROUND_ROWS};
+    return (aoei_ran_limits){
+        .window = c->ran.window, .min_window = c->ran.min_window, .rows = training ? SIZE_MAX : ROUND_ROWS};
 }
 
 size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens) {
     if (tokens <= l->window)
         return 1;
     const size_t n = (tokens + l->window - 1) / l->window, tail = tokens - (n - 1) * l->window;
-    return tail < l->least ? n - 1 : n;
+    return tail < l->min_window ? n - 1 : n;
 }
 
 size_t aoei_ran_most_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts) {
@@ -36,7 +37,7 @@ size_t aoei_ran_most_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n
 }
 
 size_t aoei_ran_window_rows(const aoei_ran_limits *l, size_t longest) {
-    return 1 + least_of(longest, l->window + (l->least ? l->least - 1 : 0));
+    return 1 + least_of(longest, l->window + (l->min_window ? l->min_window - 1 : 0));
 }
 
 size_t aoei_ran_round_rows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts, size_t longest) {
@@ -56,8 +57,8 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
     w->token = numbers(arena, n_tokens + C);
     w->position = numbers(arena, n_tokens + C);
     w->offsets = numbers(arena, 2 * C);
-    w->place_spans = aoei_arena_take_array(arena, C, sizeof *w->place_spans);
-    w->turn_spans = aoei_arena_take_array(arena, C, sizeof *w->turn_spans);
+    w->round_spans = aoei_arena_take_array(arena, C, sizeof *w->round_spans);
+    w->step_spans = aoei_arena_take_array(arena, C, sizeof *w->step_spans);
     w->singles = numbers(arena, C + 1);
     w->last = numbers(arena, n_texts);
     w->text_first = numbers(arena, n_texts + 1);
@@ -65,8 +66,8 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
     w->block_text = numbers(arena, n_texts);
     w->block_first = numbers(arena, n_texts);
     w->block_spans = aoei_arena_take_array(arena, n_texts, sizeof *w->block_spans);
-    uint32_t **const by_window[] = {&w->place_first, &w->place_text,  &w->previous, &w->text,  &w->row,    &w->turn_first,
-                                    &w->turn_text,   &w->turn_number, &w->turn,     &w->later, &w->earlier};
+    uint32_t **const by_window[] = {&w->round_first, &w->round_text,  &w->previous,   &w->text,  &w->row,    &w->step_first,
+                                    &w->step_text,   &w->step_number, &w->step_order, &w->later, &w->earlier};
     for (size_t i = 0; i < sizeof by_window / sizeof *by_window; i++)
         *by_window[i] = numbers(arena, C);
 }
@@ -76,7 +77,7 @@ typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;
     const aoei_batch *batch;
-    size_t row, place, turn, offset; /* next */
+    size_t row, window, step_index, offset; /* next */
 } filling;
 
 static size_t text_length(const filling *f, size_t text) {
@@ -105,20 +106,20 @@ static size_t step_rows(const filling *f, size_t first, size_t end, size_t numbe
 }
 
 /* Windows [from, to) of a text at the next places of the round. */
-static void place_text(filling *f, const aoei_ran_round *r, size_t text, size_t from, size_t to) {
+static void add_windows(filling *f, const aoei_ran_round *r, size_t text, size_t from, size_t to) {
     aoei_ran_windows *w = f->w;
     for (size_t k = from; k < to && k < text_windows(f, text); k++) {
         const size_t tokens = window_tokens(f, text, k), begin = f->batch->offsets[text] + k * f->l->window;
         const uint32_t row = (uint32_t)(f->row - r->first_row), number = (uint32_t)(k * (f->l->window + 1));
         const uint32_t rows = (uint32_t)tokens + 1;
         w->offsets[f->offset++] = row;
-        w->place_first[f->place] = number;
-        w->place_text[f->place] = text_key(f, text);
-        w->place_spans[f->place++] = (aoei_attention_span){row, rows, row, rows, text_key(f, text), number};
+        w->round_first[f->window] = number;
+        w->round_text[f->window] = text_key(f, text);
+        w->round_spans[f->window++] = (aoei_attention_span){row, rows, row, rows, text_key(f, text), number};
         /* the turn is known by then: steps come before places */
-        const uint32_t turn = w->turn[w->text_first[text] + k];
-        w->row[turn] = row;
-        w->turn_spans[turn] = (aoei_attention_span){w->turn_spans[turn].q_first, 1, row, rows, text_key(f, text), number};
+        const uint32_t at = w->step_order[w->text_first[text] + k];
+        w->row[at] = row;
+        w->step_spans[at] = (aoei_attention_span){w->step_spans[at].q_first, 1, row, rows, text_key(f, text), number};
         for (size_t t = 0; t <= tokens; t++) {
             w->token[f->row] = t ? (uint32_t)(begin + t - 1) : AOEI_NO_ROW;
             w->position[f->row++] = (uint32_t)t;
@@ -126,17 +127,17 @@ static void place_text(filling *f, const aoei_ran_round *r, size_t text, size_t 
     }
 }
 
-static void take_turn(filling *f, const aoei_ran_step *step, size_t text) {
+static void add_to_step(filling *f, const aoei_ran_step *step, size_t text) {
     aoei_ran_windows *w = f->w;
-    const size_t number = step->number, at = f->turn++;
-    uint32_t *turns = w->turn + w->text_first[text];
-    turns[number] = (uint32_t)at;
-    w->previous[at] = number ? turns[number - 1] : AOEI_NO_ROW;
+    const size_t number = step->number, at = f->step_index++;
+    uint32_t *order = w->step_order + w->text_first[text];
+    order[number] = (uint32_t)at;
+    w->previous[at] = number ? order[number - 1] : AOEI_NO_ROW;
     w->text[at] = (uint32_t)text;
-    w->turn_first[at] = (uint32_t)(number * (f->l->window + 1));
-    w->turn_text[at] = text_key(f, text);
-    w->turn_number[at] = (uint32_t)number;
-    w->turn_spans[at].q_first = (uint32_t)(at - step->first);
+    w->step_first[at] = (uint32_t)(number * (f->l->window + 1));
+    w->step_text[at] = text_key(f, text);
+    w->step_number[at] = (uint32_t)number;
+    w->step_spans[at].q_first = (uint32_t)(at - step->first);
     if (number + 1 == text_windows(f, text))
         w->last[text] = (uint32_t)at;
 }
@@ -144,15 +145,15 @@ static void take_turn(filling *f, const aoei_ran_step *step, size_t text) {
 /* The step of one number of texts [first, end): those that go on, then those that end. */
 static void add_step(filling *f, size_t first, size_t end, size_t number) {
     aoei_ran_step *s = &f->w->steps[f->w->n_steps++];
-    *s = (aoei_ran_step){.number = number, .first = f->turn};
+    *s = (aoei_ran_step){.number = number, .first = f->step_index};
     for (size_t i = first; i < end; i++)
         if (text_windows(f, i) > number + 1)
-            take_turn(f, s, i);
-    s->going_on = f->turn - s->first;
+            add_to_step(f, s, i);
+    s->unfinished = f->step_index - s->first;
     for (size_t i = first; i < end; i++)
         if (text_windows(f, i) == number + 1)
-            take_turn(f, s, i);
-    s->n = f->turn - s->first;
+            add_to_step(f, s, i);
+    s->n = f->step_index - s->first;
 }
 
 /* Rounds of texts [first, end). */
@@ -163,8 +164,8 @@ static void add_group(filling *f, size_t first, size_t end) {
         most = most_of(most, text_windows(f, i));
     for (size_t number = 0; number < most;) {
         aoei_ran_round *r = &w->rounds[w->n_rounds++];
-        *r =
-            (aoei_ran_round){.first_row = f->row, .first_place = f->place, .first_offset = f->offset, .first_step = w->n_steps};
+        *r = (aoei_ran_round){
+            .first_row = f->row, .first_window = f->window, .first_offset = f->offset, .first_step = w->n_steps};
         const size_t from = number;
         size_t rows = 0, more = step_rows(f, first, end, number);
         do {
@@ -173,9 +174,9 @@ static void add_group(filling *f, size_t first, size_t end) {
             more = number < most ? step_rows(f, first, end, number) : 0;
         } while (more && (rows + more <= f->l->rows));
         for (size_t i = first; i < end; i++)
-            place_text(f, r, i, from, number);
+            add_windows(f, r, i, from, number);
         r->rows = f->row - r->first_row;
-        r->windows = f->place - r->first_place;
+        r->windows = f->window - r->first_window;
         r->steps = w->n_steps - r->first_step;
         w->offsets[f->offset++] = (uint32_t)r->rows;
     }
@@ -187,13 +188,13 @@ static void finish(filling *f) {
     size_t n = 0;
     for (size_t i = 0; i < w->n_texts; i++)
         for (size_t k = w->text_first[i]; k < w->text_first[i + 1]; k++) {
-            const uint32_t turn = w->turn[k];
+            const uint32_t at = w->step_order[k];
             if (k == w->text_first[i]) {
-                w->previous[turn] = w->last[i];
+                w->previous[at] = w->last[i];
                 continue;
             }
-            w->later[n] = turn;
-            w->earlier[n++] = w->previous[turn];
+            w->later[n] = at;
+            w->earlier[n++] = w->previous[at];
         }
     for (size_t i = 0; i <= w->n; i++)
         w->singles[i] = (uint32_t)i;
@@ -221,17 +222,17 @@ void aoei_ran_windows_fill(aoei_ran_windows *w, const aoei_ran_limits *l, const 
     finish(&f);
 }
 
-aoei_batch aoei_ran_place_batch(const aoei_ran_windows *w, const aoei_ran_round *r) {
+aoei_batch aoei_ran_round_batch(const aoei_ran_windows *w, const aoei_ran_round *r) {
     return (aoei_batch){.n_tokens = r->rows,
                         .n_texts = r->windows,
                         .offsets = w->offsets + r->first_offset,
-                        .text_index = w->place_text + r->first_place,
-                        .first = w->place_first + r->first_place};
+                        .text_index = w->round_text + r->first_window,
+                        .first = w->round_first + r->first_window};
 }
 
-aoei_batch aoei_ran_turn_batch(const aoei_ran_windows *w, size_t first, size_t n) {
+aoei_batch aoei_ran_step_batch(const aoei_ran_windows *w, size_t first, size_t n) {
     return (aoei_batch){
-        .n_tokens = n, .n_texts = n, .offsets = w->singles, .text_index = w->turn_text + first, .first = w->turn_first + first};
+        .n_tokens = n, .n_texts = n, .offsets = w->singles, .text_index = w->step_text + first, .first = w->step_first + first};
 }
 
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n) {

@@ -13,17 +13,17 @@
 #include "nn/attention.h"
 #include "nn/batch.h"
 
-/* Windows of one number in their texts, by turn: [first, first + n), of which the first `going_on` are not their texts' last.
+/* Windows of one number in their texts, by turn: [first, first + n), of which the first `unfinished` are not their texts' last.
  */
 typedef struct aoei_ran_step {
     size_t number; /* 0: the texts' first windows */
-    size_t first, n, going_on;
+    size_t first, n, unfinished;
 } aoei_ran_step;
 
 typedef struct aoei_ran_round {
-    size_t first_row, rows;      /* of the lists by row */
-    size_t first_place, windows; /* of the lists by place */
-    size_t first_offset;         /* of `offsets` */
+    size_t first_row, rows;       /* of the lists by row */
+    size_t first_window, windows; /* of the lists by place */
+    size_t first_offset;          /* of `offsets` */
     size_t first_step, steps;
 } aoei_ran_round;
 
@@ -39,31 +39,31 @@ typedef struct aoei_ran_windows {
     uint32_t *position; /* in the window; 0: the cell */
     /* by place [C]: a round's windows as a batch, whose rows are numbered by text for dropout, and as attention spans */
     uint32_t *offsets; /* [C + rounds] rows in the round */
-    uint32_t *place_first, *place_text;
-    aoei_attention_span *place_spans;
+    uint32_t *round_first, *round_text;
+    aoei_attention_span *round_spans;
     /* by turn [C] */
     uint32_t *previous;               /* turn of the window before; of a first one its own text's last */
     uint32_t *text;                   /* in the batch */
     uint32_t *row;                    /* of the cell, in the round */
-    uint32_t *turn_first, *turn_text; /* number of the cell's row in the text, index of the text: for dropout */
-    uint32_t *turn_number;            /* of the window in the text */
+    uint32_t *step_first, *step_text; /* number of the cell's row in the text, index of the text: for dropout */
+    uint32_t *step_number;            /* of the window in the text */
     uint32_t *singles;                /* [C + 1] 0, 1, 2, ...: each row a text of its own */
-    aoei_attention_span *turn_spans;  /* of the cell to its window; the query's row counts from the step's first */
+    aoei_attention_span *step_spans;  /* of the cell to its window; the query's row counts from the step's first */
     /* by text */
     uint32_t *last;       /* [texts] turn of the last window */
     uint32_t *text_first; /* [texts + 1] first window of each text in text order */
     /* in text order */
-    uint32_t *turn;    /* [C] the turn */
-    uint32_t *later;   /* [C - texts] turns of the windows that are not their texts' first */
-    uint32_t *earlier; /* [C - texts] turns of the windows before those */
+    uint32_t *step_order; /* [C] the turn */
+    uint32_t *later;      /* [C - texts] turns of the windows that are not their texts' first */
+    uint32_t *earlier;    /* [C - texts] turns of the windows before those */
     /* a block of tokens that is made at once, its pieces of texts as a batch and with their texts' windows as spans */
     uint32_t *block_offsets, *block_text, *block_first; /* [texts + 1], [texts], [texts] */
     aoei_attention_span *block_spans;                   /* [texts] */
 } aoei_ran_windows;
 
 typedef struct aoei_ran_limits {
-    size_t window, least; /* tokens of a window; of the last one, when it is not the only one, at least */
-    size_t rows;          /* of a round, where one window has no more; SIZE_MAX: one round */
+    size_t window, min_window; /* tokens of a window; of the last one, when it is not the only one, at least */
+    size_t rows;               /* of a round, where one window has no more; SIZE_MAX: one round */
 } aoei_ran_limits;
 
 /* The limits of a configuration. */
@@ -81,8 +81,8 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
 void aoei_ran_windows_fill(aoei_ran_windows *w, const aoei_ran_limits *l, const aoei_batch *batch);
 
 /* The rows of a round as a batch; rows of turns [first, first + n) as a batch of one row a text. */
-aoei_batch aoei_ran_place_batch(const aoei_ran_windows *w, const aoei_ran_round *r);
-aoei_batch aoei_ran_turn_batch(const aoei_ran_windows *w, size_t first, size_t n);
+aoei_batch aoei_ran_round_batch(const aoei_ran_windows *w, const aoei_ran_round *r);
+aoei_batch aoei_ran_step_batch(const aoei_ran_windows *w, size_t first, size_t n);
 /* Makes the lists of the block of tokens [first, first + n), and the batch of its pieces; its spans are w->block_spans. */
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n);
 

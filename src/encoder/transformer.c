@@ -82,7 +82,7 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
 }
 
 /* Bytes of a workspace that is large enough for every linear layer. */
-static size_t linear_room(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
+static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
     size_t most = 0;
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
         aoei_slot d;
@@ -116,7 +116,7 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     const aoei_lora *lora = &c->lora;
     const size_t n = s->n_tokens;
     if (s->mode.training || lora->r)
-        t->room = aoei_room_take(arena, linear_room(ctx, c, s->mode.type, n));
+        t->workspace = aoei_room_take(arena, linear_workspace(ctx, c, s->mode.type, n));
     if (!lora->r)
         return;
     t->low = aoei_room_take(arena, aoei_adapter_low_bytes(n, lora->r));
@@ -130,9 +130,9 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
 static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                         const aoei_encoder_config *c, aoei_arena *arena) {
     const size_t qkv = aoei_query_width(c) + 2 * aoei_key_width(c), n = s->n_tokens;
-    const size_t wide = c->intermediate > qkv || !s->mode.training ? c->intermediate : qkv;
+    const size_t columns = c->intermediate > qkv || !s->mode.training ? c->intermediate : qkv;
     const aoei_attention a = {.heads = c->heads, .kv_heads = aoei_kv_heads(c), .head_dim = aoei_head_dim(c)};
-    t->wide = aoei_tensor_take_typed(arena, s->mode.type, n, wide);
+    t->ffn_hidden = aoei_tensor_take_typed(arena, s->mode.type, n, columns);
     t->scratch = aoei_room_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
     if (c->rope.theta > 0)
         t->rope = aoei_tensor_take(arena, n, aoei_head_dim(c));
@@ -162,9 +162,9 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     const aoei_tensor stats = kept ? aoei_tensor_rows(t->embed_stats, 0, n) : none;
     aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
     if (norm)
-        aoei_encoder_norm(ctx, c, first, stats, sum, w + AOEI_W_EMBED_NORM);
+        aoei_transformer_norm(ctx, c, first, stats, sum, w + AOEI_W_EMBED_NORM);
     if (drop) {
-        const aoei_dropout d = aoei_encoder_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
+        const aoei_dropout d = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, first, first, none, batch, &d);
     }
 }
@@ -177,14 +177,14 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     if (c->rope.theta > 0)
         aoei_rope_table(ctx, aoei_tensor_rows(t->rope, 0, n), &c->rope, batch);
     for (size_t l = 0; l < c->layers; l++) {
-        const aoei_block b = aoei_block_of(ctx, c, w, NULL, batch, s, drop, l);
-        aoei_block_forward(&b);
+        const aoei_layer b = aoei_layer_of(ctx, c, w, NULL, batch, s, drop, l);
+        aoei_layer_forward(&b);
     }
     if (!c->pre_norm)
         return;
     const aoei_tensor none = {0}, x = aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n);
-    aoei_encoder_norm(ctx, c, aoei_tensor_rows(s->hidden[c->layers], 0, n),
-                      s->mode.training ? aoei_tensor_rows(t->final_stats, 0, n) : none, x, w + AOEI_W_FINAL_NORM);
+    aoei_transformer_norm(ctx, c, aoei_tensor_rows(s->hidden[c->layers], 0, n),
+                          s->mode.training ? aoei_tensor_rows(t->final_stats, 0, n) : none, x, w + AOEI_W_FINAL_NORM);
 }
 
 static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
@@ -193,12 +193,12 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
     const size_t n = batch->n_tokens;
     const aoei_transformer_state *t = s->own;
     if (drop) {
-        const aoei_dropout e = aoei_encoder_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
+        const aoei_dropout e = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, d, d, (aoei_tensor){0}, batch, &e);
     }
     if (!c->no_embed_norm)
-        aoei_encoder_norm_backward(ctx, c, d, grads + AOEI_W_EMBED_NORM, d, aoei_tensor_rows(t->embed_sum, 0, n),
-                                   aoei_tensor_rows(t->embed_stats, 0, n), w + AOEI_W_EMBED_NORM);
+        aoei_transformer_norm_backward(ctx, c, d, grads + AOEI_W_EMBED_NORM, d, aoei_tensor_rows(t->embed_sum, 0, n),
+                                       aoei_tensor_rows(t->embed_stats, 0, n), w + AOEI_W_EMBED_NORM);
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset, grads[AOEI_W_TOKEN_TYPE], d,
                             batch);
 }
@@ -210,14 +210,14 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     const aoei_transformer_state *t = s->own;
     const aoei_tensor d = aoei_tensor_rows(s->grad_last, 0, n);
     if (c->pre_norm)
-        aoei_encoder_norm_backward(ctx, c, d, grads + AOEI_W_FINAL_NORM, d,
-                                   aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n), aoei_tensor_rows(t->final_stats, 0, n),
-                                   w + AOEI_W_FINAL_NORM);
+        aoei_transformer_norm_backward(ctx, c, d, grads + AOEI_W_FINAL_NORM, d,
+                                       aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n),
+                                       aoei_tensor_rows(t->final_stats, 0, n), w + AOEI_W_FINAL_NORM);
     for (size_t l = c->layers; l-- > 0;) {
-        const aoei_block b = aoei_block_of(ctx, c, w, grads, batch, s, drop, l);
+        const aoei_layer b = aoei_layer_of(ctx, c, w, grads, batch, s, drop, l);
         if (s->mode.recompute)
-            aoei_block_forward(&b);
-        aoei_block_backward(&b, d);
+            aoei_layer_forward(&b);
+        aoei_layer_backward(&b, d);
     }
     if (c->lora.r) /* the embedding is frozen */
         return;

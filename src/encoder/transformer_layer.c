@@ -34,14 +34,14 @@ static aoei_tensor rows_of(aoei_tensor t, size_t n) {
     return t.rows ? aoei_tensor_rows(t, 0, n) : t;
 }
 
-aoei_block aoei_block_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
+aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                          const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer) {
     const size_t n = batch->n_tokens, slot = aoei_layer_slot(layer, 0);
     const aoei_transformer_state *own = s->own;
     const aoei_layer_state *l = &own->layers[layer];
-    aoei_block b = {.ctx = ctx, .c = c, .w = w + slot, .batch = batch, .s = own, .drop = drop, .layer = layer};
+    aoei_layer b = {.ctx = ctx, .c = c, .w = w + slot, .batch = batch, .s = own, .drop = drop, .layer = layer};
     b.g = grads ? grads + slot : NULL;
-    b.act = aoei_tensor_slice(own->wide, 0, n, c->intermediate);
+    b.act = aoei_tensor_slice(own->ffn_hidden, 0, n, c->intermediate);
     b.x = aoei_tensor_rows(s->hidden[layer], 0, n);
     b.l = (aoei_layer_state){.in = c->pre_norm ? rows_of(l->in, n) : b.x,
                              .stats1 = rows_of(l->stats1, n),
@@ -57,7 +57,7 @@ aoei_block aoei_block_of(const aoe_context *ctx, const aoei_encoder_config *c, c
     return b;
 }
 
-aoei_dropout aoei_encoder_site(const aoei_encoder_dropout *drop, double p, uint32_t site) {
+aoei_dropout aoei_dropout_site(const aoei_encoder_dropout *drop, double p, uint32_t site) {
     aoei_dropout d;
     memset(&d, 0, sizeof d);
     d.site = site;
@@ -68,11 +68,11 @@ aoei_dropout aoei_encoder_site(const aoei_encoder_dropout *drop, double p, uint3
     return d;
 }
 
-aoei_dropout aoei_block_dropout(const aoei_block *b, uint32_t kind) {
-    return aoei_encoder_site(b->drop, b->drop ? b->drop->hidden : 0, aoei_site(b->layer, kind));
+aoei_dropout aoei_layer_dropout(const aoei_layer *b, uint32_t kind) {
+    return aoei_dropout_site(b->drop, b->drop ? b->drop->hidden : 0, aoei_site(b->layer, kind));
 }
 
-aoei_attention aoei_block_attention(const aoei_block *b) {
+aoei_attention aoei_layer_attention(const aoei_layer *b) {
     const aoei_encoder_config *c = b->c;
     const aoei_encoder_dropout *drop = b->drop;
     return (aoei_attention){.heads = c->heads,
@@ -82,18 +82,18 @@ aoei_attention aoei_block_attention(const aoei_block *b) {
                             .window = b->layer >= c->window_from ? c->window : 0,
                             .scale = 1.0 / sqrt((double)aoei_head_dim(c)),
                             .drop =
-                                aoei_encoder_site(drop, drop ? drop->attention : 0, aoei_site(b->layer, AOEI_SITE_ATTENTION))};
+                                aoei_dropout_site(drop, drop ? drop->attention : 0, aoei_site(b->layer, AOEI_SITE_ATTENTION))};
 }
 
-void aoei_encoder_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats, aoei_tensor x,
-                       const aoei_tensor *w) {
+void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
+                           aoei_tensor x, const aoei_tensor *w) {
     if (c->norm == AOEI_RMSNORM)
         aoei_rmsnorm_forward(ctx, y, stats, x, w[0], c->norm_eps);
     else
         aoei_layernorm_forward(ctx, y, stats, x, w[0], w[1], c->norm_eps);
 }
 
-int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a) {
+int aoei_layer_adapter(const aoei_layer *b, size_t kind, aoei_adapter *a) {
     const aoei_lora *lora = &b->c->lora;
     const size_t index = aoei_adapter_index(kind), down = AOEI_LW_ADAPTERS + 2 * index;
     if (!lora->r || !(lora->targets >> index & 1))
@@ -101,7 +101,7 @@ int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a) {
     *a = (aoei_adapter){.down = b->w[down],
                         .up = b->w[down + 1],
                         .scale = aoei_lora_scale(lora),
-                        .drop = aoei_encoder_site(b->drop, lora->dropout, aoei_adapter_site(b->layer, index)),
+                        .drop = aoei_dropout_site(b->drop, lora->dropout, aoei_adapter_site(b->layer, index)),
                         .batch = b->batch,
                         .low = b->s->low,
                         .dropped = b->s->dropped};
@@ -112,73 +112,73 @@ int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a) {
     return 1;
 }
 
-void aoei_block_linear(const aoei_block *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
+void aoei_layer_linear(const aoei_layer *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
     aoei_linear_epilogue with_room;
     memset(&with_room, 0, sizeof with_room);
     if (e)
         with_room = *e;
-    with_room.room = b->s->room;
+    with_room.room = b->s->workspace;
     aoei_adapter adapter;
-    if (aoei_block_adapter(b, kind, &adapter))
+    if (aoei_layer_adapter(b, kind, &adapter))
         with_room.adapter = &adapter;
     aoei_linear_forward(b->ctx, y, x, b->w[kind], b->w[kind + 1], &with_room);
 }
 
 /* sum = residual + dropout(x w^T + bias) */
-static void project_and_add(const aoei_block *b, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
+static void project_and_add(const aoei_layer *b, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
                             uint32_t site) {
-    const aoei_dropout drop = aoei_block_dropout(b, site);
+    const aoei_dropout drop = aoei_layer_dropout(b, site);
     aoei_linear_epilogue e;
     memset(&e, 0, sizeof e);
     if (drop.p == 0)
         e.residual = residual;
-    aoei_block_linear(b, kind, sum, x, &e);
+    aoei_layer_linear(b, kind, sum, x, &e);
     if (drop.p > 0)
         aoei_dropout_add(b->ctx, sum, sum, residual, b->batch, &drop);
 }
 
 /* Computes l.heads from l.in. */
-static void attend(const aoei_block *b) {
+static void attend(const aoei_layer *b) {
     const aoei_layer_state *l = &b->l;
     const size_t Q = aoei_query_width(b->c), K = aoei_key_width(b->c);
-    const aoei_attention a = aoei_block_attention(b);
+    const aoei_attention a = aoei_layer_attention(b);
     const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, Q), k = aoei_tensor_cols(l->qkv, Q, K),
                       v = aoei_tensor_cols(l->qkv, Q + K, K);
-    aoei_block_linear(b, AOEI_LW_Q, q, l->in, NULL);
-    aoei_block_linear(b, AOEI_LW_K, k, l->in, NULL);
-    aoei_block_linear(b, AOEI_LW_V, v, l->in, NULL);
+    aoei_layer_linear(b, AOEI_LW_Q, q, l->in, NULL);
+    aoei_layer_linear(b, AOEI_LW_K, k, l->in, NULL);
+    aoei_layer_linear(b, AOEI_LW_V, v, l->in, NULL);
     if (b->c->rope.theta > 0) /* the columns of queries and keys are adjacent */
         aoei_rope_turn(b->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), b->s->rope, 0);
     aoei_attention_forward(b->ctx, l->heads, q, k, v, b->batch, &a, b->s->scratch);
 }
 
 /* Computes b.act from l.mid. */
-static void expand(const aoei_block *b) {
+static void expand(const aoei_layer *b) {
     const aoei_layer_state *l = &b->l;
     aoei_linear_epilogue up;
     memset(&up, 0, sizeof up);
     if (b->c->gated) {
-        aoei_block_linear(b, AOEI_LW_GATE, l->gate, l->mid, NULL);
-        aoei_block_linear(b, AOEI_LW_UP, l->up, l->mid, NULL);
+        aoei_layer_linear(b, AOEI_LW_GATE, l->gate, l->mid, NULL);
+        aoei_layer_linear(b, AOEI_LW_UP, l->up, l->mid, NULL);
         aoei_gate_forward(b->ctx, b->act, l->gate, l->up, b->c->activation);
         return;
     }
     up.activation = b->c->activation;
     up.pre = l->up;
-    aoei_block_linear(b, AOEI_LW_UP, b->act, l->mid, &up);
+    aoei_layer_linear(b, AOEI_LW_UP, b->act, l->mid, &up);
 }
 
-void aoei_block_forward(const aoei_block *b) {
+void aoei_layer_forward(const aoei_layer *b) {
     const aoei_layer_state *l = &b->l;
     const int pre = b->c->pre_norm;
     const aoei_tensor *norm1 = b->w + AOEI_LW_NORM1, *norm2 = b->w + AOEI_LW_NORM2;
     if (pre)
-        aoei_encoder_norm(b->ctx, b->c, l->in, l->stats1, b->x, norm1);
+        aoei_transformer_norm(b->ctx, b->c, l->in, l->stats1, b->x, norm1);
     attend(b);
     project_and_add(b, AOEI_LW_O, l->sum1, l->heads, b->x, AOEI_SITE_ATTENTION_OUTPUT);
-    aoei_encoder_norm(b->ctx, b->c, l->mid, pre ? l->stats2 : l->stats1, l->sum1, pre ? norm2 : norm1);
+    aoei_transformer_norm(b->ctx, b->c, l->mid, pre ? l->stats2 : l->stats1, l->sum1, pre ? norm2 : norm1);
     expand(b);
     project_and_add(b, AOEI_LW_DOWN, l->sum2, b->act, pre ? l->sum1 : l->mid, AOEI_SITE_FFN_OUTPUT);
     if (!pre)
-        aoei_encoder_norm(b->ctx, b->c, l->out, l->stats2, l->sum2, norm2);
+        aoei_transformer_norm(b->ctx, b->c, l->out, l->stats2, l->sum2, norm2);
 }

@@ -14,7 +14,7 @@
 #include "nn/linear.h"
 #include "nn/tensor.h"
 
-typedef struct aoei_block {
+typedef struct aoei_layer {
     const aoe_context *ctx;
     const aoei_encoder_config *c;
     const aoei_tensor *w; /* [AOEI_LW_COUNT] weights of the layer */
@@ -26,28 +26,28 @@ typedef struct aoei_block {
     aoei_layer_state l;               /* the layer's tensors, of the batch's size */
     aoei_tensor x;                    /* [N, D] input of the layer */
     aoei_tensor act;                  /* [N, I] output of the activation */
-} aoei_block;
+} aoei_layer;
 
 /* The layer `layer` over a batch. w, grads: [aoei_slot_count] of the whole encoder; grads NULL: forward. */
-aoei_block aoei_block_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
+aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                          const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer);
 /* Computes b->l.out from b->x. */
-void aoei_block_forward(const aoei_block *b);
+void aoei_layer_forward(const aoei_layer *b);
 
 /* y = x w^T + bias, with the weights of linear layer `kind` and of its adapter. e: further steps, whose workspace is set here;
  * NULL: none. */
-void aoei_block_linear(const aoei_block *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
+void aoei_layer_linear(const aoei_layer *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
 /* Fills *a with the adapter of linear layer `kind`. Returns 0 if it has none. */
-int aoei_block_adapter(const aoei_block *b, size_t kind, aoei_adapter *a);
+int aoei_layer_adapter(const aoei_layer *b, size_t kind, aoei_adapter *a);
 /* The options of the layer's attention. */
-aoei_attention aoei_block_attention(const aoei_block *b);
+aoei_attention aoei_layer_attention(const aoei_layer *b);
 /* Dropout at a site of the layer; its p is 0 if there is none. */
-aoei_dropout aoei_block_dropout(const aoei_block *b, uint32_t kind);
+aoei_dropout aoei_layer_dropout(const aoei_layer *b, uint32_t kind);
 
 /* Dropout with probability p at a site of the encoder; its p is 0 if drop is NULL. */
-aoei_dropout aoei_encoder_site(const aoei_encoder_dropout *drop, double p, uint32_t site);
+aoei_dropout aoei_dropout_site(const aoei_encoder_dropout *drop, double p, uint32_t site);
 /* y = norm(x) with the encoder's kind of norm, weight w[0] and bias w[1]. stats: statistics for backward; absent: not kept. */
-void aoei_encoder_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats, aoei_tensor x,
-                       const aoei_tensor *w);
+void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
+                           aoei_tensor x, const aoei_tensor *w);
 
 #endif

@@ -17,8 +17,8 @@
 #include "nn/rope.h"
 #include "nn/tensor.h"
 
-void aoei_encoder_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, const aoei_tensor *g,
-                                aoei_tensor dy, aoei_tensor x, aoei_tensor stats, const aoei_tensor *w) {
+void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, const aoei_tensor *g,
+                                    aoei_tensor dy, aoei_tensor x, aoei_tensor stats, const aoei_tensor *w) {
     if (c->norm == AOEI_RMSNORM)
         aoei_rmsnorm_backward(ctx, dx, g[0], dy, x, stats, w[0]);
     else
@@ -27,12 +27,12 @@ void aoei_encoder_norm_backward(const aoe_context *ctx, const aoei_encoder_confi
 
 /* The gradients of linear layer `kind` and of its adapter, from dy. dx: gradient of the input that is wanted (dx, accumulate,
  * activation, gate). */
-static void linear_backward(const aoei_block *b, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
+static void linear_backward(const aoei_layer *b, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
     dx.dw = b->g[kind];
     dx.db = b->g[kind + 1];
-    dx.room = b->s->room;
+    dx.room = b->s->workspace;
     aoei_adapter adapter;
-    if (aoei_block_adapter(b, kind, &adapter))
+    if (aoei_layer_adapter(b, kind, &adapter))
         dx.adapter = &adapter;
     aoei_linear_backward(b->ctx, &dx, dy, x, b->w[kind]);
 }
@@ -47,17 +47,17 @@ static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
 }
 
 /* The gradient before a dropout site as a GEMM operand: d itself if nothing is dropped or rounded; otherwise in grad_b. */
-static aoei_tensor through_dropout(const aoei_block *b, aoei_tensor d, uint32_t site) {
-    const aoei_tensor room = aoei_tensor_rows(b->s->grad_b, 0, b->batch->n_tokens);
-    const aoei_dropout drop = aoei_block_dropout(b, site);
-    if (drop.p == 0 && room.type == d.type)
+static aoei_tensor through_dropout(const aoei_layer *b, aoei_tensor d, uint32_t site) {
+    const aoei_tensor operand = aoei_tensor_rows(b->s->grad_b, 0, b->batch->n_tokens);
+    const aoei_dropout drop = aoei_layer_dropout(b, site);
+    if (drop.p == 0 && operand.type == d.type)
         return d;
-    aoei_dropout_add(b->ctx, room, d, (aoei_tensor){0}, b->batch, &drop);
-    return room;
+    aoei_dropout_add(b->ctx, operand, d, (aoei_tensor){0}, b->batch, &drop);
+    return operand;
 }
 
 /* Computes dmid, the gradient of `mid`, from ddown, the gradient of the feed-forward output. accumulate: adds to dmid. */
-static void feed_forward_backward(const aoei_block *b, aoei_tensor ddown, aoei_tensor dmid, int accumulate) {
+static void feed_forward_backward(const aoei_layer *b, aoei_tensor ddown, aoei_tensor dmid, int accumulate) {
     const aoei_layer_state *l = &b->l;
     const aoei_activation activation = b->c->activation;
     aoei_linear_grads down = input_grad(b->act, 0);
@@ -77,13 +77,14 @@ static void feed_forward_backward(const aoei_block *b, aoei_tensor ddown, aoei_t
 }
 
 /* Computes din, the gradient of `in`, from dproj, the gradient of the attention output. accumulate: adds to din. */
-static void attention_backward(const aoei_block *b, aoei_tensor dproj, aoei_tensor din, int accumulate) {
+static void attention_backward(const aoei_layer *b, aoei_tensor dproj, aoei_tensor din, int accumulate) {
     const aoei_layer_state *l = &b->l;
     const size_t n = b->batch->n_tokens, Q = aoei_query_width(b->c), K = aoei_key_width(b->c);
-    const aoei_tensor dheads = aoei_tensor_rows(b->s->grad_heads, 0, n), dqkv = aoei_tensor_slice(b->s->wide, 0, n, Q + 2 * K);
+    const aoei_tensor dheads = aoei_tensor_rows(b->s->grad_heads, 0, n),
+                      dqkv = aoei_tensor_slice(b->s->ffn_hidden, 0, n, Q + 2 * K);
     const aoei_tensor dq = aoei_tensor_cols(dqkv, 0, Q), dk = aoei_tensor_cols(dqkv, Q, K),
                       dv = aoei_tensor_cols(dqkv, Q + K, K);
-    const aoei_attention a = aoei_block_attention(b);
+    const aoei_attention a = aoei_layer_attention(b);
     linear_backward(b, AOEI_LW_O, dproj, l->heads, input_grad(dheads, 0));
     aoei_attention_backward(b->ctx, dq, dk, dv, dheads, aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K),
                             aoei_tensor_cols(l->qkv, Q + K, K), b->batch, &a, b->s->scratch);
@@ -94,28 +95,28 @@ static void attention_backward(const aoei_block *b, aoei_tensor dproj, aoei_tens
     linear_backward(b, AOEI_LW_V, dv, l->in, input_grad(din, 1));
 }
 
-static void post_norm_backward(const aoei_block *b, aoei_tensor d) {
+static void post_norm_backward(const aoei_layer *b, aoei_tensor d) {
     const aoei_layer_state *l = &b->l;
     const size_t norm1 = AOEI_LW_NORM1, norm2 = AOEI_LW_NORM2;
-    aoei_encoder_norm_backward(b->ctx, b->c, d, b->g + norm2, d, l->sum2, l->stats2, b->w + norm2);
+    aoei_transformer_norm_backward(b->ctx, b->c, d, b->g + norm2, d, l->sum2, l->stats2, b->w + norm2);
     feed_forward_backward(b, through_dropout(b, d, AOEI_SITE_FFN_OUTPUT), d, 1);
-    aoei_encoder_norm_backward(b->ctx, b->c, d, b->g + norm1, d, l->sum1, l->stats1, b->w + norm1);
+    aoei_transformer_norm_backward(b->ctx, b->c, d, b->g + norm1, d, l->sum1, l->stats1, b->w + norm1);
     attention_backward(b, through_dropout(b, d, AOEI_SITE_ATTENTION_OUTPUT), d, 1);
 }
 
-static void pre_norm_backward(const aoei_block *b, aoei_tensor d) {
+static void pre_norm_backward(const aoei_layer *b, aoei_tensor d) {
     const aoei_layer_state *l = &b->l;
     const size_t norm1 = AOEI_LW_NORM1, norm2 = AOEI_LW_NORM2;
     const aoei_tensor branch = aoei_tensor_rows(b->s->grad_norm, 0, b->batch->n_tokens);
     feed_forward_backward(b, through_dropout(b, d, AOEI_SITE_FFN_OUTPUT), branch, 0);
-    aoei_encoder_norm_backward(b->ctx, b->c, branch, b->g + norm2, branch, l->sum1, l->stats2, b->w + norm2);
+    aoei_transformer_norm_backward(b->ctx, b->c, branch, b->g + norm2, branch, l->sum1, l->stats2, b->w + norm2);
     aoei_add(b->ctx, d, d, branch);
     attention_backward(b, through_dropout(b, d, AOEI_SITE_ATTENTION_OUTPUT), branch, 0);
-    aoei_encoder_norm_backward(b->ctx, b->c, branch, b->g + norm1, branch, b->x, l->stats1, b->w + norm1);
+    aoei_transformer_norm_backward(b->ctx, b->c, branch, b->g + norm1, branch, b->x, l->stats1, b->w + norm1);
     aoei_add(b->ctx, d, d, branch);
 }
 
-void aoei_block_backward(const aoei_block *b, aoei_tensor d) {
+void aoei_layer_backward(const aoei_layer *b, aoei_tensor d) {
     if (b->c->pre_norm)
         pre_norm_backward(b, d);
     else

@@ -17,7 +17,7 @@ typedef struct aoei_layer_state {
     aoei_tensor sum1;   /* [N, D] residual sum of the attention: input of norm 1 (pre-norm: of norm 2) */
     aoei_tensor mid;    /* [N, D] input of the feed-forward: output of norm 1 (pre-norm: of norm 2) */
     aoei_tensor stats2; /* [N, 2] float32 statistics of norm 2; RMSNorm [N, 1] */
-    aoei_tensor gate;   /* [N, I] output of the gate layer (gated; in inference part of `wide`) */
+    aoei_tensor gate;   /* [N, I] output of the gate layer (gated; in inference part of `ffn_hidden`) */
     aoei_tensor up;     /* [N, I] output of the up layer (gated, or training) */
     aoei_tensor sum2;   /* [N, D] residual sum of the feed-forward: input of norm 2 (pre-norm: `out`) */
     aoei_tensor out;    /* [N, D] output of the layer */
@@ -30,9 +30,9 @@ typedef struct aoei_transformer_state {
     aoei_tensor final;        /* [N, D] output of the norm after the last layer (pre-norm, training) */
     aoei_tensor final_stats;  /* [N, 1 or 2] float32 statistics of that norm (pre-norm, training) */
     aoei_tensor rope;         /* [N, d] float32 cosines and sines of the batch, if rope is used */
-    aoei_tensor wide;         /* [N, max(I, H d + 2 K d)] shared by all layers: output of the activation; gradient of qkv */
+    aoei_tensor ffn_hidden;   /* [N, max(I, H d + 2 K d)] shared by all layers: output of the activation; gradient of qkv */
     aoei_tensor scratch;      /* workspace of the attention */
-    aoei_tensor room;         /* workspace of the linear layers, for packing (training, or frozen weights) */
+    aoei_tensor workspace;    /* workspace of the linear layers, for packing (training, or frozen weights) */
     aoei_tensor low;          /* workspace of the adapters: output of lora_A */
     aoei_tensor dropped;      /* workspace of the adapters: input after dropout (training) */
     aoei_tensor grad_b;       /* [N, D] gradient as a GEMM operand: after dropout, or rounded (training) */

@@ -593,7 +593,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
                                                                   : c->layers,
         .head_size = c->ran.head_size,
         .window = c->ran.window,
-        .min_window = c->ran.least_window,
+        .min_window = c->ran.min_window,
         .base = m->base_dir,
         .lora_r = m->lora.r,
         .lora_alpha = m->lora.alpha,

@@ -30,7 +30,7 @@ aoei_encoder_config ran_tiny_config(void) {
                                  .norm_eps = 1e-7,
                                  .hidden_dropout = 0.1,
                                  .attention_dropout = 0.1,
-                                 .ran = {.window = 4, .least_window = 2, .head_size = 6}};
+                                 .ran = {.window = 4, .min_window = 2, .head_size = 6}};
 }
 
 void ran_reference_create(ran_reference *r, const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *weights,
@@ -82,7 +82,7 @@ size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t
         begin[n] = start;
         end[n++] = start + W;
     }
-    if (tokens - last < c->ran.least_window) {
+    if (tokens - last < c->ran.min_window) {
         end[n - 1] = tokens;
     } else {
         begin[n] = last;

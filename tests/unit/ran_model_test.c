@@ -354,7 +354,7 @@ static void test_configurations(void **state) {
     json_object_set_new(config, "cell_pooling", json_string("max"));
     json_object_set_new(config, "norm_variant", json_string("langml"));
     assert_int_equal(aoei_config_read(&c, config, "config.json", NULL), 0);
-    assert_true(c.pooling == AOE_POOLING_CELL_MAX && c.ran.langml_norm && c.ran.window == 256 && c.ran.least_window == 16);
+    assert_true(c.pooling == AOE_POOLING_CELL_MAX && c.ran.langml_norm && c.ran.window == 256 && c.ran.min_window == 16);
     assert_true(c.norm_eps == 1e-7 && c.attention_dropout == 0.1);
     assert_int_equal(c.arch->write(&c, written), 0);
     assert_int_equal(aoei_config_read(&again, written, "config.json", NULL), 0);

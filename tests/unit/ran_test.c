@@ -346,7 +346,7 @@ static void test_windows(void **state) {
         for (size_t least = 1; least <= window; least++) {
             aoei_encoder_config c = ran_tiny_config();
             c.ran.window = window;
-            c.ran.least_window = least;
+            c.ran.min_window = least;
             size_t begin[MOST], end[MOST];
             const aoei_ran_limits l = aoei_ran_limits_of(&c, 1);
             for (size_t n = 1; n < MOST; n++) {
@@ -371,7 +371,7 @@ static void test_every_length(void **state) {
     for (size_t least = 1; least <= 4; least++) {
         setup s;
         aoei_encoder_config c = ran_tiny_config();
-        c.ran.least_window = least;
+        c.ran.min_window = least;
         c.ran.langml_norm = least % 2 == 0;
         setup_create(&s, AOEI_F32, test_best_tier(), 1, c, every, 22);
         float *last = copy_of(&s, aoei_encoder_forward(s.ctx, &s.c, s.params.values, &s.batch, &s.training, NULL));
@@ -391,7 +391,7 @@ static void test_rounds(void **state) {
         setup s;
         aoei_encoder_config c = ran_tiny_config();
         c.ran.window = 96;
-        c.ran.least_window = 20;
+        c.ran.min_window = 20;
         c.layers = 1;
         setup_create(&s, (aoei_dtype)type, test_best_tier(), 2, c, few, 4);
         const size_t N = s.batch.n_tokens;
