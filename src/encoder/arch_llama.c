@@ -85,8 +85,7 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
         for (void *k = json_object_iter((json_t *)scaling); k; k = json_object_iter_next((json_t *)scaling, k))
             if (strcmp(json_object_iter_key(k), "rope_theta") != 0 &&
                 strcmp(json_object_iter_key(k), "partial_rotary_factor") != 0)
-                return aoei_fail(err, AOE_EUNSUPPORTED,
-                                 "%s: rotary positions with \"%s\" but no \"rope_type\" are not supported; write the type",
+                return aoei_fail(err, AOE_EUNSUPPORTED, "%s: rotary positions have \"%s\" but no \"rope_type\"; add the type",
                                  file, json_object_iter_key(k));
     while (type && i < sizeof types / sizeof *types && strcmp(types[i].name, type) != 0)
         i++;
@@ -117,7 +116,7 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
         if (!scaling || json_is_null(scaling))
             continue;
         if (!json_is_object(scaling))
-            return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; correct the value", file, keys[i]);
+            return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object", file, keys[i]);
         if (!(rc = read_scaling(c, scaling, file, err)))
             rc = aoei_json_double(scaling, "partial_rotary_factor", &partial, file, err);
     }
@@ -126,10 +125,9 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     if (!rc && partial != 1)
         rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: partial_rotary_factor %g is not supported (supported: 1)", file, partial);
     if (!rc && !(c->rope.theta >= 1))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"rope_theta\" is %g, allowed is 1 or more; correct the value", file,
-                       c->rope.theta);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"rope_theta\" is %g; it must be at least 1", file, c->rope.theta);
     if (!rc && c->rope.scaling == AOEI_ROPE_DYNAMIC && !c->rope.positions)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"original_max_position_embeddings\" is 0; correct the value", file);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"original_max_position_embeddings\" is 0; it must be at least 1", file);
     return rc;
 }
 
@@ -140,15 +138,14 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     if (!types || json_is_null(types))
         return 0;
     if (json_array_size(types) != c->layers)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names; correct the value", file,
-                         c->layers);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names", file, c->layers);
     for (size_t i = 0; i < c->layers; i++) {
         const char *type = json_string_value(json_array_get(types, i));
         const int window = type && !strcmp(type, "sliding_attention");
         if (!window && (sliding || !type || strcmp(type, "full_attention") != 0))
             return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: layer_types \"%s\" of layer %zu is not supported (supported: full_attention, and from some "
-                             "layer on sliding_attention)",
+                             "%s: layer_types \"%s\" of layer %zu is not supported (supported: full_attention, then "
+                             "sliding_attention up to the last layer)",
                              file, type ? type : "", i);
         sliding += (size_t)window;
     }
@@ -171,9 +168,9 @@ static int read_heads(aoei_encoder_config *c, const json_t *config, const char *
         (rc = aoei_json_size(config, "head_dim", &dim, file, err)))
         return rc;
     if (c->heads && !kv)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"num_key_value_heads\" is 0; correct the value", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"num_key_value_heads\" is 0; it must be at least 1", file);
     if (even && !dim)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"head_dim\" is 0; correct the value", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"head_dim\" is 0; it must be at least 1", file);
     c->kv_heads = kv != c->heads ? kv : 0;
     c->head_dim = dim != even ? dim : 0;
     return 0;

@@ -51,7 +51,7 @@ static int check_total(const aoei_encoder_config *c, const char *file, aoe_error
         goto fail;
     return 0;
 fail:
-    return aoei_fail(err, AOE_EFORMAT, "%s: the sizes multiply to more than memory can hold; correct them", file);
+    return aoei_fail(err, AOE_EFORMAT, "%s: the model is too large for memory; correct the sizes", file);
 }
 
 int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {

@@ -14,18 +14,17 @@ double aoei_lora_scale(const aoei_lora *l) {
 int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {
     if (value >= min && value <= max)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %zu, allowed are %zu to %zu; correct the value", file, key, value, min,
-                     max);
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %zu; it must be between %zu and %zu", file, key, value, min, max);
 }
 
 int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err) {
     if (p >= 0 && p < 1)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is 0 to below 1; correct the value", file, key, p);
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; it must be at least 0 and below 1", file, key, p);
 }
 
 int aoei_check_epsilon(const char *key, double eps, const char *file, aoe_error *err) {
     if (eps > 0 && eps < 1)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g, allowed is above 0 to below 1; correct the value", file, key, eps);
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; it must be above 0 and below 1", file, key, eps);
 }

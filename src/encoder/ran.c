@@ -24,12 +24,13 @@
 
 #define ROTATION_BASE 10000.0 /* base of the rotary positions */
 
-/* Bounds of a layout. */
+/* Sizes of a layout. */
 typedef struct sizes {
-    size_t N, texts, C, M; /* M: rows of a round */
-    size_t cells;          /* rows of cells that are kept or in work */
-    size_t block;          /* tokens that memory review makes at once */
-    size_t D, H, window_rows;
+    size_t N, texts, C;       /* maximum tokens, texts and windows of a batch */
+    size_t M;                 /* maximum rows of a round */
+    size_t cells;             /* rows of the tensors by cell: all cells in training, one step in inference */
+    size_t block;             /* tokens that memory review processes at once */
+    size_t D, H, window_rows; /* hidden size, heads * head_size, maximum rows of a window */
     aoei_dtype type;
     int training;
 } sizes;
@@ -55,7 +56,7 @@ static aoei_tensor take(aoei_arena *a, const sizes *z, size_t rows, size_t cols)
     return aoei_tensor_take_typed(a, z->type, rows, cols);
 }
 
-/* In inference norms and sums are made in place, and swish, too. */
+/* In inference norms, sums and swish work in place. */
 static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     aoei_ran_rows r = {.in = take(a, z, n, z->D),
                        .pre = take(a, z, n, 3 * z->H),
@@ -76,7 +77,7 @@ static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     return r;
 }
 
-/* A layer but for `out`, `tokens` and `after`. */
+/* The tensors of a layer except `out`, `tokens` and `after`. */
 static aoei_ran_layer layer_layout(const sizes *z, aoei_arena *a) {
     const size_t D = z->D;
     aoei_ran_layer l = {.rows = rows_layout(z, a, z->M),
@@ -229,7 +230,7 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     }
 }
 
-/* The norm without weights, and the rotation of the positions that there are. */
+/* Fills the constants: weights of the norm that has none, and the rotation of all positions in a window. */
 static void make_constants(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_batch *batch,
                            const aoei_ran_state *r) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, 0);
@@ -275,7 +276,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], none, 0, none, d, batch);
 }
 
-/* The texts' cells as a batch for the poolings of tokens. */
+/* The cells as a batch, for poolings that treat them as tokens. */
 static aoei_batch cell_batch(const aoei_ran_windows *w) {
     return (aoei_batch){.n_tokens = w->n, .n_texts = w->n_texts, .offsets = w->text_first};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One layer of the recurrent encoder, forward (docs/ran.md). Only a cell waits for the window before it: what tokens need
- * of their own is made for all windows of a round at once, then the cells step by step, then the tokens' attention to
- * their window's cell and to each other, again at once. A cell's row is computed twice so, to the same bits.
+ * The forward pass of one RAN layer (docs/ran.md). Only a cell depends on the previous window. A round is therefore processed
+ * in three parts: queries, keys and values of all tokens at once; then the cells, step by step; then the attention of all
+ * tokens to the cell and tokens of their window. The row of a cell is computed twice, with identical bits.
  */
 #include "encoder/ran_layer.h"
 
@@ -113,26 +113,26 @@ void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c
     (c->ran.langml_norm ? aoei_uncentred_norm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
-/* x after dropout in place; rows of x are the tokens of `keys`. */
+/* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`. */
 static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout d = aoei_ran_dropout(p, site);
     if (d.p > 0)
         aoei_dropout_add(p->ctx, x, x, (aoei_tensor){0}, keys, &d);
 }
 
-/* y = x w^T + b with the weight of a slot and the bias behind it. */
+/* y = x w^T + b, with the weight of a slot and the bias in the next slot. */
 static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
     const aoei_linear_epilogue e = {.room = p->s->workspace};
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
 }
 
-/* The linear halves of a gated linear unit. */
+/* The linear parts of a gated linear unit: y [n, 2D] = linear part, gate. */
 static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
     linear(p, aoei_tensor_cols(y, 0, p->D), x, slot);
     linear(p, aoei_tensor_cols(y, p->D, p->D), x, slot + 2);
 }
 
-/* From the rows before the norm to queries, keys and values. Cells are not rotated: their position is 0. */
+/* Computes queries, keys and values from r->in. position: positions of the rows; NULL: cells, which are not rotated. */
 static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
@@ -145,7 +145,7 @@ static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei
     }
 }
 
-/* From the attention's output to the step's, in `result`. */
+/* Computes the outputs of the rows, `result`, from the output of the attention. */
 static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
     const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
@@ -158,7 +158,7 @@ static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoe
     drop(p, result, keys, AOEI_RAN_SITE_STEP);
 }
 
-/* The cells that a step begins with. */
+/* Computes `in`, the cells that a step starts from. */
 static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
     const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
@@ -171,7 +171,7 @@ static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_t
     }
 }
 
-/* The cells that a step leaves: of the first windows the raw ones, then with a residual of the windows before. */
+/* Computes the cells after a step from its raw cells g. Later windows add a residual of the previous raw cell. */
 static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
     const aoei_ran_layer *l = &p->l;
     const aoei_ran_windows *w = &p->s->windows;
@@ -195,7 +195,7 @@ static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_ten
         drop(p, aoei_tensor_rows(after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
 }
 
-/* What the window's tokens and backward need of a step's cells, into the rows of the round. */
+/* Copies activations of a step's cells, which tokens and backward need, to the rows of the round. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
     const size_t H = p->H;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
@@ -208,7 +208,7 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const a
     aoei_rows_put(p->ctx, rows->pre, cells->pre, row);
 }
 
-/* The cells of a step; rows are those of its round. */
+/* Computes the cells of a step. rows: rows of its round. */
 static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_rows *rows) {
     const aoei_ran_windows *w = &p->s->windows;
     const size_t n = step->n, H = p->H;
@@ -232,7 +232,7 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     const aoei_tensor result = aoei_tensor_rows(p->s->result, 0, round->rows);
     const aoei_batch keys = aoei_ran_round_batch(w, round);
     const aoei_attention a = aoei_ran_attention(p);
-    aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the cells' rows are 0 for now */
+    aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the rows of cells are 0 until their step */
     open_rows(p, &rows, &keys, w->position + round->first_row);
     for (size_t i = 0; i < round->steps; i++)
         run_step(p, &w->steps[round->first_step + i], &rows);
@@ -243,7 +243,7 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }
 
-/* Memory review of tokens [first, first + n); in training of all. */
+/* Memory review of tokens [first, first + n); in training of all tokens at once. */
 static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;

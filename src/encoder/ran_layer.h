@@ -24,7 +24,7 @@ typedef struct aoei_ran_pass {
     const aoei_encoder_dropout *drop; /* NULL: no dropout */
     size_t layer;                     /* index of the layer */
     aoei_ran_layer l;                 /* the layer's tensors, of the batch's size */
-    aoei_tensor cells_from;           /* [C, D] final cells of the layer below, by turn; absent in the first layer */
+    aoei_tensor cells_from;           /* [C, D] final cells of the layer below, in step order; absent in the first layer */
     size_t N, C, D, H;                /* tokens and windows of the batch, hidden size, heads * head_size */
 } aoei_ran_pass;
 

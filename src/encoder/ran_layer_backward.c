@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One layer of the recurrent encoder, backward. Memory review first; then what the tokens' outputs say about all windows
- * at once; then the cells from the last step to the first, which add to the gradients of their windows' keys and values;
- * then, with the cells' rows at their places among the tokens', the gradients of weights, row after row in text order.
+ * The backward pass of one RAN layer, in this order: memory review; the tokens of all windows at once; the cells from the last
+ * step to the first, which add to the gradients of the keys and values of their windows; the gradients of weights, for tokens
+ * and cells together, row by row in text order.
  */
 #include "encoder/ran_layer_backward.h"
 
@@ -21,7 +21,7 @@ static void norm_back(const aoei_ran_pass *p, aoei_tensor dx, aoei_tensor dgamma
     aoei_ran_norm_backward(p->ctx, p->c, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
-/* d after dropout's backward in place. */
+/* Applies the backward of dropout to d in place. */
 static void drop_back(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout drop = aoei_ran_dropout(p, site);
     if (drop.p > 0)
@@ -34,13 +34,13 @@ static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulat
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
-/* The gradients of the weight of a slot and of the bias behind it. */
+/* Adds to the gradients of the weight of a slot and of the bias in the next slot. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
     const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .room = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
-/* dx (+)= the gradient of a gated linear unit's input, from that of its linear halves. */
+/* dx (+)= the gradient of the input of a gated linear unit, from the gradient of its linear parts. */
 static void gated_input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dgated, size_t slot) {
     input_gradient(p, dx, accumulate, aoei_tensor_cols(dgated, 0, p->D), slot);
     input_gradient(p, dx, 1, aoei_tensor_cols(dgated, p->D, p->D), slot + 2);
@@ -61,7 +61,7 @@ static aoei_ran_grads grads_part(const aoei_ran_grads *g, size_t first, size_t n
                             .pre = aoei_tensor_rows(g->pre, first, n)};
 }
 
-/* Memory review's keys and values: from d_review_kv to their weights and to d_s. */
+/* The keys and values of memory review: computes d_s and adds to weight gradients, from d_review_kv. */
 static void review_cells_backward(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const size_t C = p->C, D = p->D;
@@ -76,7 +76,8 @@ static void review_cells_backward(const aoei_ran_pass *p) {
     }
 }
 
-/* On entry d is the gradient of the layer's output, on return that of the windows' outputs; d_s becomes that of the cells. */
+/* Memory review. d: on entry the gradient of the layer's output, on return of the windows' outputs. Also computes d_s, the
+ * gradient of the raw cells. */
 static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -112,7 +113,7 @@ static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     review_cells_backward(p);
 }
 
-/* From the gradient of a step's results, d->unit, through both norms and the projection to that of the attention's output. */
+/* The backward of close_rows: computes d->heads from d->unit, the gradient of the rows' outputs. */
 static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const aoei_batch *keys) {
     const aoei_tensor none = {0};
     drop_back(p, d->unit, keys, AOEI_RAN_SITE_STEP);
@@ -124,7 +125,7 @@ static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const ao
     input_gradient(p, d->heads, 0, d->o, AOEI_RW_O);
 }
 
-/* From the gradient of queries, keys and values, and of the gated linear unit, to that of the rows z: d->sum. */
+/* The backward of the layers that read r->z: computes its gradient, d->sum, from d->qkv and d->glu. */
 static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
@@ -137,14 +138,14 @@ static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoe
     gated_input_gradient(p, d->sum, 1, d->glu, AOEI_RW_GLU);
 }
 
-/* What the tokens' outputs say: the gradients of everything up to queries, keys and values, with cells' rows as if nothing
- * came from them. d: of the windows' outputs [N, D]. */
+/* The gradients of the tokens' rows, up to queries, keys and values, from d [N, D], the gradient of the windows' outputs. The
+ * output gradients of the cells' rows count as zero here; step_backward adds theirs. */
 static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_state *s = p->s;
     const size_t H = p->H;
     const aoei_attention a = aoei_ran_attention(p);
     aoei_tensor_zero(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H));
-    if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* nothing comes from them */
+    if (s->pooled_cells && p->layer + 1 == p->c->layers) { /* the outputs have no gradient */
         aoei_tensor_zero(p->ctx, rows->unit);
         aoei_tensor_zero(p->ctx, rows->o);
         aoei_tensor_zero(p->ctx, rows->glu);
@@ -161,7 +162,7 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
                                   s->windows.n, &a, s->scratch);
 }
 
-/* From d_after of a step's cells to d_g of them and of the ones before. */
+/* The backward of end_step: adds to d_g of a step's cells and of the previous cells, from d_after. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -186,8 +187,8 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_rows_add(p->ctx, aoei_tensor_rows(s->d_g, 0, p->C), d_carry, s->windows.previous + first);
 }
 
-/* The cells of a step: their rows of the gradients, what they add to their windows' keys and values, and the gradient of
- * the cells that the step began with. */
+/* The backward of run_step: the gradients of the cells' rows, of the keys and values of their windows, and of the cells that
+ * the step started from. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -217,7 +218,7 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
-/* The gradients of the weights that only cells meet, window after window in text order. */
+/* Adds to the gradients of the weights that only cells use, window by window in text order. */
 static void carry_weights(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -235,7 +236,7 @@ static void carry_weights(const aoei_ran_pass *p) {
     gated_weight_gradient(p, glu, a, AOEI_RW_CELL_GLU);
 }
 
-/* The cells' rows at their places among the tokens'. */
+/* Copies the gradients of the cells to their rows among the tokens. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_grads cells = grads_part(&s->d_cells, 0, p->C);
@@ -246,7 +247,7 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, 0, p->H), aoei_tensor_cols(cells.qkv, 0, p->H), row);
 }
 
-/* The gradients of weights, of all rows in text order, and rows->sum: of the rows that the layer began with. */
+/* Adds to the gradients of weights, for all rows in text order, and computes rows->sum, the gradient of the layer's input. */
 static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_rows *r = &p->l.rows;
     const aoei_tensor none = {0};
@@ -262,7 +263,7 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
               p->w[AOEI_RW_WINDOW_NORM]);
 }
 
-/* d_s, d_g and d_after to begin with: from memory review, from the layer above or the pooling, from nothing. */
+/* The initial d_s, d_g and d_after: from memory review, and from the layer above or the pooling of cells. */
 static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -278,7 +279,7 @@ static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
         aoei_rows_scatter(p->ctx, d_after, aoei_tensor_rows(pooled ? s->pool_last : s->d_first, 0, w->n_texts), w->last);
 }
 
-/* With recomputation all layers share what forward made: make this layer's again; else what follows the swish. */
+/* Restores the activations that layers share: with recomputation all of them, otherwise queries, keys and values. */
 static void recompute_activations(aoei_ran_pass *p, aoei_tensor x) {
     if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);

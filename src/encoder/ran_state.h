@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Activations and workspace of the recurrent encoder (docs/ran.md), in the arena of the encoder's state. Shape letters: N
  * tokens and C windows of the batch, M = N + C rows of a round (in inference about aoei_ran_limits.rows at most), D hidden
- * size, H = heads * head_size. A tensor is ordered by row, by turn or by text, as defined in ran_windows.h.
+ * size, H = heads * head_size. The orders of rows and windows are defined in ran_windows.h.
  */
 #ifndef AOEI_ENCODER_RAN_STATE_H
 #define AOEI_ENCODER_RAN_STATE_H
@@ -27,8 +27,8 @@ typedef struct aoei_ran_rows {
 
 typedef struct aoei_ran_layer {
     aoei_ran_rows rows;  /* [M] by row of the round */
-    aoei_ran_rows cells; /* [C] by turn; in inference of one step */
-    /* by turn */
+    aoei_ran_rows cells; /* [C] in step order; in inference of one step */
+    /* in step order */
     aoei_tensor g;           /* [C, D] raw cells */
     aoei_tensor before;      /* [C, D] raw cells of the previous windows */
     aoei_tensor carry_glu;   /* [C, 2D] linear parts of GLU(before) */
@@ -76,11 +76,11 @@ typedef struct aoei_ran_state {
     aoei_tensor embed_sum;   /* [N, D] input of the embedding norm */
     aoei_tensor embed_stats; /* [N, 2] float32 statistics of the embedding norm */
     aoei_ran_grads d;        /* [M] by row */
-    aoei_ran_grads d_cells;  /* [C] by turn */
-    aoei_tensor d_g;         /* [C, D] float32 by turn */
-    aoei_tensor d_after;     /* [C, D] float32 by turn */
-    aoei_tensor d_carry;     /* [C, D] float32 by turn */
-    aoei_tensor d_carry_glu; /* [C, 2D] by turn */
+    aoei_ran_grads d_cells;  /* [C] in step order */
+    aoei_tensor d_g;         /* [C, D] float32 in step order */
+    aoei_tensor d_after;     /* [C, D] float32 in step order */
+    aoei_tensor d_carry;     /* [C, D] float32 in step order */
+    aoei_tensor d_carry_glu; /* [C, 2D] in step order */
     aoei_tensor d_s;         /* [C, D] float32 in text order */
     aoei_tensor d_first;     /* [texts, D] float32 gradient of the cells that a layer starts from */
     aoei_tensor d_review;    /* [N, D] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Windows of a batch and the lists of ran_windows.h. Texts are grouped so that the longest windows of a group fit a round;
- * a group's steps are put into rounds as long as they fit. Every text's windows come in ascending rounds.
+ * Texts are grouped so that the longest windows of a group fit in one round. The steps of a group are added to a round as long
+ * as they fit. The windows of a text are in rounds of ascending number.
  */
 #include "encoder/ran_windows.h"
 
@@ -72,12 +72,12 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
         *by_window[i] = numbers(arena, C);
 }
 
-/* What the filling is at. */
+/* Lists that are being filled, and the next index of each. */
 typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;
     const aoei_batch *batch;
-    size_t row, window, step_index, offset; /* next */
+    size_t row, window, step_index, offset;
 } filling;
 
 static size_t text_length(const filling *f, size_t text) {
@@ -92,12 +92,12 @@ static uint32_t text_key(const filling *f, size_t text) {
     return f->batch->text_index ? f->batch->text_index[text] : (uint32_t)text;
 }
 
-/* Tokens of a text's window. */
+/* Tokens of a window of a text. */
 static size_t window_tokens(const filling *f, size_t text, size_t number) {
     return number + 1 < text_windows(f, text) ? f->l->window : text_length(f, text) - number * f->l->window;
 }
 
-/* Rows of the windows of one number of texts [first, end). */
+/* Rows of the windows with this number in texts [first, end). */
 static size_t step_rows(const filling *f, size_t first, size_t end, size_t number) {
     size_t rows = 0;
     for (size_t i = first; i < end; i++)
@@ -105,7 +105,7 @@ static size_t step_rows(const filling *f, size_t first, size_t end, size_t numbe
     return rows;
 }
 
-/* Windows [from, to) of a text at the next places of the round. */
+/* Appends windows [from, to) of a text to the round. */
 static void add_windows(filling *f, const aoei_ran_round *r, size_t text, size_t from, size_t to) {
     aoei_ran_windows *w = f->w;
     for (size_t k = from; k < to && k < text_windows(f, text); k++) {
@@ -116,7 +116,7 @@ static void add_windows(filling *f, const aoei_ran_round *r, size_t text, size_t
         w->round_first[f->window] = number;
         w->round_text[f->window] = text_key(f, text);
         w->round_spans[f->window++] = (aoei_attention_span){row, rows, row, rows, text_key(f, text), number};
-        /* the turn is known by then: steps come before places */
+        /* steps are filled before rounds, so step_order is known */
         const uint32_t at = w->step_order[w->text_first[text] + k];
         w->row[at] = row;
         w->step_spans[at] = (aoei_attention_span){w->step_spans[at].q_first, 1, row, rows, text_key(f, text), number};
@@ -142,7 +142,7 @@ static void add_to_step(filling *f, const aoei_ran_step *step, size_t text) {
         w->last[text] = (uint32_t)at;
 }
 
-/* The step of one number of texts [first, end): those that go on, then those that end. */
+/* Adds the step of the windows with this number in texts [first, end): texts with more windows first, then the others. */
 static void add_step(filling *f, size_t first, size_t end, size_t number) {
     aoei_ran_step *s = &f->w->steps[f->w->n_steps++];
     *s = (aoei_ran_step){.number = number, .first = f->step_index};
@@ -156,7 +156,7 @@ static void add_step(filling *f, size_t first, size_t end, size_t number) {
     s->n = f->step_index - s->first;
 }
 
-/* Rounds of texts [first, end). */
+/* Adds the rounds of texts [first, end). */
 static void add_group(filling *f, size_t first, size_t end) {
     aoei_ran_windows *w = f->w;
     size_t most = 0;
@@ -182,7 +182,7 @@ static void add_group(filling *f, size_t first, size_t end) {
     }
 }
 
-/* The lists in text order, and what the first windows follow. */
+/* Fills the lists in text order, and `previous` of first windows. */
 static void finish(filling *f) {
     aoei_ran_windows *w = f->w;
     size_t n = 0;

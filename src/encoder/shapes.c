@@ -38,7 +38,10 @@ int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err
     const aoei_arch *arch = aoei_arch_find(name);
     *c = (aoei_encoder_config){0};
     if (!arch || !arch->defaults)
-        return aoei_fail(err, AOE_EARG, "no shapes of architecture '%s'; leave it out, or use that of a named shape", name);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.shape.architecture '%s' cannot be created from sizes; omit it, or use the architecture of a named shape",
+            name);
     arch->defaults(c);
     arch->set_shape(c, s);
     c->arch = arch;

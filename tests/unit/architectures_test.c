@@ -258,7 +258,7 @@ static void makes_new_ones(void **state) {
     o.tokenizer_from = from;
     char *to = test_path(test_dir, "to");
     assert_int_equal(aoe_init(ctx, to, &o, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "no shapes of architecture 'model2vec'");
+    FRAGMENT(err, "options.shape.architecture 'model2vec'");
     free(to);
     test_dir_remove(from);
     aoe_context_destroy(ctx);

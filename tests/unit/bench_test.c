@@ -160,7 +160,7 @@ static void test_architectures(void **state) {
     o.mode = AOE_BENCH_PRETRAIN;
     refused(&o, AOE_EARG, "a llama model has no masked-LM head");
     o.shape.architecture = "gru";
-    refused(&o, AOE_EARG, "no shapes of architecture 'gru'");
+    refused(&o, AOE_EARG, "options.shape.architecture 'gru'");
     aoe_context_destroy(ctx);
 }
 

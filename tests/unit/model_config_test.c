@@ -116,7 +116,7 @@ static void refuses_by_name(void **state) {
         {"is_decoder", "true", "is_decoder is true", AOE_EUNSUPPORTED},
         {"add_cross_attention", "true", "add_cross_attention is true", AOE_EUNSUPPORTED},
         {"hidden_size", NULL, "\"hidden_size\" is missing", AOE_EFORMAT},
-        {"hidden_size", "0", "\"hidden_size\" is 0, allowed are 1 to 65536", AOE_EFORMAT},
+        {"hidden_size", "0", "\"hidden_size\" is 0; it must be between 1 and 65536", AOE_EFORMAT},
         {"hidden_size", "9", "hidden_size 9 is not a multiple of num_attention_heads 2", AOE_EFORMAT},
         {"hidden_size", "-8", "\"hidden_size\" is not a whole number", AOE_EFORMAT},
         {"hidden_size", "8.5", "\"hidden_size\" is not a whole number", AOE_EFORMAT},
@@ -128,7 +128,7 @@ static void refuses_by_name(void **state) {
         {"vocab_size", "0", "\"vocab_size\" is 0", AOE_EFORMAT},
         {"max_position_embeddings", "0", "\"max_position_embeddings\" is 0", AOE_EFORMAT},
         {"layer_norm_eps", "0", "\"layer_norm_eps\" is 0", AOE_EFORMAT},
-        {"hidden_dropout_prob", "1", "\"hidden_dropout_prob\" is 1, allowed is 0 to below 1", AOE_EFORMAT},
+        {"hidden_dropout_prob", "1", "\"hidden_dropout_prob\" is 1; it must be at least 0 and below 1", AOE_EFORMAT},
         {"attention_probs_dropout_prob", "-0.1", "\"attention_probs_dropout_prob\" is -0.1", AOE_EFORMAT},
         {"hidden_dropout_prob", "true", "\"hidden_dropout_prob\" is not a number", AOE_EFORMAT},
     };
@@ -270,19 +270,19 @@ static void refuses_other_architectures_by_name(void **state) {
         const char *type, *more, *fragment;
         int code;
     } cases[] = {
-        {"roberta", "\"pad_token_id\": 200", "\"max_position_embeddings\" is 100, allowed are 202 to", AOE_EFORMAT},
+        {"roberta", "\"pad_token_id\": 200", "\"max_position_embeddings\" is 100; it must be between 202 and", AOE_EFORMAT},
         {"roberta", "\"hidden_act\": \"silu\"", "hidden_act \"silu\" is not supported (supported: gelu,", AOE_EUNSUPPORTED},
         {"llama", "\"hidden_act\": \"relu\"",
          "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, silu)", AOE_EUNSUPPORTED},
         {"llama", "\"num_key_value_heads\": 3", "num_attention_heads 4 is not a multiple of num_key_value_heads 3",
          AOE_EFORMAT},
-        {"llama", "\"num_key_value_heads\": 8", "\"num_key_value_heads\" is 8, allowed are 1 to 4", AOE_EFORMAT},
+        {"llama", "\"num_key_value_heads\": 8", "\"num_key_value_heads\" is 8; it must be between 1 and 4", AOE_EFORMAT},
         {"llama", "\"num_key_value_heads\": 0", "\"num_key_value_heads\" is 0", AOE_EFORMAT},
         {"llama", "\"head_dim\": 0", "\"head_dim\" is 0", AOE_EFORMAT},
-        {"llama", "\"head_dim\": 7", "heads of 7 components cannot be rotated in pairs", AOE_EFORMAT},
+        {"llama", "\"head_dim\": 7", "\"head_dim\" is 7; rotary positions need an even size", AOE_EFORMAT},
         {"llama", "\"rms_norm_eps\": 0", "\"rms_norm_eps\" is 0", AOE_EFORMAT},
         {"llama", "\"attention_dropout\": 1", "\"attention_dropout\" is 1", AOE_EFORMAT},
-        {"llama", "\"rope_theta\": 0", "\"rope_theta\" is 0, allowed is 1 or more", AOE_EFORMAT},
+        {"llama", "\"rope_theta\": 0", "\"rope_theta\" is 0; it must be at least 1", AOE_EFORMAT},
         {"llama", "\"partial_rotary_factor\": 0.5", "partial_rotary_factor 0.5 is not supported", AOE_EUNSUPPORTED},
         {"llama", "\"rope_scaling\": 3", "\"rope_scaling\" is not an object", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}",
@@ -303,7 +303,7 @@ static void refuses_other_architectures_by_name(void **state) {
         {"mistral",
          "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]",
          "layer_types \"full_attention\" of layer 1 is not supported", AOE_EUNSUPPORTED},
-        {"qwen2", "", "\"num_key_value_heads\" is 32, allowed are 1 to 4", AOE_EFORMAT},
+        {"qwen2", "", "\"num_key_value_heads\" is 32; it must be between 1 and 4", AOE_EFORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_encoder_config c;

@@ -327,7 +327,7 @@ static void test_configurations(void **state) {
         {"num_hidden_layers", "0", "\"num_hidden_layers\" is 0", AOE_EFORMAT},
         {"hidden_size", "99999999", "\"hidden_size\" is 99999999", AOE_EFORMAT},
         {"window_size", "0", "\"window_size\" is 0", AOE_EFORMAT},
-        {"window_size", "8", "\"min_window_size\" is 16, allowed are 1 to 8", AOE_EFORMAT},
+        {"window_size", "8", "\"min_window_size\" is 16; it must be between 1 and 8", AOE_EFORMAT},
         {"min_window_size", "0", "\"min_window_size\" is 0", AOE_EFORMAT},
         {"dropout", "1", "\"dropout\" is 1", AOE_EFORMAT},
         {"layer_norm_eps", "0", "\"layer_norm_eps\" is 0", AOE_EFORMAT},
