@@ -260,7 +260,7 @@ static const sentence *nth(const job *j, size_t model, side of, size_t n) {
 }
 
 /* Of each model the positives beside the negatives, the shorter list over again until every sentence is in a row. */
-static int write_triples(job *j, const input *in, aoe_error *err) {
+static int write_triplets(job *j, const input *in, aoe_error *err) {
     int rc = 0;
     for (size_t m = 0; m < j->o->chat.n_models; m++) {
         size_t count[SIDES] = {0, 0};
@@ -289,7 +289,7 @@ static int make_rows(job *j, size_t text, aoe_error *err) {
     if (rc)
         return rc;
     judge(j);
-    rc = j->o->kind == AOE_EXAMPLES_TRIPLETS ? write_triples(j, &j->input[text], err) : write_pairs(j, &j->input[text], err);
+    rc = j->o->kind == AOE_EXAMPLES_TRIPLETS ? write_triplets(j, &j->input[text], err) : write_pairs(j, &j->input[text], err);
     j->result->without += j->result->rows == before;
     return rc;
 }

@@ -237,7 +237,7 @@ int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_
 /* ---- the rest */
 
 /* Blotted before it is cut: of a secret across the cut nothing is left to be found by. */
-static void copy_blotted(char *out, size_t size, const char *s, const char *secret) {
+static void copy_redacted(char *out, size_t size, const char *s, const char *secret) {
     aoei_buffer b = {0};
     if (s && !aoei_buffer_append(&b, s, strlen(s))) {
         aoei_blot_out(b.data, b.len, secret);
@@ -257,8 +257,8 @@ void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret) {
     const char *code = json_string_value(json_object_get(o, "code")), *type = json_string_value(json_object_get(o, "type"));
     if (!message)
         message = json_string_value(json_object_get(root, "message"));
-    copy_blotted(e->message, sizeof e->message, message, secret);
-    copy_blotted(e->code, sizeof e->code, code ? code : type, secret);
+    copy_redacted(e->message, sizeof e->message, message, secret);
+    copy_redacted(e->code, sizeof e->code, code ? code : type, secret);
     json_decref(root);
 }
 

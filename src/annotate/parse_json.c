@@ -99,7 +99,7 @@ static size_t read_string(aoei_buffer *out, aoe_text s) {
     return 0;
 }
 
-const char *aoei_chat_find_json(aoe_text plain) {
+const char *aoei_find_json(aoe_text plain) {
     const char *close;
     char before = '\n'; /* the last character that is no space */
     for (size_t i = 0; i < plain.len; i++) {
@@ -163,7 +163,7 @@ static int scan(aoei_chat_list *l, aoe_text json, key_class wanted, size_t *coun
     return rc;
 }
 
-int aoei_chat_count_strings(size_t *n, aoe_text s) {
+int aoei_count_strings(size_t *n, aoe_text s) {
     static const char *const between[] = {",", ";", "and ", "or ", "&", "\xEF\xBC\x8C", "\xE3\x80\x81"};
     aoei_buffer string = {0};
     const char *close;
@@ -182,7 +182,7 @@ int aoei_chat_count_strings(size_t *n, aoe_text s) {
     return rc;
 }
 
-int aoei_chat_read_json(aoei_chat_list *l, aoe_text json) {
+int aoei_read_json(aoei_chat_list *l, aoe_text json) {
     size_t answers = 0;
     const int rc = scan(l, json, KEY_ANSWER, &answers);
     return rc ? rc : scan(l, json, answers ? KEY_ANSWER : KEY_NONE, NULL);

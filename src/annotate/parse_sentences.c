@@ -278,10 +278,10 @@ static aoe_text find_strings(aoe_text s) {
 static int add_line(aoei_chat_list *list, const lines *l, aoe_text s) {
     size_t n = 0, strings;
     const aoe_text quoted = find_strings(s);
-    if (aoei_chat_count_strings(&strings, quoted))
+    if (aoei_count_strings(&strings, quoted))
         return AOE_ENOMEM;
     if (strings > 1)
-        return aoei_chat_read_json(list, quoted);
+        return aoei_read_json(list, quoted);
     for (aoe_text rest = s; rest.len; n++)
         rest = aoei_chat_trim(aoei_chat_skip(rest, sentence_bytes(rest)));
     if (n <= 1 || list->most == 1)
@@ -385,9 +385,9 @@ int aoei_chat_parse(aoei_chat_list *l, aoei_chat_outcome *outcome, aoe_text repl
     if (!rc && plain.len) {
         const aoe_text whole = aoei_chat_trim(aoei_chat_unfence((aoe_text){plain.data, plain.len}, NULL));
         const aoe_text text = aoei_chat_trim(first_turn(whole));
-        const char *json = aoei_chat_find_json(text);
+        const char *json = aoei_find_json(text);
         if (json)
-            rc = aoei_chat_read_json(l, (aoe_text){json, (size_t)(text.data + text.len - json)});
+            rc = aoei_read_json(l, (aoe_text){json, (size_t)(text.data + text.len - json)});
         if (!rc && !l->n)
             rc = read_lines(l, outcome, text, cut && text.data + text.len == whole.data + whole.len);
     }

@@ -141,7 +141,7 @@ void aoei_github_answer_free(aoei_github_answer *a) {
     aoei_http_response_free(&a->response);
 }
 
-int aoei_github_step(aoei_github_way *w, const char *page, aoe_error *err) {
+int aoei_github_step(aoei_github_pages *w, const char *page, aoe_error *err) {
     if (w->mark && strcmp(w->mark, page) == 0)
         return aoei_fail(err, AOE_EFORMAT, "the pages of a list lead in a circle; check the address of the API");
     if (w->steps++ < w->until)
@@ -152,7 +152,7 @@ int aoei_github_step(aoei_github_way *w, const char *page, aoe_error *err) {
     return w->mark ? AOE_OK : aoei_fail_nomem(err, strlen(page));
 }
 
-void aoei_github_way_free(aoei_github_way *w) {
+void aoei_github_pages_free(aoei_github_pages *w) {
     aoei_free(w->mark);
     w->mark = NULL;
 }

@@ -55,14 +55,14 @@ void aoei_github_answer_free(aoei_github_answer *a); /* accepts a zeroed one */
 
 /* The way through the pages of a list: a list whose pages lead back to one of them would never end (Brent 1980). Zero it at
  * the beginning. */
-typedef struct aoei_github_way {
+typedef struct aoei_github_pages {
     char *mark; /* owned: a page that was passed */
     size_t steps, until;
-} aoei_github_way;
+} aoei_github_pages;
 
 /* Before each page, by its address or cursor. Errors: AOE_EFORMAT (it leads back), AOE_ENOMEM. */
-int aoei_github_step(aoei_github_way *w, const char *page, aoe_error *err);
-void aoei_github_way_free(aoei_github_way *w); /* accepts a zeroed one */
+int aoei_github_step(aoei_github_pages *w, const char *page, aoe_error *err);
+void aoei_github_pages_free(aoei_github_pages *w); /* accepts a zeroed one */
 
 /* GET of an address at the API's origin. again: 1: a kept answer other than 200 is asked for again (what was missing may be
  * there now). Errors: AOE_EIO (network, limits, refused token), AOE_EFORMAT (not the JSON that was

@@ -75,10 +75,10 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
     int code = read_items(c, issue, connection, err);
     const char *cursor = next_cursor(connection);
     aoei_github_answer a = {0};
-    aoei_github_way way = {0};
+    aoei_github_pages pages = {0};
     char *after = NULL;
     while (!code && cursor) {
-        code = aoei_github_step(&way, cursor, err);
+        code = aoei_github_step(&pages, cursor, err);
         if (code)
             break;
         aoei_free(after); /* the cursor is in the answer that goes */
@@ -99,7 +99,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         cursor = next_cursor(items);
     }
     aoei_free(after);
-    aoei_github_way_free(&way);
+    aoei_github_pages_free(&pages);
     aoei_github_answer_free(&a);
     return code;
 }
@@ -155,7 +155,7 @@ static int take_name(aoei_collection *c, reading *r, const char *given, const js
 int aoei_collect_graphql(aoei_collection *c, const char *given, char room[AOEI_WHY], const char **why, aoe_error *err) {
     reading r = {.more = 1};
     aoei_github_answer a = {0};
-    aoei_github_way way = {0};
+    aoei_github_pages pages = {0};
     int code = AOE_OK;
     *why = NULL;
     for (int first = 1; !code && r.more; first = 0) {
@@ -182,9 +182,9 @@ int aoei_collect_graphql(aoei_collection *c, const char *given, char room[AOEI_W
             code = read_page(c, &r, &a, repository, err);
         }
         if (!code && r.more)
-            code = aoei_github_step(&way, r.after, err);
+            code = aoei_github_step(&pages, r.after, err);
     }
-    aoei_github_way_free(&way);
+    aoei_github_pages_free(&pages);
     aoei_free(r.name);
     aoei_free(r.after);
     aoei_github_answer_free(&a);

@@ -254,12 +254,12 @@ static int open_split(reporter *r, aoe_error *err) {
     static const char *const pairs[] = {"text1", "text2", "label", "id1", "id2"};
     static const char *const triples[] = {"query", "positive", "negative", "query_id", "positive_id", "negative_id"};
     const aoe_github_options *o = r->c->api.o;
-    const int is_triples = o->kind == AOE_EXAMPLES_TRIPLETS;
-    const size_t n = is_triples ? (o->ids ? 6 : 3) : (o->ids ? 5 : 3);
+    const int is_triplets = o->kind == AOE_EXAMPLES_TRIPLETS;
+    const size_t n = is_triplets ? (o->ids ? 6 : 3) : (o->ids ? 5 : 3);
     aoe_text name[COLUMNS];
     aoe_table_format format;
     for (size_t i = 0; i < n; i++)
-        name[i] = aoe_text_of(is_triples ? triples[i] : pairs[i]);
+        name[i] = aoe_text_of(is_triplets ? triples[i] : pairs[i]);
     const int code = aoei_table_format_of(&format, o->name[r->split], err);
     r->flat = format == AOE_TABLE_TSV;
     return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, pass_on, r, err);

@@ -25,10 +25,10 @@ typedef struct ending {
 /* Calls fn for each page from url (taken over, freed) on, while *more stays 1. */
 static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
     aoei_github_answer a = {0};
-    aoei_github_way way = {0};
+    aoei_github_pages pages = {0};
     int code = url ? AOE_OK : aoei_fail_nomem(err, 0), more = 1;
     while (!code && url && more) {
-        code = aoei_github_step(&way, url, err);
+        code = aoei_github_step(&pages, url, err);
         if (!code)
             code = aoei_github_tell(&c->api, err);
         if (!code)
@@ -46,7 +46,7 @@ static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e
         a.next = NULL;
     }
     aoei_free(url);
-    aoei_github_way_free(&way);
+    aoei_github_pages_free(&pages);
     aoei_github_answer_free(&a);
     return code;
 }

@@ -64,8 +64,8 @@ static int equal_key(const aoei_issues *s, uint32_t at, const void *key) {
 }
 
 /* Makes room for one more; the hashes of what is there come from hash_of. */
-static int make_room(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
-                     aoe_error *err) {
+static int reserve_slot(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
+                        aoe_error *err) {
     if (2 * t->n < t->size)
         return AOE_OK;
     if (t->n >= UINT32_MAX / 4)
@@ -109,7 +109,7 @@ static int add_name(char ***names, size_t *n, size_t *capacity, aoe_text name, a
 
 int aoei_issues_repo(aoei_issues *s, aoe_text name, uint32_t *repo, aoe_error *err) {
     name.len = strnlen(name.data, name.len); /* names are compared as C strings */
-    int code = make_room(&s->by_repo, s, hash_of_repo, err);
+    int code = reserve_slot(&s->by_repo, s, hash_of_repo, err);
     if (code)
         return code;
     uint32_t *slot = find_slot(&s->by_repo, hash_name(name.data, name.len), equal_repo, s, &name);
@@ -126,7 +126,7 @@ int aoei_issues_repo(aoei_issues *s, aoe_text name, uint32_t *repo, aoe_error *e
 
 static int label_number(aoei_issues *s, aoe_text name, uint32_t *label, aoe_error *err) {
     name.len = strnlen(name.data, name.len);
-    int code = make_room(&s->by_label, s, hash_of_label, err);
+    int code = reserve_slot(&s->by_label, s, hash_of_label, err);
     if (code)
         return code;
     uint32_t *slot = find_slot(&s->by_label, hash_name(name.data, name.len), equal_label, s, &name);
@@ -151,7 +151,7 @@ uint32_t aoei_issues_find(const aoei_issues *s, uint32_t repo, uint64_t number) 
 
 int aoei_issues_alias(aoei_issues *s, uint32_t repo, uint64_t number, uint32_t index, aoe_error *err) {
     const struct aoei_issue_key key = {.number = number, .repo = repo, .index = index};
-    const int code = make_room(&s->by_key, s, hash_of_key, err);
+    const int code = reserve_slot(&s->by_key, s, hash_of_key, err);
     if (code)
         return code;
     if (aoei_grow((void **)&s->key, &s->key_capacity, s->n_keys, sizeof *s->key))

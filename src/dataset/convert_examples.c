@@ -132,7 +132,7 @@ static size_t part_rows(const forms *f, size_t *row, size_t n, size_t *scratch) 
     return positives;
 }
 
-static int write_triple(forms *f, size_t positive, size_t negative, aoe_error *err) {
+static int write_triplet(forms *f, size_t positive, size_t negative, aoe_error *err) {
     return write_row(f, positive, cell_of(f, positive, 0), cell_of(f, positive, 1), cell_of(f, negative, 1), err);
 }
 
@@ -143,18 +143,18 @@ static int combine(forms *f, const size_t *positive, size_t n_positive, const si
     if (f->o->pairing == AOE_PAIRING_ZIP) {
         const size_t n = n_positive < n_negative ? n_positive : n_negative;
         for (size_t i = 0; i < n && !rc; i++)
-            rc = write_triple(f, positive[i], negative[i], err);
+            rc = write_triplet(f, positive[i], negative[i], err);
         f->result->unused += n_positive + n_negative - 2 * n;
         return rc;
     }
     for (size_t i = 0; i < n_positive && !rc; i++) {
         if (f->o->pairing == AOE_PAIRING_SAMPLE) {
             const size_t k = aoei_rng_below(rng, (uint32_t)n_negative);
-            rc = write_triple(f, positive[i], negative[k], err);
+            rc = write_triplet(f, positive[i], negative[k], err);
             f->drawn[k] = 1; /* in use */
         } else {
             for (size_t k = 0; k < n_negative && !rc; k++)
-                rc = write_triple(f, positive[i], negative[k], err);
+                rc = write_triplet(f, positive[i], negative[k], err);
         }
     }
     for (size_t k = 0; k < n_negative && f->o->pairing == AOE_PAIRING_SAMPLE; k++) {

@@ -89,23 +89,24 @@ static int judge(dedup *d, size_t row, int *stays, aoe_data_dedup_result *result
 }
 
 static int write_rows(dedup *d, aoe_data_dedup_result *result, aoe_error *err) {
-    aoei_pack pack;
+    aoei_compressor compressor;
     const aoei_records *r = &d->records;
-    int rc = aoei_pack_open(&pack, d->o->name ? aoei_codec_of(d->o->name) : AOEI_CODEC_PLAIN, d->o->write, d->o->user, 0, err);
+    int rc = aoei_compress_open(&compressor, d->o->name ? aoei_codec_of(d->o->name) : AOEI_CODEC_PLAIN, d->o->write, d->o->user,
+                                0, err);
     if (!rc)
-        rc = aoei_pack_write(&pack, r->header.data, r->header.len, err);
+        rc = aoei_compress_write(&compressor, r->header.data, r->header.len, err);
     for (size_t i = 0; i < r->n && !rc; i++) {
         int stays = 0;
         rc = judge(d, i, &stays, result, err);
         if (!rc && stays)
-            rc = aoei_pack_write(&pack, r->row[i].data, r->row[i].len, err);
+            rc = aoei_compress_write(&compressor, r->row[i].data, r->row[i].len, err);
     }
     if (!rc)
-        rc = aoei_pack_end(&pack, err);
+        rc = aoei_compress_end(&compressor, err);
     if (!rc && !result->kept)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: every row has a twin with another label, so none is left; correct the labels",
                        r->name);
-    aoei_pack_free(&pack);
+    aoei_compress_free(&compressor);
     return rc;
 }
 

@@ -226,8 +226,8 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
     return rc;
 }
 
-int aoei_near_join(aoei_clusters *c, const aoei_distinct *texts, const size_t *class, const size_t *item, double threshold,
-                   size_t *joined, aoe_error *err) {
+int aoei_near_duplicates_join(aoei_clusters *c, const aoei_distinct *texts, const size_t *class, const size_t *item,
+                              double threshold, size_t *joined, aoe_error *err) {
     join j = {.threshold = threshold};
     *joined = 0;
     if (!(threshold > 0 && threshold <= 1))

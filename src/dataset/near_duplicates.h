@@ -11,7 +11,7 @@
 /* Joins the items of texts whose index is `threshold` (above 0) or more. class: [texts->n] as aoei_distinct_classes gives it:
  * one text of a class is looked at; item: [texts->n] in c. *joined: pairs that joined two clusters. Errors: AOE_EARG,
  * AOE_ENOMEM. */
-int aoei_near_join(aoei_clusters *c, const aoei_distinct *texts, const size_t *class, const size_t *item, double threshold,
-                   size_t *joined, aoe_error *err);
+int aoei_near_duplicates_join(aoei_clusters *c, const aoei_distinct *texts, const size_t *class, const size_t *item,
+                              double threshold, size_t *joined, aoe_error *err);
 
 #endif

@@ -80,7 +80,7 @@ static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
     if (!rc && s->o->group)
         rc = join_groups(s, err);
     if (!rc && !isnan(s->o->near_duplicates))
-        rc = aoei_near_join(&s->rows, &s->names.texts, s->class, s->owner, s->o->near_duplicates, near_pairs, err);
+        rc = aoei_near_duplicates_join(&s->rows, &s->names.texts, s->class, s->owner, s->o->near_duplicates, near_pairs, err);
     if (rc)
         return rc;
     s->n_clusters = aoei_clusters_number(&s->rows, s->cluster);
@@ -124,20 +124,20 @@ static int count(split *s, aoe_data_split_part *part, aoe_data_split_result *res
 static int write_parts(split *s, aoe_error *err) {
     const size_t parts = s->o->parts;
     const aoei_codec codec = s->o->name ? aoei_codec_of(s->o->name) : AOEI_CODEC_PLAIN;
-    aoei_pack *pack = aoei_calloc(parts, sizeof *pack);
-    int rc = pack ? 0 : aoei_fail_nomem(err, parts * sizeof *pack);
+    aoei_compressor *compressor = aoei_calloc(parts, sizeof *compressor);
+    int rc = compressor ? 0 : aoei_fail_nomem(err, parts * sizeof *compressor);
     for (size_t p = 0; p < parts && !rc; p++) {
-        rc = aoei_pack_open(&pack[p], codec, s->o->write, s->o->user, p, err);
+        rc = aoei_compress_open(&compressor[p], codec, s->o->write, s->o->user, p, err);
         if (!rc)
-            rc = aoei_pack_write(&pack[p], s->records.header.data, s->records.header.len, err);
+            rc = aoei_compress_write(&compressor[p], s->records.header.data, s->records.header.len, err);
     }
     for (size_t i = 0; i < s->records.n && !rc; i++)
-        rc = aoei_pack_write(&pack[s->part[s->cluster[i]]], s->records.row[i].data, s->records.row[i].len, err);
+        rc = aoei_compress_write(&compressor[s->part[s->cluster[i]]], s->records.row[i].data, s->records.row[i].len, err);
     for (size_t p = 0; p < parts && !rc; p++)
-        rc = aoei_pack_end(&pack[p], err);
-    for (size_t p = 0; p < parts && pack; p++)
-        aoei_pack_free(&pack[p]);
-    aoei_free(pack);
+        rc = aoei_compress_end(&compressor[p], err);
+    for (size_t p = 0; p < parts && compressor; p++)
+        aoei_compress_free(&compressor[p]);
+    aoei_free(compressor);
     return rc;
 }
 

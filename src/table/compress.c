@@ -24,8 +24,8 @@ static void zlib_free(void *opaque, void *p) {
     aoei_free(p);
 }
 
-int aoei_pack_open(aoei_pack *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part, aoe_error *err) {
-    *p = (aoei_pack){.write = write, .user = user, .part = part, .codec = codec};
+int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write, void *user, size_t part, aoe_error *err) {
+    *p = (aoei_compressor){.write = write, .user = user, .part = part, .codec = codec};
     if (codec == AOEI_CODEC_PLAIN)
         return 0;
     p->out = aoei_malloc(OUT_SIZE);
@@ -48,11 +48,11 @@ int aoei_pack_open(aoei_pack *p, aoei_codec codec, aoe_write_fn write, void *use
     return aoei_fail_nomem(err, OUT_SIZE);
 }
 
-static int give(const aoei_pack *p, const char *data, size_t len, aoe_error *err) {
+static int give(const aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
     return len && p->write(p->user, p->part, data, len) ? aoei_fail(err, AOE_ECANCELLED, "writing was stopped") : 0;
 }
 
-static int deflate_all(aoei_pack *p, const char *data, size_t len, int last, aoe_error *err) {
+static int deflate_all(aoei_compressor *p, const char *data, size_t len, int last, aoe_error *err) {
     z_stream *gzip = p->state;
     for (;;) {
         const unsigned now = len > UINT_MAX ? UINT_MAX : (unsigned)len;
@@ -73,7 +73,7 @@ static int deflate_all(aoei_pack *p, const char *data, size_t len, int last, aoe
     }
 }
 
-static int zstd_all(aoei_pack *p, const char *data, size_t len, int last, aoe_error *err) {
+static int zstd_all(aoei_compressor *p, const char *data, size_t len, int last, aoe_error *err) {
     ZSTD_inBuffer in = {data, len, 0};
     for (;;) {
         ZSTD_outBuffer out = {p->out, OUT_SIZE, 0};
@@ -88,19 +88,19 @@ static int zstd_all(aoei_pack *p, const char *data, size_t len, int last, aoe_er
     }
 }
 
-int aoei_pack_write(aoei_pack *p, const char *data, size_t len, aoe_error *err) {
+int aoei_compress_write(aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
     if (p->codec == AOEI_CODEC_PLAIN)
         return give(p, data, len, err);
     return p->codec == AOEI_CODEC_GZIP ? deflate_all(p, data, len, 0, err) : zstd_all(p, data, len, 0, err);
 }
 
-int aoei_pack_end(aoei_pack *p, aoe_error *err) {
+int aoei_compress_end(aoei_compressor *p, aoe_error *err) {
     if (p->codec == AOEI_CODEC_PLAIN)
         return 0;
     return p->codec == AOEI_CODEC_GZIP ? deflate_all(p, "", 0, 1, err) : zstd_all(p, "", 0, 1, err);
 }
 
-void aoei_pack_free(aoei_pack *p) {
+void aoei_compress_free(aoei_compressor *p) {
     if (p->state && p->codec == AOEI_CODEC_GZIP) {
         deflateEnd(p->state);
         aoei_free(p->state);
@@ -108,5 +108,5 @@ void aoei_pack_free(aoei_pack *p) {
         ZSTD_freeCCtx(p->state);
     }
     aoei_free(p->out);
-    *p = (aoei_pack){0};
+    *p = (aoei_compressor){0};
 }

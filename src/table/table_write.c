@@ -229,7 +229,7 @@ static int check_names(const aoei_table_writer *w, const char *path, int renamed
 static int pass_on(aoei_table_writer *w, aoe_error *err) {
     if (w->row.failed)
         return aoei_fail_nomem(err, w->row.len);
-    const int rc = w->row.len ? aoei_pack_write(&w->pack, w->row.data, w->row.len, err) : 0;
+    const int rc = w->row.len ? aoei_compress_write(&w->compressor, w->row.data, w->row.len, err) : 0;
     aoei_buffer_clear(&w->row);
     return rc;
 }
@@ -266,7 +266,7 @@ int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_tex
     if (!rc)
         rc = check_names(w, path, rename != NULL, err);
     if (!rc)
-        rc = aoei_pack_open(&w->pack, aoei_codec_of(path), write, user, 0, err);
+        rc = aoei_compress_open(&w->compressor, aoei_codec_of(path), write, user, 0, err);
     return rc ? rc : write_header(w, path, err);
 }
 
@@ -300,11 +300,11 @@ int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const cha
 
 int aoei_table_writer_end(aoei_table_writer *w, aoe_error *err) {
     const int rc = pass_on(w, err);
-    return rc ? rc : aoei_pack_end(&w->pack, err);
+    return rc ? rc : aoei_compress_end(&w->compressor, err);
 }
 
 void aoei_table_writer_free(aoei_table_writer *w) {
-    aoei_pack_free(&w->pack);
+    aoei_compress_free(&w->compressor);
     aoei_buffer_free(&w->row);
     aoei_free(w->name);
     aoei_free(w->order);

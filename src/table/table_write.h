@@ -27,13 +27,13 @@ typedef struct aoei_table_writer {
     size_t *order;  /* owned [columns] which cells are written */
     size_t n, columns;
     aoei_buffer row;
-    aoei_pack pack;
+    aoei_compressor compressor;
 } aoei_table_writer;
 
 /* Writes the header. path: of the output, says format and compression; name: [n] columns, and with keep and rename borrowed
  * until the end; keep, rename: as in
  * aoe_data_convert_options. Errors: AOE_EARG (a column that is not there, or twice), AOE_EFORMAT (a name that the format cannot
- * hold), those of aoei_pack_write. *w is to be freed either way. */
+ * hold), those of aoei_compress_write. *w is to be freed either way. */
 int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_text *name, size_t n, const char *keep,
                            const char *rename, aoe_write_fn write, void *user, aoe_error *err);
 /* cell: [n] of a row; file, line: where it comes from, for messages. */

@@ -58,7 +58,7 @@ static void check_join(double threshold, uint32_t seed) {
         for (size_t k = 0; k < i; k++)
             if ((double)bits(mask[i] & mask[k]) >= threshold * (double)bits(mask[i] | mask[k]))
                 aoei_clusters_join(&want, i, k);
-    assert_int_equal(aoei_near_join(&c, &d, identity, identity, threshold, &joined, NULL), 0);
+    assert_int_equal(aoei_near_duplicates_join(&c, &d, identity, identity, threshold, &joined, NULL), 0);
     assert_int_equal(aoei_clusters_number(&c, got_of), aoei_clusters_number(&want, want_of));
     assert_memory_equal(got_of, want_of, sizeof got_of);
     merged -= aoei_clusters_number(&want, want_of);
@@ -97,7 +97,7 @@ static void test_words(void **state) {
         item[i] = class[i] = i;
     }
     assert_int_equal(aoei_clusters_create(&c, N, NULL), 0);
-    assert_int_equal(aoei_near_join(&c, &d, class, item, 1, &joined, NULL), 0);
+    assert_int_equal(aoei_near_duplicates_join(&c, &d, class, item, 1, &joined, NULL), 0);
     assert_int_equal(joined, 2);
     aoei_clusters_number(&c, of);
     const size_t want[N] = {0, 1, 0, 2, 3, 4, 4};
@@ -105,11 +105,11 @@ static void test_words(void **state) {
     aoei_clusters_free(&c);
     class[2] = 0;
     assert_int_equal(aoei_clusters_create(&c, N, NULL), 0);
-    assert_int_equal(aoei_near_join(&c, &d, class, item, 1, &joined, NULL), 0);
+    assert_int_equal(aoei_near_duplicates_join(&c, &d, class, item, 1, &joined, NULL), 0);
     assert_int_equal(joined, 1);
     aoe_error err;
-    assert_int_equal(aoei_near_join(&c, &d, class, item, 0, &joined, &err), AOE_EARG);
-    assert_int_equal(aoei_near_join(&c, &d, class, item, 1.1, &joined, &err), AOE_EARG);
+    assert_int_equal(aoei_near_duplicates_join(&c, &d, class, item, 0, &joined, &err), AOE_EARG);
+    assert_int_equal(aoei_near_duplicates_join(&c, &d, class, item, 1.1, &joined, &err), AOE_EARG);
     aoei_clusters_free(&c);
     aoei_distinct_free(&d);
 }
@@ -127,7 +127,7 @@ static int join_few(void *arg) {
     if (!rc)
         rc = aoei_clusters_create(&c, 3, NULL);
     if (!rc)
-        rc = aoei_near_join(&c, &d, item, item, 0.3, &joined, NULL);
+        rc = aoei_near_duplicates_join(&c, &d, item, item, 0.3, &joined, NULL);
     if (!rc)
         assert_int_equal(joined, 2);
     aoei_clusters_free(&c);
