@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Which column of a table plays which role. A kind is a list of roles; each role
- * has recognized column names in order of precedence, and options.columns names others. Names are matched exactly; a name that
- * no column has exactly selects the only column that has it when the case of ASCII letters is ignored.
+ * Selects the columns of a table for a kind of examples. Every kind has a list of roles, and every role has recognized
+ * column names in order of precedence; options.columns names other columns. Names are matched exactly; a name without an
+ * exact match selects the only column that has this name when the case of ASCII letters is ignored.
  */
 #ifndef AOEI_TABLE_COLUMNS_H
 #define AOEI_TABLE_COLUMNS_H
@@ -10,13 +10,13 @@
 #include "aoe_data.h"
 #include "table/table.h"
 
-/* Selects the columns of t for a kind of examples, so that row.field[i] is column i in the order of aoe_example_kind.
- * columns: "role=name,..." for roles whose column has another name, or NULL.
- * Errors: AOE_EARG (columns is malformed, role unknown or given twice), AOE_EFORMAT (no such column, or two of that
- * name; the message lists the names looked for and the columns found), AOE_ENOMEM. */
+/* Selects the columns of t for a kind of examples: row.field[i] is then the i-th role in the order of aoe_example_kind.
+ * columns: "role=name,..." for roles whose column has another name, or NULL. Errors: AOE_EARG (columns is malformed, a role
+ * is unknown or given twice), AOE_EFORMAT (no such column, or two with this name; the message lists the recognized names and
+ * the columns found), AOE_ENOMEM. */
 int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err);
-/* The kind of examples whose columns t has: labelled pairs, else triplets, else positives. AOE_EFORMAT when it has those of
- * none. */
+/* Detects the kind of examples from the columns of t: labeled pairs, else triplets, else positives. AOE_EFORMAT: the columns
+ * of no kind are complete. */
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);
 
 /* Number of columns with exactly this name; else 1 if a single column has this name when the case of ASCII letters is ignored,

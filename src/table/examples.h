@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Training examples in memory: the roles of a kind (columns.h), each with a text or
- * several alternatives to draw from, and for labelled pairs a label. Texts lie in
- * large chunks that do not move. Invariant: an example is appended whole or not at all.
+ * Training examples in memory. An example has one text or several alternatives per role of its kind (columns.h), and a
+ * label if it is a labeled pair. Texts are stored in large chunks that never move. Invariant: an example is appended
+ * completely or not at all.
  */
 #ifndef AOEI_TABLE_EXAMPLES_H
 #define AOEI_TABLE_EXAMPLES_H
@@ -15,38 +15,38 @@
 #include "table/table.h"
 
 typedef struct aoei_examples {
-    char *name; /* owned; of the file, for messages */
+    char *name; /* owned; name of the file, for messages */
     aoe_example_kind kind;
     size_t n;
-    size_t roles;   /* texts of an example: 2, of triples 3, of texts 1 */
-    aoe_text *text; /* owned [n_texts]; alternatives of a role after each other, role after role; memory below */
-    size_t *first;  /* owned [n * roles + 1] first text of each role */
-    double *label;  /* owned [n]; 0 for forms without */
+    size_t roles;   /* texts per example: 2; triplets: 3; texts: 1 */
+    aoe_text *text; /* owned [n_texts]: example by example, role by role, alternative by alternative; bytes in `bytes` */
+    size_t *first;  /* owned [n * roles + 1] index of the first text of each role */
+    double *label;  /* owned [n]; 0 for kinds without labels */
     size_t *line;   /* owned [n] line in the file, from 1 */
     size_t n_texts;
-    size_t skipped, dropped; /* bad rows left out; rows whose label the map drops */
+    size_t skipped, dropped; /* bad rows that were skipped; rows dropped by the label map */
     size_t text_capacity, first_capacity, label_capacity, line_capacity;
     aoei_chunks bytes; /* of the texts */
 } aoei_examples;
 
-/* Empty; name is copied. Free with aoei_examples_free, after a failure too. */
+/* Creates an empty set; name is copied. It must be freed in any case. */
 int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err);
 void aoei_examples_free(aoei_examples *e); /* accepts a zeroed one */
-/* Copies the texts: count[role] alternatives of each role, role after role. */
+/* Appends an example with copies of the texts: count[role] alternatives per role, role by role. */
 int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *count, double label, size_t line,
                          aoe_error *err);
-/* Reads an open table, which stays the caller's. lists: 1: a JSON array of strings is a list of alternatives, else it is a bad
- * row. *e is to be freed either way. Errors: AOE_EFORMAT with file, line and column. */
+/* Reads an open table, which the caller closes. lists: 1: a JSON array of strings is a list of alternatives; 0: it makes a
+ * bad row. *e must be freed in any case. Errors: AOE_EFORMAT with file, line and column. */
 int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, int lists, const aoe_table_options *o,
                        aoe_error *err);
 /* Opens a file and reads it, lists allowed; AOE_EXAMPLES_AUTO: the kind whose columns it has. */
 int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o, aoe_error *err);
 
-/* Of labelled pairs the positives: those with a label from `threshold` on; the others go. */
+/* Converts labeled pairs to positives: keeps the pairs with a label of at least `threshold`. */
 void aoei_examples_keep_positives(aoei_examples *e, double threshold);
 
-size_t aoei_examples_line(const aoei_examples *e, size_t text); /* of the example that a text is of */
+size_t aoei_examples_line(const aoei_examples *e, size_t text); /* line of the example that contains this text */
 
-int aoei_text_is_empty(aoe_text text); /* nothing but ASCII white space */
+int aoei_text_is_empty(aoe_text text); /* 1: the text has only ASCII white space */
 
 #endif

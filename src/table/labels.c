@@ -28,7 +28,7 @@ static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, 
         return aoei_fail_nomem(err, word.len);
     aoei_label_rule *r = &m->rule[m->n++];
     *r = *rule;
-    r->word = (aoe_text){copy, word.len};
+    r->name = (aoe_text){copy, word.len};
     r->numeric = aoei_number_of(word, &r->number) == AOEI_LABEL_VALUE;
     return 0;
 }
@@ -53,7 +53,7 @@ static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
                              aoei_excerpt(excerpt, part));
         aoe_text word = {s, (size_t)(equals - s)};
         for (size_t i = own; i < m->n; i++)
-            if (same(m->rule[i].word, word))
+            if (same(m->rule[i].name, word))
                 return aoei_fail(err, AOE_EARG, "options.label_map: '%s' is given twice; remove one",
                                  aoei_excerpt(excerpt, word));
         int rc = add_rule(m, word, &rule, err);
@@ -77,7 +77,7 @@ int aoei_labels_create(aoei_labels *m, const char *map, aoe_error *err) {
 
 void aoei_labels_free(aoei_labels *m) {
     for (size_t i = 0; i < m->n; i++)
-        aoei_free((char *)m->rule[i].word.data);
+        aoei_free((char *)m->rule[i].name.data);
     aoei_free(m->rule);
     *m = (aoei_labels){0};
 }
@@ -129,7 +129,7 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
     for (size_t i = m->n; i-- > 0;) {
         const aoei_label_rule *r = &m->rule[i];
         int hit =
-            r->numeric && is_number ? r->number == number : field->kind != AOEI_FIELD_NUMBER && same(r->word, field->text);
+            r->numeric && is_number ? r->number == number : field->kind != AOEI_FIELD_NUMBER && same(r->name, field->text);
         if (!hit)
             continue;
         *value = r->value;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lines of UTF-8 text over a stream. A line ends in LF or CRLF; the last one
- * may lack it. A byte order mark at the start of the file is dropped. A line may
- * be as long as memory allows; NUL is a character.
+ * Lines of UTF-8 text from a stream. A line ends in LF or CRLF; the last line may lack its line end. A byte order mark at
+ * the start of the file is skipped. The length of a line is limited by memory only; NUL is an ordinary character.
  */
 #ifndef AOEI_TABLE_LINES_H
 #define AOEI_TABLE_LINES_H
@@ -13,27 +12,27 @@
 #include "table/stream.h"
 
 typedef struct aoei_line {
-    const char *data; /* [len] valid UTF-8 without the line end, borrowed until the next call */
+    const char *data; /* [len] valid UTF-8 without the line end; borrowed until the next call */
     size_t len;       /* bytes */
-    size_t eol;       /* bytes of the line end: 2 CRLF, 1 LF, 0 none; they follow data[len - 1] */
+    size_t eol;       /* bytes of the line end after data[len - 1]: 2 (CRLF), 1 (LF) or 0 */
     size_t number;    /* from 1 */
-    uint64_t offset;  /* of data[0] in the decompressed text, bytes */
+    uint64_t offset;  /* byte offset of data[0] in the decompressed text */
 } aoei_line;
 
 typedef struct aoei_lines aoei_lines;
 
 int aoei_lines_open(aoei_lines **l, const char *path, aoe_error *err); /* errors: those of aoei_stream_open */
-int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* takes s over, on failure too */
+int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* l owns s from now on, also on failure */
 void aoei_lines_close(aoei_lines *l);                                  /* NULL accepted */
-const char *aoei_lines_name(const aoei_lines *l);                      /* of the file; owned by l */
+const char *aoei_lines_name(const aoei_lines *l);                      /* name of the file; owned by l */
 
-/* 1: a line; 0: the end; or AOE_EFORMAT (invalid UTF-8 with its byte offset in the decompressed text; those of
- * aoei_stream_read), AOE_EIO, AOE_ENOMEM. Nothing more may be read after an error. */
+/* Reads a line. Returns 1: a line; 0: the end; or an error, after which reading must end: AOE_EFORMAT (invalid UTF-8, with
+ * its byte offset in the decompressed text; CR line ends; errors of aoei_stream_read), AOE_EIO, AOE_ENOMEM. */
 int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err);
 
-/* As aoei_lines_next, but the line is returned again by the next call. */
+/* Reads a line that the next call returns again. Otherwise like aoei_lines_next. */
 int aoei_lines_peek(aoei_lines *l, aoei_line *line, aoe_error *err);
-/* AOE_EFORMAT: the file has CR line ends. aoei_lines_next fails with it if the whole file is such a line. */
+/* Fails with AOE_EFORMAT: the lines of the file end in CR. */
 int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Building aoe_pairs: for readers of other layouts than tables (SentEval) and
- * for tests. The public side is aoe.h.
+ * Creates aoe_pairs (aoe_data.h) for readers of other formats than tables (SentEval) and for tests.
  */
 #ifndef AOEI_TABLE_PAIRS_H
 #define AOEI_TABLE_PAIRS_H
@@ -11,11 +10,11 @@
 #include "aoe_data.h"
 #include "table/table.h"
 
-int aoei_pairs_create(aoe_pairs **p, const char *name, aoe_error *err); /* empty; name: the file, for messages, copied */
+int aoei_pairs_create(aoe_pairs **p, const char *name, aoe_error *err); /* no pairs; name: of the file, for messages, copied */
 /* Copies both texts. */
 int aoei_pairs_append(aoe_pairs *p, aoe_text text1, aoe_text text2, double label, size_t line, aoe_error *err);
 const char *aoei_pairs_name(const aoe_pairs *p); /* owned by p */
-/* As aoe_pairs_load, from an open table, which stays the caller's. */
+/* Like aoe_pairs_load, from an open table, which the caller closes. */
 int aoei_pairs_read(aoe_pairs **p, aoei_table *t, const aoe_table_options *o, aoe_error *err);
 
 #endif

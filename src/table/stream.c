@@ -58,10 +58,10 @@ static void zlib_free(void *opaque, void *p) {
     aoei_free(p);
 }
 
-static int read_file(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
+static int read_file(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     errno = 0;
-    *got = fread(out, 1, room, s->file);
-    if (*got < room && ferror(s->file))
+    *got = fread(out, 1, capacity, s->file);
+    if (*got < capacity && ferror(s->file))
         return aoei_fail_errno(err, errno, "%s: cannot read at byte %" PRIu64, s->name, s->read + *got);
     s->read += *got;
     return 0;
@@ -93,8 +93,8 @@ static int corrupt(const aoei_stream *s, const char *reason, aoe_error *err) {
                      s->name, codec_name(s->codec), offset_of(s), reason);
 }
 
-static int read_gzip(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
-    uInt want = room < UINT_MAX ? (uInt)room : UINT_MAX;
+static int read_gzip(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
+    uInt want = capacity < UINT_MAX ? (uInt)capacity : UINT_MAX;
     z_stream *z = &s->gzip;
     for (;;) {
         int rc = s->in_pos == s->in_len && !s->eof ? fill(s, err) : 0;
@@ -126,7 +126,7 @@ static int read_gzip(aoei_stream *s, char *out, size_t room, size_t *got, aoe_er
     }
 }
 
-static int read_zstd(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
+static int read_zstd(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     for (;;) {
         int rc = s->in_pos == s->in_len && !s->eof ? fill(s, err) : 0;
         if (rc)
@@ -134,7 +134,7 @@ static int read_zstd(aoei_stream *s, char *out, size_t room, size_t *got, aoe_er
         if (s->between && s->eof)
             return 0;
         ZSTD_inBuffer in = {s->in, s->in_len, s->in_pos};
-        ZSTD_outBuffer to = {out, room, 0};
+        ZSTD_outBuffer to = {out, capacity, 0};
         size_t result = ZSTD_decompressStream(s->zstd, &to, &in);
         s->in_pos = in.pos;
         *got = to.pos;
@@ -225,15 +225,15 @@ const char *aoei_stream_name(const aoei_stream *s) {
     return s->name;
 }
 
-int aoei_stream_read(aoei_stream *s, char *out, size_t room, size_t *got, aoe_error *err) {
+int aoei_stream_read(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
     *got = 0;
     switch (s->codec) {
     case AOEI_CODEC_GZIP:
-        return read_gzip(s, out, room, got, err);
+        return read_gzip(s, out, capacity, got, err);
     case AOEI_CODEC_ZSTD:
-        return read_zstd(s, out, room, got, err);
+        return read_zstd(s, out, capacity, got, err);
     case AOEI_CODEC_PLAIN:
         break;
     }
-    return read_file(s, out, room, got, err);
+    return read_file(s, out, capacity, got, err);
 }
