@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/output.h"
@@ -92,6 +93,7 @@ static void fill_standard_descriptors(void) {
 
 int main(int argc, char **argv) {
     fill_standard_descriptors();
+    aoei_json_init();
     signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error like any other, and the command cleans up */
     signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is a write error with a message */
     int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));

@@ -4,6 +4,8 @@
  */
 #include "cli/common/output.h"
 
+#include "base/alloc.h"
+#include "base/json.h"
 #include "cli/common/progress.h"
 
 #include <errno.h>
@@ -123,9 +125,17 @@ int cli_stdout_closed(void) {
     return stdout_error == EPIPE;
 }
 
+int cli_put_json(FILE *f, const json_t *value) {
+    char *text = value ? aoei_json_text(value, JSON_COMPACT) : NULL;
+    if (text)
+        fputs(text, f);
+    aoei_free(text);
+    return text ? 0 : -1;
+}
+
 void cli_print_json(json_t *value) {
     cli_progress_clear();
-    if (!value || (json_dumpf(value, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17)) && !ferror(stdout))) {
+    if (cli_put_json(stdout, value)) {
         cli_fail("out of memory while printing JSON");
         exit(1);
     }

@@ -37,8 +37,10 @@ void cli_flush_stdout(void); /* remembers why it failed */
 /* 0, or 1 after reporting that something written to stdout was lost (full disk). Flushes. A reader that has closed its
  * pipe has seen enough: 1 without a word. */
 int cli_check_stdout(void);
-int cli_stdout_closed(void);                      /* 1: the reader closed the pipe */
-void cli_print_json(json_t *value);               /* one line, flushed; takes the reference */
+int cli_stdout_closed(void);        /* 1: the reader closed the pipe */
+void cli_print_json(json_t *value); /* one line, flushed; takes the reference */
+/* Writes a value to a stream on one line, without the line end; -1: out of memory. Errors of the stream stay in it. */
+int cli_put_json(FILE *f, const json_t *value);
 json_t *cli_json_real(double x);                  /* null when x is not finite */
 json_t *cli_json_text(const char *s, size_t len); /* bytes that are not UTF-8 (paths) become '?' */
 

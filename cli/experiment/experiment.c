@@ -296,7 +296,7 @@ int cli_write_json(const char *path, const json_t *value) {
     cli_file f;
     if (cli_file_open(&f, path))
         return 1;
-    if (json_dumpf(value, f.file, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0)
+    if (cli_put_json(f.file, value) == 0)
         fputc('\n', f.file);
     const int code = cli_file_commit(&f);
     if (code)

@@ -302,7 +302,7 @@ static void find_best(cli_experiment *e) {
 static void write_result(FILE *f, const json_t *record) {
     json_t *line = json_copy((json_t *)record); /* shallow */
     json_object_del(line, "files");
-    if (json_dumpf(line, f, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0)
+    if (cli_put_json(f, line) == 0)
         fputc('\n', f);
     json_decref(line);
 }

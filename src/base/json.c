@@ -5,6 +5,7 @@
  */
 #include "base/json.h"
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
@@ -159,12 +160,12 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
     return code;
 }
 
-/* The real number that s begins with in as few digits as read back equal, 15 (0.1, as people write it) to 17, spelt as jansson
- * does. Returns its length. */
+/* Writes the real number at the start of s with as few digits as read back equal, in jansson's notation; returns its length.
+ * "%.15g" drops trailing zeros, so 15 digits give the shortest form of all numbers but subnormal ones, which have fewer. */
 static size_t spell_real(char out[40], const char *s) {
     const double x = strtod(s, NULL);
     char text[32];
-    for (int digits = 15; digits <= 17; digits++) {
+    for (int digits = fabs(x) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, x);
         const double back = strtod(text, NULL);
         if (!(back < x) && !(back > x))
@@ -204,11 +205,11 @@ static void shorten_reals(char *text) {
     *to = 0;
 }
 
-char *aoei_json_text(const json_t *root) {
+char *aoei_json_text(const json_t *root, size_t flags) {
     aoei_json_init();
     starved = 0;
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_ENCODE_ANY);
-    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* 0.1, whatever the program's is */
+    char *text = json_dumps(root, flags | JSON_ENCODE_ANY);
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* so that the decimal point is a point */
     const int failed = !text || starved || !c;
     if (!failed) {
         const locale_t before = uselocale(c);
@@ -224,7 +225,7 @@ char *aoei_json_text(const json_t *root) {
 }
 
 int aoei_json_save(const json_t *root, const char *path, aoe_error *err) {
-    char *text = aoei_json_text(root);
+    char *text = aoei_json_text(root, JSON_INDENT(2));
     if (!text)
         return aoei_fail(err, AOE_ENOMEM, "cannot write %s: out of memory; free some memory and run again", path);
     size_t len = strlen(text);

@@ -21,7 +21,10 @@ json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_
 /* Integers too large for 64 bits become reals (Hugging Face writes model_max_length 1e30 so). */
 int aoei_json_load(json_t **root, const char *path, aoe_error *err); /* owner: caller, json_decref */
 int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err);
-char *aoei_json_text(const json_t *root); /* what is saved, without the last line end; aoei_free; NULL: no memory */
+/* The text of a value, for all JSON that is printed or saved. Each real has as few digits as read back equal: 0.1, not
+ * 0.10000000000000001. flags: json_dumps's, such as JSON_COMPACT or JSON_INDENT(2). The caller frees it with aoei_free. NULL:
+ * out of memory. */
+char *aoei_json_text(const json_t *root, size_t flags);
 int aoei_json_save(const json_t *root, const char *path, aoe_error *err); /* indented, sorted as inserted, atomic */
 
 /* Look-ups in an object; `file` is for the message. A missing key or null leaves *out as it is and returns 0

@@ -177,7 +177,7 @@ static int put_record(aoei_buffer *b, const json_t *record) {
         put(b,
             "The weights are the mean of those of the models that `mean_of` names; how each of them was trained is behind it.\n\n");
     json_t *shown = without_local_paths(record, 0);
-    char *text = shown ? aoei_json_text(shown) : NULL;
+    char *text = shown ? aoei_json_text(shown, JSON_INDENT(2)) : NULL;
     json_decref(shown);
     const int rc = text ? aoei_buffer_printf(b, "```json\n%s\n```\n", text) : AOE_ENOMEM;
     aoei_free(text);
