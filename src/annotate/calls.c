@@ -12,15 +12,16 @@
 #include <time.h>
 
 #include "aoe_annotate.h"
+#include "annotate/reply_text.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mutex.h"
 #include "base/pool.h"
-#include "annotate/reply_text.h"
 #include "dataset/distinct.h"
 #include "net/fetch.h"
 #include "net/secret.h"
+#include "net/url.h"
 
 #define KIND "chat" /* of the results in the store */
 
@@ -452,10 +453,10 @@ static aoei_verdict judge(void *user, const aoei_http_response *r) {
  * fails; else no call can succeed. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
-    char place[AOEI_HTTP_PLACE_MAX];
+    char place[AOEI_URL_DISPLAY_MAX];
     aoei_chat_refusal e;
     aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len}, m->key);
-    (void)aoei_http_place(c->endpoint[x->model].url, place);
+    (void)aoei_url_display(c->endpoint[x->model].url, place);
     if (r->status == 401 || r->status == 403) /* what it says often has a part of the key in it */
         return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment",
                          place, r->status, m->key ? "refuses the API key" : "wants an API key", m->name);

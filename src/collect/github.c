@@ -180,9 +180,9 @@ static void message_of(const aoei_github *g, const aoei_http_response *r, char m
 
 /* A status other than 200: an answer about one repository or issue, but for a refused token. */
 static int read_status(const aoei_github *g, aoei_github_answer *a, const char *url, aoe_error *err) {
-    char place[AOEI_HTTP_PLACE_MAX];
+    char place[AOEI_URL_DISPLAY_MAX];
     if (a->status == 401)
-        return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_http_place(url, place),
+        return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_url_display(url, place),
                          g->o->token ? "the token was refused; give one that is valid, or none"
                                      : "the API answers nobody without a token; give one");
     message_of(g, &a->response, a->why);

@@ -4,6 +4,7 @@
  * the time `hold_until`, which every request waits for.
  */
 #include "net/fetch.h"
+#include "net/url.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -231,7 +232,7 @@ static void note(aoei_fetch *f, const aoei_rate *rate, int repeated) {
 
 /* One call of aoei_fetch_send. */
 typedef struct attempt {
-    char place[AOEI_HTTP_PLACE_MAX];
+    char place[AOEI_URL_DISPLAY_MAX];
     size_t failures; /* tries that failed */
     size_t limits;   /* answers "limited" */
     char why[sizeof((aoe_error *)0)->message];
@@ -301,7 +302,7 @@ static int consider(aoei_fetch *f, attempt *a, const aoei_http_response *r, aoei
 int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_judge_fn judge, void *judge_user,
                     aoei_http_response *r, aoe_error *err) {
     attempt a = {.why = "the server's quota is used up"};
-    (void)aoei_http_place(q->url, a.place);
+    (void)aoei_url_display(q->url, a.place);
     for (;;) {
         int rc = wait_for_turn(f, a.place, a.why, err);
         if (rc)

@@ -52,6 +52,8 @@ int aoei_headers_add(aoei_headers *h, const char *line, size_t len) {
 }
 
 const char *aoei_headers_get(const aoei_headers *h, const char *name, size_t nth) {
+    if (!h->text.data)
+        return NULL; /* no headers: arithmetic on NULL is undefined */
     const char *end = h->text.data + h->text.len;
     for (const char *s = h->text.data; s < end;) {
         const char *value = s + strlen(s) + 1;

@@ -306,8 +306,8 @@ static const char *remedy(CURLcode code) {
 
 static int transfer_failed(const aoei_http *h, const transfer *t, const char *url, const char *token, CURLcode code,
                            aoe_error *err) {
-    char place[AOEI_HTTP_PLACE_MAX];
-    (void)aoei_http_place(url, place);
+    char place[AOEI_URL_DISPLAY_MAX];
+    (void)aoei_url_display(url, place);
     if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
         return aoei_fail(err, AOE_EFORMAT, "%s: the answer is larger than %zu bytes; ask for less at a time", place,
                          h->o.max_body);
@@ -345,14 +345,14 @@ static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int se
         unblock_pipe(&before, pending);
     }
     aoei_curl.slist_free_all(t.headers);
-    char place[AOEI_HTTP_PLACE_MAX];
+    char place[AOEI_URL_DISPLAY_MAX];
     if (aoei_curl_starved() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
         return aoei_fail_nomem(err, r->body.len);
     if (out == STOPPED)
-        return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_http_place(url, place));
+        return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, place));
     if (out == STALLED) {
         r->transient = 1;
-        return aoei_fail(err, AOE_EIO, "%s: no byte came for %g s; try again later", aoei_http_place(url, place),
+        return aoei_fail(err, AOE_EIO, "%s: no byte came for %g s; try again later", aoei_url_display(url, place),
                          h->o.stall_timeout);
     }
     return code ? transfer_failed(h, &t, url, q->token, code, err) : 0;
@@ -366,17 +366,17 @@ static int is_redirect(int status) {
 
 /* The check of a hop to `next`, from a place that was `secure`. */
 static int check_redirect(aoei_url *to, const char *from, const char *next, int secure, int hops, aoe_error *err) {
-    char place[AOEI_HTTP_PLACE_MAX];
+    char place[AOEI_URL_DISPLAY_MAX];
     if (hops > MAX_REDIRECTS)
-        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_http_place(from, place),
+        return aoei_fail(err, AOE_EIO, "%s: redirected more than %d times; check the URL", aoei_url_display(from, place),
                          MAX_REDIRECTS);
     int rc = aoei_url_read(to, next, err);
     if (rc == 0 && secure && !to->secure)
         rc = aoei_fail(err, AOE_EIO, "%s: redirected from https:// to http://, which is not followed; check the URL",
-                       aoei_http_place(from, place));
+                       aoei_url_display(from, place));
     else if (rc && rc != AOE_ENOMEM)
         rc = aoei_fail(err, AOE_EIO, "%s: redirected to where it cannot be followed; check the URL",
-                       aoei_http_place(from, place));
+                       aoei_url_display(from, place));
     return rc;
 }
 
@@ -426,9 +426,9 @@ int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response 
 }
 
 int aoei_http_json(json_t **root, const aoei_http_response *r, aoe_error *err) {
-    char place[AOEI_HTTP_PLACE_MAX];
+    char place[AOEI_URL_DISPLAY_MAX];
     *root = NULL;
-    (void)aoei_http_place(r->url ? r->url : "the answer", place);
+    (void)aoei_url_display(r->url ? r->url : "the answer", place);
     if (r->body.len == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the answer is empty where JSON was expected; try again later", place);
     return aoei_json_parse(root, r->body.data, r->body.len, place, err);

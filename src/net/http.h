@@ -21,8 +21,7 @@
 #include "base/buffer.h"
 #include "net/headers.h"
 
-#define AOEI_HTTP_MAX_BODY  ((size_t)64 << 20) /* bytes, where the options say 0 */
-#define AOEI_HTTP_PLACE_MAX 256
+#define AOEI_HTTP_MAX_BODY ((size_t)64 << 20) /* bytes, where the options say 0 */
 
 /* Asked several times a second while something is under way, from the thread that called; not 0: stop, and
  * AOE_ECANCELLED is returned. A signal handler's flag is enough behind it. */
@@ -73,8 +72,5 @@ void aoei_http_response_free(aoei_http_response *r); /* accepts a zeroed one, an
 
 /* The body as JSON, nested no deeper than jansson's 2048 levels; json_decref. Errors: AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_http_json(json_t **root, const aoei_http_response *r, aoe_error *err);
-
-/* A URL as messages show it: without query and fragment, cut where it is long. Returns out. */
-const char *aoei_http_place(const char *url, char out[AOEI_HTTP_PLACE_MAX]);
 
 #endif

@@ -10,12 +10,11 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "net/http.h"
 #include "net/libraries.h"
 
-const char *aoei_http_place(const char *url, char out[AOEI_HTTP_PLACE_MAX]) {
+const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]) {
     const size_t len = strcspn(url, "?#");
-    const size_t n = len < AOEI_HTTP_PLACE_MAX ? len : AOEI_HTTP_PLACE_MAX - 1;
+    const size_t n = len < AOEI_URL_DISPLAY_MAX ? len : AOEI_URL_DISPLAY_MAX - 1;
     memcpy(out, url, n);
     (void)aoei_one_line(out, n);
     return out;
@@ -75,7 +74,7 @@ static int check(aoei_url *u, const parts *p, const char *place, aoe_error *err)
 int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     *u = (aoei_url){0};
     parts p = {0};
-    char place[AOEI_HTTP_PLACE_MAX];
+    char place[AOEI_URL_DISPLAY_MAX];
     int rc = aoei_start_curl(err);
     if (rc)
         return rc;
@@ -86,9 +85,9 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
         rc = aoei_fail(err, AOE_EARG, "a URL holds a user name or password; leave it out");
     else if (code)
         rc = aoei_fail(err, AOE_EARG, "%s: not a URL that can be used; write it as https://HOST/PATH",
-                       aoei_http_place(text, place));
+                       aoei_url_display(text, place));
     else
-        rc = check(u, &p, aoei_http_place(text, place), err);
+        rc = check(u, &p, aoei_url_display(text, place), err);
     aoei_curl.free(p.scheme);
     aoei_curl.free(p.host);
     aoei_curl.free(p.port);

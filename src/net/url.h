@@ -15,6 +15,11 @@ typedef struct aoei_url {
 /* Errors: AOE_EARG (not absolute, another scheme, http:// to another machine, user name or password in it),
  * AOE_EIO (libcurl cannot be loaded), AOE_ENOMEM. */
 int aoei_url_read(aoei_url *u, const char *text, aoe_error *err);
-void aoei_url_free(aoei_url *u); /* accepts a zeroed one */
+/* Accepts a zeroed URL. */
+void aoei_url_free(aoei_url *u);
+
+#define AOEI_URL_DISPLAY_MAX 256
+/* A URL as messages show it: without query and fragment, and truncated to AOEI_URL_DISPLAY_MAX bytes. Returns out. */
+const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]);
 
 #endif

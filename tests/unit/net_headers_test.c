@@ -18,6 +18,20 @@ static aoei_headers of(const char *line) {
     return h;
 }
 
+/* Headers to which nothing was added have no memory. The undefined-behavior sanitizer watches this test. */
+static void test_no_headers(void **state) {
+    (void)state;
+    aoei_headers h = {0};
+    char *url;
+    assert_null(aoei_headers_get(&h, "etag", 0));
+    assert_int_equal(aoei_headers_link(&h, "next", "https://base.example/", &url), 0);
+    assert_null(url);
+    assert_int_equal(aoei_headers_retry_after(&h, NOW), -1);
+    assert_int_equal(aoei_headers_rate(&h, NOW).limit, -1);
+    aoei_headers_clear(&h);
+    aoei_headers_free(&h);
+}
+
 static void test_lines(void **state) {
     (void)state;
     aoei_headers h = {0};
@@ -138,10 +152,8 @@ static void test_rates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_retry_after),
-        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_no_headers),  cmocka_unit_test(test_lines), cmocka_unit_test(test_links),
+        cmocka_unit_test(test_retry_after), cmocka_unit_test(test_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
