@@ -45,10 +45,10 @@ tokenizer: base
 encoder: base nn
 net: base
 table: base
-model: base nn tokenizer encoder modeldir create
-modeldir: base nn tokenizer encoder model create
+model: base nn tokenizer encoder modeldir
+modeldir: base tokenizer encoder
 dataset: base table nn model
-create: base nn tokenizer encoder model modeldir table
+create: base tokenizer encoder modeldir model table
 collect: base net table dataset
 annotate: base net table dataset
 eval: base nn model table stats

@@ -19,6 +19,8 @@
 #include "nn/optimizer.h"
 #include "nn/pooling.h"
 #include "train/pair_step.h"
+#include "model/open.h"
+#include "modeldir/layout.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -318,7 +320,7 @@ static int add_gradient(golden *g, unsigned mask, const double *label, double *l
 /* The expected gradient of a slot by the loss called `name`: of an adapter without ".weight". */
 static void gradient_name(char *out, size_t size, const golden *g, const char *name, const aoei_slot *slot) {
     const size_t tail = slot->adapter ? strlen(".weight") : 0;
-    snprintf(out, size, "grad.%s.%s%.*s", name, g->model->prefix, (int)(strlen(slot->name) - tail), slot->name);
+    snprintf(out, size, "grad.%s.%s%.*s", name, g->model->files.prefix, (int)(strlen(slot->name) - tail), slot->name);
 }
 
 /* name: of the loss among the expected. */
@@ -387,7 +389,7 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     g.host = NULL;
     memset(&g.step, 0, sizeof g.step);
     int code = dir ? AOE_OK : aoei_fail_nomem(err, strlen(whole->dir));
-    if (!code && aoei_peft_is_dir(dir)) {
+    if (!code && aoei_is_adapter_dir(dir)) {
         const aoe_model_options o = {.dtype = v->dtype, .normalize = -1, .base = whole->dir};
         code = aoei_model_open_plain(&g.model, v->ctx, dir, &o, err);
         if (!code)

@@ -6,6 +6,8 @@
  */
 #include <string.h>
 
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"
@@ -15,22 +17,23 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "create/convert.h"
-#include "encoder/slots.h"
-#include "model/model.h"
+#include "model/open.h"
+#include "model/save.h"
+#include "model/weight_rows.h"
 
 typedef struct averaging {
     aoei_row_source source; /* first */
-    aoe_model *out;         /* owned; the first model again, which is written with the rows of `source` */
-    aoe_model **models;     /* owned [n] */
+    aoe_model **models;     /* owned array [n], each owned; the first gives everything except the weights */
     size_t n;
-    float *row;  /* owned [widest]; a row of one model */
-    double *sum; /* owned [widest] */
+    const char *license_dir; /* borrowed; directory of the LICENSE that is copied; NULL: no model has one */
+    float *row;              /* owned [longest row]; a row of one model */
+    double *sum;             /* owned [longest row] */
 } averaging;
 
-static void mean_rows(aoei_row_source *source, const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
+static void mean_rows(aoei_row_source *source, float *to, size_t slot, size_t first, size_t n) {
     const averaging *a = (const averaging *)source;
     aoei_slot d;
-    aoei_slot_describe(&m->config, slot, &d);
+    aoei_slot_describe(&a->models[0]->config, slot, &d);
     for (size_t i = 0; i < n; i++, to += d.cols) {
         memset(a->sum, 0, d.cols * sizeof *a->sum);
         for (size_t k = 0; k < a->n; k++) {
@@ -44,7 +47,7 @@ static void mean_rows(aoei_row_source *source, const aoe_model *m, float *to, si
 }
 
 /* Settings of config.json that say nothing of what the weights mean. */
-static const char *const passed_over[] = {
+static const char *const without_meaning[] = {
     "_name_or_path", "architectures",      "torch_dtype",         "transformers_version",
     "dtype",         "initializer_range",  "hidden_dropout_prob", "attention_probs_dropout_prob",
     "use_cache",     "classifier_dropout", "attention_dropout",   "gradient_checkpointing"};
@@ -52,12 +55,12 @@ static const char *const passed_over[] = {
 /* A copy of a model's config.json without them; NULL: no memory. */
 static json_t *meaning(const aoe_model *m) {
     json_t *copy = json_object(); /* not json_copy: it leaves out what it has no memory for */
-    if (json_object_update(copy, m->config_json)) {
+    if (json_object_update(copy, m->files.config_json)) {
         json_decref(copy);
         return NULL;
     }
-    for (size_t i = 0; i < sizeof passed_over / sizeof *passed_over; i++)
-        json_object_del(copy, passed_over[i]);
+    for (size_t i = 0; i < sizeof without_meaning / sizeof *without_meaning; i++)
+        json_object_del(copy, without_meaning[i]);
     return copy;
 }
 
@@ -71,10 +74,11 @@ static int check_alike(const aoe_model *a, const aoe_model *b, aoe_error *err) {
         return aoei_fail_nomem(err, 1);
     if (!same)
         return aoei_fail(err, AOE_EARG,
-                         "%s and %s: their config.json differ; only models of one architecture and size have a mean", a->dir,
-                         b->dir);
+                         "%s and %s: their config.json differ; only models of one architecture and size have a mean",
+                         a->files.dir, b->files.dir);
     if (!a->tokenizer != !b->tokenizer)
-        return aoei_fail(err, AOE_EARG, "%s and %s: only one of them has a tokenizer; add the missing files", a->dir, b->dir);
+        return aoei_fail(err, AOE_EARG, "%s and %s: only one of them has a tokenizer; add the missing files", a->files.dir,
+                         b->files.dir);
     const size_t n = a->tokenizer ? aoe_tokenizer_vocab_size(a->tokenizer) : 0;
     int differ = a->tokenizer && n != aoe_tokenizer_vocab_size(b->tokenizer);
     for (size_t id = 0; id < n && !differ; id++) {
@@ -83,7 +87,7 @@ static int check_alike(const aoe_model *a, const aoe_model *b, aoe_error *err) {
     }
     if (differ)
         return aoei_fail(err, AOE_EARG, "%s and %s: their vocabularies differ; only models with one vocabulary have a mean",
-                         a->dir, b->dir);
+                         a->files.dir, b->files.dir);
     return 0;
 }
 
@@ -92,7 +96,7 @@ static json_t *record_of(const averaging *a, const char *const *from) {
     json_t *record = json_object(), *names = json_array(), *records = json_array();
     int bad = !record || !names || !records;
     for (size_t k = 0; k < a->n && !bad; k++) {
-        json_t *trained = a->models[k]->record;
+        json_t *trained = a->models[k]->files.record;
         bad = json_array_append_new(names, aoei_name_json(from[k])) ||
               json_array_append_new(records, trained ? json_incref(trained) : json_null());
     }
@@ -121,14 +125,14 @@ static int choose_license(averaging *a, const char *const *from, const char *to,
         rc = path ? 0 : aoei_fail_nomem(err, strlen(from[k]));
         if (!rc && aoei_exists(path) && !(rc = aoei_read_file(&text, &n, path, 0, err))) {
             if (!first) {
-                a->out->license_dir = from[k];
+                a->license_dir = from[k];
                 first = text;
                 size = n;
                 text = NULL;
             } else if (n != size || memcmp(text, first, n) != 0) {
-                aoei_log_write(&a->out->ctx->log, AOE_LOG_WARNING,
+                aoei_log_write(&a->models[0]->ctx->log, AOE_LOG_WARNING,
                                "%s: the LICENSE there is that of %s; %s is another one, whose terms hold too", to,
-                               a->out->license_dir, path);
+                               a->license_dir, path);
             }
         }
         aoei_free(text);
@@ -141,36 +145,49 @@ static int choose_license(averaging *a, const char *const *from, const char *to,
 static void close_all(averaging *a) {
     for (size_t k = 0; a->models && k < a->n; k++)
         aoe_model_close(a->models[k]);
-    aoe_model_close(a->out);
     aoei_free(a->models);
     aoei_free(a->row);
     aoei_free(a->sum);
 }
 
 static int open_all(averaging *a, aoe_context *ctx, const char *const *from, aoe_error *err) {
-    const aoei_purpose stored = {.stored = 1};
-    size_t widest = 0;
-    int rc = aoei_model_open_for(&a->out, ctx, from[0], NULL, &stored, err);
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < aoei_slot_count(&a->out->config); i++) {
-        aoei_slot d;
-        aoei_slot_describe(&a->out->config, i, &d);
-        widest = d.cols > widest ? d.cols : widest;
-    }
+    const aoei_open_mode mode = {.rows_from_file = 1};
+    size_t longest = 0;
+    int rc = 0;
     a->models = aoei_calloc(a->n, sizeof(aoe_model *));
-    a->row = aoei_malloc_array(widest, sizeof *a->row);
-    a->sum = aoei_malloc_array(widest, sizeof *a->sum);
-    if (!a->models || !a->row || !a->sum)
-        return aoei_fail_nomem(err, widest * sizeof *a->sum);
+    if (!a->models)
+        return aoei_fail_nomem(err, a->n * sizeof(aoe_model *));
     for (size_t k = 0; k < a->n && !rc; k++) {
-        rc = aoei_model_open_for(&a->models[k], ctx, from[k], NULL, &stored, err);
+        rc = aoei_model_open_for(&a->models[k], ctx, from[k], NULL, &mode, err);
         if (!rc && a->models[k]->config.lora.r)
             rc = aoei_fail(err, AOE_EARG, "%s: adapters have no mean; merge them first: aoe merge %s -o NEW", from[k], from[k]);
-        if (!rc)
-            rc = check_alike(a->out, a->models[k], err);
+        if (!rc && k)
+            rc = check_alike(a->models[0], a->models[k], err);
     }
-    a->out->source = &a->source;
+    for (size_t i = 0; !rc && i < aoei_slot_count(&a->models[0]->config); i++) {
+        aoei_slot d;
+        aoei_slot_describe(&a->models[0]->config, i, &d);
+        longest = d.cols > longest ? d.cols : longest;
+    }
+    if (rc)
+        return rc;
+    a->row = aoei_malloc_array(longest, sizeof *a->row);
+    a->sum = aoei_malloc_array(longest, sizeof *a->sum);
+    return a->row && a->sum ? 0 : aoei_fail_nomem(err, longest * sizeof *a->sum);
+}
+
+static int write_mean(averaging *a, const char *const *from, const char *to, aoe_storage storage, aoe_convert_result *result,
+                      aoe_error *err) {
+    aoei_model_contents contents;
+    aoei_model_row_source unused;
+    json_t *record = record_of(a, from);
+    if (!record)
+        return aoei_fail_nomem(err, a->n);
+    aoei_model_contents_of(&contents, &unused, a->models[0], record, storage);
+    contents.rows = &a->source;
+    contents.license_dir = a->license_dir;
+    const int rc = aoei_convert_write(a->models[0], &contents, to, result, err);
+    json_decref(record);
     return rc;
 }
 
@@ -200,13 +217,8 @@ int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char 
         rc = open_all(&a, ctx, from, err);
     if (!rc)
         rc = choose_license(&a, from, to, err);
-    if (!rc) {
-        json_decref(a.out->record);
-        if (!(a.out->record = record_of(&a, from)))
-            rc = aoei_fail_nomem(err, n);
-    }
     if (!rc)
-        rc = aoei_convert_write(a.out, to, options.storage, result, err);
+        rc = write_mean(&a, from, to, options.storage, result, err);
     close_all(&a);
     return rc;
 }

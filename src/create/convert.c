@@ -3,6 +3,8 @@
  * Nothing is computed: settings, prompts, tokenizer and training record come along
  * as they are, the values are those that aoe_model_open gives.
  */
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
 #include "aoe_train.h"
 #include "base/context.h"
 #include "base/dir.h"
@@ -10,9 +12,10 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "create/convert.h"
-#include "encoder/slots.h"
-#include "model/model.h"
-#include "modeldir/peft.h"
+#include "model/open.h"
+#include "modeldir/layout.h"
+#include "modeldir/model_writer.h"
+#include "modeldir/publish.h"
 #include "modeldir/storage.h"
 
 int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err) {
@@ -23,7 +26,7 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
                          "%s: the model to read and the output are the same directory; choose another output, or use --force "
                          "to replace the model",
                          to);
-    if (o->merge && !aoei_peft_is_dir(from))
+    if (o->merge && !aoei_is_adapter_dir(from))
         return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
                          "%s: no adapters there to merge (%s beside no config.json); name their directory", from,
                          AOEI_PEFT_CONFIG);
@@ -34,10 +37,10 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
 }
 
 static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage storage) {
-    *r = (aoe_convert_result){.from = m->storage,
+    *r = (aoe_convert_result){.from = m->files.storage,
                               .to = aoei_storage_name(storage),
                               .parameters = aoei_base_count(&m->config),
-                              .bytes_from = m->stored_bytes};
+                              .bytes_from = m->files.stored_bytes};
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
@@ -50,14 +53,14 @@ void aoe_convert_options_defaults(aoe_convert_options *o) {
     *o = (aoe_convert_options){.storage = AOE_STORAGE_F32};
 }
 
-int aoei_convert_write(const aoe_model *m, const char *to, aoe_storage storage, aoe_convert_result *result, aoe_error *err) {
-    const int rc = aoei_model_save_as(m, to, m->record, storage, err);
+int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, const char *to, aoe_convert_result *result,
+                       aoe_error *err) {
+    const int rc = aoei_contents_save(contents, to, &m->ctx->log, err);
     if (!rc && result)
-        fill_result(result, m, storage);
-    if (!rc && storage == AOE_STORAGE_INT8)
+        fill_result(result, m, contents->storage);
+    if (!rc && contents->storage == AOE_STORAGE_INT8)
         aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
-                       "%s: other programs than aoe cannot read int8 weights; for them: aoe convert --dtype f32 %s -o NEW", to,
-                       to);
+                       "%s: other programs than aoe cannot read int8 weights; for them: aoe convert %s -o NEW", to, to);
     return rc;
 }
 
@@ -71,12 +74,16 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     aoe_model_options_defaults(&options);
     options.base = o->base;
     int rc = aoei_convert_check(from, to, o, err);
-    if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_purpose){.stored = 1}, err)))
+    if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_open_mode){.rows_from_file = 1}, err)))
         return rc;
-    if (m->base_dir && aoei_path_within(m->base_dir, to))
+    if (m->files.base_dir && aoei_path_within(m->files.base_dir, to))
         rc = aoei_fail(err, AOE_EARG, "%s: the model that the adapters are for is there; choose another output", to);
-    if (!rc)
-        rc = aoei_convert_write(m, to, o->storage, result, err);
+    if (!rc) {
+        aoei_model_contents contents;
+        aoei_model_row_source rows;
+        aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);
+        rc = aoei_convert_write(m, &contents, to, result, err);
+    }
     aoe_model_close(m);
     return rc;
 }

@@ -5,10 +5,14 @@
  */
 #include "create/init.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
+#include "encoder/shapes.h"
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"
@@ -17,16 +21,14 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/pool.h"
-#include "base/random.h"
-#include "encoder/arch.h"
-#include "encoder/arch_registry.h"
-#include "encoder/shapes.h"
-#include "encoder/slots.h"
-#include "model/model.h"
+#include "encoder/initial_weights.h"
+#include "modeldir/contents.h"
+#include "modeldir/layout.h"
+#include "modeldir/model_writer.h"
+#include "modeldir/publish.h"
 
-#define WEIGHT_SD       0.02
 #define LEAST_POSITIONS ((size_t)3)
-#define ROOM            ((size_t)64 << 20) /* weights made at a time */
+#define BUFFER          ((size_t)64 << 20) /* floats generated at a time */
 
 static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
 
@@ -46,7 +48,7 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     return rc ? rc : aoei_check_writable_dir(dir, err);
 }
 
-/* The maximum length of the new model, in tokens: its positions, as far as the architecture uses them. */
+/* The maximum length of the new model in tokens: its positions, as far as the architecture uses them. */
 static size_t longest_text(const aoei_encoder_config *c, const aoe_init_options *o) {
     const size_t most = c->arch->max_length(c);
     return o->shape.positions < most ? o->shape.positions : most;
@@ -61,8 +63,18 @@ static int check_length(const aoei_encoder_config *c, const aoe_init_options *o,
     return n <= most ? 0 : aoei_fail(err, AOE_EARG, "%zu positions are more than %zu; use fewer", n, most);
 }
 
+/* A new model before it is written. */
+typedef struct new_model {
+    aoe_context *ctx; /* borrowed */
+    const char *dir;  /* borrowed; output directory */
+    aoei_encoder_config config;
+    json_t *config_json;      /* owned */
+    aoe_tokenizer *tokenizer; /* owned */
+    aoei_settings settings;   /* owned */
+} new_model;
+
 /* config.json of the shape, and the configuration as it will be read back. Vocabulary 0 in the shape: `vocab`. */
-static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
+static int make_config(new_model *m, const aoe_init_options *o, size_t vocab, aoe_error *err) {
     aoei_encoder_config c;
     int rc = aoei_shape_config(&c, &o->shape, err);
     if (rc || (rc = check_length(&c, o, err)))
@@ -85,7 +97,7 @@ static int make_config(aoe_model *m, const aoe_init_options *o, size_t vocab, ao
 }
 
 /* Trains a vocabulary and reads it back through the staging folder of the directory. */
-static int train_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
+static int train_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     aoei_wordpiece_trainer *trainer = NULL;
     aoei_wordpiece_options w;
     char *staging = NULL;
@@ -110,46 +122,33 @@ done:
     return rc;
 }
 
-void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed) {
-    aoei_slot d;
-    aoei_rng rng;
-    aoei_slot_describe(c, slot, &d);
-    aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
-    const double bound = 1 / sqrt((double)d.cols); /* of lora_A, as in PEFT: Kaiming's uniform with a = sqrt(5) */
-    for (size_t i = 0; i < d.rows * d.cols; i++)
-        to[i] = d.norm                       ? 1.0f
-                : d.vector || d.adapter == 2 ? 0.0f
-                : d.adapter                  ? (float)(bound * (2 * aoei_rng_uniform(&rng) - 1))
-                                             : (float)(WEIGHT_SD * aoei_rng_normal(&rng));
-}
-
-/* Random weights on their way into the file: some slots at a time, so that a model larger than memory can be made. */
-typedef struct making {
+/* Generates random weights, some slots at a time, so that the model may be larger than memory. */
+typedef struct weight_generator {
     aoei_row_source source; /* first */
     uint64_t seed;
-    const aoe_model *m;
-    size_t begin, end; /* slots in `room` */
-    size_t *at;        /* owned [slots]; where a slot begins in it */
-    float *room;       /* owned [size] */
-    size_t size;       /* floats; at least those of the largest slot */
-} making;
+    const new_model *m;
+    size_t begin, end; /* slots in `buffer` */
+    size_t *at;        /* owned [slots]; offset of each slot in `buffer` */
+    float *buffer;     /* owned [size] */
+    size_t size;       /* floats; at least as many as the largest slot has */
+} weight_generator;
 
-static size_t slot_size(const aoe_model *m, size_t slot) {
+static size_t slot_size(const new_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
     return d.absent ? 0 : d.rows * d.cols;
 }
 
-static void make_task(void *arg, size_t task, size_t worker) {
+static void generate_task(void *arg, size_t task, size_t worker) {
     (void)worker;
-    const making *k = arg;
+    const weight_generator *k = arg;
     const size_t slot = k->begin + task;
     if (slot_size(k->m, slot))
-        aoei_init_weight(k->room + k->at[slot], &k->m->config, slot, k->seed);
+        aoei_init_weight(k->buffer + k->at[slot], &k->m->config, slot, k->seed);
 }
 
-/* Makes slot and as many of those behind it as there is room for. */
-static void make_from(making *k, size_t slot) {
+/* Fills the buffer with `slot` and as many slots after it as fit. */
+static void generate_from(weight_generator *k, size_t slot) {
     const size_t slots = aoei_slot_count(&k->m->config);
     size_t used = 0;
     k->begin = k->end = slot;
@@ -157,34 +156,30 @@ static void make_from(making *k, size_t slot) {
         k->at[k->end] = used;
         used += slot_size(k->m, k->end++);
     }
-    aoei_parallel_for(k->m->ctx->pool, k->end - k->begin, make_task, k);
+    aoei_parallel_for(k->m->ctx->pool, k->end - k->begin, generate_task, k);
 }
 
-static void made_rows(aoei_row_source *source, const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
-    making *k = (making *)source;
+static void generated_rows(aoei_row_source *source, float *to, size_t slot, size_t first, size_t n) {
+    weight_generator *k = (weight_generator *)source;
     aoei_slot d;
-    aoei_slot_describe(&m->config, slot, &d);
+    aoei_slot_describe(&k->m->config, slot, &d);
     if (slot < k->begin || slot >= k->end)
-        make_from(k, slot);
-    memcpy(to, k->room + k->at[slot] + first * d.cols, n * d.cols * sizeof *to);
+        generate_from(k, slot);
+    memcpy(to, k->buffer + k->at[slot] + first * d.cols, n * d.cols * sizeof *to);
 }
 
-static int make_weights(making *k, aoe_model *m, uint64_t seed, aoe_error *err) {
+static int begin_weights(weight_generator *k, const new_model *m, uint64_t seed, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config), all = aoei_parameter_count(&m->config);
-    *k = (making){.source = {.rows = made_rows}, .seed = seed, .m = m, .size = all < ROOM ? all : ROOM};
+    *k = (weight_generator){.source = {.rows = generated_rows}, .seed = seed, .m = m, .size = all < BUFFER ? all : BUFFER};
     for (size_t i = 0; i < n; i++)
         if (slot_size(m, i) > k->size)
             k->size = slot_size(m, i);
     k->at = aoei_calloc(n, sizeof *k->at);
-    k->room = aoei_malloc_array(k->size, sizeof *k->room);
-    m->weights = aoei_calloc(n, sizeof *m->weights);
-    m->source = &k->source;
-    return k->at && k->room && m->weights ? 0 : aoei_fail_nomem(err, k->size * sizeof *k->room);
+    k->buffer = aoei_malloc_array(k->size, sizeof *k->buffer);
+    return k->at && k->buffer ? 0 : aoei_fail_nomem(err, k->size * sizeof *k->buffer);
 }
 
-static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err) {
-    m->prefix = "";
-    m->storage = "F32";
+static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err) {
     m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
     m->settings.pooling_from = m->settings.max_length_from = "default";
     m->settings.max_length = longest_text(&m->config, o);
@@ -193,7 +188,7 @@ static int make_settings(aoe_model *m, const aoe_init_options *o, aoe_error *err
 }
 
 /* The tokenizer, and the configuration checked against it. */
-static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
+static int make_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     int rc =
         o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);
     if (rc)
@@ -206,32 +201,38 @@ static int make_tokenizer(aoe_model *m, const aoe_init_options *o, aoei_feed_fn 
     return make_config(m, o, n, err);
 }
 
+static int write_model(new_model *m, weight_generator *k, aoe_storage storage, aoe_error *err) {
+    const aoei_model_contents contents = {.config = &m->config,
+                                          .settings = &m->settings,
+                                          .config_json = m->config_json,
+                                          .tokenizer = m->tokenizer,
+                                          .rows = &k->source,
+                                          .storage = storage};
+    return aoei_contents_save(&contents, m->dir, &m->ctx->log, err);
+}
+
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err) {
     aoei_json_init();
     int rc = check_request(dir, o, err), existed = aoei_exists(dir);
     if (rc)
         return rc;
-    aoe_model *m = aoei_calloc(1, sizeof *m);
-    if (!m)
-        return aoei_fail_nomem(err, sizeof *m);
-    making k = {.size = 0};
-    m->ctx = ctx;
-    m->dir = aoei_strdup(dir);
-    if (!m->dir)
-        rc = aoei_fail_nomem(err, strlen(dir));
-    /* sizes that cannot work are refused before a vocabulary is trained for them */
-    if (!rc && !(rc = make_config(m, o, 1, err)) && !(rc = make_tokenizer(m, o, feed, user, err)) &&
-        !(rc = make_weights(&k, m, o->seed, err)) && !(rc = make_settings(m, o, err)))
-        rc = aoei_model_save_as(m, dir, NULL, o->storage, err);
+    new_model m = {.ctx = ctx, .dir = dir};
+    weight_generator k = {.size = 0};
+    /* sizes that cannot work are rejected before a vocabulary is trained for them */
+    if (!(rc = make_config(&m, o, 1, err)) && !(rc = make_tokenizer(&m, o, feed, user, err)) &&
+        !(rc = begin_weights(&k, &m, o->seed, err)) && !(rc = make_settings(&m, o, err)))
+        rc = write_model(&m, &k, o->storage, err);
     if (!rc && result)
-        *result = (aoe_init_result){.parameters = aoei_parameter_count(&m->config),
-                                    .hidden = m->config.hidden,
-                                    .layers = m->config.layers,
-                                    .vocab = m->config.vocab};
+        *result = (aoe_init_result){.parameters = aoei_parameter_count(&m.config),
+                                    .hidden = m.config.hidden,
+                                    .layers = m.config.layers,
+                                    .vocab = m.config.vocab};
     aoei_free(k.at);
-    aoei_free(k.room);
-    aoe_model_close(m);
+    aoei_free(k.buffer);
+    json_decref(m.config_json);
+    aoe_tokenizer_close(m.tokenizer);
+    aoei_settings_free(&m.settings);
     if (rc && !existed)
         rmdir(dir);
     return rc;

@@ -16,8 +16,5 @@ typedef int (*aoei_feed_fn)(void *user, aoei_wordpiece_trainer *trainer, aoe_err
 /* As aoe_init; feed is called when o->tokenizer_from is NULL. The files of o->texts are not looked at here. */
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err);
-/* Fills a weight [rows, cols] as training from scratch begins: normal with sd 0.02, norms 1, biases 0; a pure function of
- * (seed, slot). Of an adapter lora_A is uniform in +-1 / sqrt(its inputs) and lora_B 0: it adds nothing at first. */
-void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint64_t seed);
 
 #endif

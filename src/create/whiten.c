@@ -18,7 +18,9 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "create/convert.h"
-#include "modeldir/dense_module.h"
+#include "model/extra_layers.h"
+#include "model/open.h"
+#include "model/save.h"
 #include "table/texts.h"
 
 enum { BLOCK = 4096 /* texts embedded at a time */ };
@@ -222,7 +224,7 @@ static void fill_layer(const work *w, size_t dims, float *weight, float *bias) {
 
 /* The training record of the model, and what this was. NULL: no memory. */
 static json_t *record_of(const aoe_model *m, const aoe_whiten_options *o, const aoe_whiten_result *r) {
-    json_t *record = m->record ? json_deep_copy(m->record) : json_object(), *files = json_array();
+    json_t *record = m->files.record ? json_deep_copy(m->files.record) : json_object(), *files = json_array();
     int bad = !record || !files;
     for (size_t i = 0; i < o->n_texts && !bad; i++)
         bad = json_array_append_new(files, aoei_name_json(o->texts[i]));
@@ -240,13 +242,13 @@ static int write_model(const work *w, const char *from, const char *to, const ao
     const size_t D = w->s.D;
     aoe_model *m;
     json_t *record = NULL;
-    int rc = aoei_model_open_for(&m, w->ctx, from, &w->o->model_options, &(aoei_purpose){.stored = 1}, err);
+    int rc = aoei_model_open_for(&m, w->ctx, from, &w->o->model_options, &(aoei_open_mode){.rows_from_file = 1}, err);
     if (rc)
         return rc;
     float *weight = aoei_malloc_array(r->dims, (D + 1) * sizeof *weight);
     if (!weight)
         rc = aoei_fail_nomem(err, r->dims * (D + 1) * sizeof *weight);
-    if (!rc && m->base_dir && aoei_path_within(m->base_dir, to))
+    if (!rc && m->files.base_dir && aoei_path_within(m->files.base_dir, to))
         rc = aoei_fail(err, AOE_EARG, "%s: the model that the adapters are for is there; choose another output", to);
     if (!rc) {
         fill_layer(w, r->dims, weight, weight + r->dims * D);

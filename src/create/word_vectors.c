@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -23,10 +25,8 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "create/convert.h"
-#include "encoder/arch.h"
-#include "encoder/arch_registry.h"
-#include "encoder/slots.h"
-#include "model/model.h"
+#include "modeldir/contents.h"
+#include "modeldir/model_writer.h"
 #include "table/lines.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
@@ -280,7 +280,7 @@ static int find_apart(const aoe_tokenizer *t, const reader *r, int lowercase, un
     return rc;
 }
 
-static int make_tokenizer(aoe_model *m, const reader *r, int lowercase, aoe_error *err) {
+static int make_tokenizer(aoe_tokenizer **out, const reader *r, int lowercase, aoe_error *err) {
     unsigned char *apart = aoei_calloc(r->n, 1);
     aoe_tokenizer *cutting = NULL;
     int rc = apart ? parse_tokenizer(&cutting, r, lowercase, apart, err) : aoei_fail_nomem(err, r->n);
@@ -288,36 +288,40 @@ static int make_tokenizer(aoe_model *m, const reader *r, int lowercase, aoe_erro
         rc = find_apart(cutting, r, lowercase, apart, err);
     aoe_tokenizer_close(cutting);
     if (!rc)
-        rc = parse_tokenizer(&m->tokenizer, r, lowercase, apart, err);
+        rc = parse_tokenizer(out, r, lowercase, apart, err);
     aoei_free(apart);
     return rc;
 }
 
-static void word_rows(aoei_row_source *source, const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
+static void word_rows(aoei_row_source *source, float *to, size_t slot, size_t first, size_t n) {
     const reader *r = (const reader *)source;
-    (void)m, (void)slot; /* there is one: the table */
+    (void)slot; /* the only weight is the table of token embeddings */
     for (size_t i = 0; i < n; i++)
         memcpy(to + i * r->dims, row_at(r, first + i), r->dims * sizeof *to);
 }
 
-static int make_model(aoe_model *m, reader *r, int lowercase, aoe_error *err) {
-    r->source.rows = word_rows;
-    m->source = &r->source;
-    m->prefix = "";
-    m->storage = "F32";
-    m->config_json = json_pack("{s:s, s:I, s:I, s:b}", "model_type", "model2vec", "hidden_size", (json_int_t)r->dims,
-                               "vocab_size", (json_int_t)r->n, "normalize", 0);
-    m->settings.prompt = aoei_strdup("");
-    if (!m->config_json || !m->settings.prompt)
-        return aoei_fail_nomem(err, 1);
-    int rc = aoei_config_read(&m->config, m->config_json, r->name, err);
-    if (rc || (rc = make_tokenizer(m, r, lowercase, err)))
-        return rc;
-    m->settings.pooling = m->config.arch->default_pooling;
-    m->settings.max_length = m->config.arch->default_length;
-    m->settings.pooling_from = m->settings.max_length_from = "default";
-    m->weights = aoei_calloc(aoei_slot_count(&m->config), sizeof *m->weights);
-    return m->weights ? 0 : aoei_fail_nomem(err, sizeof *m->weights);
+static int write_model(aoe_context *ctx, reader *r, const char *to, const aoe_word_vectors_options *o, aoe_error *err) {
+    aoei_encoder_config config;
+    aoei_settings settings = {.pooling_from = "default", .max_length_from = "default", .prompt = aoei_strdup("")};
+    aoei_model_contents contents = {.config = &config, .settings = &settings, .rows = &r->source, .storage = o->storage};
+    aoe_tokenizer *tokenizer = NULL;
+    json_t *json = json_pack("{s:s, s:I, s:I, s:b}", "model_type", "model2vec", "hidden_size", (json_int_t)r->dims,
+                             "vocab_size", (json_int_t)r->n, "normalize", 0);
+    int rc = json && settings.prompt ? aoei_config_read(&config, json, r->name, err) : aoei_fail_nomem(err, 1);
+    if (!rc)
+        rc = make_tokenizer(&tokenizer, r, o->lowercase, err);
+    if (!rc) {
+        settings.pooling = config.arch->default_pooling;
+        settings.max_length = config.arch->default_length;
+        contents.config_json = json;
+        contents.tokenizer = tokenizer;
+        r->source.rows = word_rows;
+        rc = aoei_contents_save(&contents, to, &ctx->log, err);
+    }
+    aoei_settings_free(&settings);
+    aoe_tokenizer_close(tokenizer);
+    json_decref(json);
+    return rc;
 }
 
 int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *options,
@@ -331,19 +335,10 @@ int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const a
     int rc = aoei_convert_check(path, to, &output, err);
     if (!rc)
         rc = read_file(&r, path, err);
-    aoe_model *m = rc ? NULL : aoei_calloc(1, sizeof *m);
-    if (!rc && !m)
-        rc = aoei_fail_nomem(err, sizeof *m);
-    if (!rc) {
-        m->ctx = ctx;
-        m->dir = aoei_strdup(to);
-        rc = m->dir ? make_model(m, &r, o->lowercase, err) : aoei_fail_nomem(err, strlen(to));
-    }
     if (!rc)
-        rc = aoei_model_save_as(m, to, NULL, o->storage, err);
+        rc = write_model(ctx, &r, to, o, err);
     if (!rc && result)
         *result = (aoe_word_vectors_result){.words = r.n - r.added, .dims = r.dims, .skipped = r.passed};
-    aoe_model_close(m);
     reader_free(&r);
     if (rc && !existed)
         rmdir(to);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "dataset/mine_texts.h"
+#include "model/embedder.h"
 #include "nn/nearest.h"
 #include "nn/pooling.h"
 #include "nn/rows.h"

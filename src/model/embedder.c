@@ -5,6 +5,8 @@
  * as tight as it can be; aoe_embed allocates only the token lists. It does not
  * train and does not read files.
  */
+#include "model/embedder.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/encoder.h"

@@ -168,7 +168,8 @@ static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *
         *failed = (size_t)-1;
     if (!j->model->tokenizer)
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", j->model->dir);
+                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there",
+                         j->model->files.dir);
     out->offsets = aoei_malloc_array(n + 1, sizeof *out->offsets);
     out->truncated = aoei_calloc(n + 1, sizeof *out->truncated);
     if (j->max_length && !(j->ends = out->ends = aoei_calloc(n + 1, sizeof *out->ends))) {

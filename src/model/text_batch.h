@@ -66,10 +66,4 @@ void aoei_batch_clear(aoei_batch_buffer *b);
 /* Appends one text (n > 0 ids); text_index keys its dropout masks. The caller keeps within the capacity. */
 void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index);
 
-/* aoe_embed of texts that aoei_encode_for_vectors has tokenized. vectors: [lists->n, dims]. The text in the last failure is
- * aoe_embed_failed_text's, the message does not name it. */
-int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err);
-/* Bytes of the arena that an embedder with these options (batch_tokens > 0) allocates. Errors: AOE_ENOMEM. */
-int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
-
 #endif

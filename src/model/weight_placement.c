@@ -18,14 +18,14 @@
 
 #define BLOCK ((size_t)1 << 18) /* elements that a task converts, or a row */
 
-static aoei_place mapped(aoei_dtype type) {
-    return (aoei_place){.type = type, .mapped = 1};
+static aoei_weight_placement mapped(aoei_dtype type) {
+    return (aoei_weight_placement){.type = type, .mapped = 1};
 }
 
-static aoei_place own(aoei_dtype type, const aoei_slot *slot) {
+static aoei_weight_placement own(aoei_dtype type, const aoei_slot *slot) {
     const size_t scales = type == AOEI_I8 ? slot->rows * sizeof(float) : 0;
     const size_t bytes = slot->rows * slot->cols * aoei_dtype_size(type) + scales;
-    return (aoei_place){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
+    return (aoei_weight_placement){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
 }
 
 /* 1: what the encoder begins with is a row of the word table and nothing else: rounded before or after is the same. */
@@ -33,21 +33,21 @@ static int words_alone(const aoei_encoder_config *c) {
     return c->rope.theta > 0 && !c->token_types && c->no_embed_norm;
 }
 
-aoei_place aoei_place_of(const aoe_model *m, const aoei_purpose *p, size_t index, const aoei_slot *slot, aoei_st_dtype stored,
-                         int aligned) {
+aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_open_mode *mode, size_t index,
+                                               const aoei_slot *slot, aoei_st_dtype stored, int aligned) {
     const aoei_encoder_config *c = &m->config;
-    const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !p->packed;
+    const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !mode->packed;
     const int widened = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE; /* where it is packed */
-    const int operand = slot->linear && (p->packed || frozen);
+    const int operand = slot->linear && (mode->packed || frozen);
     const int table = slot->table && frozen;
-    if (!slot->adapter && (p->stored || (p->packed && aoei_adapter_slot(c, index))))
-        return (aoei_place){.nowhere = 1};
+    if (!slot->adapter && (mode->rows_from_file || (mode->packed && aoei_adapter_slot(c, index))))
+        return (aoei_weight_placement){.not_loaded = 1};
     if (stored == AOEI_ST_I8 && aligned && ((operand && widened) || table))
         return mapped(AOEI_I8);
-    if (p->eight_bit && frozen && slot->linear && widened)
+    if (mode->eight_bit && frozen && slot->linear && widened)
         return own(AOEI_I8, slot);
     if (stored == AOEI_ST_BF16 && aligned &&
-        (bf16 ? operand || table || (p->packed && slot->table) : (operand && widened) || table))
+        (bf16 ? operand || table || (mode->packed && slot->table) : (operand && widened) || table))
         return mapped(AOEI_BF16);
     if (bf16 && frozen && (slot->linear || (slot->table && stored != AOEI_ST_F32 && words_alone(c))))
         return own(AOEI_BF16, slot);
@@ -70,7 +70,7 @@ static void convert_task(void *arg, size_t task, size_t worker) {
     const conversion *j = arg;
     const block *b = &j->blocks[task];
     const aoei_tensor to = aoei_tensor_rows(j->m->weights[b->slot], b->first, b->rows);
-    const aoei_st_tensor *from = j->m->stored[b->slot];
+    const aoei_st_tensor *from = j->m->files.tensors[b->slot];
     float *wide = to.type == AOEI_F32 ? to.data : aoei_worker_scratch(j->m->ctx, worker);
     aoei_st_rows_to_float(wide, from, b->first, b->rows);
     if (to.type == AOEI_BF16)
@@ -110,7 +110,8 @@ static int is_aligned(const aoei_st_tensor *t) {
 }
 
 /* The tensor of a place; memory: of its own bytes. */
-static aoei_tensor tensor_at(const aoei_place *p, const aoei_st_tensor *t, const aoei_slot *slot, unsigned char *memory) {
+static aoei_tensor tensor_at(const aoei_weight_placement *p, const aoei_st_tensor *t, const aoei_slot *slot,
+                             unsigned char *memory) {
     const void *data = p->mapped ? t->data : memory, *scale = NULL;
     if (p->type == AOEI_I8) {
         scale = p->mapped ? t->scale->data : memory;
@@ -119,28 +120,29 @@ static aoei_tensor tensor_at(const aoei_place *p, const aoei_st_tensor *t, const
     return aoei_tensor_wrap_typed(p->type, data, scale, slot->rows, slot->cols);
 }
 
-int aoei_weights_place(aoe_model *m, const aoei_purpose *p, aoe_error *err) {
+int aoei_weights_place(aoe_model *m, const aoei_open_mode *mode, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
-    aoei_place *places = aoei_calloc(n, sizeof *places);
+    aoei_weight_placement *places = aoei_calloc(n, sizeof *places);
     unsigned char *own_memory = aoei_calloc(n, 1);
     size_t used = 0;
     aoei_slot slot;
     int rc = places && own_memory ? 0 : aoei_fail_nomem(err, n * sizeof *places);
-    m->converted_bytes = 0;
+    m->memory.converted_bytes = 0;
     for (size_t i = 0; i < n && !rc; i++)
-        if (m->stored[i]) {
+        if (m->files.tensors[i]) {
             aoei_slot_describe(&m->config, i, &slot);
-            places[i] = aoei_place_of(m, p, i, &slot, m->stored[i]->dtype, is_aligned(m->stored[i]));
-            m->converted_bytes += places[i].bytes;
+            places[i] =
+                aoei_weight_placement_of(m, mode, i, &slot, m->files.tensors[i]->dtype, is_aligned(m->files.tensors[i]));
+            m->memory.converted_bytes += places[i].bytes;
         }
-    if (!rc && m->converted_bytes && !(m->converted = aoei_aligned(m->converted_bytes)))
-        rc = aoei_fail_nomem(err, m->converted_bytes);
+    if (!rc && m->memory.converted_bytes && !(m->memory.converted = aoei_aligned(m->memory.converted_bytes)))
+        rc = aoei_fail_nomem(err, m->memory.converted_bytes);
     for (size_t i = 0; i < n && !rc; i++)
-        if (m->stored[i] && !places[i].nowhere) {
+        if (m->files.tensors[i] && !places[i].not_loaded) {
             aoei_slot_describe(&m->config, i, &slot);
             own_memory[i] = !places[i].mapped;
-            m->weights[i] =
-                tensor_at(&places[i], m->stored[i], &slot, m->converted ? (unsigned char *)m->converted + used : NULL);
+            m->weights[i] = tensor_at(&places[i], m->files.tensors[i], &slot,
+                                      m->memory.converted ? (unsigned char *)m->memory.converted + used : NULL);
             used += places[i].bytes;
         }
     if (!rc)

@@ -8,19 +8,20 @@
 
 #include "encoder/slot_layout.h"
 #include "model/model.h"
+#include "model/open_mode.h"
 
-typedef struct aoei_place {
+typedef struct aoei_weight_placement {
     aoei_dtype type; /* of the tensor */
-    int nowhere;     /* 1: rows are read from the file when they are needed */
+    int not_loaded;  /* 1: rows are read from the file when they are needed */
     int mapped;      /* 1: where the file has it; else in `bytes` of own memory */
     size_t bytes;
-} aoei_place;
+} aoei_weight_placement;
 
 /* slot: described, of number `index` of m's configuration; stored: its type in the file; aligned: as its elements ask for. Of m
  * the configuration and the type of products are looked at. */
-aoei_place aoei_place_of(const aoe_model *m, const aoei_purpose *p, size_t index, const aoei_slot *slot, aoei_st_dtype stored,
-                         int aligned);
-/* Points m->weights at the data of m->stored. Errors: AOE_ENOMEM. */
-int aoei_weights_place(aoe_model *m, const aoei_purpose *p, aoe_error *err);
+aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_open_mode *mode, size_t index,
+                                               const aoei_slot *slot, aoei_st_dtype stored, int aligned);
+/* Points m->weights at the data of m->files.tensors. Errors: AOE_ENOMEM. */
+int aoei_weights_place(aoe_model *m, const aoei_open_mode *mode, aoe_error *err);
 
 #endif

@@ -10,19 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "encoder/arch.h"
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/path.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/path.h"
-#include "encoder/arch.h"
-#include "encoder/slots.h"
-#include "model/model.h"
+#include "modeldir/layout.h"
 
 #define NAME_PREFIX "base_model.model."
-
-int aoei_peft_is_dir(const char *dir) {
-    return aoei_entry_exists(dir, AOEI_PEFT_CONFIG) && !aoei_entry_exists(dir, "config.json");
-}
 
 int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err) {
     if (c->arch->supports_adapters)

@@ -11,12 +11,7 @@
 #include "base/buffer.h"
 #include "encoder/config.h"
 
-#define AOEI_MOST_ALPHA   1e6 /* what is trained can be read again */
-#define AOEI_PEFT_CONFIG  "adapter_config.json"
-#define AOEI_PEFT_WEIGHTS "adapter_model.safetensors"
-
-/* 1 when DIR holds adapter_config.json and no config.json. */
-int aoei_peft_is_dir(const char *dir);
+#define AOEI_MOST_ALPHA 1e6 /* what is trained can be read again */
 
 /* Adapters can stand beside the layers of c: AOE_EUNSUPPORTED names an architecture where they cannot. */
 int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err);

@@ -9,7 +9,6 @@
  */
 #include "modeldir/publish.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,81 +16,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/dir.h"
-#include "base/error.h"
 #include "base/io_fault.h"
 #include "base/path.h"
-#include "model/model.h"
-#include "modeldir/peft.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "modeldir/layout.h"
 
 #define STAGING  ".staging-"
 #define PARTIAL  "old"
 #define COMPLETE "replaced"
 
-/* A directory with none of these is no model. */
-static const char *const keys[] = {"model.safetensors", "model.safetensors.index.json", AOEI_PEFT_WEIGHTS};
-enum { KEYS = sizeof keys / sizeof *keys };
-
-/* ----------------------------------------------------------------- names */
-
-/* 1 for "2_Dense" and the like: a folder of a sentence-transformers module. */
-static int is_module_folder(const char *name) {
-    static const char *const kinds[] = {"Pooling", "Dense", "Normalize"};
-    const char *p = name;
-    while (isdigit((unsigned char)*p))
-        p++;
-    if (p == name || *p != '_')
-        return 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(p + 1, kinds[i]))
-            return 1;
-    return 0;
-}
-
-/* 1 for "model-00001-of-00002.safetensors". */
-static int is_shard(const char *name) {
-    size_t len = strlen(name), tail = strlen(".safetensors");
-    return !strncmp(name, "model-", 6) && strstr(name, "-of-") && len > tail && !strcmp(name + len - tail, ".safetensors");
-}
-
-static int is_key(const char *name) {
-    for (size_t i = 0; i < KEYS; i++)
-        if (!strcmp(name, keys[i]))
-            return 1;
-    return 0;
-}
-
-static int has_key(const char *dir) {
-    for (size_t i = 0; i < KEYS; i++)
-        if (aoei_entry_exists(dir, keys[i]))
-            return 1;
-    return 0;
-}
-
-/* 1 for what belongs to a model and would be read with the new one: it may not stay behind. */
-static int is_model_file(const char *name) {
-    static const char *const names[] = {"config.json",
-                                        AOEI_PEFT_CONFIG,
-                                        "aoe.json",
-                                        "modules.json",
-                                        "config_sentence_transformers.json",
-                                        "tokenizer.json",
-                                        "tokenizer_config.json",
-                                        "special_tokens_map.json",
-                                        "added_tokens.json",
-                                        "vocab.txt",
-                                        "vocab.json",
-                                        "merges.txt",
-                                        "README.md",
-                                        "LICENSE"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]))
-            return 1;
-    size_t len = strlen(name), tail = strlen("_config.json");
-    int length_file = !strncmp(name, "sentence_", 9) && len > tail && !strcmp(name + len - tail, "_config.json");
-    return length_file || is_key(name) || is_shard(name) || is_module_folder(name);
-}
+/* ---------------------------------------------------------------- moving */
 
 static int remove_entry(const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
@@ -111,11 +47,11 @@ static int move_entry(const char *from_dir, const char *to_dir, const char *name
     return rc;
 }
 
-/* Moves the names for which is_key is `with_keys`. */
+/* Moves the names for which aoei_is_weights_file is `with_keys`. */
 static int move_entries(const char *from, const char *to, char **names, size_t n, int with_keys, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
-        if (is_key(names[i]) == with_keys)
+        if (aoei_is_weights_file(names[i]) == with_keys)
             rc = move_entry(from, to, names[i], err);
     return rc;
 }
@@ -126,7 +62,7 @@ static int list_model(char ***names, size_t *n, const char *dir, aoe_error *err)
     int rc = aoei_list_dir(names, n, dir, err);
     for (size_t i = 0; i < *n && !rc; i++) {
         char *name = (*names)[i];
-        if (is_model_file(name))
+        if (aoei_is_model_file(name))
             (*names)[kept++] = name;
         else
             aoei_free(name);
@@ -147,7 +83,7 @@ static const char *aside_name(const char *staging) {
 static int is_unfinished(const char *dir, const char *staging) {
     const char *aside = aside_name(staging);
     /* one of two weight files may be all that was moved */
-    return aside && (!has_key(dir) || (!strcmp(aside, PARTIAL) && has_key(staging)));
+    return aside && (!aoei_has_weights(dir) || (!strcmp(aside, PARTIAL) && aoei_has_weights(staging)));
 }
 
 /* Removes from dir what stands in the way of the older model: of the new one everything, before that only namesakes. */
@@ -157,7 +93,7 @@ static int clear_way(const char *dir, const char *aside, int complete, aoe_error
     int rc = list_model(&names, &n, dir, err);
     for (int with_keys = 1; with_keys >= 0; with_keys--)
         for (size_t i = 0; i < n && !rc; i++)
-            if (is_key(names[i]) == with_keys && (complete || aoei_entry_exists(aside, names[i])))
+            if (aoei_is_weights_file(names[i]) == with_keys && (complete || aoei_entry_exists(aside, names[i])))
                 rc = remove_entry(dir, names[i], err);
     aoei_list_free(names, n);
     return rc;

@@ -4,20 +4,21 @@
  * Plain Markdown with the header that model hubs read; no date, so that the same
  * model gives the same file.
  */
+#include "modeldir/readme.h"
+
 #include <stdint.h>
 #include <string.h>
 
-#include "aoe_train.h"
-#include "base/alloc.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "base/atomic_write.h"
+#include "base/path.h"
+#include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/path.h"
-#include "encoder/arch.h"
-#include "encoder/slots.h"
+#include "modeldir/layout.h"
 #include "modeldir/peft.h"
-#include "modeldir/settings.h"
 
 static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
@@ -42,14 +43,14 @@ static const char *library_of(const aoei_encoder_config *c) {
     return names[c->arch->library];
 }
 
-static void put_model(aoei_buffer *b, const aoe_model *m) {
-    const aoei_encoder_config *c = &m->config;
-    const aoei_settings *s = &m->settings;
+static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
+    const aoei_encoder_config *c = m->config;
+    const aoei_settings *s = m->settings;
     aoei_buffer_printf(
         b,
         "This model turns a text into a vector of %zu numbers; the cosine of two vectors says how alike two texts "
         "are in meaning. It was written by aoe (angle-optimized embeddings) %s.\n\n",
-        aoe_model_dims(m), aoe_version());
+        aoei_vector_dims(c), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
     char sizes[256];
     c->arch->print_sizes(c, sizes, sizeof sizes);
@@ -75,9 +76,10 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
     return rc;
 }
 
-static void put_use(aoei_buffer *b, const aoe_model *m, aoe_storage storage) {
-    const aoei_settings *s = &m->settings;
-    const aoei_library library = m->config.arch->library;
+static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
+    const aoe_storage storage = m->storage;
+    const aoei_settings *s = m->settings;
+    const aoei_library library = m->config->arch->library;
     char limits[512];
     const char *sentence = library == AOEI_LIBRARY_MODEL2VEC ? s->dense ? "other programs do not have its dense layer" : NULL
                            : library == AOEI_LIBRARY_NONE    ? "other programs do not have its architecture"
@@ -118,11 +120,11 @@ static char *last_part(const char *path) {
 
 /* Where the licence in dir is from. The record knows the model that training began with better than the directory, which may
  * be a checkpoint. */
-static int put_licence(aoei_buffer *b, const aoe_model *m, const json_t *record, const char *dir) {
-    const char *given = json_string_value(json_object_get(record, "base_model"));
+static int put_licence(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
+    const char *given = json_string_value(json_object_get(m->record, "base_model"));
     if (!aoei_entry_exists(dir, "LICENSE"))
         return 0;
-    const char *from = m->license_dir ? m->license_dir : given ? given : (m->base ? m->base : m)->dir;
+    const char *from = m->license_dir ? m->license_dir : given ? given : m->source->dir;
     char *name = last_part(from);
     put(b, "\n## Licence\n\n");
     const int rc =
@@ -193,33 +195,33 @@ static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *er
     return rc;
 }
 
-int aoei_model_readme(const aoe_model *m, json_t *record, const char *dir, aoe_storage storage, aoe_error *err) {
+int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     aoei_buffer b = {0};
-    put_title(&b, library_of(&m->config), "Text-embedding model");
+    put_title(&b, library_of(m->config), "Text-embedding model");
     put_model(&b, m);
-    int rc = put_prompt(&b, m->settings.prompt);
-    put_use(&b, m, storage);
-    if (!rc && !(rc = put_licence(&b, m, record, dir)))
-        rc = put_record(&b, record);
+    int rc = put_prompt(&b, m->settings->prompt);
+    put_use(&b, m);
+    if (!rc && !(rc = put_licence(&b, m, dir)))
+        rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);
 }
 
-int aoei_adapters_readme(const aoe_model *m, json_t *record, const char *dir, aoe_error *err) {
-    const aoei_lora *l = &m->config.lora;
+int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    const aoei_lora *l = &m->config->lora;
     aoei_buffer b = {0};
     put_title(&b, "peft", "Adapters of a text-embedding model");
     put(&b, "These are low-rank adapters (LoRA) as Hugging Face PEFT stores them. They are for the model that\n"
             "`adapter_config.json` names and hold no weights of it. With that model:\n\n");
     put_model(&b, m);
-    int rc = put_prompt(&b, m->settings.prompt);
+    int rc = put_prompt(&b, m->settings->prompt);
     aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, beside ", l->r, l->alpha);
-    rc = rc ? rc : aoei_peft_list(&b, l, &m->config);
-    aoei_buffer_printf(&b, " |\n| their parameters | %zu |\n", aoei_parameter_count(&m->config) - aoei_base_count(&m->config));
+    rc = rc ? rc : aoei_peft_list(&b, l, m->config);
+    aoei_buffer_printf(&b, " |\n| their parameters | %zu |\n", aoei_parameter_count(m->config) - aoei_base_count(m->config));
     put(&b, "\n## Use\n\nWith aoe; `--base BASE` where the model lies elsewhere than `adapter_config.json` says:\n\n"
             "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
             "With sentence-transformers and others, merged into a model of its own:\n\n"
             "```sh\naoe merge DIR -o MERGED\n```\n");
-    if (!rc && !(rc = put_licence(&b, m, record, dir)))
-        rc = put_record(&b, record);
+    if (!rc && !(rc = put_licence(&b, m, dir)))
+        rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);
 }

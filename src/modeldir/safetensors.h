@@ -49,20 +49,7 @@ void aoei_st_to_float(float *out, const aoei_st_tensor *t);
 /* The same for n rows of a matrix from row `first` on; a vector is one row. */
 void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n);
 
-/* Writing: describe every tensor, then write the data of each in the same order. Atomic: nothing is at `path` before commit. */
-typedef struct aoei_st_entry {
-    const char *name; /* borrowed until open returns */
-    aoei_st_dtype dtype;
-    size_t n_dims;
-    size_t shape[AOEI_ST_MAX_DIMS];
-} aoei_st_entry;
 /* Gives back the memory of the mapped bytes; they can still be read. */
 void aoei_safetensors_drop(const aoei_safetensors *s);
-
-typedef struct aoei_st_writer aoei_st_writer;
-int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_error *err);
-int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err); /* pieces of any size */
-int aoei_st_writer_commit(aoei_st_writer *w, aoe_error *err); /* closes w; fails when not every byte was written */
-void aoei_st_writer_abort(aoei_st_writer *w);                 /* NULL accepted */
 
 #endif

@@ -5,18 +5,20 @@
  * that says more than aoe can do is refused by name, whatever the options say:
  * vectors are never silently others. sentence_transformers_write.c writes them.
  */
+#include "modeldir/sentence_transformers.h"
+
 #include <stdio.h>
 #include <string.h>
 
+#include "encoder/arch.h"
+#include "base/path.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/path.h"
-#include "encoder/arch.h"
-#include "modeldir/settings.h"
+#include "modeldir/layout.h"
+#include "modeldir/safetensors.h"
 
-#define MAX_MODES   6
-#define PLACEHOLDER "{text}"
+#define MAX_MODES 6
 
 /* Modes of a Pooling module; their outputs are laid end to end in this order. */
 typedef struct modes {
@@ -128,7 +130,8 @@ static int check_dimension(json_t *config, const char *key, size_t hidden, const
 }
 
 /* Judges the Pooling module at DIR/folder. */
-static int read_pooling(aoei_stated *s, const char *dir, const char *folder, int averaged, size_t hidden, aoe_error *err) {
+static int read_pooling(aoei_partial_settings *s, const char *dir, const char *folder, int averaged, size_t hidden,
+                        aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
     modes m = {0};
@@ -234,10 +237,6 @@ done:
 enum { TRANSFORMER, POOLING, DENSE, SECOND_DENSE, NORMALIZE, N_KINDS };
 static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Dense", "Normalize"};
 
-int aoei_module_folder(const char *name) {
-    return *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
 /* Puts the folder of each module into folder[N_KINDS] (borrowed; NULL: none). Modules come in the order of the kinds. */
 static int read_module_list(const char *folder[N_KINDS], json_t *root, const char *path, aoe_error *err) {
     int last = -1;
@@ -261,7 +260,7 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
                 err, AOE_EUNSUPPORTED,
                 "%s: module %zu, '%s', is not supported here (supported: Transformer, Pooling, Dense, Normalize, in this order)",
                 path, i, type);
-        if (kind == TRANSFORMER ? *at != 0 : !aoei_module_folder(at))
+        if (kind == TRANSFORMER ? *at != 0 : !aoei_is_plain_folder(at))
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
                 "%s: path '%s' of module %zu is not supported: the transformer lies in the model directory, the others in folders of it",
@@ -276,7 +275,7 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
 }
 
 /* What follows the transformer. Modules are judged also where options state what they say. */
-static int read_modules(aoei_stated *s, const char *dir, size_t hidden, aoe_error *err) {
+static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     const char *folder[N_KINDS];
     json_t *root = NULL;
     char *path = NULL;
@@ -308,7 +307,7 @@ done:
 }
 
 /* Of a static model: StaticEmbedding in the model directory, Normalize or not. config.json says the latter too. */
-static int read_static_modules(aoei_stated *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
+static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
     json_t *root = NULL, *v;
     char *path = NULL;
     size_t i;
@@ -357,8 +356,8 @@ static int read_length(size_t *out, json_t *config, const char *key, size_t most
 }
 
 /* The length of file `name`, and do_lower_case when there is one. */
-static int read_length_file(aoei_stated *s, const char *dir, const char *name, const char *key, size_t most, int *present,
-                            aoe_error *err) {
+static int read_length_file(aoei_partial_settings *s, const char *dir, const char *name, const char *key, size_t most,
+                            int *present, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
     size_t n = 0;
@@ -379,7 +378,7 @@ static int read_length_file(aoei_stated *s, const char *dir, const char *name, c
     return rc;
 }
 
-static int read_lengths(aoei_stated *s, const char *dir, size_t most, aoe_error *err) {
+static int read_lengths(aoei_partial_settings *s, const char *dir, size_t most, aoe_error *err) {
     int present = 0, rc = 0;
     for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
         rc = read_length_file(s, dir, length_files[i], "max_seq_length", most, &present, err);
@@ -394,17 +393,17 @@ static int read_lengths(aoei_stated *s, const char *dir, size_t most, aoe_error 
 /* The template of a prefix: new string, or NULL. */
 static json_t *template_of(const json_t *prefix) {
     size_t len = json_string_length(prefix);
-    char *text = aoei_malloc(len + sizeof PLACEHOLDER);
+    char *text = aoei_malloc(len + sizeof AOEI_PLACEHOLDER);
     if (!text)
         return NULL;
     memcpy(text, json_string_value(prefix), len);
-    memcpy(text + len, PLACEHOLDER, sizeof PLACEHOLDER);
-    json_t *v = json_stringn(text, len + sizeof PLACEHOLDER - 1);
+    memcpy(text + len, AOEI_PLACEHOLDER, sizeof AOEI_PLACEHOLDER);
+    json_t *v = json_stringn(text, len + sizeof AOEI_PLACEHOLDER - 1);
     aoei_free(text);
     return v;
 }
 
-static int read_templates(aoei_stated *s, json_t *config, const char *path, aoe_error *err) {
+static int read_templates(aoei_partial_settings *s, json_t *config, const char *path, aoe_error *err) {
     json_t *prompts = json_object_get(config, "prompts"), *v, *out = json_object();
     const char *name, *used = NULL;
     int rc = out ? aoei_json_string(config, "default_prompt_name", &used, NULL, path, err) : aoei_fail_nomem(err, 0);
@@ -414,7 +413,7 @@ static int read_templates(aoei_stated *s, json_t *config, const char *path, aoe_
             break;
         if (!prefix || strlen(prefix) != json_string_length(v))
             rc = aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a string; correct the value", path, name);
-        else if (strstr(prefix, PLACEHOLDER))
+        else if (strstr(prefix, AOEI_PLACEHOLDER))
             rc = aoei_fail(err, AOE_EUNSUPPORTED,
                            "%s: prompt \"%s\" holds {text} itself, which is not supported; change the prompt", path, name);
         else if (json_object_set_new(out, name, template_of(v)))
@@ -425,7 +424,7 @@ static int read_templates(aoei_stated *s, json_t *config, const char *path, aoe_
                        used);
     if (!rc && !s->prompt) {
         const char *text = used ? json_string_value(json_object_get(out, used)) : "";
-        s->prompt = aoei_strdup(strcmp(text, PLACEHOLDER) != 0 ? text : "");
+        s->prompt = aoei_strdup(strcmp(text, AOEI_PLACEHOLDER) != 0 ? text : "");
         rc = s->prompt ? 0 : aoei_fail_nomem(err, strlen(text));
     }
     if (!rc && json_object_size(out))
@@ -434,7 +433,7 @@ static int read_templates(aoei_stated *s, json_t *config, const char *path, aoe_
     return rc;
 }
 
-static int read_prompts(aoei_stated *s, const char *dir, size_t hidden, aoe_error *err) {
+static int read_prompts(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
     size_t dims = hidden;
@@ -451,7 +450,7 @@ static int read_prompts(aoei_stated *s, const char *dir, size_t hidden, aoe_erro
     return rc;
 }
 
-int aoei_sentence_transformers_read(aoei_stated *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
     int rc = 0;
     if (!s->settled)
         rc = c->arch->library == AOEI_LIBRARY_MODEL2VEC ? read_static_modules(s, c, dir, err)

@@ -3,16 +3,17 @@
  * which every reader takes. What they cannot express is left out, and
  * aoei_settings_limits says so.
  */
+#include "modeldir/sentence_transformers_write.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/dir.h"
+#include "base/path.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/path.h"
-#include "modeldir/dense_module.h"
-#include "modeldir/settings.h"
+#include "modeldir/safetensors_writer.h"
 
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
@@ -126,7 +127,7 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err) {
     int rc, averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
-    const char *dense = s->dense ? aoei_dense_folder(s) : NULL; /* aoei_dense_save makes it */
+    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_save makes it */
     const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
     if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
         return 0;

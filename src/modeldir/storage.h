@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aoe.h"
 #include "aoe_train.h"
-#include "modeldir/safetensors.h"
+#include "aoe.h"
+#include "modeldir/safetensors_writer.h"
 
 /* Stores x[n] (magnitudes below FLT_MAX, the one float whose scale times 127 is infinite) as q[n] and returns the scale: max|x|
  * / 127 but at least 2^-126, the smallest normal float, so that it has all its bits; 0 when every element rounds to 0. q is x /

@@ -21,12 +21,6 @@ typedef struct block {
     int bad; /* written by the block's task */
 } block;
 
-typedef struct check {
-    block *blocks;
-    aoei_task_fn beside;
-    void *arg;
-} check;
-
 /* Not 0: there is NaN or infinity among the GROUP elements at p. */
 static uint32_t bad_group32(const unsigned char *p) {
     uint32_t any = 0;
@@ -77,34 +71,31 @@ static int block_is_bad(const block *b) {
 }
 
 static void check_task(void *arg, size_t task, size_t worker) {
-    const check *c = arg;
-    if (task == 0)
-        c->beside(c->arg, 0, worker);
-    else
-        c->blocks[task - 1].bad = block_is_bad(&c->blocks[task - 1]);
+    block *blocks = arg;
+    (void)worker;
+    blocks[task].bad = block_is_bad(&blocks[task]);
 }
 
-int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoei_task_fn beside,
-                       void *arg, aoe_error *err) {
+int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoe_error *err) {
     size_t n_blocks = 0, used = 0;
     for (size_t i = 0; i < n; i++)
         n_blocks += tensors[i] ? tensors[i]->bytes / BLOCK_BYTES + 1 : 0;
-    check c = {.blocks = aoei_calloc(n_blocks + 1, sizeof *c.blocks), .beside = beside, .arg = arg};
-    if (!c.blocks)
-        return aoei_fail_nomem(err, n_blocks * sizeof *c.blocks);
+    block *blocks = aoei_calloc(n_blocks + 1, sizeof *blocks);
+    if (!blocks)
+        return aoei_fail_nomem(err, n_blocks * sizeof *blocks);
     for (size_t i = 0; i < n; i++)
         for (size_t at = 0; tensors[i] && at < tensors[i]->bytes; at += BLOCK_BYTES) {
             const size_t left = tensors[i]->bytes - at;
-            c.blocks[used++] = (block){.data = tensors[i]->data + at,
-                                       .bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES,
-                                       .tensor = i,
-                                       .dtype = tensors[i]->dtype};
+            blocks[used++] = (block){.data = tensors[i]->data + at,
+                                     .bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES,
+                                     .tensor = i,
+                                     .dtype = tensors[i]->dtype};
         }
-    aoei_parallel_for(pool, used + 1, check_task, &c);
+    aoei_parallel_for(pool, used, check_task, blocks);
     *bad = n;
     for (size_t b = used; b-- > 0;)
-        if (c.blocks[b].bad)
-            *bad = c.blocks[b].tensor;
-    aoei_free(c.blocks);
+        if (blocks[b].bad)
+            *bad = blocks[b].tensor;
+    aoei_free(blocks);
     return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Are all weights of a model finite (int8: in range)? The whole file has to be read for it, so
- * it is one parallel loop over all tensors.
+ * Checks that all weights of a model are finite. The whole file is read for it, in one parallel loop over all tensors.
  */
 #ifndef AOEI_MODELDIR_WEIGHTS_CHECK_H
 #define AOEI_MODELDIR_WEIGHTS_CHECK_H
@@ -8,10 +7,8 @@
 #include "base/pool.h"
 #include "modeldir/safetensors.h"
 
-/* tensors: [n] of F32, F16, BF16 or I8 as stored, NULL where absent. *bad is the first that holds NaN or infinity, or -128 in
- * I8 (aoei_int8_check looks at the scales), or n.
- * beside(arg, 0, worker) runs in the same loop, first: work that does not split. AOE_ENOMEM: nothing was run. */
-int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoei_task_fn beside,
-                       void *arg, aoe_error *err);
+/* tensors: [n] of F32, F16, BF16 or I8 as stored, NULL where absent. *bad: index of the first tensor that holds NaN, infinity,
+ * or in I8 -128 (aoei_int8_check checks the scales); n if there is none. Errors: AOE_ENOMEM. */
+int aoei_weights_check(size_t *bad, aoei_pool *pool, const aoei_st_tensor *const *tensors, size_t n, aoe_error *err);
 
 #endif

@@ -17,6 +17,8 @@
 #include "base/path.h"
 #include "encoder/slots.h"
 #include "modeldir/safetensors.h"
+#include "model/save.h"
+#include "modeldir/safetensors_writer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -166,7 +168,7 @@ int aoei_checkpoints_prune(const char *dir, size_t keep, aoe_error *err) {
 }
 
 static int write_all(aoei_trainer *t, const char *dir, aoe_error *err) {
-    int code = aoei_model_save(t->view, dir, t->settings, err);
+    int code = aoei_model_write(t->view, dir, t->settings, err);
     if (!code)
         code = write_moments(t, dir, err);
     if (!code)

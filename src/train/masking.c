@@ -22,10 +22,11 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
         m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));
     if (m->mask < 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has no [MASK] token; add one to its vocabulary", model->dir);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has no [MASK] token; add one to its vocabulary",
+                         model->files.dir);
     if ((size_t)m->mask >= m->vocab)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the [MASK] token has id %d, but the model embeds only %zu tokens", model->dir,
-                         (int)m->mask, m->vocab);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the [MASK] token has id %d, but the model embeds only %zu tokens",
+                         model->files.dir, (int)m->mask, m->vocab);
     m->kind = aoei_malloc_array(m->vocab, sizeof *m->kind);
     m->ordinary = aoei_malloc_array(m->vocab, sizeof *m->ordinary);
     m->words = aoei_malloc_array(longest, sizeof *m->words);
@@ -40,7 +41,7 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     if (m->n_ordinary)
         return AOE_OK;
     aoei_masking_destroy(m);
-    return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has special tokens only; give it a vocabulary", model->dir);
+    return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has special tokens only; give it a vocabulary", model->files.dir);
 }
 
 void aoei_masking_destroy(aoei_masking *m) {

@@ -10,11 +10,13 @@
 #include "encoder/shapes.h"
 #include "encoder/slots.h"
 #include "loss/pair_objective.h"
-#include "model/adapters.h"
 #include "model/weight_placement.h"
 #include "modeldir/storage.h"
 #include "nn/dtype.h"
 #include "train/pair_step.h"
+#include "model/embedder.h"
+#include "model/lora_options.h"
+#include "model/packed_weights.h"
 
 #include <string.h>
 
@@ -84,8 +86,8 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
 
 /* A weight's type in the file: of an open model, or of a shape stored as o says. */
 static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
-    if (m->stored)
-        return m->stored[index]->dtype;
+    if (m->files.tensors)
+        return m->files.tensors[index]->dtype;
     return o->storage == AOE_STORAGE_BF16                    ? AOEI_ST_BF16
            : o->storage == AOE_STORAGE_INT8 && !slot->vector ? AOEI_ST_I8
                                                              : AOEI_ST_F32;
@@ -93,7 +95,7 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
 
 /* Bytes of the weights, adapters aside: in the file where they stay there, and of own memory. */
 static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o,
-                            const aoei_purpose *p) {
+                            const aoei_open_mode *p) {
     static const aoe_storage as[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
                                      [AOEI_ST_F16] = AOE_STORAGE_BF16,
                                      [AOEI_ST_BF16] = AOE_STORAGE_BF16,
@@ -105,7 +107,7 @@ static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, co
         if (slot.absent || slot.adapter)
             continue;
         const aoei_st_dtype type = stored_type(m, o, i, &slot);
-        const aoei_place place = aoei_place_of(m, p, i, &slot, type, 1);
+        const aoei_weight_placement place = aoei_weight_placement_of(m, p, i, &slot, type, 1);
         *own += place.bytes;
         if (place.mapped)
             *in_file += aoei_storage_bytes(as[type], slot.rows, slot.cols, slot.vector);
@@ -135,7 +137,7 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
         (rc = measure_evaluation(plan, m, err)))
         return rc;
     if (m->config.lora.r) {
-        measure_weights(&in_file, &own, m, o, &(aoei_purpose){.eight_bit = o->lora.load_8bit});
+        measure_weights(&in_file, &own, m, o, &(aoei_open_mode){.eight_bit = o->lora.load_8bit});
         plan->frozen = in_file + own;
     }
     plan->kept = training.kept;
@@ -148,7 +150,7 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
 /* m->config.lora for training. */
 static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
     if (o->lora.r)
-        return aoei_adapters_wanted(&m->config.lora, &o->lora, &m->config, err);
+        return aoei_lora_resolve(&m->config.lora, &o->lora, &m->config, err);
     m->config.lora = m->lora;
     return !o->lora.load_8bit || m->lora.r
                ? 0
@@ -173,8 +175,8 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
         rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length, (aoei_encoder_mode){0}, err);
     if (rc)
         return rc;
-    plan->weights = m->stored_bytes;
-    plan->packed = m->converted_bytes + aoei_model_packed_bytes(m);
+    plan->weights = m->files.stored_bytes;
+    plan->packed = m->memory.converted_bytes + aoei_model_packed_bytes(m);
     plan->activations = inference.all;
     rc = plan_adapters(&planned, o, err);
     return rc ? rc : plan_training(plan, &planned, o, n_tokens, err);
@@ -190,8 +192,8 @@ int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options 
         aoei_slot slot;
         aoei_slot_describe(&m.config, i, &slot);
         if (!slot.absent)
-            m.stored_bytes += aoei_storage_bytes(o->storage, slot.rows, slot.cols, slot.vector);
+            m.files.stored_bytes += aoei_storage_bytes(o->storage, slot.rows, slot.cols, slot.vector);
     }
-    measure_weights(&in_file, &m.converted_bytes, &m, o, &(aoei_purpose){.packed = 1});
+    measure_weights(&in_file, &m.memory.converted_bytes, &m, o, &(aoei_open_mode){.packed = 1});
     return aoe_model_plan(&m, o, plan, err);
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "table/texts.h"
 #include "modeldir/dense_module.h"
+#include "model/extra_layers.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -142,7 +142,7 @@ static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, a
             err, AOE_EFORMAT,
             "%s: the %zu sequences %s contain no token to predict: the vocabulary of %s knows none of their words; create a "
             "model with a vocabulary of these texts",
-            p->o->texts[0], *n, held_out ? "held out" : "to train on", p->model->dir);
+            p->o->texts[0], *n, held_out ? "held out" : "to train on", p->model->files.dir);
     return rc;
 }
 

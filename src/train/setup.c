@@ -13,9 +13,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "model/adapters.h"
 #include "modeldir/peft.h"
 #include "train/checkpoint.h"
+#include "model/lora_options.h"
+#include "model/open.h"
+#include "model/weight_view.h"
+#include "modeldir/layout.h"
+#include "modeldir/publish.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,7 +128,7 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     const aoe_lora *wanted = t->task->lora;
     aoei_lora l = t->base->config.lora;
     aoei_buffer targets = {0};
-    const int code = l.r && wanted->r ? aoei_adapters_wanted(&l, wanted, &t->base->config, err) : AOE_OK;
+    const int code = l.r && wanted->r ? aoei_lora_resolve(&l, wanted, &t->base->config, err) : AOE_OK;
     if (code)
         return code;
     int bad = l.r ? aoei_peft_list(&targets, &l, &t->base->config) : 0;
@@ -193,7 +197,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
 
 /* A checkpoint holds adapters as the run began with them, or made them; new ones are made of no checkpoint. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
-    const int adapters = aoei_peft_is_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
+    const int adapters = aoei_is_adapter_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
     if (adapters == wanted)
         return AOE_OK;
     return aoei_fail(
@@ -213,13 +217,13 @@ static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *
 /* Opens the model to start from, or of a run that goes on its checkpoint: adapters beside the model that the run began with. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
-    const int saved = aoei_peft_is_dir(o->model);
+    const int saved = aoei_is_adapter_dir(o->model);
     aoe_model_options options = o->model_options;
-    aoei_purpose p = {.mlm = t->task->mlm_head, .seed = o->seed, .lora = t->task->lora};
+    aoei_open_mode p = {.mlm = t->task->mlm_head, .seed = o->seed, .lora = t->task->lora};
     aoe_lora again;
     char *base = NULL;
     int code = checkpoint ? check_checkpoint(t, checkpoint, saved, err) : AOE_OK;
-    if (!code && checkpoint && aoei_peft_is_dir(checkpoint)) {
+    if (!code && checkpoint && aoei_is_adapter_dir(checkpoint)) {
         code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
         aoe_lora_defaults(&again); /* describe() tells of the others */
@@ -230,7 +234,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     if (!code)
         code = aoei_model_open_for(&t->base, t->ctx, checkpoint ? checkpoint : o->model, &options, &p, err);
     if (!code)
-        code = check_base_stays(t, t->base->base_dir ? t->base->base_dir : t->base->dir, err);
+        code = check_base_stays(t, t->base->files.base_dir ? t->base->files.base_dir : t->base->files.dir, err);
     aoei_free(base);
     return code;
 }

@@ -16,6 +16,7 @@
 #include "nn/optimizer.h"
 #include "train/checkpoint.h"
 #include "train/setup.h"
+#include "model/save.h"
 
 #include <math.h>
 #include <string.h>

@@ -18,6 +18,9 @@
 #include "base/dir.h"
 #include "base/io_fault.h"
 #include "modeldir/peft.h"
+#include "model/open.h"
+#include "model/save.h"
+#include "modeldir/layout.h"
 
 static aoe_context *ctx;
 static char *base, *adapters, *to;
@@ -57,7 +60,7 @@ static int open_packed(void *arg) {
 static int open_eight_bit(void *arg) {
     (void)arg;
     aoe_model *m;
-    const int rc = aoei_model_open_for(&m, ctx, adapters, NULL, &(aoei_purpose){.eight_bit = 1}, NULL);
+    const int rc = aoei_model_open_for(&m, ctx, adapters, NULL, &(aoei_open_mode){.eight_bit = 1}, NULL);
     aoe_model_close(m);
     return rc;
 }
@@ -69,7 +72,7 @@ static int open_new(void *arg) {
     aoe_lora_defaults(&lora);
     lora.r = 2;
     lora.targets = "q_proj,down_proj";
-    const int rc = aoei_model_open_for(&m, ctx, base, NULL, &(aoei_purpose){.lora = &lora}, NULL);
+    const int rc = aoei_model_open_for(&m, ctx, base, NULL, &(aoei_open_mode){.lora = &lora}, NULL);
     aoe_model_close(m);
     return rc;
 }
@@ -119,7 +122,7 @@ static void renew(void) {
 
 static void check_saved(int rc) {
     aoe_model *m;
-    assert_int_equal(aoei_peft_is_dir(to), !rc);
+    assert_int_equal(aoei_is_adapter_dir(to), !rc);
     assert_int_equal(aoei_entry_exists(to, "model.safetensors"), rc != 0);
     assert_int_equal(aoei_entry_exists(to, AOEI_PEFT_WEIGHTS), !rc);
     assert_int_equal(aoe_model_open(&m, ctx, to, NULL, NULL), 0);

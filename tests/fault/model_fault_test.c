@@ -15,6 +15,10 @@
 #include "base/io_fault.h"
 #include "base/path.h"
 #include "model/model.h"
+#include "model/open.h"
+#include "model/save.h"
+#include "model/weight_view.h"
+#include "modeldir/layout.h"
 
 static aoe_context *ctx;
 
@@ -309,11 +313,12 @@ static void converting_without_memory(void **state) {
 }
 
 static int average_once(void *dir) {
-    char *from = test_path(dir, "one"), *to = test_path(dir, "made");
-    int rc = aoe_average(ctx, (const char *const[]){from, from}, 2, to, NULL, NULL, NULL);
+    char *from = test_path(dir, "one"), *other = test_path(dir, "two"), *to = test_path(dir, "made");
+    int rc = aoe_average(ctx, (const char *const[]){from, other}, 2, to, NULL, NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
     assert_int_equal(aoei_entry_exists(to, "LICENSE"), !rc);
     free(from);
+    free(other);
     free(to);
     return rc;
 }
@@ -321,8 +326,11 @@ static int average_once(void *dir) {
 static void averaging_without_memory(void **state) {
     (void)state;
     char *dir = test_dir_create(), *from = test_path(dir, "one"), *made = test_path(dir, "made");
+    char *other = test_path(dir, "two");
     assert_int_equal(aoei_make_dir(from, NULL), 0);
+    assert_int_equal(aoei_make_dir(other, NULL), 0);
     test_model_write(from, NULL);
+    test_model_write(other, NULL);
     free(test_write_text(from, "LICENSE", "terms\n"));
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"training\": {\"lr\": 0.1}}"));
     int64_t live = aoei_alloc_live();
@@ -341,6 +349,7 @@ static void averaging_without_memory(void **state) {
             assert_int_equal(aoei_remove_tree(made, NULL), 0);
     }
     free(made);
+    free(other);
     free(from);
     test_dir_remove(dir);
 }

@@ -17,6 +17,7 @@
 #include "base/io_fault.h"
 #include "base/path.h"
 #include "model/model.h"
+#include "modeldir/layout.h"
 
 /* Clean-ups that may fail, because the next run repeats them: of the staging folders of two checkpoints and the model. */
 enum { SPARED = 3 };

@@ -14,6 +14,8 @@
 #include "../support/tiny_model.h"
 #include "encoder/slots.h"
 #include "modeldir/peft.h"
+#include "model/open.h"
+#include "modeldir/layout.h"
 
 static char *root, *base, *adapters;
 static aoe_context *ctx;

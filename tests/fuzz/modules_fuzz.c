@@ -15,6 +15,8 @@
 #include "base/dir.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/settings.h"
+#include "modeldir/settings_json.h"
+#include "modeldir/settings_read.h"
 
 static const char *const files[] = {
     "modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json",
@@ -70,12 +72,13 @@ static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
 
 /* A layer is there, or it is said what is wrong with it; without weights it is never opened. */
 static void open_dense(const aoei_settings *s, const aoei_encoder_config *c) {
-    aoe_model m = {.config = *c};
+    aoei_encoder_config config = *c;
+    aoei_safetensors *weights = NULL;
     aoe_error err = {0};
     char path[512];
     path_of(path, sizeof path, "in", "");
-    const int rc = aoei_dense_open(&m, path, s->dense, &err);
-    if (!rc || err.code != rc || !*err.message || (rc == AOE_ENOENT && m.config.dense > 65536))
+    const int rc = aoei_dense_open(&config, &weights, path, s->dense, &err);
+    if (!rc || err.code != rc || !*err.message || (rc == AOE_ENOENT && config.dense > 65536))
         abort();
 }
 

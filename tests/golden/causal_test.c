@@ -20,6 +20,7 @@
 #include "nn/batch.h"
 #include "nn/optimizer.h"
 #include "train/pair_step.h"
+#include "model/open.h"
 
 #define GOLDEN "tests/golden/data/qwen2"
 

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "encoder/arch_registry.h"
 #include "encoder/slots.h"
+#include "modeldir/safetensors_writer.h"
 #include "support.h"
 
 const char test_config_json[] = "{\"architectures\": [\"BertForMaskedLM\"], \"model_type\": \"bert\", \"hidden_size\": 8, "

@@ -8,6 +8,8 @@
 
 #include "base/random.h"
 #include "encoder/slots.h"
+#include "model/open.h"
+#include "model/save.h"
 #include "support.h"
 
 void tiny_adapters_fill(aoe_model *m, uint32_t seed) {
@@ -35,7 +37,7 @@ void tiny_adapters_write(aoe_context *ctx, const char *dir, const char *base, si
     lora.r = r;
     lora.alpha = 8;
     lora.targets = targets;
-    if (aoei_model_open_for(&m, ctx, base, NULL, &(aoei_purpose){.lora = &lora, .seed = 1}, &err))
+    if (aoei_model_open_for(&m, ctx, base, NULL, &(aoei_open_mode){.lora = &lora, .seed = 1}, &err))
         fail_msg("%s", err.message);
     tiny_adapters_fill(m, 3);
     if (aoei_model_save(m, dir, NULL, &err))

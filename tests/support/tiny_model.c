@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tiny models, texts and tables: see tiny_model.h.
  */
+#include "encoder/params.h"
 #include "tiny_model.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "encoder/arch_roberta.h"
 #include "encoder/slots.h"
 #include "modeldir/safetensors.h"
+#include "modeldir/safetensors_writer.h"
 #include "nn/rope.h"
 #include "support.h"
 

@@ -19,6 +19,9 @@
 #include "encoder/params.h"
 #include "encoder/slots.h"
 #include "modeldir/peft.h"
+#include "model/open.h"
+#include "modeldir/layout.h"
+#include "modeldir/safetensors_writer.h"
 
 enum { VECTORS = 3, MOST_DIMS = 64 };
 
@@ -48,7 +51,7 @@ static vectors embed(aoe_model *m) {
     return v;
 }
 
-static aoe_model *open_as(const char *dir, aoe_dtype dtype, const aoei_purpose *p) {
+static aoe_model *open_as(const char *dir, aoe_dtype dtype, const aoei_open_mode *p) {
     const aoe_model_options o = {.dtype = dtype, .normalize = -1};
     aoe_model *m;
     aoe_error err = {0};
@@ -57,9 +60,9 @@ static aoe_model *open_as(const char *dir, aoe_dtype dtype, const aoei_purpose *
     return m;
 }
 
-static const aoei_purpose inference = {.packed = 1}, apart = {0};
+static const aoei_open_mode inference = {.packed = 1}, apart = {0};
 
-static vectors embed_as(const char *dir, aoe_dtype dtype, const aoei_purpose *p) {
+static vectors embed_as(const char *dir, aoe_dtype dtype, const aoei_open_mode *p) {
     aoe_model *m = open_as(dir, dtype, p);
     const vectors v = embed(m);
     aoe_model_close(m);
@@ -194,7 +197,7 @@ static void takes_a_base_of_any_form(void **state) {
         assert_int_equal(aoe_convert(test_model_context, narrow, wide, &to_wide, NULL, NULL), 0);
         for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
             for (int packed = 0; packed < 2; packed++) {
-                const aoei_purpose *p = packed ? &inference : &apart;
+                const aoei_open_mode *p = packed ? &inference : &apart;
                 aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
                 aoe_model *a, *b;
                 assert_int_equal(aoei_model_open_for(&a, test_model_context, adapters, &o, p, NULL), 0);
@@ -232,7 +235,7 @@ static void holds_int8_rows(void **state) {
     (void)state;
     char *base, *adapters, *narrow = test_path(test_dir, "narrow");
     const aoe_convert_options to_int8 = {.storage = AOE_STORAGE_INT8};
-    const aoei_purpose eight = {.eight_bit = 1};
+    const aoei_open_mode eight = {.eight_bit = 1};
     write_both(0, NULL, &base, &adapters);
     assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_int8, NULL, NULL), 0);
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
@@ -267,7 +270,7 @@ static void finds_what_belongs_to_it(void **state) {
                          "{\"format_version\": 1, \"pooling\": \"last-max\", \"max_length\": 9, \"normalize\": true}"));
     m = open_as(adapters, AOE_DTYPE_F32, &inference);
     aoe_model_get_info(m, &info);
-    assert_true(info.pooling == AOE_POOLING_CLS && info.tokenizer && info.max_length == 32);
+    assert_true(info.pooling == AOE_POOLING_LAST_AVG && info.tokenizer && info.max_length == 32);
     const vectors v = embed(m);
     aoe_model_close(m);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -378,7 +381,7 @@ static void refuses_other_requests(void **state) {
         fail_msg("%s", err.message);
     aoe_lora_defaults(&lora);
     lora.r = 4;
-    const aoei_purpose p = {.lora = &lora};
+    const aoei_open_mode p = {.lora = &lora};
     assert_int_equal(aoei_model_open_for(&m, test_model_context, ran, NULL, &p, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "adapters (LoRA) of a ran model are not supported");
     assert_int_equal(aoei_model_open_for(&m, test_model_context, adapters, NULL, &p, &err), AOE_EARG);
@@ -396,7 +399,7 @@ static void refuses_other_requests(void **state) {
     aoe_lora_defaults(&lora);
     lora.load_8bit = 1;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "need adapters: give --lora-r N");
+    FRAGMENT(err, "need adapters: set options.lora.r");
     aoe_lora_defaults(&lora);
     lora.r = 4;
     lora.targets = "query,,value";
@@ -421,7 +424,7 @@ static void begins_with_nothing(void **state) {
     write_both(3, NULL, &base, &adapters);
     aoe_lora_defaults(&lora);
     lora.r = 4;
-    const aoei_purpose p = {.lora = &lora, .seed = 7};
+    const aoei_open_mode p = {.lora = &lora, .seed = 7};
     aoe_model *m = open_as(base, AOE_DTYPE_F32, &p);
     const vectors with = embed(m), without = embed_as(base, AOE_DTYPE_F32, &apart);
     assert_true(same(&with, &without));
@@ -441,14 +444,14 @@ static void begins_with_nothing(void **state) {
 
 /* Bytes of the weights beside adapters: converted, and those that lie in the file. */
 static size_t frozen_bytes(const aoe_model *m) {
-    const unsigned char *own = m->converted;
-    size_t bytes = m->converted_bytes;
+    const unsigned char *own = m->memory.converted;
+    size_t bytes = m->memory.converted_bytes;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         const aoei_tensor w = m->weights[i];
         const unsigned char *data = w.data;
         aoei_slot d;
         aoei_slot_describe(&m->config, i, &d);
-        if (!d.absent && !d.adapter && !(data >= own && data < own + m->converted_bytes))
+        if (!d.absent && !d.adapter && !(data >= own && data < own + m->memory.converted_bytes))
             bytes += w.rows * w.cols * aoei_dtype_size(w.type) + (w.type == AOEI_I8 ? w.rows * sizeof(float) : 0);
     }
     return bytes;
@@ -470,7 +473,7 @@ static void plans_memory(void **state) {
         o.length = 8;
         o.lora.load_8bit = way / 2;
         aoe_model *packed = open_as(adapters, dtype, &inference),
-                  *m = open_as(adapters, dtype, &(aoei_purpose){.eight_bit = way / 2});
+                  *m = open_as(adapters, dtype, &(aoei_open_mode){.eight_bit = way / 2});
         assert_int_equal(aoe_model_plan(packed, &o, &p, NULL), 0);
         aoei_arena_measure(&arena);
         assert_int_equal(aoei_params_layout(&params, m->ctx, &m->config, m->type, &arena, NULL), 0);
@@ -507,7 +510,7 @@ static void plans_memory(void **state) {
         o.dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
         o.lora.r = way / 2 ? 4 : 0;
         aoe_model *m = open_as(made, o.dtype, &inference);
-        assert_string_equal(m->storage, "BF16");
+        assert_string_equal(m->files.storage, "BF16");
         assert_int_equal(aoe_model_plan(m, &o, &a, NULL), 0);
         assert_int_equal(aoe_shape_plan(test_model_context, &init.shape, &o, &b, NULL), 0);
         assert_memory_equal(&a, &b, sizeof a);

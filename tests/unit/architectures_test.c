@@ -16,6 +16,7 @@
 #include "encoder/arch.h"
 #include "encoder/slots.h"
 #include "model/model.h"
+#include "model/save.h"
 
 enum { VECTORS = 3, MOST_DIMS = 64 };
 
@@ -90,7 +91,7 @@ static void saves_and_opens(void **state) {
             o.prefix = prefixed ? prefixes[kind] : NULL;
             tiny_model_write(from, &o);
             aoe_model *m = open_with(ctx, from, NULL);
-            assert_string_equal(m->prefix, prefixed ? prefixes[kind] : "");
+            assert_string_equal(m->files.prefix, prefixed ? prefixes[kind] : "");
             assert_int_equal(m->settings.pooling, kind ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_LAST_AVG);
             assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
             const vectors before = embed(m);
@@ -134,7 +135,7 @@ static void keeps_bf16_as_stored(void **state) {
             aoei_slot_describe(&m->config, s, &d);
             assert_int_equal(!d.absent && m->weights[s].type == AOEI_BF16, d.linear || d.table);
         }
-        assert_true(m->converted_bytes < 16384);
+        assert_true(m->memory.converted_bytes < 16384);
         const vectors a = embed(m), b = embed_dir(ctx, wide, &bf16);
         assert_true(same(&a, &b));
         aoe_model_close(m);

@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "model/model.h"
 #include "modeldir/safetensors.h"
+#include "modeldir/safetensors_writer.h"
 
 /* DIR/name: a model of the tests' vocabulary of another width. Free the path. */
 static char *write_teacher(const train_run *r, const char *name, size_t hidden, uint32_t seed) {

@@ -11,6 +11,7 @@
 #include "../support/tiny_model.h"
 #include "model/text_batch.h"
 #include "tokenizer/tokenizer.h"
+#include "model/embedder.h"
 
 enum { D = 16, MOST = 8 };
 

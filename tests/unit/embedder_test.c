@@ -16,6 +16,8 @@
 #include "base/alloc.h"
 #include "model/text_batch.h"
 #include "encoder/params.h"
+#include "model/open.h"
+#include "model/weight_view.h"
 
 /* Against double, relative to the norm, as in the golden cases. */
 static const double tolerance[] = {[AOE_DTYPE_F32] = 2e-6, [AOE_DTYPE_BF16] = 1e-2};

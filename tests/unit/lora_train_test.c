@@ -16,6 +16,7 @@
 #include "base/dir.h"
 #include "model/model.h"
 #include "modeldir/peft.h"
+#include "modeldir/layout.h"
 
 static void begin(train_run *r) {
     train_run_create(r);
@@ -93,7 +94,7 @@ static void check_checkpoint(const train_run *r, size_t step) {
     char name[32];
     snprintf(name, sizeof name, "step-%zu", step);
     char *checkpoints = test_path(r->output, "checkpoints"), *dir = test_path(checkpoints, name);
-    assert_true(aoei_peft_is_dir(dir) && aoei_is_model_dir(dir));
+    assert_true(aoei_is_adapter_dir(dir) && aoei_is_model_dir(dir));
     assert_false(aoei_entry_exists(dir, "model.safetensors") || aoei_entry_exists(dir, "config.json"));
     size_t adapters, moments, base;
     free(bytes_of(dir, AOEI_PEFT_WEIGHTS, &adapters));
@@ -267,7 +268,7 @@ static void takes_the_place_of_a_model(void **state) {
         if (!adapters)
             aoe_lora_defaults(&r.o.lora);
         train_run_ok(&r, 1);
-        assert_int_equal(aoei_peft_is_dir(r.output), adapters);
+        assert_int_equal(aoei_is_adapter_dir(r.output), adapters);
         assert_int_equal(aoei_entry_exists(r.output, AOEI_PEFT_CONFIG), adapters);
         assert_int_equal(aoei_entry_exists(r.output, AOEI_PEFT_WEIGHTS), adapters);
         assert_int_equal(aoei_entry_exists(r.output, "model.safetensors"), !adapters);

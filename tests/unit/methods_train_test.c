@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "model/model.h"
+#include "modeldir/safetensors_writer.h"
 
 static const aoe_method all[] = {
     AOE_METHOD_ANGLE,        AOE_METHOD_COSENT,     AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SBERT_REGRESSION,

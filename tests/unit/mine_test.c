@@ -17,6 +17,7 @@
 #include "aoe_data.h"
 #include "base/dir.h"
 #include "modeldir/safetensors.h"
+#include "modeldir/safetensors_writer.h"
 
 enum { WORDS = 73, FIRST = 5, MOST = 20000 };
 

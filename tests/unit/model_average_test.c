@@ -15,6 +15,8 @@
 #include "base/path.h"
 #include "encoder/slots.h"
 #include "model/model.h"
+#include "model/open.h"
+#include "model/weight_rows.h"
 
 enum { MOST = 4096 }; /* values of a weight: the position table's */
 

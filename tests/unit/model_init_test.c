@@ -13,6 +13,8 @@
 #include "aoe_train.h"
 #include "encoder/slot_layout.h"
 #include "model/model.h"
+#include "model/open.h"
+#include "modeldir/layout.h"
 
 static const aoe_shape small = {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 32, .positions = 24};
 

@@ -18,6 +18,10 @@
 #include "nn/gemm.h"
 #include "nn/optimizer.h"
 #include "train/pair_step.h"
+#include "model/open.h"
+#include "model/packed_weights.h"
+#include "model/weight_view.h"
+#include "modeldir/layout.h"
 
 static void check_weights(const aoe_model *m) {
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
@@ -52,7 +56,7 @@ static void opens_every_stored_form(void **state) {
         test_model_write(dir, &cases[i].spec);
         if (aoe_model_open(&m, test_model_context, dir, NULL, &err))
             fail_msg("case %zu: %s", i, err.message);
-        assert_string_equal(m->storage, cases[i].storage);
+        assert_string_equal(m->files.storage, cases[i].storage);
         assert_int_equal(aoe_model_tokenizer(m) != NULL, !cases[i].spec.no_tokenizer);
         check_weights(m);
         aoe_model_close(m);
@@ -86,7 +90,7 @@ static void packs_for_inference_only(void **state) {
         assert_int_equal(aoei_model_packed_bytes(m), bytes);
         aoe_model_close(m);
         assert_int_equal(aoei_model_open_plain(&m, test_model_context, dir, &o, NULL), 0);
-        assert_null(m->packed);
+        assert_null(m->memory.packed);
         assert_int_equal(aoei_model_packed_bytes(m), bytes);
         check_weights(m);
         aoe_model_close(m);
@@ -332,8 +336,8 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
         parameters += d.absent ? 0 : (d.rows * d.cols + 15) / 16 * 16;
     }
     assert_int_equal(p.weights, aoei_parameter_count(&m->config) * 2); /* F16 */
-    assert_int_equal(p.packed, m->converted_bytes + aoei_model_packed_bytes(m));
-    assert_true(m->converted_bytes >= aoei_parameter_count(&m->config) * 4);
+    assert_int_equal(p.packed, m->memory.converted_bytes + aoei_model_packed_bytes(m));
+    assert_true(m->memory.converted_bytes >= aoei_parameter_count(&m->config) * 4);
     assert_int_equal(p.parameters, parameters * sizeof(float));
     assert_int_equal(p.gradients, p.parameters);
     assert_int_equal(p.moments, 2 * p.parameters);

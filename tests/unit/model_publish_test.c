@@ -20,6 +20,9 @@
 #include "base/dir.h"
 #include "model/model.h"
 #include "modeldir/publish.h"
+#include "model/open.h"
+#include "model/save.h"
+#include "modeldir/layout.h"
 
 #define DEAD ".staging-99999999" /* above the kernel's largest process id */
 
@@ -126,7 +129,7 @@ static int check_whole(const char *to, int n) {
     if (aoe_model_open(&m, test_model_context, to, NULL, &err))
         fail_msg("step %d: %s", n, err.message);
     aoe_model_get_info(m, &info);
-    int newer = !strcmp(m->storage, "F32");
+    int newer = !strcmp(m->files.storage, "F32");
     assert_int_equal(info.pooling, newer ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_MAX);
     assert_int_equal(aoei_entry_exists(to, "special_tokens_map.json"), !newer);
     assert_int_equal(aoei_entry_exists(to, "aoe.json"), newer);
@@ -247,7 +250,7 @@ static void puts_back_what_was_moved_aside(void **state) {
         *last_log = 0;
         aoe_model *m;
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
-        assert_string_equal(m->storage, "F16");
+        assert_string_equal(m->files.storage, "F16");
         aoe_model_close(m);
         assert_false(aoei_entry_exists(dir, DEAD));
         free(staging);

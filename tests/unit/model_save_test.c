@@ -13,6 +13,10 @@
 #include "../support/support.h"
 #include "encoder/slots.h"
 #include "model/model.h"
+#include "model/open.h"
+#include "model/save.h"
+#include "model/weight_view.h"
+#include "modeldir/layout.h"
 
 static void check_file(const char *dir, const char *name, const char *want) {
     char *path = test_path(dir, name), *text = test_read(path, NULL);
@@ -68,8 +72,8 @@ static void round_trip(aoe_pooling pooling, int normalize, const char *prompt) {
         if (aoe_model_open(&b, test_model_context, to, NULL, &err))
             fail_msg("%s", err.message);
         same_weights(a, b);
-        assert_string_equal(b->storage, "F32");
-        assert_string_equal(b->prefix, "");
+        assert_string_equal(b->files.storage, "F32");
+        assert_string_equal(b->files.prefix, "");
         assert_int_equal(b->settings.pooling, pooling);
         assert_string_equal(b->settings.pooling_from, pass ? "1_Pooling/config.json" : "aoe.json");
         assert_int_equal(b->settings.max_length, 9);
@@ -195,7 +199,7 @@ static void writes_config_and_record(void **state) {
     free(path);
     aoe_model *m;
     assert_int_equal(aoei_model_open_plain(&m, test_model_context, to, NULL, NULL), 0);
-    assert_true(json_equal(m->record, record));
+    assert_true(json_equal(m->files.record, record));
     aoe_model_close(m);
     path = test_path(to, "README.md");
     text = test_read(path, NULL);

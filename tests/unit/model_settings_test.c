@@ -11,6 +11,8 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "modeldir/settings.h"
+#include "modeldir/settings_read.h"
+#include "modeldir/safetensors_writer.h"
 
 #define OLD_TYPE(name)          "sentence_transformers.models." name
 #define MODULE(idx, path, type) "{\"idx\":" #idx ",\"name\":\"" #idx "\",\"path\":\"" path "\",\"type\":\"" type "\"}"

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "encoder/slot_layout.h"
 #include "modeldir/peft.h"
+#include "modeldir/layout.h"
 
 static aoei_encoder_config bert(void) {
     aoei_encoder_config c;
@@ -160,8 +161,8 @@ static void test_base(void **state) {
     const tiny_model shape = tiny_defaults();
     tiny_model_write(inside, &shape);
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"base\"}"));
-    assert_true(aoei_peft_is_dir(test_dir));
-    assert_false(aoei_peft_is_dir(inside));
+    assert_true(aoei_is_adapter_dir(test_dir));
+    assert_false(aoei_is_adapter_dir(inside));
     assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), 0);
     assert_string_equal(base + strlen(base) - 5, "/base");
     aoei_free(base);

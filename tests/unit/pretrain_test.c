@@ -19,6 +19,7 @@
 #include "tokenizer/tokenizer.h"
 #include "train/masking.h"
 #include "train/sequences.h"
+#include "model/open.h"
 
 enum { MASK = 4, CLS = 2, SEP = 3, TEXTS = 300 };
 
@@ -302,8 +303,8 @@ static void test_head(void **state) {
     r.o.pack = 1;
     run_ok(&r, 2);
     assert_int_equal(aoei_model_open_mlm(&m, ctx, r.output, NULL, 1, NULL), 0);
-    assert_null(m->made); /* it came from the file */
-    assert_string_equal(m->prefix, "bert.");
+    assert_null(m->memory.generated); /* it came from the file */
+    assert_string_equal(m->files.prefix, "bert.");
     assert_int_equal(aoei_slot_count(&m->config), aoei_slot_count(&model->config) + AOEI_HW_COUNT);
     assert_int_equal(aoe_model_open(&encoder, ctx, r.output, NULL, NULL), 0);
     aoe_model_info info, before;

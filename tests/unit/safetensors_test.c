@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "modeldir/safetensors.h"
+#include "modeldir/safetensors_writer.h"
 
 /* A file in memory: length, header, `data` zero bytes. free() it. */
 static char *make_file(const char *header, size_t data, size_t *size) {

@@ -20,7 +20,10 @@
 #include "encoder/params.h"
 #include "encoder/slots.h"
 #include "model/model.h"
+#include "model/save.h"
 #include "model/text_batch.h"
+#include "modeldir/layout.h"
+#include "modeldir/safetensors_writer.h"
 #include "nn/pooling.h"
 
 enum { V = 12, D = 70 }; /* more columns than are summed at a time */
@@ -195,7 +198,7 @@ static void opens_every_layout(void **state) {
         check_vectors(m, 4096, layouts[i].normalize);
         assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 4, .length = 5000}, &plan, NULL),
                          0); /* texts have no longest length */
-        assert_true(plan.packed == m->converted_bytes && plan.training_packed == 0 &&
+        assert_true(plan.packed == m->memory.converted_bytes && plan.training_packed == 0 &&
                     plan.kept == 4 * 5000 * D * sizeof(float));
         aoe_model_close(m);
         test_dir_remove(dir);
@@ -380,9 +383,9 @@ static void saves_its_layout(void **state) {
         aoe_model_close(m);
         m = open_model(test_model_context, to, NULL);
         check_vectors(m, 4096, k);
-        assert_string_equal(m->storage, "F32");
+        assert_string_equal(m->files.storage, "F32");
         assert_string_equal(m->settings.pooling_from, "aoe.json");
-        assert_int_equal(aoei_safetensors_count(m->file), 1);
+        assert_int_equal(aoei_safetensors_count(m->files.weights), 1);
         assert_int_equal(aoei_model_save(m, again, NULL, NULL), 0);
         aoe_model_close(m);
         static const char *const names[] = {"config.json", "aoe.json", "model.safetensors", "README.md"};

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "encoder/slots.h"
 #include "model/model.h"
+#include "modeldir/layout.h"
 
 static void test_threads(void **state) {
     (void)state;
@@ -52,8 +53,8 @@ static void check_recorded(const train_run *r, const char *dtype) {
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     assert_int_equal(aoe_model_open(&m, ctx, r->output, NULL, NULL), 0);
-    assert_string_equal(json_string_value(json_object_get(m->record, "dtype")), dtype);
-    assert_int_equal(json_integer_value(json_object_get(m->record, "cache_chunk")), r->o.cache_chunk);
+    assert_string_equal(json_string_value(json_object_get(m->files.record, "dtype")), dtype);
+    assert_int_equal(json_integer_value(json_object_get(m->files.record, "cache_chunk")), r->o.cache_chunk);
     aoe_model_close(m);
     aoe_context_destroy(ctx);
 }
@@ -436,15 +437,15 @@ static void test_output_directory(void **state) {
     assert_string_equal(info.prompt, "old {text}");
     assert_int_equal(info.max_length, 20);
     assert_int_equal(info.normalize, 1);
-    const aoei_st_tensor *pooler = aoei_safetensors_find(m->file, "pooler.dense.weight");
+    const aoei_st_tensor *pooler = aoei_safetensors_find(m->files.weights, "pooler.dense.weight");
     assert_non_null(pooler);
     float v[2];
     memcpy(v, pooler->data, sizeof v);
     assert_true(v[0] == 0.0f && v[1] == 1.0f);
-    assert_int_equal(json_integer_value(json_object_get(m->record, "steps")), 12);
-    assert_int_equal(json_integer_value(json_object_get(m->record, "seed")), 42);
-    assert_string_equal(json_string_value(json_object_get(m->record, "dev")), "dev.tsv");
-    assert_true(json_is_real(json_object_get(m->record, "dev_score")));
+    assert_int_equal(json_integer_value(json_object_get(m->files.record, "steps")), 12);
+    assert_int_equal(json_integer_value(json_object_get(m->files.record, "seed")), 42);
+    assert_string_equal(json_string_value(json_object_get(m->files.record, "dev")), "dev.tsv");
+    assert_true(json_is_real(json_object_get(m->files.record, "dev_score")));
     aoe_model_close(m);
     aoe_context_destroy(ctx);
     /* one checkpoint is left, and nothing that was staged */

@@ -17,6 +17,8 @@
 #include "base/path.h"
 #include "encoder/slots.h"
 #include "model/model.h"
+#include "model/open.h"
+#include "modeldir/safetensors_writer.h"
 
 enum { TEXTS = 90, D = 16 };
 

@@ -4,7 +4,7 @@
  * The header is padded with spaces so that the data begin at a multiple of 64
  * bytes of the file: mapped tensors are as aligned as their sizes allow.
  */
-#include "modeldir/safetensors.h"
+#include "modeldir/safetensors_writer.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * The slots of these layers come after all others, so adding one extends the arrays of the model.
+ */
+#include "model/extra_layers.h"
+
+#include <string.h>
+
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "encoder/initial_weights.h"
+
+/* The model's tables of slots, as long as its configuration now asks for; they were `before` long. */
+static int extend(aoe_model *m, size_t before, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config);
+    if (n == before)
+        return 0;
+    aoei_tensor *weights = aoei_realloc_array(m->weights, n, sizeof *weights);
+    if (weights) {
+        memset(weights + before, 0, (n - before) * sizeof *weights);
+        m->weights = weights;
+    }
+    const aoei_st_tensor **tensors =
+        m->files.tensors && weights ? aoei_realloc_array(m->files.tensors, n, sizeof *tensors) : NULL;
+    if (tensors) {
+        memset(tensors + before, 0, (n - before) * sizeof *tensors);
+        m->files.tensors = tensors;
+    }
+    return weights && (tensors || !m->files.tensors) ? 0 : aoei_fail_nomem(err, n * sizeof *weights);
+}
+
+/* A matrix and a vector behind the pooling: kind and kind + 1 of aoei_pooled_slot. before: slots without them. */
+static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weight, const float *bias, uint64_t seed,
+                     aoe_error *err) {
+    const size_t slot = aoei_pooled_slot(&m->config, kind);
+    aoei_slot s;
+    int rc = extend(m, before, err);
+    if (rc)
+        return rc;
+    aoei_slot_describe(&m->config, slot, &s);
+    const size_t line = AOEI_ALIGN / sizeof(float), cells = (s.rows * s.cols + line - 1) / line * line;
+    m->memory.added = aoei_aligned((cells + s.rows) * sizeof *m->memory.added);
+    if (!m->memory.added)
+        return aoei_fail_nomem(err, (cells + s.rows) * sizeof *m->memory.added);
+    m->weights[slot] = aoei_tensor_wrap(m->memory.added, s.rows, s.cols);
+    m->weights[slot + 1] = aoei_tensor_wrap(m->memory.added + cells, 1, s.rows);
+    if (weight) {
+        memcpy(m->memory.added, weight, s.rows * s.cols * sizeof *weight);
+        memcpy(m->memory.added + cells, bias, s.rows * sizeof *bias);
+        return 0;
+    }
+    aoei_init_weight(m->memory.added, &m->config, slot, seed);
+    aoei_init_weight(m->memory.added + cells, &m->config, slot + 1, seed);
+    return 0;
+}
+
+int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
+                         aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config);
+    m->settings.dense = aoei_strdup(aoei_settings_dense_folder(&m->settings));
+    if (!m->settings.dense)
+        return aoei_fail_nomem(err, 1);
+    m->config.dense = out;
+    m->config.dense_tanh = with_tanh;
+    m->config.dense_no_bias = 0;
+    return add_layer(m, before, AOEI_PW_DENSE, weight, bias, seed, err);
+}
+
+int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config);
+    m->config.head_rows = rows;
+    m->config.head_cols = cols;
+    return add_layer(m, before, AOEI_PW_HEAD, NULL, NULL, seed, err);
+}

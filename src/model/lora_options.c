@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * Checks the options of adapters against a model, and against adapters that were saved.
+ */
+#include "model/lora_options.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "aoe_train.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "modeldir/peft.h"
+
+#define DEFAULT_ALPHA   32.0
+#define DEFAULT_DROPOUT 0.1
+
+/* elements that a task reads, or a row */
+
+void aoe_lora_defaults(aoe_lora *l) {
+    *l = (aoe_lora){.alpha = (double)NAN, .dropout = (double)NAN};
+}
+
+/* Splits "a,b" into names in copy, which it changes. *names: aoei_free. */
+static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
+    size_t commas = 0;
+    for (const char *p = copy; *p; p++)
+        commas += *p == ',';
+    *n = 0;
+    *names = aoei_calloc(commas + 1, sizeof **names);
+    if (!*names)
+        return aoei_fail_nomem(err, (commas + 1) * sizeof **names);
+    for (char *at = copy, *end; at; at = end ? end + 1 : NULL) {
+        end = strchr(at, ',');
+        if (end)
+            *end = '\0';
+        (*names)[(*n)++] = at;
+        if (!*at)
+            return aoei_fail(err, AOE_EARG, "--lora-targets has an empty name; separate names by single commas");
+    }
+    return 0;
+}
+
+static int read_targets(unsigned *targets, const char *list, const aoei_encoder_config *c, aoe_error *err) {
+    const char **names = NULL;
+    size_t n = 0;
+    if (!list)
+        return aoei_peft_targets(targets, NULL, 0, c, 0, err);
+    char *copy = aoei_strdup(list);
+    int rc = copy ? split(&names, &n, copy, err) : aoei_fail_nomem(err, strlen(list));
+    if (!rc && (rc = aoei_peft_targets(targets, names, n, c, 0, err)))
+        aoei_error_prefix(err, "--lora-targets");
+    aoei_free(names);
+    aoei_free(copy);
+    return rc;
+}
+
+int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encoder_config *c, aoe_error *err) {
+    *lora = (aoei_lora){.r = wanted->r,
+                        .alpha = isnan(wanted->alpha) ? DEFAULT_ALPHA : wanted->alpha,
+                        .dropout = isnan(wanted->dropout) ? DEFAULT_DROPOUT : wanted->dropout};
+    int rc = aoei_peft_check(c, err);
+    if (rc)
+        return rc;
+    if (lora->r > c->hidden)
+        return aoei_fail(err, AOE_EARG, "--lora-r %zu is above the model's hidden size of %zu; use less", lora->r, c->hidden);
+    if (!(lora->alpha > 0 && lora->alpha <= AOEI_MOST_ALPHA) || !(lora->dropout >= 0 && lora->dropout < 1))
+        return aoei_fail(err, AOE_EARG, "--lora-alpha must be above 0, up to 1e6, --lora-dropout from 0 to below 1");
+    return read_targets(&lora->targets, wanted->targets, c, err);
+}
+
+/* Of saved adapters r, alpha and targets stay; dropout, which decides nothing but the training, may be another. */
+static int resume(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
+    if (wanted->r || !isnan(wanted->alpha) || wanted->targets)
+        return aoei_fail(err, AOE_EARG,
+                         "%s holds adapters of rank %zu, which go on as they are; leave --lora-r, --lora-alpha and "
+                         "--lora-targets out, or merge them first (aoe merge)",
+                         dir, lora->r);
+    if (!isnan(wanted->dropout) && !(wanted->dropout >= 0 && wanted->dropout < 1))
+        return aoei_fail(err, AOE_EARG, "--lora-dropout must be from 0 to below 1");
+    if (!isnan(wanted->dropout))
+        lora->dropout = wanted->dropout;
+    return 0;
+}
+
+int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const aoe_lora *wanted, aoe_error *err) {
+    if (!wanted)
+        return 0;
+    if (f->adapters)
+        return resume(&c->lora, f->dir, wanted, err);
+    if (wanted->r)
+        return aoei_lora_resolve(&c->lora, wanted, c, err);
+    if (wanted->load_8bit || wanted->targets || !isnan(wanted->alpha) || !isnan(wanted->dropout))
+        return aoei_fail(err, AOE_EARG,
+                         "options of adapters need adapters: set options.lora.r, or open a directory of saved adapters");
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ * Opening a model in order: configuration and settings, tensors, placement, values, tokenizer, packed copies.
+ */
+#include "model/open.h"
+
+#include "encoder/arch.h"
+#include "encoder/slots.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "model/generated_weights.h"
+#include "model/lora_options.h"
+#include "model/packed_weights.h"
+#include "model/weight_placement.h"
+#include "modeldir/dense_module.h"
+#include "modeldir/peft.h"
+#include "modeldir/settings_read.h"
+#include "modeldir/weight_tensors.h"
+#include "nn/dtype.h"
+#include "tokenizer/tokenizer.h"
+
+static int check_options(const aoe_model_options *o, aoe_error *err) {
+    if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32 && o->dtype != AOE_DTYPE_BF16)
+        return aoei_fail(err, AOE_EARG, "dtype %d is unknown; use f32, bf16 or auto", (int)o->dtype);
+    if (o->normalize < -1 || o->normalize > 1)
+        return aoei_fail(err, AOE_EARG, "normalize is %d; use -1 (the directory's), 0 or 1", o->normalize);
+    return 0;
+}
+
+/* Adapters that were saved without a tokenizer use that of their base. */
+static int open_tokenizer(aoe_model *m, aoe_error *err) {
+    int rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.dir, err);
+    if (!rc && !m->tokenizer && m->files.base_dir)
+        rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.base_dir, err);
+    return rc;
+}
+
+/* "q_proj, v_proj" */
+static int name_targets(aoe_model *m, aoe_error *err) {
+    aoei_buffer names = {0};
+    const int rc = aoei_peft_list(&names, &m->lora, &m->config) || !(m->lora_targets = aoei_strdup(names.data))
+                       ? aoei_fail_nomem(err, names.len)
+                       : 0;
+    aoei_buffer_free(&names);
+    return rc;
+}
+
+/* Reads the configuration, with adapters and dense layer, and the settings. */
+static int read_directory(aoe_model *m, const char *dir, const aoe_model_options *o, const aoei_open_mode *mode,
+                          aoe_error *err) {
+    int rc = aoei_model_files_open(&m->files, &m->config, dir, o->base, mode->mlm, err);
+    if (!rc)
+        rc = aoei_lora_configure(&m->config, &m->files, mode->lora, err);
+    m->lora = m->config.lora;
+    if (!rc && m->lora.r)
+        rc = name_targets(m, err);
+    if (!rc)
+        rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
+    if (!rc && m->settings.dense)
+        rc = aoei_dense_open(&m->config, &m->files.dense, aoei_settings_dir(&m->files), m->settings.dense, err);
+    return rc;
+}
+
+/* Finds the tensors and makes them weights that can be computed with. */
+static int load_weights(aoe_model *m, const aoei_open_mode *mode, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config);
+    int rc;
+    m->weights = aoei_calloc(n, sizeof *m->weights);
+    if (!m->weights)
+        return aoei_fail_nomem(err, n * sizeof *m->weights);
+    if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
+        (rc = aoei_weights_generate(m, mode->seed, err)) ||
+        (rc = aoei_weight_tensors_check_values(&m->files, &m->config, m->ctx->pool, err)))
+        return rc;
+    if (m->config.lora.r) /* the frozen weights were converted: their pages in the file are not read again */
+        aoei_safetensors_drop(m->files.weights);
+    return 0;
+}
+
+int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o,
+                        const aoei_open_mode *mode, aoe_error *err) {
+    aoe_model_options defaults;
+    aoe_model_options_defaults(&defaults);
+    o = o ? o : &defaults;
+    *out = NULL;
+    int rc = check_options(o, err);
+    if (rc)
+        return rc;
+    aoe_model *m = aoei_calloc(1, sizeof *m);
+    if (!m)
+        return aoei_fail_nomem(err, sizeof *m);
+    m->ctx = ctx;
+    m->type = aoei_context_type(ctx, o->dtype);
+    m->dtype_option = o->dtype;
+    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = load_weights(m, mode, err)) || (rc = open_tokenizer(m, err)) ||
+        (mode->packed && (rc = aoei_model_pack(m, err)))) {
+        aoe_model_close(m);
+        return rc;
+    }
+    if (m->settings.bidirectional)
+        m->config.bidirectional_from = m->settings.bidirectional_from;
+    if (m->config.arch->auto_float32 && o->dtype == AOE_DTYPE_AUTO)
+        m->type = AOEI_F32;
+    *out = m;
+    return 0;
+}
+
+void aoe_model_options_defaults(aoe_model_options *o) {
+    *o = (aoe_model_options){.dtype = AOE_DTYPE_AUTO, .pooling = AOE_POOLING_AUTO, .normalize = -1};
+}
+
+int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
+    return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){.packed = 1}, err);
+}
+
+int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
+    return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){0}, err);
+}
+
+int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
+                        aoe_error *err) {
+    return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){.mlm = 1, .seed = seed}, err);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Opening model directories for inference, training or saving. The public aoe_model_open opens for inference.
+ */
+#ifndef AOEI_MODEL_OPEN_H
+#define AOEI_MODEL_OPEN_H
+
+#include "model/model.h"
+#include "model/open_mode.h"
+
+/* Opens `dir` as `mode` says; o may be NULL. Free with aoe_model_close. Errors: as aoe_model_open; AOE_EUNSUPPORTED (a
+ * masked-LM head or adapters for an architecture without). */
+int aoei_model_open_for(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o,
+                        const aoei_open_mode *mode, aoe_error *err);
+/* Opens `dir` for training all weights. */
+int aoei_model_open_plain(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
+/* Opens `dir` for pretraining: with its masked-LM head, or a new one initialized from `seed`. */
+int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
+                        aoe_error *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * One allocation holds the packed copies of all linear weights, in slot order.
+ */
+#include "model/packed_weights.h"
+
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/weight_rows.h"
+#include "nn/gemm.h"
+
+/* Bytes of the packed form of a slot; 0: it has none. */
+static size_t packed_size(const aoe_model *m, size_t slot) {
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    return d.linear && !d.adapter ? aoei_weight_packed_size(m->ctx, m->type, d.rows, d.cols) : 0;
+}
+
+size_t aoei_model_packed_bytes(const aoe_model *m) {
+    size_t total = 0;
+    for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
+        total += packed_size(m, i);
+    return total;
+}
+
+/* The packed copy of a weight, in `memory`; with its adapter merged in it is all there is of the weight. */
+static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
+    aoei_tensor *w = &m->weights[slot];
+    aoei_slot d;
+    if (!aoei_adapter_slot(&m->config, slot)) {
+        aoei_weight_pack(m->ctx, m->type, w, memory);
+        return 0;
+    }
+    aoei_slot_describe(&m->config, slot, &d);
+    float *rows = aoei_malloc_array(d.rows * d.cols, sizeof *rows);
+    if (!rows)
+        return aoei_fail_nomem(err, d.rows * d.cols * sizeof *rows);
+    aoei_model_rows(m, rows, slot, 0, d.rows);
+    *w = aoei_tensor_wrap(rows, d.rows, d.cols);
+    aoei_weight_pack(m->ctx, m->type, w, memory);
+    w->data = NULL;
+    aoei_free(rows);
+    return 0;
+}
+
+/* Copies of the linear weights laid out for the kernels. Adapters are merged into them: the model then has none. */
+int aoei_model_pack(aoe_model *m, aoe_error *err) {
+    const size_t bytes = aoei_model_packed_bytes(m);
+    size_t used = 0;
+    int rc = 0;
+    if (!bytes)
+        return 0;
+    m->memory.packed = aoei_aligned(bytes);
+    if (!m->memory.packed)
+        return aoei_fail_nomem(err, bytes);
+    for (size_t i = 0; i < aoei_slot_count(&m->config) && !rc; i++) {
+        const size_t size = packed_size(m, i);
+        if (size)
+            rc = pack_weight(m, i, (unsigned char *)m->memory.packed + used, err);
+        used += size;
+    }
+    m->config.lora = (aoei_lora){0};
+    if (m->type == AOEI_BF16 && m->files.weights) /* what was packed is not looked at again */
+        aoei_safetensors_drop(m->files.weights);
+    return rc;
+}

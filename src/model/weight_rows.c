@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * A merged row is the stored row in float32 plus scale * B A, whose sum over the rank is computed first and added last: the
+ * result does not depend on how many rows are merged at a time, and the packed copies of an open model have the same bits as a
+ * merged file.
+ */
+#include "model/weight_rows.h"
+
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/pool.h"
+#include "nn/adapter.h"
+
+#define BLOCK ((size_t)1 << 16) /* elements that a task converts, at least one row */
+
+typedef struct reading {
+    const aoei_st_tensor *from;
+    float *to;
+    size_t first, n, cols, step; /* rows; elements of a row; rows of a task */
+} reading;
+
+static void read_task(void *arg, size_t task, size_t worker) {
+    (void)worker;
+    const reading *r = arg;
+    const size_t at = task * r->step, rows = r->n - at < r->step ? r->n - at : r->step;
+    aoei_st_rows_to_float(r->to + at * r->cols, r->from, r->first + at, rows);
+}
+
+void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
+    aoei_slot d;
+    aoei_slot_describe(&m->config, slot, &d);
+    const aoei_tensor rows = aoei_tensor_wrap(to, n, d.cols);
+    if (m->weights[slot].data) {
+        aoei_tensor_read(m->ctx, to, aoei_tensor_rows(m->weights[slot], first, n));
+    } else {
+        const size_t step = d.cols < BLOCK ? BLOCK / d.cols : 1;
+        reading r = {.from = m->files.tensors[slot], .to = to, .first = first, .n = n, .cols = d.cols, .step = step};
+        aoei_parallel_for(m->ctx->pool, (n + step - 1) / step, read_task, &r);
+    }
+    const size_t down = aoei_adapter_slot(&m->config, slot);
+    if (down)
+        aoei_adapter_merge(m->ctx, rows, m->weights[down], aoei_tensor_rows(m->weights[down + 1], first, n),
+                           aoei_lora_scale(&m->config.lora));
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * PEFT prefixes the names with the class that the base had during training, so every prefix of the architecture is tried.
+ */
+#include "modeldir/adapter_tensors.h"
+
+#include <string.h>
+
+#include "encoder/arch.h"
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/error.h"
+#include "modeldir/layout.h"
+#include "modeldir/peft.h"
+
+const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c) {
+    return c->causal ? f->prefix : "";
+}
+
+/* PEFT's name of an adapter's tensor, whatever class the base was opened with when it was trained. */
+static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
+    const aoei_st_tensor *t = NULL;
+    char name[256];
+    for (const char *const *p = c->arch->prefixes; *p && !t; p++) {
+        aoei_peft_name(name, sizeof name, *p, slot_name);
+        t = aoei_safetensors_find(f->adapters, name);
+    }
+    return t;
+}
+
+static int check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot, const aoei_st_tensor *t,
+                 aoe_error *err) {
+    char name[256];
+    if (!t) {
+        aoei_peft_name(name, sizeof name, aoei_adapters_prefix(f, c), slot->name);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s/" AOEI_PEFT_WEIGHTS ": tensor '%s' is missing, which " AOEI_PEFT_CONFIG
+                         " asks for with the base %s: they do not belong together",
+                         f->dir, name, f->base_dir);
+    }
+    const char *path = aoei_safetensors_path(f->adapters, t);
+    if (t->n_dims != 2 || t->shape[0] != slot->rows || t->shape[1] != slot->cols)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: tensor '%s' is not of shape [%zu, %zu], as " AOEI_PEFT_CONFIG
+                         " and the base %s ask for: they do not belong together",
+                         path, t->name, slot->rows, slot->cols, f->base_dir);
+    if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' is of %s; adapters are read as F32, F16 or BF16", path,
+                         t->name, aoei_st_dtype_name(t->dtype));
+    return 0;
+}
+
+/* What the file holds beyond n adapters of the encoder's layers changes the result where PEFT reads it; a language-model head
+ * has no use here. */
+static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, size_t n, aoe_error *err) {
+    const size_t slots = aoei_slot_count(c);
+    for (size_t i = 0; i < aoei_safetensors_count(f->adapters) && n < aoei_safetensors_count(f->adapters); i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(f->adapters, i);
+        size_t slot = 0;
+        while (slot < slots && f->tensors[slot] != t)
+            slot++;
+        if (slot == slots && !strstr(t->name, "lm_head."))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: tensor '%s' is no adapter that " AOEI_PEFT_CONFIG
+                             " and the base speak of; only those of the layers' linear layers are read",
+                             aoei_safetensors_path(f->adapters, t), t->name);
+    }
+    return 0;
+}
+
+int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    size_t n = 0;
+    if (!f->adapters)
+        return 0;
+    for (size_t i = 0; i < aoei_slot_count(c); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (!slot.adapter || slot.absent)
+            continue;
+        f->tensors[i] = find(f, c, slot.name);
+        const int rc = check(f, c, &slot, f->tensors[i], err);
+        if (rc)
+            return rc;
+        n++;
+    }
+    return check_others(f, c, n, err);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * Names only: no file is opened here.
+ */
+#include "modeldir/layout.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+
+static const char *const weights_files[] = {AOEI_WEIGHTS_FILE, AOEI_INDEX_FILE, AOEI_PEFT_WEIGHTS};
+enum { WEIGHTS_FILES = sizeof weights_files / sizeof *weights_files };
+
+int aoei_entry_exists(const char *dir, const char *name) {
+    char path[PATH_MAX]; /* a longer path cannot be opened either */
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    return n > 0 && (size_t)n < sizeof path && aoei_exists(path);
+}
+
+int aoei_is_adapter_dir(const char *dir) {
+    return aoei_entry_exists(dir, AOEI_PEFT_CONFIG) && !aoei_entry_exists(dir, AOEI_CONFIG_FILE);
+}
+
+int aoei_is_model_dir(const char *dir) {
+    return (aoei_entry_exists(dir, AOEI_CONFIG_FILE) &&
+            (aoei_entry_exists(dir, AOEI_WEIGHTS_FILE) || aoei_entry_exists(dir, AOEI_INDEX_FILE))) ||
+           (aoei_is_adapter_dir(dir) && aoei_entry_exists(dir, AOEI_PEFT_WEIGHTS));
+}
+
+int aoei_is_weights_file(const char *name) {
+    for (size_t i = 0; i < WEIGHTS_FILES; i++)
+        if (!strcmp(name, weights_files[i]))
+            return 1;
+    return 0;
+}
+
+int aoei_has_weights(const char *dir) {
+    for (size_t i = 0; i < WEIGHTS_FILES; i++)
+        if (aoei_entry_exists(dir, weights_files[i]))
+            return 1;
+    return 0;
+}
+
+static int ends_with(const char *name, const char *tail) {
+    const size_t len = strlen(name), n = strlen(tail);
+    return len > n && !strcmp(name + len - n, tail);
+}
+
+/* "2_Dense" and similar names: the folder of a sentence-transformers module. */
+static int is_module_folder(const char *name) {
+    static const char *const kinds[] = {"Pooling", "Dense", "Normalize"};
+    const char *p = name;
+    while (isdigit((unsigned char)*p))
+        p++;
+    if (p == name || *p != '_')
+        return 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(p + 1, kinds[i]))
+            return 1;
+    return 0;
+}
+
+/* "model-00001-of-00002.safetensors" */
+static int is_shard(const char *name) {
+    return !strncmp(name, "model-", 6) && strstr(name, "-of-") && ends_with(name, ".safetensors");
+}
+
+int aoei_is_model_file(const char *name) {
+    static const char *const names[] = {AOEI_CONFIG_FILE,
+                                        AOEI_PEFT_CONFIG,
+                                        "aoe.json",
+                                        "modules.json",
+                                        "config_sentence_transformers.json",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json",
+                                        "vocab.txt",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "README.md",
+                                        "LICENSE"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return 1;
+    const int length_file = !strncmp(name, "sentence_", 9) && ends_with(name, "_config.json");
+    return length_file || aoei_is_weights_file(name) || is_shard(name) || is_module_folder(name);
+}
+
+int aoei_is_plain_folder(const char *name) {
+    return *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}

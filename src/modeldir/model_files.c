@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * Opens config.json, the weights and the adapters; finding tensors in them is weight_tensors.c's task.
+ */
+#include "modeldir/model_files.h"
+
+#include <string.h>
+
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
+#include "modeldir/static_config.h"
+#include "base/path.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "modeldir/layout.h"
+#include "modeldir/peft.h"
+#include "modeldir/publish.h"
+
+/* config.json may be missing, or lack sizes, in the directory of a static model: the weights have them. */
+static int complete_static(aoei_model_files *f, aoe_error *err) {
+    if (!aoei_static_may_be(f->config_json))
+        return 0;
+    int rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
+    if (!rc)
+        rc = aoei_static_complete(&f->config_json, f->weights, aoei_weights_dir(f), err);
+    return rc == AOE_ENOENT ? 0 : rc; /* a missing file is reported where it is needed */
+}
+
+/* Only a head whose decoder is the table of token embeddings is supported. */
+static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, const char *path, aoe_error *err) {
+    int tied = 1;
+    if (!c->arch->mlm_class_name)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT, a RoBERTa or a RAN",
+                         aoei_weights_dir(f), c->arch->model_type);
+    const int rc = aoei_json_bool(f->config_json, "tie_word_embeddings", &tied, path, err);
+    if (!rc && !tied)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: tie_word_embeddings is false, which is not supported: the decoder of the masked-LM head must be "
+                         "the table of token embeddings",
+                         path);
+    return rc;
+}
+
+static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe_error *err) {
+    const char *dir = aoei_weights_dir(f);
+    if (!aoei_exists(dir))
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: no such directory; name a model directory (config.json, model.safetensors, tokenizer files)",
+                         dir);
+    char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
+    if (!path)
+        return aoei_fail_nomem(err, strlen(dir));
+    int rc = aoei_exists(path) ? aoei_json_load(&f->config_json, path, err) : 0;
+    if (!rc)
+        rc = complete_static(f, err);
+    if (!rc && !f->config_json)
+        rc = aoei_fail(err, AOE_ENOENT, "%s: no config.json; name a model directory in the Hugging Face layout", dir);
+    if (!rc)
+        rc = aoei_config_read(c, f->config_json, path, err);
+    if (!rc && mlm)
+        rc = check_mlm(f, c, path, err);
+    c->mlm_head = mlm;
+    aoei_free(path);
+    return rc;
+}
+
+/* Sets base_dir for a directory of adapters. */
+static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *err) {
+    const int adapters = aoei_is_adapter_dir(f->dir);
+    if (base && !adapters)
+        return aoei_fail(err, AOE_EARG, "%s holds no adapters; leave out options.base, which names the base model of adapters",
+                         f->dir);
+    if (adapters && mlm)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s holds adapters, which cannot be pretrained; merge them into their base first (aoe merge)", f->dir);
+    return adapters ? aoei_peft_base(&f->base_dir, f->dir, base, err) : 0;
+}
+
+static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error *err) {
+    char *path = aoei_path_join(f->dir, AOEI_PEFT_WEIGHTS);
+    int rc = path ? aoei_peft_read(&c->lora, f->dir, c, err) : aoei_fail_nomem(err, strlen(f->dir));
+    if (!rc)
+        rc = aoei_safetensors_open(&f->adapters, path, err);
+    aoei_free(path);
+    return rc;
+}
+
+/* Replaces the message about a missing file if an interrupted save is the reason. */
+static void explain_missing(const aoei_model_files *f, aoe_error *err) {
+    char *stranded = NULL;
+    if (!aoei_model_stranded(&stranded, f->dir, NULL) && stranded)
+        aoei_fail(err, AOE_ENOENT, "%s: no model: an interrupted save left the one it was replacing in %s; move its files back",
+                  f->dir, stranded);
+    aoei_free(stranded);
+}
+
+int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
+                          aoe_error *err) {
+    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
+    int rc = f->dir ? find_base(f, base, mlm, err) : aoei_fail_nomem(err, strlen(dir));
+    if (rc)
+        return rc;
+    rc = read_config(f, c, mlm, err);
+    if (!rc && !f->weights)
+        rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
+    if (!rc && f->base_dir)
+        rc = open_adapters(f, c, err);
+    if (rc == AOE_ENOENT)
+        explain_missing(f, err);
+    return rc;
+}
+
+void aoei_model_files_close(aoei_model_files *f) {
+    json_decref(f->config_json);
+    json_decref(f->record);
+    aoei_safetensors_close(f->weights);
+    aoei_safetensors_close(f->adapters);
+    aoei_safetensors_close(f->dense);
+    aoei_free(f->tensors);
+    aoei_free(f->base_dir);
+    aoei_free(f->dir);
+    *f = (aoei_model_files){0};
+}
+
+const char *aoei_weights_dir(const aoei_model_files *f) {
+    return f->base_dir ? f->base_dir : f->dir;
+}
+
+const char *aoei_settings_dir(const aoei_model_files *f) {
+    const int own = aoei_entry_exists(f->dir, "aoe.json") || aoei_entry_exists(f->dir, "modules.json");
+    return own ? f->dir : aoei_weights_dir(f);
+}
+
+int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
+    aoei_model_files f = {.dir = aoei_strdup(dir)};
+    *o = (aoe_encode_options){0};
+    char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
+    int rc = f.dir && path ? 0 : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && aoei_exists(path))
+        rc = aoei_json_load(&f.config_json, path, err);
+    if (!rc)
+        rc = complete_static(&f, err);
+    const char *type = json_string_value(json_object_get(f.config_json, "model_type"));
+    const aoei_arch *arch = !rc && type ? aoei_arch_find(type) : NULL;
+    o->no_special_tokens = o->drop_unknown = arch && arch->plain_tokens;
+    aoei_model_files_close(&f);
+    aoei_free(path);
+    return rc == AOE_ENOMEM ? rc : 0;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ * A whole model: configuration, tokenizer, settings in every form, LICENSE, README.md and weights. Adapters: their
+ * configuration and weights in PEFT's form, with tokenizer, aoe.json, LICENSE and README.md. The weights are written last.
+ */
+#include "modeldir/model_writer.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "encoder/arch.h"
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/atomic_write.h"
+#include "base/dir.h"
+#include "base/path.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "modeldir/adapter_tensors.h"
+#include "modeldir/dense_module.h"
+#include "modeldir/layout.h"
+#include "modeldir/peft.h"
+#include "modeldir/publish.h"
+#include "modeldir/readme.h"
+#include "modeldir/sentence_transformers_write.h"
+#include "modeldir/settings_json.h"
+#include "modeldir/storage.h"
+#include "modeldir/weight_tensors.h"
+#include "tokenizer/tokenizer.h"
+
+#define CHUNK_BYTES ((size_t)1 << 20)
+#define LICENSE     "LICENSE"
+
+static int write_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    json_t *config = json_deep_copy(m->config_json);
+    char *path = aoei_path_join(dir, "config.json");
+    int failed = !config || !path;
+    failed = failed || json_object_set_new(config, "architectures",
+                                           json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
+                                                                                : m->config->arch->class_name));
+    failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch(m->storage)));
+    if (!failed && json_object_get(config, "dtype")) /* the newer name of the same key */
+        failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch(m->storage)));
+    if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* what Model2Vec reads of it */
+        failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
+                 (json_object_get(config, "embedding_dtype") &&
+                  json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch(m->storage))));
+    int rc = failed ? aoei_fail_nomem(err, strlen(dir)) : aoei_json_save(config, path, err);
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+static int write_settings(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    json_t *root = aoei_settings_to_json(m->settings, m->record);
+    char *path = aoei_path_join(dir, "aoe.json");
+    int rc = root && path ? aoei_json_save(root, path, err) : aoei_fail_nomem(err, strlen(dir));
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
+/* The tensors of the weights file. */
+typedef struct tensor_list {
+    aoei_slot *slots;              /* owned [n_slots] */
+    aoei_st_entry *entries;        /* owned [n_entries]; names borrowed from slots and the source */
+    const aoei_st_tensor **source; /* owned [n_entries]; NULL: the entry is weight slot_of[i] */
+    size_t *slot_of;               /* owned [n_entries] */
+    size_t n_entries;
+} tensor_list;
+
+static void free_list(tensor_list *c) {
+    aoei_free(c->slots);
+    aoei_free(c->entries);
+    aoei_free(c->source);
+    aoei_free(c->slot_of);
+}
+
+/* Lists the adapters under PEFT's names, or all weights and the tensors that are copied. */
+static int list_tensors(tensor_list *c, const aoei_model_contents *m, aoe_error *err) {
+    const aoei_model_files *source = m->source;
+    const int adapters = m->only_adapters;
+    size_t n = aoei_slot_count(m->config), others = source && !adapters ? aoei_safetensors_count(source->weights) : 0;
+    c->slots = aoei_calloc(n, sizeof *c->slots);
+    c->entries = aoei_calloc(n + others, sizeof *c->entries);
+    c->source = aoei_calloc(n + others, sizeof *c->source);
+    c->slot_of = aoei_calloc(n + others, sizeof *c->slot_of);
+    if (!c->slots || !c->entries || !c->source || !c->slot_of)
+        return aoei_fail_nomem(err, (n + others) * sizeof *c->entries);
+    for (size_t i = 0; i < n; i++) {
+        aoei_slot *s = &c->slots[i];
+        aoei_slot_describe(m->config, i, s);
+        if (s->absent || s->pooled || (s->adapter != 0) != adapters)
+            continue;
+        char bare[sizeof s->name];
+        memcpy(bare, s->name, sizeof bare);
+        if (adapters)
+            aoei_peft_name(s->name, sizeof s->name, aoei_adapters_prefix(source, m->config), bare);
+        if (m->config->mlm_head && !s->head) { /* transformers' names in a model with this head */
+            snprintf(s->name, sizeof s->name, "%s%.100s", m->config->arch->mlm_prefix, bare);
+        }
+        c->slot_of[c->n_entries] = i;
+        c->entries[c->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {s->cols}}
+                                               : (aoei_st_entry){s->name, AOEI_ST_F32, 2, {s->rows, s->cols}};
+    }
+    for (size_t i = 0; i < others; i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(source->weights, i);
+        const char *name = aoei_copied_tensor(source, m->config, t);
+        if (!name)
+            continue;
+        aoei_st_entry *e = &c->entries[c->n_entries];
+        *e = (aoei_st_entry){.name = name, .dtype = AOEI_ST_F32, .n_dims = t->n_dims};
+        memcpy(e->shape, t->shape, sizeof e->shape);
+        c->source[c->n_entries++] = t;
+    }
+    return 0;
+}
+
+/* Writes a weight, some rows at a time. buffer: at least CHUNK_BYTES and at least one row. */
+static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, size_t slot, const aoei_slot *d, float *buffer,
+                        aoe_error *err) {
+    size_t row = d->cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;
+    int rc = 0;
+    for (size_t first = 0; first < d->rows && !rc; first += step) {
+        size_t n = d->rows - first < step ? d->rows - first : step;
+        m->rows->rows(m->rows, buffer, slot, first, n);
+        rc = aoei_storage_write(w, buffer, n * d->cols, err);
+    }
+    return rc;
+}
+
+/* Writes a tensor of the source file as it is. */
+static int write_copy(aoei_storage_writer *w, const aoei_st_tensor *t, aoe_error *err) {
+    size_t n = aoei_st_elements(t);
+    float *buffer = aoei_malloc_array(n, sizeof *buffer);
+    if (!buffer)
+        return aoei_fail_nomem(err, n * sizeof *buffer);
+    aoei_st_to_float(buffer, t);
+    int rc = aoei_storage_write(w, buffer, n, err);
+    aoei_free(buffer);
+    return rc;
+}
+
+static int write_weights(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    tensor_list c = {0};
+    aoei_storage_writer *w = NULL;
+    float *buffer = NULL;
+    size_t widest = CHUNK_BYTES;
+    char *path = aoei_path_join(dir, m->only_adapters ? AOEI_PEFT_WEIGHTS : AOEI_WEIGHTS_FILE);
+    int rc = path ? list_tensors(&c, m, err) : aoei_fail_nomem(err, strlen(dir));
+    for (size_t i = 0; i < c.n_entries && !rc; i++)
+        if (!c.source[i] && c.slots[c.slot_of[i]].cols * sizeof(float) > widest)
+            widest = c.slots[c.slot_of[i]].cols * sizeof(float);
+    if (!rc && !(buffer = aoei_malloc(widest)))
+        rc = aoei_fail_nomem(err, widest);
+    if (!rc)
+        rc = aoei_storage_open(&w, path, c.entries, c.n_entries, m->only_adapters ? AOE_STORAGE_F32 : m->storage, err);
+    for (size_t i = 0; i < c.n_entries && !rc; i++)
+        rc = c.source[i] ? write_copy(w, c.source[i], err)
+                         : write_weight(m, w, c.slot_of[i], &c.slots[c.slot_of[i]], buffer, err);
+    if (!rc) {
+        rc = aoei_storage_commit(w, err);
+        w = NULL;
+    }
+    aoei_storage_abort(w);
+    aoei_free(buffer);
+    aoei_free(path);
+    free_list(&c);
+    return rc;
+}
+
+/* adapter_config.json names the base by its full path, so that it is found from any working directory. */
+static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    const aoei_model_files *source = m->source;
+    char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir),
+         *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
+    json_t *config = base ? aoei_peft_to_json(m->config, base, aoei_adapters_prefix(source, m->config)) : NULL;
+    int rc = config && path ? aoei_json_save(config, path, err) : aoei_fail_nomem(err, strlen(dir));
+    json_decref(config);
+    aoei_free(path);
+    aoei_free(base);
+    return rc;
+}
+
+/* Copies the licence of the weights. A new model has none. */
+static int write_license(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    const aoei_model_files *source = m->source;
+    if (!source || !source->weights)
+        return 0;
+    const char *from = m->license_dir ? m->license_dir : source->dir;
+    if (!aoei_entry_exists(from, LICENSE) && source->base_dir)
+        from = source->base_dir;
+    if (!aoei_entry_exists(from, LICENSE))
+        return 0;
+    char *path = aoei_path_join(from, LICENSE), *to = aoei_path_join(dir, LICENSE), *text = NULL;
+    size_t size = 0;
+    int rc = path && to ? aoei_read_file(&text, &size, path, 0, err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc)
+        rc = aoei_write_file(to, text, size, err);
+    aoei_free(text);
+    aoei_free(to);
+    aoei_free(path);
+    return rc;
+}
+
+static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    int rc;
+    if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
+        (rc = write_settings(m, dir, err)) || (rc = aoei_dense_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
+        (rc = aoei_adapters_readme(m, dir, err)))
+        return rc;
+    return write_weights(m, dir, err);
+}
+
+static int write_whole(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    int rc;
+    if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
+        (rc = write_settings(m, dir, err)) || (rc = aoei_dense_write(m, dir, err)) ||
+        (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS &&
+         (rc = aoei_sentence_transformers_write(m->settings, m->config->hidden, dir, err))) ||
+        (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
+        return rc;
+    return write_weights(m, dir, err);
+}
+
+int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    return m->only_adapters ? write_adapters(m, dir, err) : write_whole(m, dir, err);
+}
+
+int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei_log *log, aoe_error *err) {
+    char *staging = NULL;
+    int existed = aoei_exists(dir), held = 0, rc = aoei_make_dir(dir, err);
+    if (rc)
+        return rc;
+    rc = aoei_publish_recover(log, dir, err);
+    if (!rc && !(staging = aoei_model_staging(dir)))
+        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!rc && !(rc = aoei_make_dir(staging, err))) {
+        rc = aoei_contents_write(m, staging, err);
+        if (!rc)
+            rc = aoei_publish(&held, dir, staging, err);
+        if (!held && aoei_remove_tree(staging, NULL) && !rc) /* the next save removes it */
+            aoei_log_write(log, AOE_LOG_WARNING, "%s could not be removed; it is not needed any more", staging);
+    }
+    if (rc && !existed)
+        rmdir(dir);
+    aoei_free(staging);
+    return rc;
+}

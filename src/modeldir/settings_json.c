@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * Each reader fills one setting, unless the caller's options have filled it already.
+ */
+#include "modeldir/settings_json.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "encoder/arch.h"
+#include "base/path.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "modeldir/layout.h"
+
+#define NEWEST_FORMAT 2 /* newest format_version that is read; format 1 has no "dense" */
+
+/* "prompts" of aoe.json: an object of templates, "default" the one that is used. */
+static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+    json_t *prompts = json_object_get(root, "prompts"), *v;
+    const char *name;
+    if (!prompts)
+        return 0;
+    if (!json_is_object(prompts))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"prompts\" is not an object of templates; correct the value", file);
+    json_object_foreach(prompts, name, v) {
+        const char *text = json_string_value(v);
+        if (!text || strlen(text) != json_string_length(v) || (*text && !strstr(text, AOEI_PLACEHOLDER)))
+            return aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a template with {text}; correct the value", file,
+                             name);
+    }
+    s->prompts = json_incref(prompts);
+    if (s->prompt)
+        return 0;
+    const char *used = json_string_value(json_object_get(prompts, "default"));
+    return aoei_partial_settings_set_prompt(s, used ? used : "", err);
+}
+
+static int read_own_pooling(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+    const char *name = NULL;
+    int rc = aoei_json_string(root, "pooling", &name, NULL, file, err);
+    if (rc || !name || s->pooling != AOE_POOLING_AUTO)
+        return rc;
+    if (aoe_pooling_parse(&s->pooling, name, err)) {
+        aoei_error_prefix(err, "%s", file);
+        if (err)
+            err->code = AOE_EFORMAT;
+        return AOE_EFORMAT;
+    }
+    s->pooling_from = "aoe.json";
+    return 0;
+}
+
+static int read_own_max_length(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
+                               aoe_error *err) {
+    size_t n = SIZE_MAX, most = c->arch->max_length(c);
+    int rc = aoei_json_size(root, "max_length", &n, file, err);
+    if (rc || s->max_length || n == SIZE_MAX)
+        return rc;
+    if (n < 1 || n > most)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"max_length\" is %zu, the model has %zu positions; correct the value", file, n,
+                         most);
+    s->max_length = n;
+    s->max_length_from = "aoe.json";
+    return 0;
+}
+
+static int read_own_direction(aoei_partial_settings *s, json_t *root, const aoei_encoder_config *c, const char *file,
+                              aoe_error *err) {
+    size_t from = SIZE_MAX;
+    const int rc = aoei_json_size(root, "bidirectional_from", &from, file, err);
+    if (rc || from == SIZE_MAX)
+        return rc;
+    if (!c->causal || from > c->layers)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"bidirectional_from\" is %zu, which the model's %zu %s layers do not go with; correct the value",
+                         file, from, c->layers, c->arch->model_type);
+    if (!s->bidirectional) {
+        s->bidirectional = 1;
+        s->bidirectional_from = from;
+    }
+    return 0;
+}
+
+/* The folder of the dense layer. */
+static int read_own_dense(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+    const char *name = NULL;
+    const int rc = aoei_json_string(root, "dense", &name, NULL, file, err);
+    if (rc || !name)
+        return rc;
+    if (!aoei_is_plain_folder(name))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: \"dense\" is '%s', which is no folder of the model directory; correct the value", file, name);
+    s->dense = aoei_strdup(name);
+    return s->dense ? 0 : aoei_fail_nomem(err, strlen(name));
+}
+
+static int read_own_fields(aoei_partial_settings *s, json_t **record, json_t *root, const aoei_encoder_config *c,
+                           const char *file, aoe_error *err) {
+    size_t version = 0;
+    int rc, normalize = -1, lowercase = -1;
+    json_t *training = json_object_get(root, "training");
+    if (!json_is_object(root))
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; remove the file or write it again", file);
+    if ((rc = aoei_json_need_size(root, "format_version", &version, file, err)))
+        return rc;
+    if (version > NEWEST_FORMAT)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: format_version %zu is newer than %d, the newest this version reads; update aoe", file, version,
+                         NEWEST_FORMAT);
+    if ((rc = read_own_pooling(s, root, file, err)) || (rc = read_own_max_length(s, root, c, file, err)) ||
+        (rc = read_own_direction(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
+        (rc = read_own_dense(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
+        (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)))
+        return rc;
+    if (training && !json_is_object(training))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"training\" is not an object; remove it", file);
+    s->settled = json_is_string(json_object_get(root, "pooling")) && normalize >= 0;
+    if (s->normalize < 0)
+        s->normalize = normalize;
+    s->lowercase = lowercase;
+    *record = json_incref(training);
+    return 0;
+}
+
+int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
+                            aoe_error *err) {
+    char *path = aoei_path_join(dir, "aoe.json");
+    json_t *root = NULL;
+    int rc = path ? 0 : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && aoei_exists(path) && !(rc = aoei_json_load(&root, path, err)))
+        rc = read_own_fields(s, record, root, c, path, err);
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
+json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
+    json_t *prompts = s->prompts ? json_copy(s->prompts) : json_object();
+    if (*s->prompt && json_object_set_new(prompts, "default", json_string(s->prompt))) {
+        json_decref(prompts);
+        return NULL;
+    }
+    if (!*s->prompt)
+        json_object_del(prompts, "default"); /* fails when there is none, which is as wanted */
+    json_t *root =
+        json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", s->dense ? 2 : 1, "pooling", aoe_pooling_name(s->pooling),
+                  "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);
+    if (root && ((s->dense && json_object_set_new(root, "dense", json_string(aoei_settings_dense_folder(s)))) ||
+                 (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
+                 (s->bidirectional &&
+                  json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from))) ||
+                 (record && json_object_set(root, "training", record)))) {
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * Precedence of settings: the caller's options, aoe.json, the sentence-transformers files, config.json, the defaults.
+ */
+#include "modeldir/settings_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "encoder/arch.h"
+#include "base/error.h"
+#include "modeldir/sentence_transformers.h"
+#include "modeldir/settings_json.h"
+
+static int take_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o, aoe_error *err) {
+    size_t most = c->arch->max_length(c);
+    if (o->pooling < AOE_POOLING_AUTO || o->pooling >= AOE_POOLING_COUNT)
+        return aoei_fail(err, AOE_EARG, "pooling %d is unknown; use a value of aoe_pooling", (int)o->pooling);
+    if (o->max_length > most)
+        return aoei_fail(err, AOE_EARG, "max length %zu is more than the model's %zu positions; ask for at most %zu",
+                         o->max_length, most, most);
+    if (o->prompt && *o->prompt && !strstr(o->prompt, AOEI_PLACEHOLDER))
+        return aoei_fail(err, AOE_EARG, "prompt '%s' has no {text}; put {text} where the text belongs", o->prompt);
+    if (o->bidirectional && !c->causal)
+        return aoei_fail(err, AOE_EARG,
+                         "attention of a %s model goes in both directions anyway; leave --bidirectional-from out",
+                         c->arch->model_type);
+    if (o->bidirectional && o->bidirectional_from > c->layers)
+        return aoei_fail(err, AOE_EARG, "bidirectional from layer %zu, but there are %zu layers; ask for at most %zu",
+                         o->bidirectional_from, c->layers, c->layers);
+    s->bidirectional = o->bidirectional;
+    s->bidirectional_from = o->bidirectional_from;
+    s->pooling = o->pooling;
+    s->pooling_from = s->max_length_from = "option";
+    s->max_length = o->max_length;
+    s->normalize = o->normalize;
+    return o->prompt ? aoei_partial_settings_set_prompt(s, o->prompt, err) : 0;
+}
+
+static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_config *c, aoe_error *err) {
+    if (s->pooling == AOE_POOLING_AUTO || (c->arch->poolings & AOEI_POOLING_BIT(s->pooling)))
+        return 0;
+    char names[256] = "";
+    for (aoe_pooling p = AOE_POOLING_CLS; p < AOE_POOLING_COUNT; p++)
+        if (c->arch->poolings & AOEI_POOLING_BIT(p))
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", aoe_pooling_name(p));
+    return aoei_fail(err, strcmp(s->pooling_from, "option") ? AOE_EFORMAT : AOE_EARG,
+                     "pooling '%s' (%s) is not supported by architecture '%s' (supported: %s)", aoe_pooling_name(s->pooling),
+                     s->pooling_from, c->arch->model_type, names);
+}
+
+int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
+                       const aoe_model_options *o, aoe_error *err) {
+    aoei_partial_settings st;
+    int rc;
+    *s = (aoei_settings){0};
+    *record = NULL;
+    aoei_partial_settings_init(&st);
+    if ((rc = take_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)) ||
+        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)))
+        goto fail;
+    if (!st.prompt && (rc = aoei_partial_settings_set_prompt(&st, "", err)))
+        goto fail;
+    *s = (aoei_settings){
+        .pooling = st.pooling != AOE_POOLING_AUTO   ? st.pooling
+                   : c->pooling != AOE_POOLING_AUTO ? c->pooling
+                                                    : c->arch->default_pooling,
+        .pooling_from = st.pooling != AOE_POOLING_AUTO   ? st.pooling_from
+                        : c->pooling != AOE_POOLING_AUTO ? "config.json"
+                                                         : "default",
+        .max_length = st.max_length             ? st.max_length
+                      : c->arch->default_length ? c->arch->default_length
+                                                : c->arch->max_length(c),
+        .max_length_from = st.max_length ? st.max_length_from : "default",
+        .prompt = st.prompt,
+        .prompts = st.prompts,
+        .dense = st.dense,
+        .normalize = st.normalize > 0,
+        .lowercase = st.lowercase > 0,
+        .bidirectional = st.bidirectional,
+        .bidirectional_from = st.bidirectional_from,
+    };
+    return 0;
+fail:
+    aoei_partial_settings_free(&st);
+    json_decref(*record);
+    *record = NULL;
+    return rc;
+}

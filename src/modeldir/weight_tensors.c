@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ * A tensor is found by its slot's name, with or without the prefix of the checkpoint's class, in today's or the older spelling.
+ */
+#include "modeldir/weight_tensors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "encoder/arch.h"
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "modeldir/adapter_tensors.h"
+#include "modeldir/dense_module.h"
+#include "modeldir/storage.h"
+#include "modeldir/weights_check.h"
+
+/* Finds prefix + name, or its other spelling (LayerNorm.gamma, LayerNorm.beta; of tied tensors either name is stored). */
+static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
+    static const struct {
+        const char *now, *other;
+    } spellings[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
+                     {"LayerNorm.bias", "LayerNorm.beta"},
+                     {"predictions.bias", "predictions.decoder.bias"},
+                     {"lm_head.bias", "lm_head.decoder.bias"}};
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const aoei_st_tensor *t = aoei_safetensors_find(f, full);
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !t; i++) {
+        size_t len = strlen(full), tail = strlen(spellings[i].now);
+        if (len >= tail && !strcmp(full + len - tail, spellings[i].now)) {
+            snprintf(full + len - tail, sizeof full - (len - tail), "%s", spellings[i].other);
+            return aoei_safetensors_find(f, full);
+        }
+    }
+    return t;
+}
+
+/* The prefix of this checkpoint's names: the one under which the word embeddings are there. */
+static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    aoei_slot word;
+    aoei_slot_describe(c, AOEI_W_WORD, &word);
+    for (const char *const *p = c->arch->prefixes; *p; p++)
+        if (find_tensor(f->weights, *p, word.name)) {
+            f->prefix = *p;
+            return 0;
+        }
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the weights have no tensor '%s', with or without a prefix: they are not of a %s model", f->dir,
+                     word.name, c->arch->class_name);
+}
+
+/* "[30522, 256]" */
+static const char *shape_text(char *buf, size_t size, const size_t *shape, size_t n) {
+    size_t at = 0;
+    buf[at++] = '[';
+    for (size_t i = 0; i < n && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%zu", i ? ", " : "", shape[i]);
+    snprintf(buf + (at < size ? at : size - 1), size - (at < size ? at : size - 1), "]");
+    return buf;
+}
+
+/* One slot's tensor: present, of the right shape, of a type that is read. */
+static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
+    const aoei_st_tensor *t = *out = find_tensor(f->weights, slot->head ? "" : f->prefix, slot->name);
+    const size_t want[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
+    const size_t n_dims = slot->vector ? 1 : 2;
+    char has[256], needs[64];
+    if (!t) {
+        const aoei_st_tensor *any = aoei_safetensors_at(f->weights, 0); /* there is one: the prefix was found */
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: tensor '%s%s' is missing: the checkpoint is incomplete or config.json is of another model",
+                         aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name);
+    }
+    const char *path = aoei_safetensors_path(f->weights, t);
+    if (t->n_dims != n_dims || memcmp(t->shape, want, n_dims * sizeof *want) != 0)
+        return aoei_fail(
+            err, AOE_EFORMAT, "%s: tensor '%s' has shape %s, config.json asks for %s: one of them is of another model", path,
+            t->name, shape_text(has, sizeof has, t->shape, t->n_dims), shape_text(needs, sizeof needs, want, n_dims));
+    if (t->dtype == AOEI_ST_I8)
+        return aoei_int8_check(f->weights, t, err);
+    if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: tensor '%s' is of %s; weights are read as F32, F16 or BF16, matrices as I8 with scales: convert the model",
+            path, t->name, aoei_st_dtype_name(t->dtype));
+    if (aoei_safetensors_scale(f->weights, t))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: tensor '%s' is of %s though '%s" AOEI_SCALE_SUFFIX
+                         "' holds scales, which an I8 matrix has: convert or fetch the model again",
+                         path, t->name, aoei_st_dtype_name(t->dtype), t->name);
+    return 0;
+}
+
+const char *aoei_copied_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
+    if (c->mlm_head)
+        return NULL;
+    size_t len = strlen(f->prefix);
+    int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16 || t->dtype == AOEI_ST_I8;
+    if (aoei_safetensors_scaled(f->weights, t))
+        return NULL; /* written with its matrix */
+    return floats && !strncmp(t->name, f->prefix, len) && !strncmp(t->name + len, "pooler.", 7) ? t->name + len : NULL;
+}
+
+/* The tensors beside the weights, as far as they are saved again; among int8 rows no scales without their matrix. */
+static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, int int8, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < aoei_safetensors_count(f->weights) && !rc; i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(f->weights, i);
+        const size_t len = strlen(t->name), tail = sizeof AOEI_SCALE_SUFFIX - 1;
+        if (t->dtype == AOEI_ST_I8 && aoei_copied_tensor(f, c, t))
+            rc = aoei_int8_check(f->weights, t, err);
+        else if (int8 && len > tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX) &&
+                 !aoei_safetensors_scaled(f->weights, t))
+            rc = aoei_fail(err, AOE_EFORMAT,
+                           "%s: tensor '%s' holds scales, but there is no I8 matrix '%.*s': convert or fetch the model again",
+                           aoei_safetensors_path(f->weights, t), t->name, (int)(len - tail), t->name);
+    }
+    return rc;
+}
+
+/* The type all weights are stored as, or "mixed"; adapters do not count. I8 has vectors of F32. */
+static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
+    const char *name = NULL;
+    for (size_t i = 0; i < aoei_slot_count(c); i++) {
+        const aoei_st_tensor *t = f->tensors[i];
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (!t || slot.adapter || slot.pooled || (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
+            continue;
+        const char *type = aoei_st_dtype_name(t->dtype);
+        if (name && strcmp(name, type) != 0)
+            return "mixed";
+        name = type;
+    }
+    return name;
+}
+
+/* The file that a slot's tensor is in. */
+static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
+    aoei_slot d;
+    aoei_slot_describe(c, slot, &d);
+    return d.adapter ? f->adapters : d.pooled ? f->dense : f->weights;
+}
+
+/* Names the first element of t that is NaN or infinite, or -128 in I8. */
+static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
+    size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
+    float v = 0;
+    if (t->dtype == AOEI_ST_I8)
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor '%s' holds -128 at element %zu; int8 rows hold -127 to 127: convert or fetch the model again",
+            aoei_safetensors_path(file, t), t->name,
+            (size_t)((const unsigned char *)memchr(t->data, 0x80, t->bytes) - t->data));
+    for (; i < n; i++) {
+        aoei_st_tensor one = *t;
+        one.n_dims = 0;
+        one.data = t->data + i * size;
+        aoei_st_to_float(&v, &one);
+        if (!isfinite(v))
+            break;
+    }
+    return aoei_fail(err, AOE_ENUMERIC,
+                     "%s: tensor '%s' holds %s at element %zu: the model is damaged, fetch or train it again",
+                     aoei_safetensors_path(file, t), t->name, isnan(v) ? "NaN" : "infinity", i);
+}
+
+/* 1: no tensor of the masked-LM head is there. */
+static int lacks_head(const aoei_model_files *f, const aoei_encoder_config *c) {
+    for (size_t i = aoei_head_slot(c, 0); i < aoei_pooled_slot(c, 0); i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (find_tensor(f->weights, "", slot.name))
+            return 0;
+    }
+    return 1;
+}
+
+static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config *c) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < aoei_slot_count(c); i++) {
+        const aoei_st_tensor *t = f->tensors[i];
+        bytes += t ? t->bytes + (t->dtype == AOEI_ST_I8 ? t->scale->bytes : 0) : 0;
+    }
+    return bytes;
+}
+
+/* The encoder's own tensors. *int8: 1 if one of them is I8. */
+static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
+    const int new_head = c->mlm_head && lacks_head(f, c);
+    int rc = 0;
+    *int8 = 0;
+    for (size_t i = 0; i < aoei_slot_count(c) && !rc; i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (!slot.absent && !slot.adapter && !slot.pooled && !(slot.head && new_head))
+            rc = check_tensor(f, &slot, &f->tensors[i], err);
+        *int8 |= f->tensors[i] && f->tensors[i]->dtype == AOEI_ST_I8;
+    }
+    return rc;
+}
+
+int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    const size_t n = aoei_slot_count(c);
+    int int8 = 0, rc;
+    f->tensors = aoei_calloc(n, sizeof *f->tensors);
+    if (!f->tensors)
+        return aoei_fail_nomem(err, n * sizeof *f->tensors);
+    if ((rc = detect_prefix(f, c, err)) || (rc = find_encoder(f, c, &int8, err)) || (rc = check_others(f, c, int8, err)) ||
+        (rc = aoei_adapter_tensors_find(f, c, err)) || (rc = aoei_dense_find(f, c, err)))
+        return rc;
+    f->stored_bytes = stored_bytes(f, c);
+    f->storage = storage_name(f, c, int8);
+    return 0;
+}
+
+int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool, aoe_error *err) {
+    const size_t n = aoei_slot_count(c);
+    size_t bad;
+    const int rc = aoei_weights_check(&bad, pool, f->tensors, n, err);
+    return rc || bad == n ? rc : fail_not_finite(file_of(f, c, bad), f->tensors[bad], err);
+}
