@@ -48,7 +48,7 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     if (!given && !(rc = load_config(&root, &path, dir, err)))
         rc = aoei_json_string(root, "base_model_name_or_path", &name, NULL, path, err);
     if (!rc && !name)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no \"base_model_name_or_path\"; name the base model's directory with --base",
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no \"base_model_name_or_path\"; set options.base to the base model's directory",
                        path);
     if (!rc && !given && *name != '/') {
         inside = aoei_path_join(dir, name);
@@ -58,7 +58,7 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
             name = inside;
     }
     if (!rc && !aoei_is_dir(name))
-        rc = aoei_fail(err, AOE_ENOENT, "%s: the base model '%s' is no directory here; name it with --base", dir, name);
+        rc = aoei_fail(err, AOE_ENOENT, "%s: the base model '%s' is not a directory here; set options.base to its directory", dir, name);
     if (!rc && !(*base = aoei_strdup(name)))
         rc = aoei_fail_nomem(err, strlen(name));
     json_decref(root);

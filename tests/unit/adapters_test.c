@@ -285,17 +285,17 @@ static void finds_what_belongs_to_it(void **state) {
     /* the base elsewhere */
     assert_int_equal(rename(base, elsewhere), 0);
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_ENOENT);
-    FRAGMENT(err, "is no directory here; name it with --base");
+    FRAGMENT(err, "is not a directory here; set options.base");
     const aoe_model_options o = {
-        .dtype = AOE_DTYPE_F32, .normalize = 0, .base = elsewhere, .pooling = AOE_POOLING_CLS, .max_length = 32};
+        .dtype = AOE_DTYPE_F32, .normalize = 0, .base = elsewhere, .pooling = AOE_POOLING_LAST_AVG, .max_length = 32};
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &o, &err), 0);
     const vectors again = embed(m);
     assert_true(same(&v, &again));
     aoe_model_close(m);
     assert_int_equal(aoe_model_open(&m, test_model_context, elsewhere, &o, &err), AOE_EARG);
-    FRAGMENT(err, "holds no adapters; leave --base out");
+    FRAGMENT(err, "holds no adapters; leave out options.base");
     assert_int_equal(aoei_model_open_mlm(&m, test_model_context, adapters, &o, 1, &err), AOE_EUNSUPPORTED);
-    FRAGMENT(err, "pretrain a whole model");
+    FRAGMENT(err, "which cannot be pretrained");
     remove_both(elsewhere, adapters);
     free(base);
 }

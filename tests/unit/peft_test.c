@@ -171,7 +171,7 @@ static void test_base(void **state) {
     aoei_free(base);
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{\"base_model_name_or_path\": \"somebody/model\"}"));
     assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_ENOENT);
-    assert_non_null(strstr(err.message, "'somebody/model' is no directory here; name it with --base"));
+    assert_non_null(strstr(err.message, "'somebody/model' is not a directory here; set options.base"));
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, "{}"));
     assert_int_equal(aoei_peft_base(&base, test_dir, NULL, &err), AOE_EFORMAT);
     free(inside);
