@@ -52,8 +52,8 @@ static void destroy(problem *p) {
 
 static int create(problem *p, size_t B) {
     aoei_rng rng;
-    *p = (problem){.B = B, .workspace_bytes = aoei_objective_workspace(B, D)};
-    const size_t other = aoei_contrastive_workspace(B, D, 3);
+    *p = (problem){.B = B, .workspace_bytes = aoei_pair_objective_workspace(B, D)};
+    const size_t other = aoei_contrastive_objective_workspace(B, D, 3);
     p->workspace_bytes = other > p->workspace_bytes ? other : p->workspace_bytes;
     if (B == 0 || p->workspace_bytes == 0)
         return -1;
@@ -90,7 +90,7 @@ static int evaluate(const aoe_context *ctx, const problem *p, size_t term, aoe_e
                                    .grad_x = p->grad,
                                    .grad_y = p->grad + D,
                                    .label = p->label};
-    return aoei_objective(&o, &pairs, p->workspace, p->workspace_bytes, ctx, NULL, err);
+    return aoei_pair_objective(&o, &pairs, p->workspace, p->workspace_bytes, ctx, NULL, err);
 }
 
 static int measure(const aoe_context *ctx, const problem *p, size_t term) {

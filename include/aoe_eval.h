@@ -46,11 +46,8 @@ typedef struct aoe_sts_options {
 
 /* Semantic textual similarity of tables (form A) and SentEval folders (STSxx-en-test). Reports in the order given,
  * subsets before their folder's total (the `all` setting), and a row for all inputs together when there are several. */
-AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
-                         aoe_sts_fn report, void *user, aoe_error *err);
-/* The same with progress. */
-AOE_API int aoe_eval_sts_with(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
-                              aoe_sts_fn report, void *user, aoe_error *err);
+AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o, aoe_sts_fn report,
+                         void *user, aoe_error *err);
 /* Reads and checks what aoe_eval_sts would, without a model (so not whether a text has tokens): 0 when models can be compared
  * on each of the inputs; AOE_EFORMAT also where all gold scores of a table or folder are equal. o: NULL: defaults. */
 AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err);

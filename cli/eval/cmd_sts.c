@@ -91,7 +91,7 @@ static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progres
     report *r = found;
     r->o.sts.progress = cli_eval_progress;
     r->o.sts.user = progress;
-    return aoe_eval_sts_with(e, args->operand, args->n, &r->o.sts, keep_row, r, err);
+    return aoe_eval_sts(e, args->operand, args->n, &r->o.sts, keep_row, r, err);
 }
 
 /* Texts of parts; totals repeat them. */

@@ -37,8 +37,8 @@ static int check_labels(const aoe_pairs *p, aoe_error *err) {
     return 0;
 }
 
-static int load(input *in, const aoei_text_encoder *e, const char *const *paths, size_t n, size_t i,
-                const aoe_binary_options *o, aoe_error *err) {
+static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i, const aoe_binary_options *o,
+                aoe_error *err) {
     aoe_table_options table = o->table;
     table.allow_empty = 1;
     in->name = aoei_input_name(paths, n, i);
@@ -67,24 +67,24 @@ static int judge(aoe_binary_result *r, const input *in, double positive_from, co
     return rc ? rc : aoe_binary(&r->metrics, cosine, positive, n, err);
 }
 
-static int evaluate(const aoei_text_encoder *e, const input *in, double positive_from, aoe_binary_result *r,
+static int evaluate(const aoei_eval_model *e, const input *in, double positive_from, aoe_binary_result *r,
                     aoei_eval_progress *p, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);
     double *cosine = aoei_malloc_array(n, 2 * sizeof *cosine);
     uint8_t *positive = aoei_malloc_array(n, sizeof *positive);
-    size_t cut = 0;
+    size_t truncated = 0;
     int rc = cosine && positive ? 0 : aoei_fail_nomem(err, 2 * n * sizeof *cosine);
     if (!rc)
-        rc = aoei_pairs_cosines(e, in->pairs, cosine, &cut, p, err);
+        rc = aoei_pairs_cosines(e, in->pairs, cosine, &truncated, p, err);
     if (!rc)
         rc = judge(r, in, positive_from, cosine, cosine + n, positive, err);
-    r->truncated = cut;
+    r->truncated = truncated;
     aoei_free(cosine);
     aoei_free(positive);
     return rc;
 }
 
-int aoei_binary_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
+int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
                     aoe_binary_fn report, void *user, aoe_error *err) {
     if (!n_paths)
         return aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables");
@@ -115,9 +115,9 @@ int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, c
                     aoe_binary_fn report, void *user, aoe_error *err) {
     aoe_binary_options options;
     aoe_binary_options_defaults(&options);
-    aoei_embedder_encoder s;
-    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
-    int rc = aoei_binary_run(&encoder, paths, n_paths, o ? o : &options, report, user, err);
-    aoei_encoder_end(&s);
+    aoei_embedder_adapter s;
+    aoei_eval_model model = aoei_eval_model_open(&s, e);
+    int rc = aoei_binary_run(&model, paths, n_paths, o ? o : &options, report, user, err);
+    aoei_eval_model_close(&s);
     return rc;
 }

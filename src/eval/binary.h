@@ -9,7 +9,7 @@
 #include "eval/eval_model.h"
 
 /* As aoe_eval_binary. All inputs are read and checked before the first report. */
-int aoei_binary_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
+int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
                     aoe_binary_fn report, void *user, aoe_error *err);
 
 #endif

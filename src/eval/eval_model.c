@@ -10,8 +10,9 @@
 #include "model/model.h"
 #include "model/text_batch.h"
 
-static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err) {
-    aoei_embedder_encoder *s = user;
+static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *truncated, size_t *failed,
+                 aoe_error *err) {
+    aoei_embedder_adapter *s = user;
     *failed = (size_t)-1;
     if (s->capacity < n) {
         aoei_free(s->info);
@@ -22,13 +23,13 @@ static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, ui
     }
     int rc = aoe_embed(s->e, texts, n, vectors, s->info, err);
     for (size_t i = 0; !rc && i < n; i++)
-        cut[i] = s->info[i].truncated;
+        truncated[i] = s->info[i].truncated;
     *failed = rc ? aoe_embed_failed_text(s->e) : (size_t)-1;
     return rc;
 }
 
 static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
-    aoei_embedder_encoder *s = user;
+    aoei_embedder_adapter *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
     if (!t || aoei_allows_no_tokens(m)) /* aoe_embed says so before anything is reported; texts may have none */
@@ -41,18 +42,18 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     return rc;
 }
 
-aoei_text_encoder aoei_encoder_begin(aoei_embedder_encoder *s, aoe_embedder *e) {
+aoei_eval_model aoei_eval_model_open(aoei_embedder_adapter *s, aoe_embedder *e) {
     const aoe_model *m = aoe_embedder_model(e);
-    *s = (aoei_embedder_encoder){.e = e};
-    return (aoei_text_encoder){aoe_model_dims(m), m->ctx, embed, count_tokens, s};
+    *s = (aoei_embedder_adapter){.e = e};
+    return (aoei_eval_model){aoe_model_dims(m), m->ctx, embed, count_tokens, s};
 }
 
-void aoei_encoder_end(aoei_embedder_encoder *s) {
+void aoei_eval_model_close(aoei_embedder_adapter *s) {
     aoe_ids_free(&s->ids);
     aoei_free(s->info);
 }
 
-int aoei_encoder_has_specials(const aoei_text_encoder *e, int *any, aoe_error *err) {
+int aoei_eval_model_has_specials(const aoei_eval_model *e, int *any, aoe_error *err) {
     size_t tokens = 1;
     int rc = e->count_tokens ? e->count_tokens(e->user, aoe_text_of(""), &tokens, err) : 0;
     *any = tokens > 0;

@@ -3,39 +3,40 @@
  * called. Behind the public functions (aoe.h) the encoder is an embedder; tests put
  * their own.
  */
-#ifndef AOEI_EVAL_TEXT_VECTORS_H
-#define AOEI_EVAL_TEXT_VECTORS_H
+#ifndef AOEI_EVAL_EVAL_MODEL_H
+#define AOEI_EVAL_EVAL_MODEL_H
 
 #include <stddef.h>
 
 #include "aoe.h"
 #include "aoe_eval.h"
 
-typedef struct aoei_text_encoder {
+typedef struct aoei_eval_model {
     size_t dims;
     aoe_context *ctx; /* of searches; NULL where nothing is searched */
-    /* vectors: [n, dims]; cut: [n] 1 for a text that lost tokens to the maximum length. On failure *failed is the text it was
-     * about, or (size_t)-1. */
-    int (*embed)(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *cut, size_t *failed, aoe_error *err);
+    /* vectors: [n, dims]; truncated: [n] 1 for a text that lost tokens to the maximum length. On failure *failed is the text it
+     * was about, or (size_t)-1. */
+    int (*embed)(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *truncated, size_t *failed,
+                 aoe_error *err);
     /* Number of tokens of a text, specials included. NULL: every text has tokens. */
     int (*count_tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
     void *user;
-} aoei_text_encoder;
+} aoei_eval_model;
 
 /* An embedder as an encoder. */
-typedef struct aoei_embedder_encoder {
+typedef struct aoei_embedder_adapter {
     aoe_embedder *e;     /* borrowed */
     aoe_ids ids;         /* scratch of count_tokens */
     aoe_text_info *info; /* [capacity] owned; scratch of embed */
     size_t capacity;
-} aoei_embedder_encoder;
+} aoei_embedder_adapter;
 
-/* *s lives as long as what is returned, and is to be freed with aoei_encoder_end. */
-aoei_text_encoder aoei_encoder_begin(aoei_embedder_encoder *s, aoe_embedder *e);
-void aoei_encoder_end(aoei_embedder_encoder *s);
+/* *s lives as long as what is returned, and is to be freed with aoei_eval_model_close. */
+aoei_eval_model aoei_eval_model_open(aoei_embedder_adapter *s, aoe_embedder *e);
+void aoei_eval_model_close(aoei_embedder_adapter *s);
 
 /* 1 in *any: an empty text has tokens, and so every text has some; 0: each is to be asked. */
-int aoei_encoder_has_specials(const aoei_text_encoder *e, int *any, aoe_error *err);
+int aoei_eval_model_has_specials(const aoei_eval_model *e, int *any, aoe_error *err);
 
 /* How far an evaluation is. */
 typedef struct aoei_eval_progress {

@@ -27,7 +27,7 @@ typedef struct search {
     aoei_tensor texts, queries; /* [texts, D], [queries, D] of unit length, or zero */
     aoei_tensor room;           /* of the search */
     float *host;                /* owned [EMBED, D] */
-    uint8_t *cut;               /* owned [EMBED]; texts of host that lost tokens */
+    uint8_t *truncated;         /* owned [EMBED]; texts of host that lost tokens */
     aoe_text *text;             /* owned [EMBED] */
     uint32_t *index;            /* owned [queries] */
     aoei_neighbor *best;        /* owned [SEARCH, k] */
@@ -82,7 +82,7 @@ static int create(search *s, aoe_error *err) {
     if (rc)
         return rc;
     lay_out(s);
-    s->cut = aoei_malloc_array(EMBED, sizeof *s->cut);
+    s->truncated = aoei_malloc_array(EMBED, sizeof *s->truncated);
     s->host = aoei_malloc_array(EMBED * s->D, sizeof *s->host);
     s->text = aoei_malloc_array(EMBED, sizeof *s->text);
     s->index = aoei_malloc_array(s->d->n_queries, sizeof *s->index);
@@ -90,14 +90,14 @@ static int create(search *s, aoe_error *err) {
     s->gain_of = aoei_calloc(s->d->texts.n, sizeof *s->gain_of);
     s->gain = aoei_malloc_array(s->k, sizeof *s->gain);
     s->ideal = aoei_malloc_array(most_relevant(s->d), sizeof *s->ideal);
-    if (s->cut && s->host && s->text && s->index && s->best && s->gain_of && s->gain && s->ideal)
+    if (s->truncated && s->host && s->text && s->index && s->best && s->gain_of && s->gain && s->ideal)
         return 0;
     return aoei_fail_nomem(err, found * sizeof *s->best);
 }
 
 static void destroy(search *s) {
     aoei_arena_destroy(&s->arena);
-    aoei_free(s->cut);
+    aoei_free(s->truncated);
     aoei_free(s->host);
     aoei_free(s->text);
     aoei_free(s->index);
@@ -111,17 +111,17 @@ static void destroy(search *s) {
 
 /* Texts of the index, or queries. */
 typedef struct side {
-    const aoei_text_encoder *encoder;
+    const aoei_eval_model *encoder;
     aoe_text (*text)(const aoei_retrieval_data *d, size_t i);
     int queries;
     size_t n;
 } side;
 
-static side texts_of(const aoei_retrieval_data *d, const aoei_text_encoder *e) {
+static side texts_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
     return (side){e, aoei_retrieval_text, 0, d->texts.n};
 }
 
-static side queries_of(const aoei_retrieval_data *d, const aoei_text_encoder *e) {
+static side queries_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
     return (side){e, aoei_retrieval_query, 1, d->n_queries};
 }
 
@@ -134,7 +134,7 @@ static int name_text(const aoei_retrieval_data *d, const side *x, size_t i, int 
 /* Every text has a token, or the encoder does with texts that have none. */
 static int check_tokens(const aoei_retrieval_data *d, const side *x, aoe_error *err) {
     int all;
-    int rc = aoei_encoder_has_specials(x->encoder, &all, err);
+    int rc = aoei_eval_model_has_specials(x->encoder, &all, err);
     for (size_t i = 0; !rc && !all && i < x->n; i++) {
         size_t tokens = 1;
         rc = x->encoder->count_tokens(x->encoder->user, x->text(d, i), &tokens, err);
@@ -153,12 +153,12 @@ static int embed(search *s, const side *x, aoei_tensor to, size_t *truncated, ao
         size_t failed = (size_t)-1;
         for (size_t i = 0; i < n; i++)
             s->text[i] = x->text(s->d, first + i);
-        rc = x->encoder->embed(x->encoder->user, s->text, n, s->host, s->cut, &failed, err);
+        rc = x->encoder->embed(x->encoder->user, s->text, n, s->host, s->truncated, &failed, err);
         if (rc)
             return failed < n ? name_text(s->d, x, first + failed, rc, err) : rc;
         const aoei_tensor rows = aoei_tensor_rows(to, first, n);
         for (size_t i = 0; i < n; i++)
-            *truncated += s->cut[i];
+            *truncated += s->truncated[i];
         aoei_tensor_write(s->ctx, rows, s->host);
         aoei_l2_normalize(s->ctx, rows);
         rc = aoei_eval_advance(p, n, err);
@@ -222,7 +222,7 @@ static void sum_up(const search *s, aoe_retrieval_result *r) {
     r->ndcg /= n;
 }
 
-static int evaluate(const aoei_retrieval_data *d, const aoei_text_encoder *queries, const aoei_text_encoder *docs,
+static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries, const aoei_eval_model *docs,
                     const aoe_retrieval_options *o, aoe_retrieval_result *r, aoei_eval_progress *p, aoe_error *err) {
     search s = {.o = o, .d = d, .ctx = docs->ctx, .D = docs->dims};
     const side texts = texts_of(d, docs), asked = queries_of(d, queries);
@@ -246,8 +246,8 @@ static int evaluate(const aoei_retrieval_data *d, const aoei_text_encoder *queri
     return rc;
 }
 
-int aoei_retrieval_run(const aoei_text_encoder *queries, const aoei_text_encoder *docs, const char *const *paths,
-                       size_t n_paths, const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err) {
+int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *docs, const char *const *paths, size_t n_paths,
+                       const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err) {
     int rc = check_options(o, err);
     if (!rc && !n_paths)
         rc = aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables of groups or BEIR folders");
@@ -286,11 +286,11 @@ int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths
     aoe_retrieval_options defaults;
     aoe_retrieval_options_defaults(&defaults);
     o = o ? o : &defaults;
-    aoei_embedder_encoder s, t;
-    const aoei_text_encoder queries = aoei_encoder_begin(&s, e);
-    const aoei_text_encoder docs = aoei_encoder_begin(&t, o->doc_embedder ? o->doc_embedder : e);
+    aoei_embedder_adapter s, t;
+    const aoei_eval_model queries = aoei_eval_model_open(&s, e);
+    const aoei_eval_model docs = aoei_eval_model_open(&t, o->doc_embedder ? o->doc_embedder : e);
     const int rc = aoei_retrieval_run(&queries, o->doc_embedder ? &docs : &queries, paths, n_paths, o, report, user, err);
-    aoei_encoder_end(&s);
-    aoei_encoder_end(&t);
+    aoei_eval_model_close(&s);
+    aoei_eval_model_close(&t);
     return rc;
 }

@@ -9,7 +9,7 @@
 
 /* As aoe_eval_retrieval; queries and docs may be the same, o may not be NULL and its doc_embedder is not looked at. All inputs
  * are read and checked before the first report. */
-int aoei_retrieval_run(const aoei_text_encoder *queries, const aoei_text_encoder *docs, const char *const *paths,
-                       size_t n_paths, const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err);
+int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *docs, const char *const *paths, size_t n_paths,
+                       const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err);
 
 #endif

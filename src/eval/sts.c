@@ -141,7 +141,7 @@ static int read_inputs(plan *l, const char *const *paths, size_t n_paths, const 
 }
 
 /* Reads and checks everything. */
-static int make_plan(plan *l, const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
+static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
                      aoe_error *err) {
     int rc = read_inputs(l, paths, n_paths, o, err);
     for (size_t i = 0; !rc && i < l->n; i++)
@@ -170,7 +170,7 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
 }
 
 /* Fills the row's range of the arrays; the pairs are not needed any more afterwards. */
-static int evaluate(plan *l, row *r, const aoei_text_encoder *e, aoei_eval_progress *p, aoe_error *err) {
+static int evaluate(plan *l, row *r, const aoei_eval_model *e, aoei_eval_progress *p, aoe_error *err) {
     for (size_t k = r->begin; k < r->end; k++)
         l->gold[k] = aoe_pairs_label(r->pairs, k - r->begin);
     int rc = aoei_pairs_cosines(e, r->pairs, l->cosine + r->begin, &r->truncated, p, err);
@@ -179,7 +179,7 @@ static int evaluate(plan *l, row *r, const aoei_text_encoder *e, aoei_eval_progr
     return rc;
 }
 
-int aoei_sts_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
+int aoei_sts_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
                  aoe_sts_fn report, void *user, aoe_error *err) {
     plan l = {0};
     aoe_sts_result result;
@@ -200,7 +200,7 @@ int aoei_sts_run(const aoei_text_encoder *e, const char *const *paths, size_t n_
     return rc;
 }
 
-int aoei_sts_pairs(const aoei_text_encoder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err) {
+int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err) {
     static char unnamed[] = "";
     row r = {.kind = AOE_STS_FILE, .name = unnamed, .end = aoe_pairs_count(p)};
     r.skipped = aoe_pairs_skipped(p) + aoe_pairs_dropped(p);
@@ -248,25 +248,19 @@ int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_opti
     return rc;
 }
 
-int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_sts_fn report,
+int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o, aoe_sts_fn report,
                  void *user, aoe_error *err) {
-    const aoe_sts_options options = {.table = o ? *o : (aoe_table_options){0}};
-    return aoe_eval_sts_with(e, paths, n_paths, &options, report, user, err);
-}
-
-int aoe_eval_sts_with(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o, aoe_sts_fn report,
-                      void *user, aoe_error *err) {
-    aoei_embedder_encoder s;
-    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
-    int rc = aoei_sts_run(&encoder, paths, n_paths, o, report, user, err);
-    aoei_encoder_end(&s);
+    aoei_embedder_adapter s;
+    aoei_eval_model model = aoei_eval_model_open(&s, e);
+    int rc = aoei_sts_run(&model, paths, n_paths, o, report, user, err);
+    aoei_eval_model_close(&s);
     return rc;
 }
 
 int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err) {
-    aoei_embedder_encoder s;
-    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
-    int rc = aoei_sts_pairs(&encoder, p, result, err);
-    aoei_encoder_end(&s);
+    aoei_embedder_adapter s;
+    aoei_eval_model model = aoei_eval_model_open(&s, e);
+    int rc = aoei_sts_pairs(&model, p, result, err);
+    aoei_eval_model_close(&s);
     return rc;
 }

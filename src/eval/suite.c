@@ -31,7 +31,7 @@ typedef struct set {
 } set;
 
 typedef struct run {
-    const aoei_text_encoder *e;
+    const aoei_eval_model *e;
     set set[AOEI_SUITE_SETS];
     double *cosine, *gold; /* owned [most pairs of a set] */
     aoei_eval_progress progress;
@@ -212,7 +212,7 @@ static int score_set(run *r, const set *s, aoe_error *err) {
     return 0;
 }
 
-int aoei_suite_run(const aoei_text_encoder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
+int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
                    aoe_suite_fn report, void *user, aoe_error *err) {
     run r = {.e = e, .progress = {.fn = o->progress, .user = o->user}, .report = report, .user = user};
     r.average = (aoe_suite_result){.row = AOE_SUITE_AVERAGE, .name = "average"};
@@ -232,9 +232,9 @@ int aoei_suite_run(const aoei_text_encoder *e, const char *const *dirs, size_t n
 int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o, aoe_suite_fn report,
                    void *user, aoe_error *err) {
     static const aoe_suite_options none = {0};
-    aoei_embedder_encoder s;
-    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
-    int rc = aoei_suite_run(&encoder, dirs, n_dirs, o ? o : &none, report, user, err);
-    aoei_encoder_end(&s);
+    aoei_embedder_adapter s;
+    aoei_eval_model model = aoei_eval_model_open(&s, e);
+    int rc = aoei_suite_run(&model, dirs, n_dirs, o ? o : &none, report, user, err);
+    aoei_eval_model_close(&s);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Triples: is the positive nearer to the query than the negative? A triple is two
- * couples, 2 i with the positive and 2 i + 1 with the negative, so the query is
+ * pairs, 2 i with the positive and 2 i + 1 with the negative, so the query is
  * embedded once.
  */
 #include "eval/triplets.h"
@@ -17,25 +17,25 @@ typedef struct input {
     aoei_examples examples; /* owned; one text a role */
 } input;
 
-static aoe_text couple_text(const void *source, size_t couple, size_t side) {
+static aoe_text pair_text(const void *source, size_t pair, size_t side) {
     const aoei_examples *x = source;
-    return x->text[x->first[couple / 2 * x->roles + (side ? 1 + couple % 2 : 0)]];
+    return x->text[x->first[pair / 2 * x->roles + (side ? 1 + pair % 2 : 0)]];
 }
 
-static size_t couple_line(const void *source, size_t couple) {
-    return ((const aoei_examples *)source)->line[couple / 2];
+static size_t pair_line(const void *source, size_t pair) {
+    return ((const aoei_examples *)source)->line[pair / 2];
 }
 
-static const char *couple_role(size_t couple, size_t side) {
-    return !side ? "query" : couple % 2 ? "negative" : "positive";
+static const char *pair_role(size_t pair, size_t side) {
+    return !side ? "query" : pair % 2 ? "negative" : "positive";
 }
 
-static aoei_couples couples_of(const aoei_examples *x) {
-    return (aoei_couples){2 * x->n, x->name, x, couple_text, couple_line, couple_role, 1};
+static aoei_text_pairs pairs_of(const aoei_examples *x) {
+    return (aoei_text_pairs){2 * x->n, x->name, x, pair_text, pair_line, pair_role, 1};
 }
 
-static int load(input *in, const aoei_text_encoder *e, const char *const *paths, size_t n, size_t i,
-                const aoe_triplet_options *o, aoe_error *err) {
+static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i, const aoe_triplet_options *o,
+                aoe_error *err) {
     aoe_table_options table = o->table;
     table.allow_empty = 1;
     aoei_table *t;
@@ -47,8 +47,8 @@ static int load(input *in, const aoei_text_encoder *e, const char *const *paths,
         return rc;
     rc = aoei_examples_read(&in->examples, t, AOE_EXAMPLES_TRIPLETS, 0, &table, err);
     aoei_table_close(t);
-    const aoei_couples couples = couples_of(&in->examples);
-    return rc ? rc : aoei_couples_check(e, &couples, err);
+    const aoei_text_pairs pairs = pairs_of(&in->examples);
+    return rc ? rc : aoei_text_pairs_check(e, &pairs, err);
 }
 
 static void judge(aoe_triplet_result *r, const input *in, const double *cosine) {
@@ -69,21 +69,21 @@ static void judge(aoe_triplet_result *r, const input *in, const double *cosine) 
     r->negative_score /= (double)x->n;
 }
 
-static int evaluate(const aoei_text_encoder *e, const input *in, aoe_triplet_result *r, aoei_eval_progress *p, aoe_error *err) {
-    const aoei_couples couples = couples_of(&in->examples);
-    double *cosine = aoei_malloc_array(couples.n, sizeof *cosine);
+static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_result *r, aoei_eval_progress *p, aoe_error *err) {
+    const aoei_text_pairs pairs = pairs_of(&in->examples);
+    double *cosine = aoei_malloc_array(pairs.n, sizeof *cosine);
     if (!cosine)
-        return aoei_fail_nomem(err, couples.n * sizeof *cosine);
-    size_t cut;
-    const int rc = aoei_cosines(e, &couples, cosine, &cut, p, err);
+        return aoei_fail_nomem(err, pairs.n * sizeof *cosine);
+    size_t truncated;
+    const int rc = aoei_cosines(e, &pairs, cosine, &truncated, p, err);
     if (!rc)
         judge(r, in, cosine);
-    r->truncated = cut;
+    r->truncated = truncated;
     aoei_free(cosine);
     return rc;
 }
 
-int aoei_triplets_run(const aoei_text_encoder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
+int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err) {
     if (!n_paths)
         return aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables of triples");
@@ -113,9 +113,9 @@ int aoei_triplets_run(const aoei_text_encoder *e, const char *const *paths, size
 int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err) {
     static const aoe_triplet_options none = {0};
-    aoei_embedder_encoder s;
-    aoei_text_encoder encoder = aoei_encoder_begin(&s, e);
-    int rc = aoei_triplets_run(&encoder, paths, n_paths, o ? o : &none, report, user, err);
-    aoei_encoder_end(&s);
+    aoei_embedder_adapter s;
+    aoei_eval_model model = aoei_eval_model_open(&s, e);
+    int rc = aoei_triplets_run(&model, paths, n_paths, o ? o : &none, report, user, err);
+    aoei_eval_model_close(&s);
     return rc;
 }

@@ -38,7 +38,7 @@ static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t classes) 
     p->term = aoei_arena_take_array(a, B, sizeof *p->term);
 }
 
-size_t aoei_classification_workspace(size_t B, size_t D, size_t classes) {
+size_t aoei_classification_objective_workspace(size_t B, size_t D, size_t classes) {
     aoei_arena a;
     plan p;
     if (B > SIZE_MAX / 64)
@@ -75,16 +75,18 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     for (size_t c = 0; c < C; c++) {
         const double *w = p->c->weight + c * 3 * D;
         for (size_t k = 0; k < D; k++) {
-            const double apart = v[k] - v[D + k], along = apart > 0 ? w[2 * D + k] : apart < 0 ? -w[2 * D + k] : 0;
+            const double difference = v[k] - v[D + k], along = difference > 0   ? w[2 * D + k]
+                                                               : difference < 0 ? -w[2 * D + k]
+                                                                                : 0;
             g[k] += e[c] * (w[k] + along);
             g[D + k] += e[c] * (w[D + k] - along);
         }
     }
 }
 
-/* Component k of the first (role 0) or second vector of pair i. */
-static double component(const aoei_example_batch *b, size_t i, size_t role, size_t k) {
-    const size_t at = (2 * i + role) * b->D + k;
+/* Component k of the first (side 0) or second vector of pair i. */
+static double component(const aoei_example_batch *b, size_t i, size_t side, size_t k) {
+    const size_t at = (2 * i + side) * b->D + k;
     return b->v64 ? b->v64[at] : (double)b->v[at];
 }
 
@@ -159,7 +161,7 @@ int aoei_classification_objective(const aoei_classifier *c, const double *label,
     int rc = check_batch(c, label, b, err);
     if (rc)
         return rc;
-    const size_t need = aoei_classification_workspace(b->B, b->D, c->classes);
+    const size_t need = aoei_classification_objective_workspace(b->B, b->D, c->classes);
     if (need == 0 || workspace_bytes < need)
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for the classes of %zu pairs of size %zu",
                          workspace_bytes, b->B, b->D);
@@ -173,7 +175,7 @@ int aoei_classification_objective(const aoei_classifier *c, const double *label,
     p.c = c;
     p.batch = b;
     p.label = label;
-    p.sweep.e = (aoei_examples){.n = b->B, .arity = 2, .D = b->D, .stride = 2 * b->D};
+    p.sweep.e = (aoei_vector_examples){.n = b->B, .arity = 2, .D = b->D, .stride = 2 * b->D};
     for (size_t a = 0; a < 2; a++) {
         p.sweep.e.v[a] = b->v ? b->v + a * b->D : NULL;
         p.sweep.e.v64[a] = b->v64 ? b->v64 + a * b->D : NULL;

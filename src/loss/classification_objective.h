@@ -4,8 +4,8 @@
  * learned beside the encoder and of no use afterwards. docs/objectives.md has the
  * formula and the gradients.
  */
-#ifndef AOEI_LOSS_CLASSIFICATION_H
-#define AOEI_LOSS_CLASSIFICATION_H
+#ifndef AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
+#define AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
 
 #include "aoe_train.h"
 #include "loss/objective.h"
@@ -20,7 +20,7 @@ typedef struct aoei_classifier {
 } aoei_classifier;
 
 /* Bytes of workspace for batches of up to B pairs; 0 when the size overflows. Grows with all. */
-size_t aoei_classification_workspace(size_t B, size_t D, size_t classes);
+size_t aoei_classification_objective_workspace(size_t B, size_t D, size_t classes);
 
 /* Value and gradient for a batch of arity 2: the mean cross entropy. label: [B] whole numbers from 0 on, below c->classes.
  * ctx NULL: serial. Errors: AOE_EARG (also a workspace that is too small), AOE_ENUMERIC with the index of the pair. */

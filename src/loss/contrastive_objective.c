@@ -23,9 +23,9 @@ typedef struct plan {
     const aoe_objective_options *o;
     int contrasts; /* a contrastive term has a weight */
     aoei_sweep sweep;
-    aoei_contrastive contrastive; /* candidates: the positives, then the negatives */
-    aoei_ranked ranked;           /* with negatives: pairs 2i (query, positive) and 2i + 1 (query, negative) */
-    double *label;                /* [2B] of these pairs */
+    aoei_info_nce contrastive; /* candidates: the positives, then the negatives */
+    aoei_ranking_terms ranked; /* with negatives: pairs 2i (query, positive) and 2i + 1 (query, negative) */
+    double *label;             /* [2B] of these pairs */
 } plan;
 
 /* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
@@ -33,12 +33,12 @@ static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
     *p = (plan){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
-    aoei_contrastive_lay_out(&p->contrastive, a, B, (arity - 1) * B, D);
-    aoei_ranked_lay_out(&p->ranked, a, pairs);
+    aoei_info_nce_lay_out(&p->contrastive, a, B, (arity - 1) * B, D);
+    aoei_ranking_terms_lay_out(&p->ranked, a, pairs);
     p->label = aoei_arena_take_array(a, pairs, sizeof *p->label);
 }
 
-size_t aoei_contrastive_workspace(size_t B, size_t D, size_t arity) {
+size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity) {
     aoei_arena a;
     plan p;
     if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MOST_VECTORS)
@@ -75,7 +75,7 @@ static void score_example(void *arg, size_t i, const double *v, double *g) {
             aoei_unit_rows_set(&p->contrastive.candidates, B + i, v + NEGATIVE * D);
     }
     for (size_t n = 0; negative && n < 2; n++) {
-        aoei_ranked_score(&p->ranked, 2 * i + n, v, v + (POSITIVE + n) * D, D);
+        aoei_ranking_terms_score(&p->ranked, 2 * i + n, v, v + (POSITIVE + n) * D, D);
         p->label[2 * i + n] = n == 0;
     }
 }
@@ -86,15 +86,15 @@ static void take_losses(plan *p, int with_grad, aoe_objective_result *result) {
     *result = (aoe_objective_result){.positive_pairs = B};
     if (p->sweep.e.arity == NEGATIVE) {
         if (o->w_ibn > 0.0)
-            result->contrastive = aoei_contrastive_loss(&p->contrastive, B, o->w_ibn, with_grad);
+            result->contrastive = aoei_info_nce_loss(&p->contrastive, B, o->w_ibn, with_grad);
         result->total = o->w_ibn * result->contrastive;
         return;
     }
     if (o->w_ibn > 0.0)
-        result->contrastive += o->w_ibn / 2.0 * aoei_contrastive_loss(&p->contrastive, B, o->w_ibn / 2.0, with_grad);
+        result->contrastive += o->w_ibn / 2.0 * aoei_info_nce_loss(&p->contrastive, B, o->w_ibn / 2.0, with_grad);
     if (o->w_cln > 0.0)
-        result->contrastive += o->w_cln / 2.0 * aoei_contrastive_loss(&p->contrastive, 2 * B, o->w_cln / 2.0, with_grad);
-    aoei_ranked_loss(&p->ranked, p->label, with_grad, result);
+        result->contrastive += o->w_cln / 2.0 * aoei_info_nce_loss(&p->contrastive, 2 * B, o->w_cln / 2.0, with_grad);
+    aoei_ranking_terms_loss(&p->ranked, p->label, with_grad, result);
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
 
@@ -111,8 +111,8 @@ static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     }
     for (size_t n = 0; negative && n < 2; n++) {
         const size_t other = (POSITIVE + n) * D;
-        aoei_ranked_cosine_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
-        aoei_ranked_angle_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
+        aoei_ranking_terms_cosine_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
+        aoei_ranking_terms_angle_grad(&p->ranked, 2 * i + n, v, v + other, D, g, g + other);
     }
 }
 
@@ -137,7 +137,7 @@ static void bind(plan *p, const aoe_objective_options *o, const aoei_example_bat
                  const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
-    p->sweep.e = (aoei_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
+    p->sweep.e = (aoei_vector_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
     for (size_t a = 0; a < b->arity; a++) {
         const size_t at = a * b->D;
         p->sweep.e.v[a] = b->v ? b->v + at : NULL;
@@ -167,7 +167,7 @@ int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_exampl
     rc = rc ? rc : aoei_objective_check(o, batch->arity > NEGATIVE ? batch->D : 0, err);
     if (rc)
         return rc;
-    size_t need = aoei_contrastive_workspace(batch->B, batch->D, batch->arity);
+    size_t need = aoei_contrastive_objective_workspace(batch->B, batch->D, batch->arity);
     if (need == 0 || workspace_bytes < need)
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu examples of %zu vectors of size %zu",
                          workspace_bytes, batch->B, batch->arity, batch->D);
@@ -188,7 +188,7 @@ int aoe_contrastive(const aoe_objective_options *o, const float *v, size_t arity
     int rc = check_batch(&batch, err);
     if (rc)
         return rc;
-    size_t bytes = aoei_contrastive_workspace(B, D, arity);
+    size_t bytes = aoei_contrastive_objective_workspace(B, D, arity);
     void *workspace = bytes ? aoei_aligned(bytes) : NULL;
     if (!workspace)
         return aoei_fail_nomem(err, bytes ? bytes : SIZE_MAX);

@@ -10,7 +10,7 @@
 
 /* Bytes of workspace for batches of up to B examples; 0 if the size overflows or the arity is neither 2 nor 3. Grows with each
  * argument. */
-size_t aoei_contrastive_workspace(size_t B, size_t D, size_t arity);
+size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity);
 
 /* aoe_contrastive with memory from workspace (aligned to AOEI_ALIGN). ctx NULL: one thread, the kernels that AOE_CPU allows.
  * Errors: AOE_EARG (also if the workspace is too small), AOE_ENUMERIC with the index of the example. */

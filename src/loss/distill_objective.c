@@ -31,7 +31,7 @@ static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     p->error = aoei_arena_take_array(a, (arity - 1) * B, sizeof *p->error);
 }
 
-size_t aoei_distill_workspace(size_t B, size_t D, size_t arity) {
+size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
     aoei_arena a;
     plan p;
     if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MOST_VECTORS)
@@ -43,7 +43,7 @@ size_t aoei_distill_workspace(size_t B, size_t D, size_t arity) {
 
 /* What the sum over examples is divided by: their pairs, or their texts. */
 static double terms_of(const plan *p) {
-    const aoei_examples *e = &p->sweep.e;
+    const aoei_vector_examples *e = &p->sweep.e;
     return (double)(p->d->form == AOE_DISTILL_COSINE ? (e->arity - 1) * e->n : e->arity * e->n);
 }
 
@@ -71,16 +71,16 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* ----------------------------------------------------------- distributions */
 
-/* log sum_k exp(x_k). Exactly one of wide and narrow is set: x [D]. */
-static double log_sum(const double *wide, const float *narrow, size_t D) {
-    assert(wide || narrow);
+/* log sum_k exp(x_k). Exactly one of f64 and f32 is set: x [D]. */
+static double log_sum(const double *f64, const float *f32, size_t D) {
+    assert(f64 || f32);
     double most = -INFINITY, sum = 0;
     for (size_t k = 0; k < D; k++) {
-        const double x = wide ? wide[k] : (double)narrow[k];
+        const double x = f64 ? f64[k] : (double)f32[k];
         most = x > most ? x : most;
     }
     for (size_t k = 0; k < D; k++)
-        sum += exp((wide ? wide[k] : (double)narrow[k]) - most);
+        sum += exp((f64 ? f64[k] : (double)f32[k]) - most);
     return most + log(sum);
 }
 
@@ -137,7 +137,7 @@ static void bind(plan *p, const aoei_distill *d, const aoei_example_batch *b, vo
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
     p->d = d;
-    p->sweep.e = (aoei_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D, .add = 1};
+    p->sweep.e = (aoei_vector_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D, .add = 1};
     for (size_t a = 0; a < b->arity; a++) {
         const size_t at = a * b->D;
         p->sweep.e.v[a] = b->v ? b->v + at : NULL;
@@ -150,7 +150,7 @@ static void bind(plan *p, const aoei_distill *d, const aoei_example_batch *b, vo
 int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,
                            const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     aoe_context serial;
-    const size_t need = aoei_distill_workspace(batch->B, batch->D, batch->arity);
+    const size_t need = aoei_distill_objective_workspace(batch->B, batch->D, batch->arity);
     if (batch->B == 0 || need == 0 || workspace_bytes < need)
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu examples of %zu vectors of size %zu",
                          workspace_bytes, batch->B, batch->arity, batch->D);

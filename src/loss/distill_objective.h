@@ -5,8 +5,8 @@
  * values and gradients are added to what these have left. docs/objectives.md has the
  * formulas. Not here: where the teacher's vectors come from (train/teacher.h).
  */
-#ifndef AOEI_LOSS_DISTILL_H
-#define AOEI_LOSS_DISTILL_H
+#ifndef AOEI_LOSS_DISTILL_OBJECTIVE_H
+#define AOEI_LOSS_DISTILL_OBJECTIVE_H
 
 #include "aoe_train.h"
 #include "loss/objective.h"
@@ -21,7 +21,7 @@ typedef struct aoei_distill {
 
 /* Bytes of workspace for batches of up to B examples; 0 when the size overflows or the arity is neither 2 nor 3. Grows with
  * all. */
-size_t aoei_distill_workspace(size_t B, size_t D, size_t arity);
+size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity);
 
 /* Sets result->teacher, adds weight * teacher to result->total and, unless the batch has no gradients, its gradient to these.
  * ctx NULL: serial. Errors: AOE_EARG, AOE_ENUMERIC with the index of the example. */

@@ -36,19 +36,19 @@ static size_t first_bad(const aoei_sweep *s) {
 }
 
 /* Vector a of example i. out: [D]. Returns whether it is finite. */
-static int read_vector(const aoei_examples *e, size_t i, size_t a, double *out) {
-    const float *narrow = e->v[a] ? e->v[a] + i * e->stride : NULL;
-    const double *wide = e->v64[a] ? e->v64[a] + i * e->stride : NULL;
+static int read_vector(const aoei_vector_examples *e, size_t i, size_t a, double *out) {
+    const float *f32 = e->v[a] ? e->v[a] + i * e->stride : NULL;
+    const double *f64 = e->v64[a] ? e->v64[a] + i * e->stride : NULL;
     int finite = 1;
-    assert(wide || narrow);
+    assert(f64 || f32);
     for (size_t k = 0; k < e->D; k++) {
-        out[k] = wide ? wide[k] : (double)narrow[k];
+        out[k] = f64 ? f64[k] : (double)f32[k];
         finite &= isfinite(out[k]) != 0;
     }
     return finite;
 }
 
-static int read_example(const aoei_examples *e, size_t i, double *v) {
+static int read_example(const aoei_vector_examples *e, size_t i, double *v) {
     int finite = 1;
     for (size_t a = 0; a < e->arity; a++)
         finite &= read_vector(e, i, a, v + a * e->D);
@@ -56,30 +56,30 @@ static int read_example(const aoei_examples *e, size_t i, double *v) {
 }
 
 /* g: [D], the gradient of vector a of example i. Returns whether what was written is finite. */
-static int write_vector(const aoei_examples *e, size_t i, size_t a, const double *g) {
-    float *narrow = e->grad[a] ? e->grad[a] + i * e->stride : NULL;
-    double *wide = e->grad64[a] ? e->grad64[a] + i * e->stride : NULL;
+static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const double *g) {
+    float *f32 = e->grad[a] ? e->grad[a] + i * e->stride : NULL;
+    double *f64 = e->grad64[a] ? e->grad64[a] + i * e->stride : NULL;
     int finite = 1;
-    assert(wide || narrow);
+    assert(f64 || f32);
     for (size_t k = 0; k < e->D; k++) {
-        if (wide)
-            wide[k] = g[k];
+        if (f64)
+            f64[k] = g[k];
         else
-            narrow[k] = (float)g[k];
-        finite &= wide ? isfinite(wide[k]) != 0 : isfinite(narrow[k]) != 0;
+            f32[k] = (float)g[k];
+        finite &= f64 ? isfinite(f64[k]) != 0 : isfinite(f32[k]) != 0;
     }
     return finite;
 }
 
 /* What is there of the gradient of example i; 0 unless it is to be added to. */
-static void start_gradient(const aoei_examples *e, size_t i, double *g) {
+static void start_gradient(const aoei_vector_examples *e, size_t i, double *g) {
     memset(g, 0, e->arity * e->D * sizeof *g);
     for (size_t a = 0; e->add && a < e->arity; a++)
         for (size_t k = 0; k < e->D; k++)
             g[a * e->D + k] = e->grad64[a] ? e->grad64[a][i * e->stride + k] : (double)e->grad[a][i * e->stride + k];
 }
 
-static int write_example(const aoei_examples *e, size_t i, const double *g) {
+static int write_example(const aoei_vector_examples *e, size_t i, const double *g) {
     int finite = 1;
     for (size_t a = 0; a < e->arity; a++)
         finite &= write_vector(e, i, a, g + a * e->D);

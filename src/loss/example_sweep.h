@@ -4,8 +4,8 @@
  * Vectors are widened an example at a time, gradients narrowed once a sweep. What a
  * sweep finds is the same for any number of threads.
  */
-#ifndef AOEI_LOSS_SWEEP_H
-#define AOEI_LOSS_SWEEP_H
+#ifndef AOEI_LOSS_EXAMPLE_SWEEP_H
+#define AOEI_LOSS_EXAMPLE_SWEEP_H
 
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ enum { AOEI_MOST_VECTORS = 3 /* of an example */ };
 
 /* n examples; vector a of example i starts i * stride elements after the a-th pointer. Exactly one of v and v64 is set, and the
  * gradients are of the same type. All borrowed. */
-typedef struct aoei_examples {
+typedef struct aoei_vector_examples {
     size_t n, arity; /* arity: vectors of an example */
     size_t D, stride;
     const float *v[AOEI_MOST_VECTORS];
@@ -24,7 +24,7 @@ typedef struct aoei_examples {
     float *grad[AOEI_MOST_VECTORS]; /* overwritten, or with `add` added to; NULL: values only */
     double *grad64[AOEI_MOST_VECTORS];
     int add;
-} aoei_examples;
+} aoei_vector_examples;
 
 /* Called with example i: its vectors v and, when gradients are written, g, which is 0 (with `add`: what is there) and to be
  * added to; else NULL.
@@ -32,7 +32,7 @@ typedef struct aoei_examples {
 typedef void (*aoei_example_fn)(void *arg, size_t i, const double *v, double *g);
 
 typedef struct aoei_sweep {
-    aoei_examples e;
+    aoei_vector_examples e;
     size_t chunks; /* of examples, each a task */
     double *v, *g; /* [chunks, arity, D] the examples at hand and their gradients */
     size_t *bad;   /* [chunks] the first example that is not finite, else n */

@@ -32,7 +32,7 @@ static size_t parts(size_t n, size_t size) {
 }
 
 /* Rows [row, row + BLOCK) of the strip, as far as there are, with candidates [column, column + BLOCK). */
-static aoei_scores_f64 block_at(const aoei_contrastive *c, size_t row, size_t column) {
+static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t column) {
     return (aoei_scores_f64){.x = c->score + column * c->rows + row * P,
                              .panel = c->rows * P,
                              .rows = least(c->rows - row, BLOCK),
@@ -42,7 +42,7 @@ static aoei_scores_f64 block_at(const aoei_contrastive *c, size_t row, size_t co
 
 /* The cosines of a block. */
 static void score_task(void *arg, size_t task, size_t worker) {
-    const aoei_contrastive *c = arg;
+    const aoei_info_nce *c = arg;
     const size_t rows = parts(c->rows, BLOCK), row = task % rows * BLOCK, column = task / rows * BLOCK, D = c->queries.D;
     const aoei_scores_f64 s = block_at(c, row, column);
     (void)worker;
@@ -59,18 +59,18 @@ static void score_task(void *arg, size_t task, size_t worker) {
 }
 
 /* The score of query `row` of the strip with a candidate. */
-static double *score_at(const aoei_contrastive *c, size_t row, size_t column) {
+static double *score_at(const aoei_info_nce *c, size_t row, size_t column) {
     return c->score + column / P * c->rows * P + row * P + column % P;
 }
 
 /* The score of query `row` of the strip with its own candidate. */
-static double *target(const aoei_contrastive *c, size_t row) {
+static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
 /* The losses of P queries; their scores become d loss / d cosine when that is asked for. */
 static void softmax_task(void *arg, size_t task, size_t worker) {
-    const aoei_contrastive *c = arg;
+    const aoei_info_nce *c = arg;
     const size_t row = task * P, rows = least(c->rows - row, P);
     double max[P], sum[P], block_max[P], block_sum[P], weight[P], none[BLOCK] = {0}, never[BLOCK];
     (void)worker;
@@ -106,7 +106,7 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
 
 /* What the strip adds to dz, a block of rows by a group of columns at a time: first the queries', then the candidates'. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
-    const aoei_contrastive *c = arg;
+    const aoei_info_nce *c = arg;
     const aoei_unit_rows *q = &c->queries, *t = &c->candidates;
     const size_t groups = parts(q->D, GROUP), d = task % groups * GROUP, blocks = parts(c->rows, BLOCK);
     const int candidates = task / groups >= blocks;
@@ -135,13 +135,13 @@ static size_t scores_size(size_t rows, size_t M, int *overflow) {
 }
 
 /* Rows of a strip: all queries, or as many whole blocks as fit the storage. */
-static size_t strip_rows(const aoei_contrastive *c) {
+static size_t strip_rows(const aoei_info_nce *c) {
     const size_t most = c->score_size / (parts(c->M, P) * P);
     return most >= c->queries.N ? c->queries.N : most / BLOCK * BLOCK;
 }
 
-void aoei_contrastive_lay_out(aoei_contrastive *c, aoei_arena *a, size_t B, size_t M, size_t D) {
-    *c = (aoei_contrastive){0};
+void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, size_t D) {
+    *c = (aoei_info_nce){0};
     aoei_unit_rows_lay_out(&c->queries, a, B, D);
     aoei_unit_rows_lay_out(&c->candidates, a, M, D);
     c->row_loss = aoei_arena_take_array(a, B, sizeof *c->row_loss);
@@ -150,7 +150,7 @@ void aoei_contrastive_lay_out(aoei_contrastive *c, aoei_arena *a, size_t B, size
     c->score = aoei_arena_take_array(a, c->score_size, sizeof *c->score);
 }
 
-double aoei_contrastive_loss(aoei_contrastive *c, size_t M, double weight, int with_grad) {
+double aoei_info_nce_loss(aoei_info_nce *c, size_t M, double weight, int with_grad) {
     const size_t B = c->queries.N, groups = parts(c->queries.D, GROUP);
     double loss = 0.0;
     assert(M >= B && M <= c->candidates.N);

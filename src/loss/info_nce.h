@@ -4,8 +4,8 @@
  * direction: queries are anchors, candidates are not. Matrices lie in panels
  * (kernels.h); scores exist a strip of whole query rows at a time, in a fixed storage.
  */
-#ifndef AOEI_LOSS_CONTRASTIVE_H
-#define AOEI_LOSS_CONTRASTIVE_H
+#ifndef AOEI_LOSS_INFO_NCE_H
+#define AOEI_LOSS_INFO_NCE_H
 
 #include <stddef.h>
 
@@ -13,7 +13,7 @@
 #include "nn/panels.h"
 #include "loss/unit_rows.h"
 
-typedef struct aoei_contrastive {
+typedef struct aoei_info_nce {
     const aoe_context *ctx;    /* borrowed: threads and kernels; set by the caller, as is */
     double tau;                /* the temperature */
     double hard;               /* with more than B candidates: added to the score of query i with candidate B + i */
@@ -27,13 +27,13 @@ typedef struct aoei_contrastive {
     size_t M;          /* candidates in use */
     double scale;      /* of the gradient: weight / (B tau); 0: values only */
     size_t from, rows; /* queries of the strip at hand */
-} aoei_contrastive;
+} aoei_info_nce;
 
 /* Takes the memory of B queries and M candidates of size D from the arena, which may be a measuring one; more for larger ones.
  */
-void aoei_contrastive_lay_out(aoei_contrastive *c, aoei_arena *a, size_t B, size_t M, size_t D);
+void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, size_t D);
 /* Returns the loss with the first M candidates, B <= M <= those there are; with_grad: adds weight times its gradient to dz of
  * queries and candidates. */
-double aoei_contrastive_loss(aoei_contrastive *c, size_t M, double weight, int with_grad);
+double aoei_info_nce_loss(aoei_info_nce *c, size_t M, double weight, int with_grad);
 
 #endif

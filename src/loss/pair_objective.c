@@ -21,7 +21,7 @@
 typedef struct plan {
     const aoe_objective_options *o;
     aoei_sweep sweep;
-    aoei_ranked ranked;
+    aoei_ranking_terms ranked;
     aoei_ibn ibn;
 } plan;
 
@@ -29,11 +29,11 @@ typedef struct plan {
  */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);
-    aoei_ranked_lay_out(&p->ranked, a, B);
+    aoei_ranking_terms_lay_out(&p->ranked, a, B);
     aoei_ibn_lay_out(&p->ibn, a, 2 * B, D);
 }
 
-size_t aoei_objective_workspace(size_t B, size_t D) {
+size_t aoei_pair_objective_workspace(size_t B, size_t D) {
     aoei_arena a;
     plan p;
     if (B > SIZE_MAX / 64)
@@ -64,7 +64,7 @@ static void score_pair(void *arg, size_t i, const double *v, double *g) {
     plan *p = arg;
     const size_t D = p->sweep.e.D;
     (void)g;
-    aoei_ranked_score(&p->ranked, i, v, v + D, D);
+    aoei_ranking_terms_score(&p->ranked, i, v, v + D, D);
     if (p->o->w_ibn > 0.0) {
         aoei_unit_rows_set(&p->ibn.rows, 2 * i, v);
         aoei_unit_rows_set(&p->ibn.rows, 2 * i + 1, v + D);
@@ -76,7 +76,7 @@ static void take_losses(plan *p, const aoei_pair_batch *b, int with_grad, aoe_ob
     *result = (aoe_objective_result){0};
     for (size_t i = 0; i < b->B; i++)
         result->positive_pairs += b->label[i] >= o->ibn_threshold;
-    aoei_ranked_loss(&p->ranked, b->label, with_grad, result);
+    aoei_ranking_terms_loss(&p->ranked, b->label, with_grad, result);
     if (o->w_ibn > 0.0)
         result->ibn = aoei_ibn_loss(&p->ibn, with_grad);
     result->total = o->w_cosine * result->cosine + o->w_ibn * result->ibn + o->w_angle * result->angle;
@@ -86,12 +86,12 @@ static void take_losses(plan *p, const aoei_pair_batch *b, int with_grad, aoe_ob
 static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     const plan *p = arg;
     const size_t D = p->sweep.e.D;
-    aoei_ranked_cosine_grad(&p->ranked, i, v, v + D, D, g, g + D);
+    aoei_ranking_terms_cosine_grad(&p->ranked, i, v, v + D, D, g, g + D);
     if (p->o->w_ibn > 0.0) {
         aoei_unit_rows_grad(&p->ibn.rows, 2 * i, p->o->w_ibn, g);
         aoei_unit_rows_grad(&p->ibn.rows, 2 * i + 1, p->o->w_ibn, g + D);
     }
-    aoei_ranked_angle_grad(&p->ranked, i, v, v + D, D, g, g + D);
+    aoei_ranking_terms_angle_grad(&p->ranked, i, v, v + D, D, g, g + D);
 }
 
 static int run(plan *p, const aoei_pair_batch *b, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
@@ -113,14 +113,14 @@ static void bind(plan *p, const aoe_objective_options *o, const aoei_pair_batch 
                  const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D);
-    p->sweep.e = (aoei_examples){.n = b->B,
-                                 .arity = 2,
-                                 .D = b->D,
-                                 .stride = b->stride,
-                                 .v = {b->x, b->y},
-                                 .v64 = {b->x64, b->y64},
-                                 .grad = {b->grad_x, b->grad_y},
-                                 .grad64 = {b->grad_x64, b->grad_y64}};
+    p->sweep.e = (aoei_vector_examples){.n = b->B,
+                                        .arity = 2,
+                                        .D = b->D,
+                                        .stride = b->stride,
+                                        .v = {b->x, b->y},
+                                        .v64 = {b->x64, b->y64},
+                                        .grad = {b->grad_x, b->grad_y},
+                                        .grad64 = {b->grad_x64, b->grad_y64}};
     p->o = p->ranked.o = o;
     p->ibn.ctx = ctx;
     p->ibn.tau = o->tau_ibn;
@@ -129,8 +129,8 @@ static void bind(plan *p, const aoe_objective_options *o, const aoei_pair_batch 
     p->ibn.group = o->isp ? b->group : NULL;
 }
 
-int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
-                   const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
+int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
+                        const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     aoe_context serial;
     aoe_objective_options defaults;
     aoe_objective_result local;
@@ -146,7 +146,7 @@ int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch,
         return rc;
     if (isnan(o->ibn_threshold))
         return aoei_fail(err, AOE_EARG, "ibn_threshold is not a number; give the lowest label of a positive pair");
-    size_t need = aoei_objective_workspace(batch->B, batch->D);
+    size_t need = aoei_pair_objective_workspace(batch->B, batch->D);
     if (need == 0 || workspace_bytes < need)
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for %zu pairs of size %zu", workspace_bytes,
                          batch->B, batch->D);
@@ -179,11 +179,11 @@ int aoe_objective(const aoe_objective_options *o, const float *x, const float *y
     int rc = check_batch(&batch, err);
     if (rc)
         return rc;
-    size_t bytes = aoei_objective_workspace(B, D);
+    size_t bytes = aoei_pair_objective_workspace(B, D);
     void *workspace = bytes ? aoei_aligned(bytes) : NULL;
     if (!workspace)
         return aoei_fail_nomem(err, bytes ? bytes : SIZE_MAX);
-    rc = aoei_objective(o, &batch, workspace, bytes, NULL, result, err);
+    rc = aoei_pair_objective(o, &batch, workspace, bytes, NULL, result, err);
     aoei_aligned_free(workspace);
     return rc;
 }

@@ -25,11 +25,11 @@ typedef struct aoei_pair_batch {
 } aoei_pair_batch;
 
 /* Bytes of workspace for batches of up to B pairs of size D; 0 if the size overflows. Grows with B and with D. */
-size_t aoei_objective_workspace(size_t B, size_t D);
+size_t aoei_pair_objective_workspace(size_t B, size_t D);
 
 /* aoe_objective with memory from workspace (aligned to AOEI_ALIGN). ctx NULL: one thread, the kernels that AOE_CPU allows.
  * Errors: AOE_EARG (also if the workspace is too small), AOE_ENUMERIC with the index of the pair. */
-int aoei_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
-                   const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
+int aoei_pair_objective(const aoe_objective_options *o, const aoei_pair_batch *batch, void *workspace, size_t workspace_bytes,
+                        const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
 
 #endif

@@ -8,8 +8,8 @@
 #include "loss/cosine.h"
 #include "loss/rank_loss.h"
 
-void aoei_ranked_lay_out(aoei_ranked *r, aoei_arena *a, size_t n) {
-    *r = (aoei_ranked){.n = n};
+void aoei_ranking_terms_lay_out(aoei_ranking_terms *r, aoei_arena *a, size_t n) {
+    *r = (aoei_ranking_terms){.n = n};
     r->cosine = aoei_arena_take_array(a, n, sizeof *r->cosine);
     r->angle = aoei_arena_take_array(a, n, sizeof *r->angle);
     r->d_cosine = aoei_arena_take_array(a, n, sizeof *r->d_cosine);
@@ -20,14 +20,14 @@ void aoei_ranked_lay_out(aoei_ranked *r, aoei_arena *a, size_t n) {
     r->sorted = aoei_arena_take_array(a, n, sizeof *r->sorted);
 }
 
-void aoei_ranked_score(aoei_ranked *r, size_t i, const double *x, const double *y, size_t D) {
+void aoei_ranking_terms_score(aoei_ranking_terms *r, size_t i, const double *x, const double *y, size_t D) {
     if (r->o->w_cosine > 0.0)
         r->cosine[i] = aoei_cosine_score(x, y, D) / r->o->tau_cosine;
     if (r->o->w_angle > 0.0)
         r->angle[i] = aoei_angle_score(x, y, D, r->o->angle_form) / r->o->tau_angle;
 }
 
-void aoei_ranked_loss(aoei_ranked *r, const double *label, int with_grad, aoe_objective_result *result) {
+void aoei_ranking_terms_loss(aoei_ranking_terms *r, const double *label, int with_grad, aoe_objective_result *result) {
     aoei_ranking ranking;
     aoei_ranking_build(&ranking, label, r->n, r->order, r->start, r->sorted);
     result->ordered_pairs = aoei_ranking_pairs(&ranking);
@@ -37,15 +37,15 @@ void aoei_ranked_loss(aoei_ranked *r, const double *label, int with_grad, aoe_ob
         result->angle = aoei_rank_loss(&ranking, r->angle, with_grad ? r->d_angle : NULL, r->scratch);
 }
 
-void aoei_ranked_cosine_grad(const aoei_ranked *r, size_t i, const double *x, const double *y, size_t D, double *gx,
-                             double *gy) {
+void aoei_ranking_terms_cosine_grad(const aoei_ranking_terms *r, size_t i, const double *x, const double *y, size_t D,
+                                    double *gx, double *gy) {
     const aoe_objective_options *o = r->o;
     if (o->w_cosine > 0.0)
         aoei_cosine_grad(x, y, D, o->w_cosine * r->d_cosine[i] / o->tau_cosine, gx, gy);
 }
 
-void aoei_ranked_angle_grad(const aoei_ranked *r, size_t i, const double *x, const double *y, size_t D, double *gx,
-                            double *gy) {
+void aoei_ranking_terms_angle_grad(const aoei_ranking_terms *r, size_t i, const double *x, const double *y, size_t D,
+                                   double *gx, double *gy) {
     const aoe_objective_options *o = r->o;
     if (o->w_angle > 0.0)
         aoei_angle_grad(x, y, D, o->angle_form, o->w_angle * r->d_angle[i] / o->tau_angle, gx, gy);

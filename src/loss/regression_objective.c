@@ -27,7 +27,7 @@ static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
     p->error = aoei_arena_take_array(a, B, sizeof *p->error);
 }
 
-size_t aoei_regression_workspace(size_t B, size_t D) {
+size_t aoei_regression_objective_workspace(size_t B, size_t D) {
     aoei_arena a;
     plan p;
     if (B > SIZE_MAX / 64)
@@ -70,7 +70,7 @@ int aoei_regression_objective(const double *target, const aoei_example_batch *b,
                               const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
     aoe_context serial;
     plan p;
-    const size_t need = aoei_regression_workspace(b->B, b->D);
+    const size_t need = aoei_regression_objective_workspace(b->B, b->D);
     *result = (aoe_objective_result){0};
     if (b->B == 0 || b->D == 0 || b->arity != 2 || need == 0 || workspace_bytes < need)
         return aoei_fail(err, AOE_EARG, "a workspace of %zu bytes is too small for the regression of %zu pairs of size %zu",
@@ -84,7 +84,7 @@ int aoei_regression_objective(const double *target, const aoei_example_batch *b,
     aoei_arena arena = {.base = workspace, .size = workspace_bytes};
     lay_out(&p, &arena, b->B, b->D);
     p.target = target;
-    p.sweep.e = (aoei_examples){.n = b->B, .arity = 2, .D = b->D, .stride = 2 * b->D};
+    p.sweep.e = (aoei_vector_examples){.n = b->B, .arity = 2, .D = b->D, .stride = 2 * b->D};
     for (size_t a = 0; a < 2; a++) {
         p.sweep.e.v[a] = b->v ? b->v + a * b->D : NULL;
         p.sweep.e.v64[a] = b->v64 ? b->v64 + a * b->D : NULL;

@@ -3,15 +3,15 @@
  * 2019, section 3): the mean squared difference of a pair's cosine and the cosine
  * that its label asks for. Each pair stands alone; docs/objectives.md has the formula.
  */
-#ifndef AOEI_LOSS_REGRESSION_H
-#define AOEI_LOSS_REGRESSION_H
+#ifndef AOEI_LOSS_REGRESSION_OBJECTIVE_H
+#define AOEI_LOSS_REGRESSION_OBJECTIVE_H
 
 #include "aoe_train.h"
 #include "loss/objective.h"
 #include "base/context.h"
 
 /* Bytes of workspace for batches of up to B pairs; 0 when the size overflows. Grows with B and with D. */
-size_t aoei_regression_workspace(size_t B, size_t D);
+size_t aoei_regression_objective_workspace(size_t B, size_t D);
 
 /* Value and gradient for a batch of arity 2. target: [B] the cosines to be had, finite. ctx NULL: serial.
  * Errors: AOE_EARG (also a workspace that is too small), AOE_ENUMERIC with the index of the pair. */

@@ -76,9 +76,9 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* A text of a role: one of its alternatives, if possible none of the class `other`. */
-static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t role, uint32_t other) {
-    const size_t first = d->first[role], n = d->first[role + 1] - first;
+/* A text of a position: one of its alternatives, if possible none of the class `other`. */
+static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
+    const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;
     if (n == 1)
         return (uint32_t)first;
@@ -92,20 +92,20 @@ static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t role, uint32_t
             return (uint32_t)(first + i);
 }
 
-/* Draws an example's texts into text[roles]. */
+/* Draws an example's texts into text[arity]. */
 static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, uint32_t *text) {
-    const size_t role = example * d->roles;
-    text[0] = draw(d, rng, role, UINT32_MAX);
-    for (size_t r = 1; r < d->roles; r++)
-        text[r] = draw(d, rng, role + r, d->groups[text[0]]);
+    const size_t position = example * d->arity;
+    text[0] = draw(d, rng, position, UINT32_MAX);
+    for (size_t r = 1; r < d->arity; r++)
+        text[r] = draw(d, rng, position + r, d->groups[text[0]]);
 }
 
 /* 1: none of the texts' classes is in the batch of that number; they are from now on. */
 static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
-    for (size_t r = 0; r < d->roles; r++)
+    for (size_t r = 0; r < d->arity; r++)
         if (stamp[d->groups[text[r]]] == batch)
             return 0;
-    for (size_t r = 0; r < d->roles; r++)
+    for (size_t r = 0; r < d->arity; r++)
         stamp[d->groups[text[r]]] = batch;
     return 1;
 }
@@ -116,7 +116,7 @@ static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const u
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
-    const int apart = b->sources[source].apart;
+    const int distinct = b->sources[source].distinct;
     const size_t m = order_source(b, source, substream), wanted = batches_of(b, source);
     size_t next = 0, begin = 0, end = 0; /* of the order; of the queue */
     aoei_rng rng;
@@ -130,7 +130,7 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
             const size_t example = i < end ? b->queue[i++] : b->order[next++];
             uint32_t *text = b->text[*n_picks];
             draw_example(d, &rng, example, text);
-            if (apart && !enter(d, b->stamp, (uint32_t)k + 1, text)) {
+            if (distinct && !enter(d, b->stamp, (uint32_t)k + 1, text)) {
                 b->queue[kept++] = example; /* kept <= i, or the queue is all read */
                 continue;
             }
@@ -145,7 +145,7 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
         }
         *n_batches += batch->n > 0;
     }
-    b->waiting += end - begin + (m - next);
+    b->left_out += end - begin + (m - next);
 }
 
 void aoei_batches_plan(aoei_batches *b, size_t epoch) {
@@ -153,7 +153,7 @@ void aoei_batches_plan(aoei_batches *b, size_t epoch) {
         return;
     size_t n_batches = 0, n_picks = 0;
     b->epoch = epoch;
-    b->waiting = 0;
+    b->left_out = 0;
     for (size_t s = 0; s < b->n_sources; s++)
         plan_source(b, s, &n_batches, &n_picks);
     if (b->n_sources == 1)

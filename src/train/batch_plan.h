@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Which examples make which batch of an epoch: a pure function of (seed, epoch) and the
  * sources. A batch is of one source. A source of weight w gives w times its examples an
- * epoch. Of alternatives one is drawn. Batches of a source whose texts are kept apart
+ * epoch. Of alternatives one is drawn. Batches of a source whose texts are kept distinct
  * have none twice: an example that would bring one waits for the next batch, and when none is
  * left, is not in this epoch.
  */
-#ifndef AOEI_TRAIN_BATCHES_H
-#define AOEI_TRAIN_BATCHES_H
+#ifndef AOEI_TRAIN_BATCH_PLAN_H
+#define AOEI_TRAIN_BATCH_PLAN_H
 
 #include "train/training_set.h"
 
 typedef struct aoei_source {
     aoei_dataset data;
     double weight; /* above 0 */
-    int apart;     /* 1: no text twice in a batch */
+    int distinct;  /* 1: no text twice in a batch */
 } aoei_source;
 
 typedef struct aoei_planned_batch {
@@ -32,8 +32,8 @@ typedef struct aoei_batches {
     size_t epoch;              /* the one planned; (size_t)-1: none */
     aoei_planned_batch *batch; /* owned [n] */
     uint32_t *example;         /* owned [examples] picks: an example of the batch's source */
-    uint32_t (*text)[3];       /* owned [examples] the drawn text of each role */
-    size_t waiting;            /* examples of the epoch planned that found no batch */
+    uint32_t (*text)[3];       /* owned [examples] the drawn text of each position */
+    size_t left_out;           /* examples of the epoch planned that found no batch */
     /* work of planning */
     size_t *order;   /* owned [most examples of a source] */
     size_t *queue;   /* owned, likewise: those that wait */

@@ -54,7 +54,7 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
 
 /* Scores and vectors on the host, and the pooled vectors beside them. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
-    const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_objective_workspace(pairs, aoe_model_dims(m));
+    const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
     size_t vectors;
     if (!workspace || aoei_mul_size(3 * 2 * sizeof(float) * aoe_model_dims(m), pairs, &vectors) ||
         aoei_add_size(workspace, vectors, &plan->objectives))

@@ -137,36 +137,36 @@ static double threshold_of(const aoe_objective_options *j, const aoe_train_data 
     return isnan(given) ? lowest + 0.8 * (highest - lowest) : given;
 }
 
-static int keep_positives(aoei_examples *e, aoei_goal *goal, const aoe_objective_options *j, const aoe_train_data *file,
-                          aoe_error *err) {
+static int keep_positives(aoei_examples *e, aoei_file_loss *file_loss, const aoe_objective_options *j,
+                          const aoe_train_data *file, aoe_error *err) {
     double lowest = e->label[0], highest = e->label[0];
     for (size_t i = 1; i < e->n; i++) {
         lowest = e->label[i] < lowest ? e->label[i] : lowest;
         highest = e->label[i] > highest ? e->label[i] : highest;
     }
-    goal->threshold = threshold_of(j, file, lowest, highest);
-    aoei_examples_keep_positives(e, goal->threshold);
+    file_loss->threshold = threshold_of(j, file, lowest, highest);
+    aoei_examples_keep_positives(e, file_loss->threshold);
     return e->n ? AOE_OK
                 : aoei_fail(err, AOE_EARG, "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it",
-                            file->path, goal->threshold, highest);
+                            file->path, file_loss->threshold, highest);
 }
 
-int aoei_method_load(aoei_examples *e, aoei_goal *goal, const aoe_train_options *o, size_t number, aoe_error *err) {
+int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
     aoe_table_options table = file->table;
     table.allow_empty = 0;
-    *goal = (aoei_goal){.copies = 1, .label_scale = 1, .threshold = (double)NAN};
+    *file_loss = (aoei_file_loss){.copies = 1, .label_scale = 1, .threshold = (double)NAN};
     if (o->method == AOE_METHOD_SIMCSE_UNSUP)
         return aoei_texts_load(e, file->path, &table, err);
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
         return load_classes(e, file, table, err);
     const int code = aoei_examples_load(e, file->path, file->kind, &table, err);
     if (!code && e->kind == AOE_EXAMPLES_PAIRS && methods[o->method].positives)
-        return keep_positives(e, goal, &o->objective, file, err);
+        return keep_positives(e, file_loss, &o->objective, file, err);
     return code;
 }
 
-/* ------------------------------------------------------------------ goals */
+/* ------------------------------------------------------------------ losses */
 
 static int check_form(const method *m, aoe_example_kind kind, const char *path, aoe_error *err) {
     static const char *const names[] = {[AOE_EXAMPLES_PAIRS] = "labelled pairs",
@@ -207,42 +207,43 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
 }
 
 /* Labels against the objectives of pairs: something to learn, and the threshold of in-batch negatives. */
-static int check_labels(aoei_goal *goal, const aoe_objective_options *j, const aoe_train_data *file, const aoei_dataset *d,
-                        aoe_error *err) {
-    const aoe_objective_options *g = &goal->objective;
-    goal->threshold = goal->objective.ibn_threshold = threshold_of(j, file, d->lowest, d->highest);
+static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *j, const aoe_train_data *file,
+                        const aoei_dataset *d, aoe_error *err) {
+    const aoe_objective_options *g = &file_loss->objective;
+    file_loss->threshold = file_loss->objective.ibn_threshold = threshold_of(j, file, d->lowest, d->highest);
     if (d->lowest == d->highest && (g->w_cosine > 0 || g->w_angle > 0))
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: every label is %g, so no pair is more similar than another; add other labels, or set options.w_cosine and "
             "options.w_angle to 0",
             file->path, d->lowest);
-    if (g->w_ibn > 0 && d->highest < goal->threshold)
+    if (g->w_ibn > 0 && d->highest < file_loss->threshold)
         return aoei_fail(
             err, AOE_EARG,
             "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it, or set options.w_ibn to 0",
-            file->path, goal->threshold, d->highest);
+            file->path, file_loss->threshold, d->highest);
     return AOE_OK;
 }
 
 /* What labels are divided by, so that they are cosines. */
-static int regression_goal(aoei_goal *goal, const aoe_train_options *o, const char *path, const aoei_dataset *d,
+static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
                            aoe_error *err) {
-    goal->loss = AOEI_STEP_REGRESSION;
-    goal->label_scale = isnan(o->label_max) ? d->highest : o->label_max;
-    if (!(goal->label_scale > 0))
+    file_loss->loss = AOEI_STEP_REGRESSION;
+    file_loss->label_scale = isnan(o->label_max) ? d->highest : o->label_max;
+    if (!(file_loss->label_scale > 0))
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: the highest label is %g; set options.label_max to the label that means a cosine of 1", path,
                          d->highest);
-    if (goal->label_scale < d->highest)
+    if (file_loss->label_scale < d->highest)
         return aoei_fail(err, AOE_EARG,
                          "%s: the highest label is %g, which is above options.label_max %g; raise options.label_max", path,
-                         d->highest, goal->label_scale);
+                         d->highest, file_loss->label_scale);
     return AOE_OK;
 }
 
-static int classes_goal(aoei_goal *goal, const aoe_train_options *o, const char *path, const aoei_dataset *d, aoe_error *err) {
-    goal->loss = AOEI_STEP_CLASSES;
+static int classes_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
+                        aoe_error *err) {
+    file_loss->loss = AOEI_STEP_CLASSES;
     const double most = o->classes ? (double)o->classes : MOST_CLASSES;
     for (size_t i = 0; i < d->n; i++)
         if (!(d->labels[i] >= 0 && d->labels[i] < most && !(d->labels[i] > floor(d->labels[i]))))
@@ -254,22 +255,23 @@ static int classes_goal(aoei_goal *goal, const aoe_train_options *o, const char 
     return AOE_OK;
 }
 
-int aoei_method_goal(aoei_goal *goal, const aoe_train_options *o, size_t number, const aoei_dataset *d, aoe_error *err) {
+int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
+                     aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
-    goal->labelled = d->kind == AOE_EXAMPLES_PAIRS;
-    goal->copies = d->kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
-    goal->objective = options_of(o, d->kind);
+    file_loss->labelled = d->kind == AOE_EXAMPLES_PAIRS;
+    file_loss->copies = d->kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
+    file_loss->objective = options_of(o, d->kind);
     int code = check_form(&methods[o->method], d->kind, file->path, err);
     if (code)
         return code;
     if (o->method == AOE_METHOD_SBERT_REGRESSION)
-        return regression_goal(goal, o, file->path, d, err);
+        return regression_loss(file_loss, o, file->path, d, err);
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
-        return classes_goal(goal, o, file->path, d, err);
+        return classes_loss(file_loss, o, file->path, d, err);
     if (!(o->teacher && o->w_teacher > 0))
-        code = check_weights(&goal->objective, d->kind, file->path, err);
+        code = check_weights(&file_loss->objective, d->kind, file->path, err);
     if (!code && d->kind == AOE_EXAMPLES_PAIRS)
-        code = check_labels(goal, &o->objective, file, d, err);
+        code = check_labels(file_loss, &o->objective, file, d, err);
     return code;
 }
 

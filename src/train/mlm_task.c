@@ -50,7 +50,7 @@ typedef struct mlm_task {
     sequence_list batch;
     uint32_t *index; /* owned [as batch.ids] masked places, counted in the batch */
     int32_t *target; /* owned, likewise */
-    size_t room;     /* of index and target */
+    size_t capacity; /* of index and target */
 } mlm_task;
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
@@ -288,14 +288,14 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
 static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *places,
                     aoe_error *err) {
     const size_t need = list_tokens(list);
-    if (p->room < need) {
+    if (p->capacity < need) {
         aoei_free(p->index);
         aoei_free(p->target);
-        p->room = need;
+        p->capacity = need;
         p->index = aoei_malloc_array(need, sizeof *p->index);
         p->target = aoei_malloc_array(need, sizeof *p->target);
         if (!p->index || !p->target) {
-            p->room = 0;
+            p->capacity = 0;
             return aoei_fail_nomem(err, need * sizeof *p->index);
         }
     }

@@ -18,8 +18,8 @@
 #include <string.h>
 
 /* Texts of an example, at most. */
-static size_t most_roles(const aoei_pair_step_options *o) {
-    return o->roles > 2 ? o->roles : 2;
+static size_t max_arity(const aoei_pair_step_options *o) {
+    return o->arity > 2 ? o->arity : 2;
 }
 
 /* 1: the head is a layer that the vectors go through; 0: there is none, or it is that of classes. */
@@ -46,7 +46,7 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     s->ctx = ctx;
     s->config = *c;
     s->o = *o;
-    s->roles = 2;
+    s->arity = 2;
     if (!o->chunk_pairs || o->chunk_pairs >= o->pairs) {
         s->o.chunk_pairs = o->pairs;
         s->o.chunk_tokens = o->tokens;
@@ -55,18 +55,18 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
     if (code)
         return code;
-    take_vectors(s, arena, most_roles(o) * o->pairs);
-    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, most_roles(o) * s->o.chunk_pairs, o->longest, mode,
+    take_vectors(s, arena, max_arity(o) * o->pairs);
+    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_arity(o) * s->o.chunk_pairs, o->longest, mode,
                                err);
 }
 
 /* Bytes that every objective of such a batch does with; 0: more than can be counted. */
 static size_t workspace_size(const aoei_pair_step *s) {
     const size_t pairs = s->o.pairs, D = seen_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
-    const size_t sizes[] = {aoei_objective_workspace(pairs, D),
-                            s->o.roles ? aoei_contrastive_workspace(pairs, D, s->o.roles) : 1,
-                            aoei_regression_workspace(pairs, D), aoei_classification_workspace(pairs, D, classes),
-                            aoei_distill_workspace(pairs, D, most_roles(&s->o))};
+    const size_t sizes[] = {
+        aoei_pair_objective_workspace(pairs, D), s->o.arity ? aoei_contrastive_objective_workspace(pairs, D, s->o.arity) : 1,
+        aoei_regression_objective_workspace(pairs, D), aoei_classification_objective_workspace(pairs, D, classes),
+        aoei_distill_objective_workspace(pairs, D, max_arity(&s->o))};
     size_t most = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (!sizes[i])
@@ -79,14 +79,14 @@ static size_t workspace_size(const aoei_pair_step *s) {
 /* What is not a tensor: the batch, and the objectives' side on the host. */
 static int create_host(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
-    const size_t pairs = s->o.pairs, texts = most_roles(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
+    const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
     const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
     if (code)
         return code;
     s->workspace_bytes = workspace_size(s);
     s->host = aoei_malloc_array(texts, seen_dims(c) * sizeof *s->host);
     s->host_grad = aoei_malloc_array(texts, seen_dims(c) * sizeof *s->host_grad);
-    s->chunk_offsets = aoei_malloc_array(most_roles(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
+    s->chunk_offsets = aoei_malloc_array(max_arity(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
     s->host_head = aoei_malloc_array(cells + 1, sizeof *s->host_head);
     s->head = aoei_malloc_array(cells + 1, sizeof *s->head);
     s->d_head = aoei_malloc_array(cells + 1, sizeof *s->d_head);
@@ -192,7 +192,7 @@ static int objectives(aoei_pair_step *s, aoei_tensor seen, aoei_tensor d_seen, c
     const size_t D = seen.cols;
     aoei_tensor_read(s->ctx, s->host, seen);
     const aoei_example_batch examples = {
-        .B = seen.rows / s->roles, .D = D, .arity = s->roles, .v = s->host, .grad = s->host_grad};
+        .B = seen.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad};
     const aoei_pair_batch pairs = {.B = seen.rows / 2,
                                    .D = D,
                                    .stride = 2 * D,
@@ -208,7 +208,7 @@ static int objectives(aoei_pair_step *s, aoei_tensor seen, aoei_tensor d_seen, c
     else if (s->loss == AOEI_STEP_CLASSES)
         code = classes(s, label, &examples, scale, result, err);
     else if (label)
-        code = aoei_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
+        code = aoei_pair_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
     else
         code = aoei_contrastive_objective(o, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (!code && s->distill.weight > 0)
@@ -247,7 +247,7 @@ static void layers_backward(aoei_pair_step *s, size_t n) {
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
-    const size_t texts = s->buffer.batch.n_texts, step = s->roles * s->o.chunk_pairs;
+    const size_t texts = s->buffer.batch.n_texts, step = s->arity * s->o.chunk_pairs;
     aoei_tensor last = {0};
     for (size_t i = 0; i < texts; i += step) {
         const size_t n = texts - i < step ? texts - i : step;

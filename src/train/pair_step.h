@@ -6,7 +6,7 @@
  * Behind the pooling comes the model's dense layer, if any; behind that, of methods with a head in
  * training, a layer with tanh, or the weights of classes. Both see the whole batch at once.
  *
- * Texts of a batch are interleaved: x0 y0 x1 y1 ..., or of triples q0 p0 n0 q1 p1 n1 ...
+ * Texts of a batch are interleaved: x0 y0 x1 y1 ..., or of triplets q0 p0 n0 q1 p1 n1 ...
  *
  * With chunks (GradCache, Gao et al. 2021) a batch is larger than the activations
  * that fit: every chunk is embedded, the objectives see all vectors, and each chunk
@@ -24,8 +24,8 @@
 
 /* Bounds and ways of a step. */
 typedef struct aoei_pair_step_options {
-    size_t pairs;        /* of a batch, at most; examples, where they are triples */
-    size_t roles;        /* 0: labelled pairs alone; 2: positives too; 3: and triples */
+    size_t pairs;        /* of a batch, at most; examples, where they are triplets */
+    size_t arity;        /* 0: labelled pairs alone; 2: positives too; 3: and triplets */
     size_t tokens;       /* of a batch, at most */
     size_t longest;      /* tokens of a text, at most */
     aoei_dtype type;     /* of activations and products */
@@ -49,15 +49,15 @@ typedef struct aoei_pair_step {
     aoei_params params;
     aoei_encoder_state state;
     aoei_batch_buffer buffer;           /* the caller fills it: aoei_batch_clear, aoei_batch_add */
-    size_t roles;                       /* texts of an example in the buffer: 2, or 3 when the caller says so */
+    size_t arity;                       /* texts of an example in the buffer: 2, or 3 when the caller says so */
     aoei_step_loss loss;                /* of the next batch; the caller sets it */
     aoei_distill distill;               /* the caller sets it where there is a teacher */
-    uint32_t *chunk_offsets;            /* [roles chunk_pairs + 1], owned */
-    aoei_tensor pooled;                 /* [roles B, hidden] float32; its gradient afterwards */
-    aoei_tensor vectors;                /* [roles B, dims]: `pooled`, or behind the dense layer */
-    aoei_tensor projected;              /* [roles B, head_rows]: `vectors`, or behind the head with tanh */
+    uint32_t *chunk_offsets;            /* [arity chunk_pairs + 1], owned */
+    aoei_tensor pooled;                 /* [arity B, hidden] float32; its gradient afterwards */
+    aoei_tensor vectors;                /* [arity B, dims]: `pooled`, or behind the dense layer */
+    aoei_tensor projected;              /* [arity B, head_rows]: `vectors`, or behind the head with tanh */
     aoei_tensor d_vectors, d_projected; /* their gradients: `pooled` where nothing lies between */
-    float *host, *host_grad;            /* [roles B, D] for the objectives, owned */
+    float *host, *host_grad;            /* [arity B, D] for the objectives, owned */
     float *host_head;                   /* [head_rows, head_cols + 1] of classes, owned; likewise, weights and biases */
     double *head, *d_head;              /* the same in double, owned */
     void *workspace;                    /* of the objectives, owned */
@@ -72,8 +72,8 @@ void aoei_pair_step_destroy(aoei_pair_step *s); /* accepts a zeroed one */
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
                           aoei_arena *arena, aoe_error *err);
 
-/* Forward and backward of the batch in s->buffer (roles B texts): adds scale * gradient of the weighted sum to the gradients.
- * label: [B] of pairs, group: [2B] or NULL (aoe_objective); label NULL: the contrastive objective of positives or triples.
+/* Forward and backward of the batch in s->buffer (arity B texts): adds scale * gradient of the weighted sum to the gradients.
+ * label: [B] of pairs, group: [2B] or NULL (aoe_objective); label NULL: the contrastive objective of positives or triplets.
  * drop NULL: none. With s->distill.weight above 0 the teacher's term comes on top. Errors: those of aoe_objective. */
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,

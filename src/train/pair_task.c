@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning on labelled pairs, positives and triples, from one file or several: which
+ * Fine-tuning on labelled pairs, positives and triplets, from one file or several: which
  * examples make a batch is the plan's business (batches.h), which objective it gets its
  * form's. With a teacher its term comes on top. Accumulated batches are numbered through,
  * so that a text's masks are keyed by its place in the step.
@@ -26,8 +26,8 @@ typedef struct pair_task {
     aoei_task task;
     const aoe_train_options *o; /* borrowed, checked */
     aoei_source *sources;       /* owned [o->n_data] */
-    aoei_goal *goals;           /* owned [o->n_data] what each one's batches minimise */
-    size_t roles;               /* texts of an example, at most */
+    aoei_file_loss *losses;     /* owned [o->n_data] what each one's batches minimise */
+    size_t arity;               /* texts of an example, at most */
     int contrastive;            /* 1: there are batches without labels */
     aoei_batches batches;
     int warned;      /* of examples that are in no batch */
@@ -35,8 +35,8 @@ typedef struct pair_task {
     aoei_teacher teacher;
     aoei_pair_step step;
     double *labels;       /* owned; [B] of the batch */
-    uint32_t *groups;     /* owned; [roles B] */
-    const float **wanted; /* owned; [roles B] the teacher's vectors; NULL: no teacher */
+    uint32_t *groups;     /* owned; [arity B] */
+    const float **wanted; /* owned; [arity B] the teacher's vectors; NULL: no teacher */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -87,7 +87,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
-    int code = aoei_method_load(e, &p->goals[number], p->o, number, err);
+    int code = aoei_method_load(e, &p->losses[number], p->o, number, err);
     if (!code && e->skipped)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were skipped", o->path, e->skipped);
     if (!code && e->dropped)
@@ -99,10 +99,10 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
                        o->path, source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
     source->weight = o->weight;
     if (!code)
-        code = aoei_method_goal(&p->goals[number], p->o, number, &source->data, err);
+        code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
     if (!code) /* a text that is there twice would be its own negative */
-        source->apart = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
-                        (p->goals[number].objective.w_ibn > 0 || p->goals[number].objective.w_cln > 0);
+        source->distinct = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
+                           (p->losses[number].objective.w_ibn > 0 || p->losses[number].objective.w_cln > 0);
     return code;
 }
 
@@ -122,22 +122,22 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
-    int code = AOE_OK, triples = 0;
+    int code = AOE_OK, triplets = 0;
     for (size_t i = 0; i < p->o->n_data && !code; i++) {
         code = load_source(p, t, i, &files[i], err);
         if (!p->has_teacher)
             aoei_examples_free(&files[i]);
         if (code)
             break;
-        const size_t roles = p->sources[i].data.roles * p->goals[i].copies;
+        const size_t arity = p->sources[i].data.arity * p->losses[i].copies;
         if (isnan(task->ibn_threshold))
-            task->ibn_threshold = p->goals[i].threshold;
-        p->contrastive |= !p->goals[i].labelled;
-        p->roles = roles > p->roles ? roles : p->roles;
-        triples |= p->sources[i].data.kind == AOE_EXAMPLES_TRIPLETS;
+            task->ibn_threshold = p->losses[i].threshold;
+        p->contrastive |= !p->losses[i].labelled;
+        p->arity = arity > p->arity ? arity : p->arity;
+        triplets |= p->sources[i].data.kind == AOE_EXAMPLES_TRIPLETS;
         highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
-    if (!code && !triples && fabs(p->o->objective.hard_negative) > 0)
+    if (!code && !triplets && fabs(p->o->objective.hard_negative) > 0)
         code =
             aoei_fail(err, AOE_EARG, "options.hard_negative %g applies to triplets, but no file contains triplets; set it to 0",
                       p->o->objective.hard_negative);
@@ -149,9 +149,9 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     const size_t n = p->o->n_data;
     task->ibn_threshold = (double)NAN;
     p->sources = aoei_calloc(n, sizeof *p->sources);
-    p->goals = aoei_calloc(n, sizeof *p->goals);
+    p->losses = aoei_calloc(n, sizeof *p->losses);
     aoei_examples *files = aoei_calloc(n, sizeof *files);
-    int code = p->sources && p->goals && files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *files);
+    int code = p->sources && p->losses && files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *files);
     if (!code && p->has_teacher)
         code = open_teacher(p, t, err);
     if (!code)
@@ -178,10 +178,10 @@ static json_t *real_or_null(double v) {
 }
 
 /* What of a file decides the result; where it lies does not. */
-static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_goal *goal) {
+static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
     static const char *const forms[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
-                                        [AOE_EXAMPLES_TRIPLETS] = "triples",
+                                        [AOE_EXAMPLES_TRIPLETS] = "triplets",
                                         [AOE_EXAMPLES_TEXTS] = "texts"};
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)s->data.fingerprint);
@@ -191,9 +191,9 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     bad |= json_object_set_new(r, "weight", json_real(s->weight));
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
     bad |= json_object_set_new(r, "doc_prompt", o->doc_prompt ? json_string(o->doc_prompt) : json_null());
-    bad |= json_object_set_new(r, "ibn_threshold", real_or_null(goal->threshold));
-    if (goal->loss == AOEI_STEP_REGRESSION)
-        bad |= json_object_set_new(r, "label_max", json_real(goal->label_scale));
+    bad |= json_object_set_new(r, "ibn_threshold", real_or_null(file_loss->threshold));
+    if (file_loss->loss == AOEI_STEP_REGRESSION)
+        bad |= json_object_set_new(r, "label_max", json_real(file_loss->label_scale));
     bad |= json_object_set_new(r, "fingerprint", json_string(fingerprint));
     if (!bad)
         return r;
@@ -224,7 +224,7 @@ static int describe(const aoei_task *task, json_t *r) {
     int bad = 0;
     for (size_t i = 0; i < o->n_data; i++) {
         bad |= json_array_append_new(names, aoei_name_json(o->data[i].path));
-        bad |= json_array_append_new(sources, describe_source(&o->data[i], &p->sources[i], &p->goals[i]));
+        bad |= json_array_append_new(sources, describe_source(&o->data[i], &p->sources[i], &p->losses[i]));
     }
     bad |= json_object_set_new(r, "data", names);
     bad |= json_object_set_new(r, "sources", sources);
@@ -263,9 +263,9 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         if (code)
             return code;
         /* a source of weight above 1 may give its largest example more than once */
-        if (p->sources[i].weight > 1 && most < n * d->roles * d->longest)
-            most = n * d->roles * d->longest;
-        most *= p->goals[i].copies;
+        if (p->sources[i].weight > 1 && most < n * d->arity * d->longest)
+            most = n * d->arity * d->longest;
+        most *= p->losses[i].copies;
         *longest = d->longest > *longest ? d->longest : *longest;
         *tokens = most > *tokens ? most : *tokens;
     }
@@ -283,7 +283,7 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
             t->o->model);
     const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
     aoei_pair_step_options step = {.pairs = pairs,
-                                   .roles = p->contrastive ? p->roles : 0,
+                                   .arity = p->contrastive ? p->arity : 0,
                                    .type = t->base->type,
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = p->o->cache_chunk < pairs ? p->o->cache_chunk : 0};
@@ -296,8 +296,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         return code;
     task->params = &p->step.params;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
-    p->groups = aoei_malloc_array(p->roles * pairs, sizeof *p->groups);
-    p->wanted = p->has_teacher ? aoei_malloc_array(p->roles * pairs, sizeof *p->wanted) : NULL;
+    p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
+    p->wanted = p->has_teacher ? aoei_malloc_array(p->arity * pairs, sizeof *p->wanted) : NULL;
     if (!p->labels || !p->groups || (p->has_teacher && !p->wanted))
         return aoei_fail_nomem(err, pairs * sizeof *p->labels);
     if (p->has_teacher)
@@ -310,20 +310,20 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
  * Returns the number after. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
-    const aoei_goal *goal = &p->goals[batch->source];
+    const aoei_file_loss *file_loss = &p->losses[batch->source];
     const aoei_token_lists *l = &d->tokens;
-    p->step.roles = d->roles * goal->copies;
+    p->step.arity = d->arity * file_loss->copies;
     aoei_batch_clear(&p->step.buffer);
     for (size_t i = 0; i < batch->n; i++) {
         const size_t pick = batch->first + i;
-        for (size_t role = 0; role < p->step.roles; role++) {
-            const size_t k = p->batches.text[pick][role / goal->copies], at = p->step.roles * i + role;
+        for (size_t position = 0; position < p->step.arity; position++) {
+            const size_t k = p->batches.text[pick][position / file_loss->copies], at = p->step.arity * i + position;
             aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
             p->groups[at] = d->groups[k];
             if (p->has_teacher)
                 p->wanted[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
         }
-        p->labels[i] = d->labels[p->batches.example[pick]] / goal->label_scale;
+        p->labels[i] = d->labels[p->batches.example[pick]] / file_loss->label_scale;
     }
     return text;
 }
@@ -349,22 +349,22 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     const double share = 1.0 / (double)n;
     size_t text = 0;
     aoei_batches_plan(&p->batches, step / task->steps_per_epoch);
-    if (p->batches.waiting > p->batches.examples / 100 && !p->warned) {
+    if (p->batches.left_out > p->batches.examples / 100 && !p->warned) {
         p->warned = 1;
         aoei_log_write(
             &t->ctx->log, AOE_LOG_WARNING,
             "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or "
             "triplets contains no text twice; options.allow_duplicates includes them, as negatives of themselves",
-            p->batches.waiting, p->batches.examples);
+            p->batches.left_out, p->batches.examples);
     }
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
-        const aoei_goal *goal = &p->goals[batch->source];
+        const aoei_file_loss *file_loss = &p->losses[batch->source];
         aoe_objective_result r;
         text = fill_batch(p, batch, text);
-        p->step.loss = goal->loss;
-        const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &goal->objective,
-                                                 goal->labelled ? p->labels : NULL, p->groups, drop, share, &r, err);
+        p->step.loss = file_loss->loss;
+        const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
+                                                 file_loss->labelled ? p->labels : NULL, p->groups, drop, share, &r, err);
         if (code)
             return code;
         add_result(&result->loss, &r, share);
@@ -400,7 +400,7 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     for (size_t i = 0; p.sources && i < o->n_data; i++)
         aoei_dataset_destroy(&p.sources[i].data);
     aoei_free(p.sources);
-    aoei_free(p.goals);
+    aoei_free(p.losses);
     aoei_free(p.labels);
     aoei_free(p.groups);
     aoei_free(p.wanted);

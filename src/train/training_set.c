@@ -26,17 +26,17 @@ static void measure(aoei_dataset *d) {
     }
     d->fingerprint = aoei_hash(AOEI_HASH_START, l->ids, l->offsets[l->n] * sizeof *l->ids);
     d->fingerprint = aoei_hash(d->fingerprint, l->offsets, (l->n + 1) * sizeof *l->offsets);
-    d->fingerprint = aoei_hash(d->fingerprint, d->first, (d->n * d->roles + 1) * sizeof *d->first);
+    d->fingerprint = aoei_hash(d->fingerprint, d->first, (d->n * d->arity + 1) * sizeof *d->first);
     d->fingerprint = aoei_hash(d->fingerprint, d->labels, d->n * sizeof *d->labels);
 }
 
 static int tokenize(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                     aoe_error *err) {
-    uint8_t *second = aoei_calloc(e->n_texts, sizeof *second); /* 1: of a role after the first */
+    uint8_t *second = aoei_calloc(e->n_texts, sizeof *second); /* 1: of a position after the first */
     if (!second)
         return aoei_fail_nomem(err, e->n_texts);
     for (size_t i = 0; i < d->n; i++)
-        for (size_t t = d->first[i * d->roles + 1]; t < d->first[(i + 1) * d->roles]; t++)
+        for (size_t t = d->first[i * d->arity + 1]; t < d->first[(i + 1) * d->arity]; t++)
             second[t] = 1;
     const char *const prompts[2] = {prompt, doc_prompt};
     size_t failed;
@@ -54,11 +54,11 @@ int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples
     memset(d, 0, sizeof *d);
     d->kind = e->kind;
     d->n = e->n;
-    d->roles = e->roles;
+    d->arity = e->roles;
     if (d->n == 0 || e->n_texts > UINT32_MAX - 2)
         return aoei_fail(err, AOE_EFORMAT, "%s: the file has %zu examples; give a file with 1 to 2^32 - 3 texts", e->name,
                          d->n);
-    const size_t n_first = d->n * d->roles + 1;
+    const size_t n_first = d->n * d->arity + 1;
     d->labels = aoei_malloc_array(d->n, sizeof *d->labels);
     d->groups = aoei_malloc_array(e->n_texts, sizeof *d->groups);
     d->first = aoei_malloc_array(n_first, sizeof *d->first);
@@ -92,12 +92,12 @@ static int descending(const void *pa, const void *pb) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Tokens of an example with the longest alternative of each role. */
+/* Tokens of an example with the longest alternative of each position. */
 static size_t example_tokens(const aoei_dataset *d, size_t i) {
     size_t sum = 0;
-    for (size_t role = i * d->roles; role < (i + 1) * d->roles; role++) {
+    for (size_t position = i * d->arity; position < (i + 1) * d->arity; position++) {
         size_t longest = 0;
-        for (size_t t = d->first[role]; t < d->first[role + 1]; t++)
+        for (size_t t = d->first[position]; t < d->first[position + 1]; t++)
             if (aoei_token_count(&d->tokens, t) > longest)
                 longest = aoei_token_count(&d->tokens, t);
         sum += longest;

@@ -13,9 +13,9 @@
 typedef struct aoei_dataset {
     aoe_example_kind kind;
     size_t n;                /* examples */
-    size_t roles;            /* texts of an example: 2, of triples 3 */
-    aoei_token_lists tokens; /* of all texts, alternatives after each other, role after role */
-    size_t *first;           /* [n * roles + 1], owned: first text of each role */
+    size_t arity;            /* texts of an example: 2, of triplets 3 */
+    aoei_token_lists tokens; /* of all texts, alternatives after each other, position after position */
+    size_t *first;           /* [n * arity + 1], owned: first text of each position */
     double *labels;          /* [n], owned */
     uint32_t *groups;        /* [texts], owned: equal numbers are equal token lists */
     double lowest, highest;  /* labels */
@@ -24,7 +24,7 @@ typedef struct aoei_dataset {
     uint64_t fingerprint;    /* of tokens, alternatives and labels: tells a changed file from the same one */
 } aoei_dataset;
 
-/* prompt, doc_prompt: templates for the first role and the others, NULL: the model's. The name of the examples is for
+/* prompt, doc_prompt: templates for the first position and the others, NULL: the model's. The name of the examples is for
  * messages. Errors: AOE_EFORMAT with file and line. */
 int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                         aoe_error *err);

@@ -106,7 +106,7 @@ static void count_reports(void *user, const aoe_sts_result *result) {
 }
 
 static int make_reports(void *path) {
-    aoei_text_encoder e = {.dims = 2, .embed = embed};
+    aoei_eval_model e = {.dims = 2, .embed = embed};
     const char *paths[] = {path, path};
     size_t pairs = 0;
     int rc = aoei_sts_run(&e, paths, 2, NULL, count_reports, &pairs, NULL);

@@ -121,11 +121,11 @@ static double run_double(golden *g, const aoe_objective_options *o, double loss)
         .grad_y64 = g->gy,
         .label = g->label,
     };
-    size_t bytes = aoei_objective_workspace(g->B, g->D);
+    size_t bytes = aoei_pair_objective_workspace(g->B, g->D);
     void *workspace = aoei_aligned(bytes);
     aoe_objective_result r;
     aoe_error err = {0};
-    if (aoei_objective(o, &b, workspace, bytes, NULL, &r, &err))
+    if (aoei_pair_objective(o, &b, workspace, bytes, NULL, &r, &err))
         fail_msg("%s", err.message);
     aoei_aligned_free(workspace);
     double worst = error_of(&r.total, NULL, &loss, 1);

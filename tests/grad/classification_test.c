@@ -188,8 +188,8 @@ static void refusals(void **state) {
     set_up(shapes[2]);
     aoei_classifier c = classifier(p.x, p.grad);
     aoei_example_batch b = {.B = p.B, .D = p.D, .arity = 2, .v64 = p.x, .grad64 = p.grad};
-    const size_t need = aoei_classification_workspace(p.B, p.D, p.C);
-    assert_true(need > 0 && aoei_classification_workspace(MAX_B, MAX_D, MAX_C) <= MAX_WORKSPACE);
+    const size_t need = aoei_classification_objective_workspace(p.B, p.D, p.C);
+    assert_true(need > 0 && aoei_classification_objective_workspace(MAX_B, MAX_D, MAX_C) <= MAX_WORKSPACE);
     assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need - 1, NULL, &r, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "workspace"));
     assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need, NULL, &r, &err), 0);
@@ -205,9 +205,9 @@ static void refusals(void **state) {
     assert_non_null(strstr(err.message, "pair 1: vector y"));
     b.arity = 3;
     assert_int_equal(aoei_classification_objective(&c, p.label, &b, workspace, need, NULL, &r, &err), AOE_EARG);
-    assert_int_equal(aoei_classification_workspace(SIZE_MAX / 2, 4, 2), 0);
-    assert_int_equal(aoei_classification_workspace(4, SIZE_MAX / 2, 2), 0);
-    assert_int_equal(aoei_classification_workspace(4, 4, SIZE_MAX / 2), 0);
+    assert_int_equal(aoei_classification_objective_workspace(SIZE_MAX / 2, 4, 2), 0);
+    assert_int_equal(aoei_classification_objective_workspace(4, SIZE_MAX / 2, 2), 0);
+    assert_int_equal(aoei_classification_objective_workspace(4, 4, SIZE_MAX / 2), 0);
 }
 
 int main(void) {

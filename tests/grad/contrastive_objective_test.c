@@ -71,7 +71,7 @@ static void finite_differences(void **state) {
     static double v[MAX_ROWS * MAX_D];
     static problem p;
     (void)state;
-    assert_true(aoei_contrastive_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
+    assert_true(aoei_contrastive_objective_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
             for (size_t arity = shapes[i][0] > 1 ? 2 : 3; arity <= 3; arity++)

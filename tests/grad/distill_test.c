@@ -117,7 +117,7 @@ static double plain_divergence(void) {
 
 /* fn(form) for every shape and arity. */
 static void each(void (*fn)(void), double weight) {
-    assert_true(aoei_distill_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
+    assert_true(aoei_distill_objective_workspace(MAX_B, MAX_D, 3) <= MAX_WORKSPACE);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t arity = 2; arity <= 3; arity++)
             for (int form = AOE_DISTILL_COSINE; form <= AOE_DISTILL_KL; form++) {
@@ -250,7 +250,7 @@ static void refusals(void **state) {
     aoe_error err = {0};
     set_up(AOE_DISTILL_KL, 2, 4, 2, 1);
     aoei_example_batch b = {.B = p.B, .D = p.D, .arity = p.arity, .v64 = p.v, .grad64 = p.grad};
-    const size_t need = aoei_distill_workspace(2, 4, 2);
+    const size_t need = aoei_distill_objective_workspace(2, 4, 2);
     assert_true(need > 0);
     assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need - 1, NULL, &r, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "workspace"));
@@ -262,10 +262,10 @@ static void refusals(void **state) {
     p.v[2 * 4 + 1] = (double)NAN;
     assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need, NULL, &r, &err), AOE_ENUMERIC);
     assert_non_null(strstr(err.message, "example 1: vector 0"));
-    assert_int_equal(aoei_distill_workspace(2, 4, 1), 0);
-    assert_int_equal(aoei_distill_workspace(2, 4, 4), 0);
-    assert_int_equal(aoei_distill_workspace(SIZE_MAX / 2, 4, 2), 0);
-    assert_int_equal(aoei_distill_workspace(2, SIZE_MAX / 2, 2), 0);
+    assert_int_equal(aoei_distill_objective_workspace(2, 4, 1), 0);
+    assert_int_equal(aoei_distill_objective_workspace(2, 4, 4), 0);
+    assert_int_equal(aoei_distill_objective_workspace(SIZE_MAX / 2, 4, 2), 0);
+    assert_int_equal(aoei_distill_objective_workspace(2, SIZE_MAX / 2, 2), 0);
 }
 
 int main(void) {

@@ -85,7 +85,7 @@ static void problem_create_of(problem *p, aoei_tier tier, const tiny_model *shap
     bert_reference_create(&p->reference, p->ctx, &p->config, p->step.params.values, &p->step.buffer.batch,
                           with_dropout ? &p->drop : NULL);
     p->pooled = malloc(TEXTS * p->config.hidden * sizeof *p->pooled);
-    p->workspace_bytes = aoei_objective_workspace(PAIRS, p->config.hidden);
+    p->workspace_bytes = aoei_pair_objective_workspace(PAIRS, p->config.hidden);
     p->workspace = aligned_alloc(AOEI_ALIGN, p->workspace_bytes);
     assert_true(p->pooled && p->workspace);
 }
@@ -111,7 +111,7 @@ static double loss(problem *p) {
     bert_reference_pool(&p->reference, p->pooling, p->pooled);
     const aoei_pair_batch pairs = {
         .B = PAIRS, .D = D, .stride = 2 * D, .x64 = p->pooled, .y64 = p->pooled + D, .label = labels, .group = groups};
-    assert_int_equal(aoei_objective(&p->objective, &pairs, p->workspace, p->workspace_bytes, NULL, &result, NULL), 0);
+    assert_int_equal(aoei_pair_objective(&p->objective, &pairs, p->workspace, p->workspace_bytes, NULL, &result, NULL), 0);
     return result.total;
 }
 

@@ -110,7 +110,7 @@ static void run_step(run *r, const aoei_encoder_config *c, const aoei_tensor *we
             ids[t] = (int32_t)aoei_rng_below(&random, (uint32_t)c->vocab);
         aoei_batch_add(&r->step.buffer, ids, lengths[i], (uint32_t)i);
     }
-    r->step.roles = 2;
+    r->step.arity = 2;
     assert_int_equal(
         aoei_pair_step_gradient(&r->step, AOE_POOLING_LAST_AVG, &objective, labels, NULL, drop, 1, &r->result, NULL), 0);
 }

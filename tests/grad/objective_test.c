@@ -45,7 +45,7 @@ static double evaluate(problem *p, int with_grad) {
     };
     aoe_objective_result r;
     aoe_error err = {0};
-    if (aoei_objective(&p->o, &b, workspace, sizeof workspace, NULL, &r, &err))
+    if (aoei_pair_objective(&p->o, &b, workspace, sizeof workspace, NULL, &r, &err))
         fail_msg("%s", err.message);
     return r.total;
 }
@@ -120,7 +120,7 @@ static void finite_differences(void **state) {
     static const size_t batches[] = {1, 2, 7}, sizes[] = {2, 8, 64};
     static problem p;
     (void)state;
-    assert_true(aoei_objective_workspace(MAX_B, MAX_D) <= MAX_WORKSPACE);
+    assert_true(aoei_pair_objective_workspace(MAX_B, MAX_D) <= MAX_WORKSPACE);
     for (size_t b = 0; b < 3; b++)
         for (size_t d = 0; d < 3; d++)
             for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {

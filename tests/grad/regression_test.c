@@ -136,8 +136,8 @@ static void refusals(void **state) {
     aoe_error err = {0};
     set_up(2, 4);
     aoei_example_batch b = {.B = 2, .D = 4, .arity = 2, .v64 = p.v, .grad64 = p.grad};
-    const size_t need = aoei_regression_workspace(2, 4);
-    assert_true(need > 0 && aoei_regression_workspace(MAX_B, MAX_D) <= MAX_WORKSPACE);
+    const size_t need = aoei_regression_objective_workspace(2, 4);
+    assert_true(need > 0 && aoei_regression_objective_workspace(MAX_B, MAX_D) <= MAX_WORKSPACE);
     assert_int_equal(aoei_regression_objective(p.target, &b, workspace, need - 1, NULL, &r, &err), AOE_EARG);
     assert_int_equal(aoei_regression_objective(p.target, &b, workspace, need, NULL, &r, &err), 0);
     p.v[3 * 4 + 1] = (double)NAN;
@@ -145,8 +145,8 @@ static void refusals(void **state) {
     assert_non_null(strstr(err.message, "pair 1: vector y"));
     b.arity = 3;
     assert_int_equal(aoei_regression_objective(p.target, &b, workspace, need, NULL, &r, &err), AOE_EARG);
-    assert_int_equal(aoei_regression_workspace(SIZE_MAX / 2, 4), 0);
-    assert_int_equal(aoei_regression_workspace(2, SIZE_MAX / 2), 0);
+    assert_int_equal(aoei_regression_objective_workspace(SIZE_MAX / 2, 4), 0);
+    assert_int_equal(aoei_regression_objective_workspace(2, SIZE_MAX / 2), 0);
 }
 
 int main(void) {

@@ -134,7 +134,7 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
     p->dims = aoei_vector_dims(&p->c);
     p->seen = head_cols == p->dims ? head_rows : p->dims;
     const aoei_pair_step_options o = {.pairs = PAIRS,
-                                      .roles = 2,
+                                      .arity = 2,
                                       .tokens = TEXTS * MOST_TOKENS,
                                       .longest = MOST_TOKENS,
                                       .chunk_pairs = chunk,

@@ -41,6 +41,6 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     return 0;
 }
 
-aoei_text_encoder circle_encoder(circle *c) {
-    return (aoei_text_encoder){2, c->ctx, embed, count_tokens, c};
+aoei_eval_model circle_encoder(circle *c) {
+    return (aoei_eval_model){2, c->ctx, embed, count_tokens, c};
 }

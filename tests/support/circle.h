@@ -17,6 +17,6 @@ typedef struct circle {
 } circle;
 
 /* Of two components; borrows c. */
-aoei_text_encoder circle_encoder(circle *c);
+aoei_eval_model circle_encoder(circle *c);
 
 #endif

@@ -52,7 +52,7 @@ static void load_source(aoei_source *s, const char *name, const char *text, doub
     if (aoei_dataset_create(&s->data, model, &e, NULL, NULL, &err))
         fail_msg("%s", err.message);
     s->weight = weight;
-    s->apart = s->data.kind != AOE_EXAMPLES_PAIRS;
+    s->distinct = s->data.kind != AOE_EXAMPLES_PAIRS;
     aoei_examples_free(&e);
 }
 
@@ -130,10 +130,10 @@ static size_t count_duplicates(const aoei_batches *b) {
     for (size_t k = 0; k < b->n; k++) {
         const aoei_planned_batch *batch = &b->batch[k];
         const aoei_dataset *d = &b->sources[batch->source].data;
-        for (size_t i = 0; i < batch->n * d->roles; i++)
-            for (size_t j = 0; j < i / d->roles * d->roles; j++)
-                duplicates += d->groups[b->text[batch->first + i / d->roles][i % d->roles]] ==
-                              d->groups[b->text[batch->first + j / d->roles][j % d->roles]];
+        for (size_t i = 0; i < batch->n * d->arity; i++)
+            for (size_t j = 0; j < i / d->arity * d->arity; j++)
+                duplicates += d->groups[b->text[batch->first + i / d->arity][i % d->arity]] ==
+                              d->groups[b->text[batch->first + j / d->arity][j % d->arity]];
     }
     return duplicates;
 }
@@ -203,7 +203,7 @@ static void test_few_classes(void **state) {
         assert_true(count[i] <= 1);
         without += count[i] == 0;
     }
-    assert_int_equal(without, b.waiting);
+    assert_int_equal(without, b.left_out);
     for (size_t k = 0; k < b.n; k++)
         assert_true(b.batch[k].n >= 1 && b.batch[k].n <= CLASSES);
     assert_true(without <= N / 2); /* nearly every batch found all classes */
@@ -219,13 +219,13 @@ static void test_no_duplicates(void **state) {
     aoei_batches b;
     size_t count[N], without = 0;
     load_source(&s, "q.tsv", text, 1);
-    s.apart = 0;
+    s.distinct = 0;
     assert_int_equal(aoei_batches_create(&b, &s, 1, 8, 1, NULL), 0);
     aoei_batches_plan(&b, 0);
     assert_true(count_duplicates(&b) > 0);
-    assert_int_equal(b.waiting, 0);
+    assert_int_equal(b.left_out, 0);
     aoei_batches_destroy(&b);
-    s.apart = 1;
+    s.distinct = 1;
     for (size_t epoch = 0; epoch < 5; epoch++) {
         assert_int_equal(aoei_batches_create(&b, &s, 1, 5, epoch, NULL), 0);
         aoei_batches_plan(&b, epoch);
@@ -236,7 +236,7 @@ static void test_no_duplicates(void **state) {
             assert_true(count[i] <= 1);
             without += count[i] == 0;
         }
-        assert_int_equal(without, b.waiting);
+        assert_int_equal(without, b.left_out);
         assert_true(without < N / 5);
         aoei_batches_destroy(&b);
     }

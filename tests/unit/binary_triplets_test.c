@@ -37,14 +37,14 @@ static void collect_triples(void *user, const aoe_triplet_result *result) {
 
 static int run_pairs(reports *r, const char *const *paths, size_t n, const aoe_binary_options *o, aoe_error *err) {
     circle c = {.specials = 2};
-    const aoei_text_encoder e = circle_encoder(&c);
+    const aoei_eval_model e = circle_encoder(&c);
     *r = (reports){0};
     return aoei_binary_run(&e, paths, n, o, collect_pairs, r, err);
 }
 
 static int run_triples(reports *r, circle *c, const char *const *paths, size_t n, const aoe_triplet_options *o,
                        aoe_error *err) {
-    const aoei_text_encoder e = circle_encoder(c);
+    const aoei_eval_model e = circle_encoder(c);
     *r = (reports){0};
     return aoei_triplets_run(&e, paths, n, o, collect_triples, r, err);
 }

@@ -191,22 +191,22 @@ static void workspace_sizes(void **state) {
     (void)state;
     for (size_t i = 0; i + 1 < sizeof sizes / sizeof *sizes; i++)
         for (size_t d = 1; d < 70; d += 7) {
-            assert_true(aoei_objective_workspace(sizes[i], d) > 0);
-            assert_true(aoei_objective_workspace(sizes[i], d) <= aoei_objective_workspace(sizes[i + 1], d));
-            assert_true(aoei_objective_workspace(sizes[i], d) <= aoei_objective_workspace(sizes[i], d + 1));
+            assert_true(aoei_pair_objective_workspace(sizes[i], d) > 0);
+            assert_true(aoei_pair_objective_workspace(sizes[i], d) <= aoei_pair_objective_workspace(sizes[i + 1], d));
+            assert_true(aoei_pair_objective_workspace(sizes[i], d) <= aoei_pair_objective_workspace(sizes[i], d + 1));
         }
-    assert_int_equal(aoei_objective_workspace(SIZE_MAX, 1), 0);
-    assert_int_equal(aoei_objective_workspace(SIZE_MAX / 64, 1u << 20), 0);
-    assert_int_equal(aoei_objective_workspace(1, SIZE_MAX / 2), 0);
+    assert_int_equal(aoei_pair_objective_workspace(SIZE_MAX, 1), 0);
+    assert_int_equal(aoei_pair_objective_workspace(SIZE_MAX / 64, 1u << 20), 0);
+    assert_int_equal(aoei_pair_objective_workspace(1, SIZE_MAX / 2), 0);
 
     set_up(&f);
     aoei_pair_batch b = {.B = B, .D = D, .stride = STRIDE, .x = f.x, .y = f.y, .label = f.label};
-    size_t bytes = aoei_objective_workspace(B, D);
+    size_t bytes = aoei_pair_objective_workspace(B, D);
     void *workspace = aoei_aligned(bytes);
-    assert_int_equal(aoei_objective(&f.o, &b, workspace, bytes - 1, NULL, &f.r, &f.err), AOE_EARG);
+    assert_int_equal(aoei_pair_objective(&f.o, &b, workspace, bytes - 1, NULL, &f.r, &f.err), AOE_EARG);
     assert_non_null(strstr(f.err.message, "workspace"));
     uint64_t before = (aoei_alloc_fail_at(0), aoei_alloc_count());
-    assert_int_equal(aoei_objective(&f.o, &b, workspace, bytes, NULL, &f.r, &f.err), 0);
+    assert_int_equal(aoei_pair_objective(&f.o, &b, workspace, bytes, NULL, &f.r, &f.err), 0);
     assert_int_equal(aoei_alloc_count(), before);
     aoei_aligned_free(workspace);
 }

@@ -203,7 +203,7 @@ static void naive(const problem *p, double *grad, aoe_objective_result *r) {
 static void solve(problem *p, const aoe_context *ctx) {
     const aoei_example_batch b = {.B = p->B, .D = p->D, .arity = p->arity, .v64 = p->v, .grad64 = p->grad};
     aoe_error err = {0};
-    const size_t bytes = aoei_contrastive_workspace(p->B, p->D, p->arity);
+    const size_t bytes = aoei_contrastive_objective_workspace(p->B, p->D, p->arity);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
     memset(workspace, 0xff, bytes); /* NaN everywhere: what is read must have been written */
@@ -297,7 +297,7 @@ static void check_large(const aoe_context *ctx) {
     for (size_t i = 0; i < 2; i++) {
         create(&p, shapes[i][0], shapes[i][1], shapes[i][2], i);
         set_weights(&p, 1.0, 2.0, 0.0, 0.0);
-        assert_true(aoei_contrastive_workspace(p.B, p.D, p.arity) < p.B * (p.arity - 1) * p.B * sizeof(double));
+        assert_true(aoei_contrastive_objective_workspace(p.B, p.D, p.arity) < p.B * (p.arity - 1) * p.B * sizeof(double));
         check(&p, ctx);
         destroy(&p);
     }
@@ -327,7 +327,7 @@ static void ranked_terms_are_those_of_pairs(void **state) {
     create(&p, 19, 26, 3, 5);
     set_weights(&p, 0.0, 0.0, 0.4, 1.3);
     solve(&p, NULL);
-    const size_t B = 2 * p.B, D = p.D, bytes = aoei_objective_workspace(B, D);
+    const size_t B = 2 * p.B, D = p.D, bytes = aoei_pair_objective_workspace(B, D);
     double *x = test_malloc(4 * B * D * sizeof *x), *y = x + B * D, *gx = y + B * D, *gy = gx + B * D;
     double label[38];
     void *workspace = aoei_aligned(bytes);
@@ -338,7 +338,7 @@ static void ranked_terms_are_those_of_pairs(void **state) {
     }
     const aoei_pair_batch b = {.B = B, .D = D, .stride = D, .x64 = x, .y64 = y, .grad_x64 = gx, .grad_y64 = gy, .label = label};
     aoe_objective_result r;
-    assert_int_equal(aoei_objective(&p.o, &b, workspace, bytes, NULL, &r, NULL), 0);
+    assert_int_equal(aoei_pair_objective(&p.o, &b, workspace, bytes, NULL, &r, NULL), 0);
     assert_true(r.total == p.r.total && r.cosine == p.r.cosine && r.angle == p.r.angle && r.total > 0.0);
     assert_int_equal(r.ordered_pairs, p.r.ordered_pairs);
     for (size_t u = 0; u < B; u++)
@@ -414,13 +414,13 @@ enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 /* The loss alone with room for `blocks` blocks of 96 rows, 0: for all. Copies dz of the queries, then of the candidates. */
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
-    aoei_contrastive c;
+    aoei_info_nce c;
     aoei_rng rng;
     double v[LONG_D];
     aoei_arena_measure(&a);
-    aoei_contrastive_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
+    aoei_info_nce_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
     assert_int_equal(aoei_arena_create(&a, a.used, NULL), 0);
-    aoei_contrastive_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
+    aoei_info_nce_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
     assert_int_equal(a.overflow, 0);
     c.ctx = ctx;
     c.tau = 0.1;
@@ -432,8 +432,8 @@ static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candi
             v[k] = aoei_rng_normal(&rng);
         aoei_unit_rows_set(u < LONG_B ? &c.queries : &c.candidates, u < LONG_B ? u : u - LONG_B, v);
     }
-    const double loss = aoei_contrastive_loss(&c, candidates, 0.5, 1);
-    assert_true(aoei_contrastive_loss(&c, candidates, 0.5, 0) == loss);
+    const double loss = aoei_info_nce_loss(&c, candidates, 0.5, 1);
+    assert_true(aoei_info_nce_loss(&c, candidates, 0.5, 0) == loss);
     memset(dz, 0, (LONG_B + LONG_M) * LONG_D * sizeof *dz);
     for (size_t u = 0; u < LONG_B + LONG_M; u++)
         aoei_unit_rows_grad(u < LONG_B ? &c.queries : &c.candidates, u < LONG_B ? u : u - LONG_B, 1.0, dz + u * LONG_D);
@@ -576,21 +576,21 @@ static void workspace_sizes(void **state) {
     for (size_t i = 0; i + 1 < sizeof sizes / sizeof *sizes; i++)
         for (size_t d = 1; d < 70; d += 7)
             for (size_t arity = 2; arity <= 3; arity++) {
-                const size_t bytes = aoei_contrastive_workspace(sizes[i], d, arity);
+                const size_t bytes = aoei_contrastive_objective_workspace(sizes[i], d, arity);
                 assert_true(bytes > 0);
-                assert_true(bytes <= aoei_contrastive_workspace(sizes[i + 1], d, arity));
-                assert_true(bytes <= aoei_contrastive_workspace(sizes[i], d + 1, arity));
-                assert_true(arity == 3 || bytes <= aoei_contrastive_workspace(sizes[i], d, 3));
+                assert_true(bytes <= aoei_contrastive_objective_workspace(sizes[i + 1], d, arity));
+                assert_true(bytes <= aoei_contrastive_objective_workspace(sizes[i], d + 1, arity));
+                assert_true(arity == 3 || bytes <= aoei_contrastive_objective_workspace(sizes[i], d, 3));
             }
-    assert_int_equal(aoei_contrastive_workspace(B, D, 1), 0);
-    assert_int_equal(aoei_contrastive_workspace(B, D, 4), 0);
-    assert_int_equal(aoei_contrastive_workspace(SIZE_MAX, 1, 2), 0);
-    assert_int_equal(aoei_contrastive_workspace(SIZE_MAX / 64, 1u << 20, 3), 0);
-    assert_int_equal(aoei_contrastive_workspace(1, SIZE_MAX / 2, 2), 0);
+    assert_int_equal(aoei_contrastive_objective_workspace(B, D, 1), 0);
+    assert_int_equal(aoei_contrastive_objective_workspace(B, D, 4), 0);
+    assert_int_equal(aoei_contrastive_objective_workspace(SIZE_MAX, 1, 2), 0);
+    assert_int_equal(aoei_contrastive_objective_workspace(SIZE_MAX / 64, 1u << 20, 3), 0);
+    assert_int_equal(aoei_contrastive_objective_workspace(1, SIZE_MAX / 2, 2), 0);
 
     set_up(&f, 3);
     const aoei_example_batch b = {.B = B, .D = D, .arity = 3, .v = f.v, .grad = f.grad};
-    const size_t bytes = aoei_contrastive_workspace(B, D, 3);
+    const size_t bytes = aoei_contrastive_objective_workspace(B, D, 3);
     void *workspace = aoei_aligned(bytes);
     assert_int_equal(aoei_contrastive_objective(&f.o, &b, workspace, bytes - 1, NULL, &f.r, &f.err), AOE_EARG);
     assert_non_null(strstr(f.err.message, "workspace"));

@@ -127,11 +127,11 @@ static double solve(problem *p, const aoe_context *ctx) {
     };
     aoe_objective_result r;
     aoe_error err = {0};
-    size_t bytes = aoei_objective_workspace(p->B, p->D);
+    size_t bytes = aoei_pair_objective_workspace(p->B, p->D);
     void *workspace = aoei_aligned(bytes);
     assert_non_null(workspace);
     memset(workspace, 0xff, bytes); /* NaN everywhere: what is read must have been written */
-    if (aoei_objective(&p->o, &b, workspace, bytes, ctx, &r, &err))
+    if (aoei_pair_objective(&p->o, &b, workspace, bytes, ctx, &r, &err))
         fail_msg("%s", err.message);
     aoei_aligned_free(workspace);
     return r.ibn;
@@ -173,7 +173,7 @@ static void large_batch(void **state) {
     problem p;
     (void)state;
     create(&p, 2300, 3, 5);
-    assert_true(aoei_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
+    assert_true(aoei_pair_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
     check(&p);
     p.o.ibn_threshold = 5.5; /* no positive pair: targets are equal texts only, and blocks without them are left out */
     for (size_t u = 0; u < p.N; u++)

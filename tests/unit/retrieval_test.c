@@ -43,7 +43,7 @@ static int tear_down(void **state) {
 
 static int run(reports *r, const char *path, const aoe_retrieval_options *o, aoe_error *err) {
     circle c = {.specials = 1, .ctx = context};
-    const aoei_text_encoder e = circle_encoder(&c);
+    const aoei_eval_model e = circle_encoder(&c);
     *r = (reports){0};
     return aoei_retrieval_run(&e, &e, &path, 1, o, collect, r, err);
 }
@@ -269,7 +269,7 @@ static void test_two_encoders(void **state) {
     char *path = write_groups();
     const char *const paths[] = {path, path};
     circle asked = {.specials = 1}, searched = {.specials = 1, .ctx = context};
-    const aoei_text_encoder q = circle_encoder(&asked), t = circle_encoder(&searched);
+    const aoei_eval_model q = circle_encoder(&asked), t = circle_encoder(&searched);
     aoe_retrieval_options o;
     reports r = {0}, one;
     aoe_retrieval_options_defaults(&o);
@@ -282,7 +282,7 @@ static void test_two_encoders(void **state) {
         near(r.result[i].mrr, one.result[0].mrr, "MRR");
         near(r.result[i].strict, one.result[0].strict, "strict accuracy");
     }
-    aoei_text_encoder wide = t;
+    aoei_eval_model wide = t;
     wide.dims = 4;
     assert_int_equal(aoei_retrieval_run(&q, &wide, paths, 1, &o, collect, &r, NULL), AOE_EARG);
     free(path);
@@ -393,7 +393,7 @@ static void test_groups_gone_wrong(void **state) {
     expect("alone.tsv", &o, AOE_EARG, "recall, MRR and nDCG are of the first 1 or more; correct the numbers");
     char *path = write_groups();
     circle c = {.specials = 1, .ctx = context, .poisoned = "52"};
-    const aoei_text_encoder e = circle_encoder(&c);
+    const aoei_eval_model e = circle_encoder(&c);
     const char *const paths[] = {path};
     aoe_error err = {0};
     reports r = {0};
@@ -404,7 +404,7 @@ static void test_groups_gone_wrong(void **state) {
     path = test_write_text(test_dir, "blank.tsv", "image\tcaption\na\t1\na\t \n");
     const char *const blank[] = {path};
     circle without = {.ctx = context};
-    const aoei_text_encoder few = circle_encoder(&without);
+    const aoei_eval_model few = circle_encoder(&without);
     assert_int_equal(aoei_retrieval_run(&few, &few, blank, 1, &o, collect, &r, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "blank.tsv:3: the text has no token; correct or remove the row"));
     free(path);

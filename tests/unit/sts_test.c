@@ -184,7 +184,7 @@ static void test_run_of_tables_and_folders(void **state) {
     char *folder = test_path(test_dir, "STS99-en-test//");
     const char *paths[] = {table, folder};
     circle c = {.specials = 2};
-    aoei_text_encoder e = circle_encoder(&c);
+    aoei_eval_model e = circle_encoder(&c);
     reports r = {0};
     aoe_error err = {0};
     if (aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err))
@@ -250,7 +250,7 @@ static void test_nothing_is_reported_before_all_is_read(void **state) {
     char *bad = test_write_text(test_dir, "b.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\tabc\n");
     const char *paths[] = {good, bad};
     circle c = {.specials = 2};
-    aoei_text_encoder e = circle_encoder(&c);
+    aoei_eval_model e = circle_encoder(&c);
     reports r = {0};
     aoe_error err = {0};
     assert_int_equal(aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err), AOE_EFORMAT);
@@ -272,7 +272,7 @@ static void test_texts_without_tokens(void **state) {
     char *empty = test_write_text(test_dir, "e.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t3\n0\t \t3\n");
     const char *paths[] = {good, empty};
     circle c = {.specials = 0};
-    aoei_text_encoder e = circle_encoder(&c);
+    aoei_eval_model e = circle_encoder(&c);
     reports r = {0};
     aoe_error err = {0};
     char want[300];
@@ -293,7 +293,7 @@ static void test_failure_names_the_line(void **state) {
     char *path = test_write_text(test_dir, "f.tsv", "text1\ttext2\tlabel\n10\t15\t5\n0\t80\t3\n80\t7\t3\n");
     const char *paths[] = {path};
     circle c = {.specials = 2, .poisoned = "80"};
-    aoei_text_encoder e = circle_encoder(&c);
+    aoei_eval_model e = circle_encoder(&c);
     aoe_error err = {0};
     char want[300];
     snprintf(want, sizeof want, "%s:3: text2: the vector is not finite", path);
@@ -324,7 +324,7 @@ static void test_pairs_windows_and_equal_texts(void **state) {
         assert_int_equal(aoei_pairs_append(p, aoe_text_of(a), aoe_text_of(b), gold[i], i + 1, NULL), 0);
     }
     circle c = {.specials = 2};
-    aoei_text_encoder e = circle_encoder(&c);
+    aoei_eval_model e = circle_encoder(&c);
     aoe_sts_result r;
     assert_int_equal(aoei_sts_pairs(&e, p, &r, NULL), 0);
     assert_int_equal(r.row, AOE_STS_FILE);

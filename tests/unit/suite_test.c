@@ -34,7 +34,7 @@ static void collect(void *user, const aoe_suite_result *result) {
 static int run(reports *r, const char *const *dirs, size_t n, const aoe_suite_options *o, aoe_error *err) {
     static const aoe_suite_options none = {0};
     circle c = {.specials = 2};
-    const aoei_text_encoder e = circle_encoder(&c);
+    const aoei_eval_model e = circle_encoder(&c);
     *r = (reports){0};
     return aoei_suite_run(&e, dirs, n, o ? o : &none, collect, r, err);
 }
