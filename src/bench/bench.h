@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A prepared benchmark, run by run: for programs that measure several things in
- * turns. aoe_bench of the public header is built on the same.
+ * A benchmark that is prepared once and run several times, for programs that alternate between
+ * several measurements. aoe_bench uses it.
  */
 #ifndef AOEI_BENCH_BENCH_H
 #define AOEI_BENCH_BENCH_H
@@ -12,8 +12,8 @@ typedef struct aoei_bench aoei_bench;
 
 /* Weights, batch and memory for the options; ctx and o->lengths are borrowed. Errors: those of aoe_bench. */
 int aoei_bench_create(aoei_bench **b, aoe_context *ctx, const aoe_bench_options *o, aoe_error *err);
-/* One run; *seconds is its time. Training goes on from where the run before left the weights. */
+/* One run; *seconds is its time. Training continues with the weights of the run before. */
 int aoei_bench_run(aoei_bench *b, double *seconds, aoe_error *err);
-void aoei_bench_destroy(aoei_bench *b); /* NULL accepted */
+void aoei_bench_destroy(aoei_bench *b); /* accepts NULL */
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Shared by the checks of golden cases: comparing and reporting.
+ * Comparison with golden cases and its report.
  *
- * Error of a tensor or value: norm of the difference over norm of the reference.
- * Where the reference's norm is under 1e-6 the difference itself must be at most 1e-6;
- * it is reported scaled by tolerance / 1e-6, so that one comparison serves both.
- * In bf16 a gradient is judged as a whole, all tensors as one: the rounding of the large
- * ones is larger than the whole of the small ones (a key bias has none in theory).
+ * The error of a tensor or value is the norm of the difference divided by the norm of the
+ * reference. If the norm of the reference is below 1e-6, the difference itself must be at most
+ * 1e-6; it is reported times tolerance / 1e-6. In bf16 all tensors of a gradient are compared
+ * as one, because the rounding errors of large tensors exceed the values of small ones (the
+ * gradient of a key bias is 0 in theory).
  */
 #ifndef AOEI_BENCH_CHECK_H
 #define AOEI_BENCH_CHECK_H
@@ -21,13 +21,13 @@ typedef struct aoei_verify {
     size_t failed, done; /* checks */
 } aoei_verify;
 
-/* One line of the report in the making: the worst of several comparisons. */
+/* One line of the report: the largest error of several comparisons. */
 typedef struct aoei_check {
     const char *group; /* "bert" */
     char name[64];     /* "hidden" */
     double tolerance;
-    double worst;                   /* NaN sticks */
-    int joined;                     /* 1: all that is compared counts as one tensor */
+    double worst;                   /* largest error; stays NaN after a NaN */
+    int joined;                     /* 1: all tensors are compared as one */
     double difference2, reference2; /* joined: sums of squares so far */
     size_t compared;
 } aoei_check;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pairs of two classes over anything that turns texts into vectors. The metrics
- * themselves are public (aoe.h): aoe_binary.
+ * Evaluation of pairs of two classes with any model (eval_model.h). The metrics
+ * are public: aoe_binary.
  */
 #ifndef AOEI_EVAL_BINARY_H
 #define AOEI_EVAL_BINARY_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What evaluations have in common: texts to vectors, progress, and what an input is
- * called. Behind the public functions (aoe.h) the encoder is an embedder; tests put
- * their own.
+ * What evaluations share: the interface of a model that computes embeddings, progress, and
+ * the names of inputs. The public functions pass an embedder; tests pass models of their own.
  */
 #ifndef AOEI_EVAL_EVAL_MODEL_H
 #define AOEI_EVAL_EVAL_MODEL_H
@@ -13,17 +12,17 @@
 
 typedef struct aoei_eval_model {
     size_t dims;
-    aoe_context *ctx; /* of searches; NULL where nothing is searched */
-    /* vectors: [n, dims]; truncated: [n] 1 for a text that lost tokens to the maximum length. On failure *failed is the text it
-     * was about, or (size_t)-1. */
+    aoe_context *ctx; /* context of searches; NULL if the evaluation does not search */
+    /* vectors: [n, dims]; truncated: [n] 1 for a text that was truncated to the maximum length. On failure *failed is the
+     * index of the text that caused it, or (size_t)-1. */
     int (*embed)(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *truncated, size_t *failed,
                  aoe_error *err);
-    /* Number of tokens of a text, specials included. NULL: every text has tokens. */
+    /* *n: number of tokens of a text, special tokens included. NULL: every text has tokens. */
     int (*count_tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
     void *user;
 } aoei_eval_model;
 
-/* An embedder as an encoder. */
+/* Adapts an embedder to aoei_eval_model. */
 typedef struct aoei_embedder_adapter {
     aoe_embedder *e;     /* borrowed */
     aoe_ids ids;         /* scratch of count_tokens */
@@ -31,25 +30,25 @@ typedef struct aoei_embedder_adapter {
     size_t capacity;
 } aoei_embedder_adapter;
 
-/* *s lives as long as what is returned, and is to be freed with aoei_eval_model_close. */
+/* *s must outlive the returned model and is freed with aoei_eval_model_close. */
 aoei_eval_model aoei_eval_model_open(aoei_embedder_adapter *s, aoe_embedder *e);
 void aoei_eval_model_close(aoei_embedder_adapter *s);
 
-/* 1 in *any: an empty text has tokens, and so every text has some; 0: each is to be asked. */
+/* *any: 1 if an empty text has tokens, so that every text has some; 0: the tokens of each text must be counted. */
 int aoei_eval_model_has_specials(const aoei_eval_model *e, int *any, aoe_error *err);
 
-/* How far an evaluation is. */
+/* Progress of an evaluation. */
 typedef struct aoei_eval_progress {
-    aoe_eval_progress_fn fn; /* NULL: nobody asks */
+    aoe_eval_progress_fn fn; /* NULL: no progress is reported */
     void *user;
     size_t done, total;
 } aoei_eval_progress;
 
-/* done += n, and tells. AOE_ECANCELLED when the caller wants no more. p may be NULL. */
+/* Adds n to p->done and reports it. p may be NULL. Errors: AOE_ECANCELLED (the callback returned non-zero). */
 int aoei_eval_advance(aoei_eval_progress *p, size_t n, aoe_error *err);
 
-/* What results call the i-th of n inputs: the last part of its path, or where another has the same, the path.
- * aoei_free; NULL: no memory. */
+/* Name of the i-th of n inputs in results: the last component of its path, or the whole path if another input has an equal
+ * last component. Owned by the caller (aoei_free); NULL: out of memory. */
 char *aoei_input_name(const char *const *paths, size_t n, size_t i);
 
 #endif

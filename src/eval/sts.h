@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Semantic textual similarity over anything that turns texts into vectors. The
- * public functions (aoe.h) put an embedder behind this; tests put their own.
+ * Evaluation of semantic textual similarity with any model (eval_model.h).
  */
 #ifndef AOEI_EVAL_STS_H
 #define AOEI_EVAL_STS_H
@@ -9,7 +8,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* As aoe_eval_sts and aoe_eval_pairs. All inputs are read, and no text is without tokens, before the first report. */
+/* As aoe_eval_sts and aoe_eval_pairs. All inputs are read and checked before the first report. */
 int aoei_sts_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
                  aoe_sts_fn report, void *user, aoe_error *err);
 int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The suite over anything that turns texts into vectors; the public function is in aoe.h.
+ * Evaluation of the STS suite with any model (eval_model.h). The public function is in aoe_eval.h.
  */
 #ifndef AOEI_EVAL_SUITE_H
 #define AOEI_EVAL_SUITE_H
@@ -7,7 +7,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* As aoe_eval_suite; o may not be NULL. All sets are read and checked before the first report. */
+/* As aoe_eval_suite; o is not NULL. All sets are read and checked before the first report. */
 int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
                    aoe_suite_fn report, void *user, aoe_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Triples over anything that turns texts into vectors; the public function is in aoe.h.
+ * Evaluation of triplets with any model (eval_model.h). The public function is in aoe_eval.h.
  */
 #ifndef AOEI_EVAL_TRIPLETS_H
 #define AOEI_EVAL_TRIPLETS_H
@@ -7,7 +7,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* As aoe_eval_triplets; o may not be NULL. All inputs are read and checked before the first report. */
+/* As aoe_eval_triplets; o is not NULL. All inputs are read and checked before the first report. */
 int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err);
 

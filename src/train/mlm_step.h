@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * One step of masked-language-model pretraining (Devlin et al. 2019, section 3.1; Hugging
  * Face transformers, modeling_bert.py, BertForMaskedLM): encoder forward, the head at the
- * masked tokens alone, cross entropy, and the way back. The trainer drives it; it knows no
- * files and no masking. What does not fit at once comes in chunks: gradients
- * add up, token after token.
+ * masked tokens only, cross entropy, backward. Reading files and masking are up to the
+ * caller. A batch that is too large is processed in chunks, whose gradients are accumulated
+ * token after token.
  *
- *   rows = last[masked]; h = norm(gelu(rows W^T + b)); logits = h E^T + c    with E the word table
+ *   rows = last[masked]; h = norm(gelu(rows W^T + b)); logits = h E^T + c    with E the token embeddings
  */
 #ifndef AOEI_TRAIN_MLM_STEP_H
 #define AOEI_TRAIN_MLM_STEP_H
@@ -16,11 +16,11 @@
 
 /* Bounds of a chunk. */
 typedef struct aoei_mlm_step_options {
-    size_t tokens;  /* at most */
-    size_t texts;   /* at most */
-    size_t longest; /* tokens of a text, at most */
+    size_t tokens;  /* most tokens or texts of a chunk */
+    size_t texts;   /* most tokens or texts of a chunk */
+    size_t longest; /* most tokens of a text */
     aoei_dtype type;
-    int recompute; /* backward runs each layer's forward again */
+    int recompute; /* 1: backward recomputes the activations of each layer */
 } aoei_mlm_step_options;
 
 typedef struct aoei_mlm_step {
@@ -30,11 +30,11 @@ typedef struct aoei_mlm_step {
     aoei_arena arena;
     aoei_params params;
     aoei_encoder_state state;
-    aoei_batch_buffer buffer; /* the caller fills it with the chunk as the encoder is to see it */
-    size_t n_masked;          /* set by the caller, with: */
+    aoei_batch_buffer buffer; /* the chunk after masking; filled by the caller */
+    size_t n_masked;          /* masked tokens of the chunk; set by the caller, as the next two fields */
     uint32_t *index;          /* [tokens] the masked tokens, ascending; owned */
     int32_t *target;          /* [tokens] their ids before masking; owned */
-    /* the head, a row a masked token; of the step's type unless said */
+    /* the head, one row per masked token; of the type of the step unless stated */
     aoei_tensor rows, pre, act, normed; /* [tokens, D] */
     aoei_tensor stats;                  /* [tokens, 2] float32 */
     aoei_tensor logits, d_logits;       /* [block, V]: float32, and in bf16 their gradient */
@@ -44,22 +44,22 @@ typedef struct aoei_mlm_step {
     uint8_t *best;                      /* [block], owned */
 } aoei_mlm_step;
 
-/* What a chunk adds up to. */
+/* Sums over the chunks of a batch. */
 typedef struct aoei_mlm_sums {
     double loss;    /* nats, over masked tokens */
     size_t masked;  /* tokens */
-    size_t correct; /* of them, predicted: no logit above the target's */
+    size_t correct; /* masked tokens whose logit is the largest of all */
 } aoei_mlm_sums;
 
 /* c has mlm_head. The parameters are not set: aoei_params_load. Errors: AOE_ENOMEM. */
 int aoei_mlm_step_create(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
                          aoe_error *err);
-void aoei_mlm_step_destroy(aoei_mlm_step *s); /* accepts a zeroed one */
-/* Lays the step's tensors out in `arena` (a measuring one plans). */
+void aoei_mlm_step_destroy(aoei_mlm_step *s); /* accepts a zeroed struct */
+/* Lays the step's tensors out in `arena` (or measures them, if the arena measures). */
 int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
                          aoei_arena *arena, aoe_error *err);
-/* The chunk in s->buffer: adds to *sums, and scale times the gradient of its summed loss to the gradients. scale 0: values
- * alone. drop NULL: none. */
+/* Processes the chunk in s->buffer: adds its values to *sums, and scale times the gradient of its summed loss to the
+ * gradients. scale 0: values only. drop NULL: no dropout. */
 void aoei_mlm_step_gradient(aoei_mlm_step *s, const aoei_encoder_dropout *drop, double scale, aoei_mlm_sums *sums);
 
 #endif

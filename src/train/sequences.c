@@ -49,7 +49,7 @@ int aoei_sequences_open(aoei_sequences **out, const aoe_model *m, const aoei_seq
                          "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", m->files.dir);
     const aoei_postprocessor *post = &m->tokenizer->post;
     if (o->max_length <= post->n_before + post->n_after)
-        return aoei_fail(err, AOE_EARG, "a maximum length of %zu tokens leaves no room beside the %zu special tokens; raise it",
+        return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but the %zu special tokens need more; raise it",
                          o->max_length, post->n_before + post->n_after);
     aoei_sequences *s = aoei_calloc(1, sizeof *s);
     if (!s)
