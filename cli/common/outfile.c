@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Result files: written beside their name and renamed when complete, so that a
- * failed or interrupted command leaves nothing behind and an old file whole. Devices and pipes are written in place.
+ * Result files on top of base/atomic_write.h: stdout, parent directories, messages, and removal of temporary files when
+ * a signal ends the program.
  */
 #include "cli/common/outfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/dir.h"
+#include "base/path.h"
 #include "cli/common/output.h"
 #include "cli/common/words.h"
 
@@ -53,29 +55,6 @@ int cli_is_seekable(FILE *f) {
     return fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* A link is followed to the file it stands for; a file that is not there yet has the name given. */
-static char *resolve(const char *path) {
-    char *target = realpath(path, NULL);
-    if (!target) {
-        target = cli_realloc(NULL, strlen(path) + 1);
-        memcpy(target, path, strlen(path) + 1);
-    }
-    return target;
-}
-
-/* Puts the directory that holds path on the disk; a file system that cannot is left alone. */
-static void sync_parent(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *dir = cli_realloc(NULL, strlen(path) + 2);
-    snprintf(dir, strlen(path) + 2, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-    free(dir);
-}
-
 int cli_is_stdout(const char *path) {
     return !path || strcmp(path, "-") == 0;
 }
@@ -109,55 +88,30 @@ int cli_refuse_input(const char *output, const char *const *inputs, size_t n) {
     return 0;
 }
 
-/* st: the file that will be replaced, or NULL; its permissions are kept. */
-static int open_beside(cli_file *f, const struct stat *st) {
-    f->target = resolve(f->path);
-    size_t size = strlen(f->target) + 32;
-    f->temp = cli_realloc(NULL, size);
-    snprintf(f->temp, size, "%s.tmp-%ld", f->target, (long)getpid());
-    int fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    f->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    if (f->file) {
-        if (st && fchmod(fd, st->st_mode & 07777))
-            cli_warn("%s: cannot keep the permissions of the existing file: %s", f->path, strerror(errno));
-        set_pending(NULL, f->temp);
-        watch_signals();
-        return 0;
-    }
-    const char *slash = strrchr(f->target, '/');
-    const int code =
-        errno == ENOENT && slash && slash > f->target
-            ? cli_fail("cannot write %s: directory %.*s does not exist; create it, or choose another output with -o", f->path,
-                       (int)(slash - f->target), f->target)
-            : cli_fail("cannot write %s: %s; choose another output with -o", f->path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    free(f->temp);
-    free(f->target);
-    f->temp = f->target = NULL;
+/* Creates the directories above path, so that a result may be written into a new directory. */
+static int make_parents(const char *path, aoe_error *err) {
+    char *parent = aoei_path_parent(path);
+    const int code = parent && !aoei_is_dir(parent) ? aoei_make_dir(parent, err) : 0;
+    aoei_free(parent);
     return code;
 }
 
 int cli_file_open(cli_file *f, const char *path) {
-    struct stat st;
+    aoe_error err;
     memset(f, 0, sizeof *f);
     if (cli_is_stdout(path)) {
         f->file = stdout;
         return 0;
     }
     f->path = path;
-    const int there = stat(path, &st) == 0;
-    if (there && S_ISDIR(st.st_mode))
-        return cli_fail("cannot write %s: it is a directory; give a file name with -o", path);
-    if (!there || S_ISREG(st.st_mode))
-        return open_beside(f, there ? &st : NULL);
-    f->file = fopen(path, "wb");
-    return f->file ? 0 : cli_fail("cannot write %s: %s; choose another output with -o", path, strerror(errno));
-}
-
-static int write_error(const cli_file *f, int errnum) {
-    return cli_fail("cannot write %s: %s; free disk space or choose another output with -o", f->path,
-                    errnum ? strerror(errnum) : "write error");
+    if (make_parents(path, &err) || aoei_writer_open_output(&f->writer, path, &err))
+        return cli_fail("%s", err.message);
+    f->file = f->writer.file;
+    if (f->writer.temp_path) {
+        set_pending(NULL, f->writer.temp_path);
+        watch_signals();
+    }
+    return 0;
 }
 
 int cli_file_check(cli_file *f) {
@@ -166,35 +120,28 @@ int cli_file_check(cli_file *f) {
     errno = 0;
     if (!fflush(f->file) && !ferror(f->file))
         return 0;
-    return write_error(f, errno);
+    return cli_fail("cannot write %s: %s; free disk space or choose another output with -o", f->path,
+                    errno ? strerror(errno) : "write error");
 }
 
-/* Puts all of a file on the disk, under its temporary name still. */
+/* Syncs and closes a file that still has its temporary name. */
 static int finish(cli_file *f) {
+    aoe_error err;
     if (cli_file_check(f))
         return 1;
     if (f->file == stdout)
         return 0;
-    errno = 0;
-    if (f->temp && fsync(fileno(f->file)))
-        return write_error(f, errno);
-    const int failed = fclose(f->file);
     f->file = NULL;
-    return failed ? write_error(f, errno) : 0;
+    return aoei_writer_finish(&f->writer, &err) ? cli_fail("%s", err.message) : 0;
 }
 
 static int publish(cli_file *f) {
-    errno = 0;
-    if (f->temp && rename(f->temp, f->target))
-        return write_error(f, errno);
-    if (f->temp)
-        set_pending(f->temp, NULL);
-    if (f->target)
-        sync_parent(f->target);
-    free(f->temp);
-    free(f->target);
-    f->temp = f->target = NULL;
-    return 0;
+    aoe_error err;
+    if (!f->path)
+        return 0;
+    if (f->writer.temp_path)
+        set_pending(f->writer.temp_path, NULL);
+    return aoei_writer_publish(&f->writer, &err) ? cli_fail("%s", err.message) : 0;
 }
 
 int cli_file_commit(cli_file *f) {
@@ -212,13 +159,8 @@ int cli_files_commit(cli_file *files, size_t n) {
 }
 
 void cli_file_abort(cli_file *f) {
-    if (f->file && f->file != stdout)
-        fclose(f->file);
-    if (f->temp) {
-        unlink(f->temp);
-        set_pending(f->temp, NULL);
-    }
-    free(f->temp);
-    free(f->target);
+    if (f->writer.temp_path)
+        set_pending(f->writer.temp_path, NULL);
+    aoei_writer_abort(&f->writer);
     memset(f, 0, sizeof *f);
 }

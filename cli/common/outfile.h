@@ -8,24 +8,26 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/atomic_write.h"
+
 typedef struct cli_file {
-    FILE *file;       /* write here */
-    const char *path; /* borrowed; NULL: stdout */
-    char *target;     /* owned; path with links followed, when temp is set */
-    char *temp;       /* owned; NULL when written in place (stdout, devices, pipes) */
+    FILE *file;         /* stream to write to */
+    const char *path;   /* name as given, borrowed; NULL: stdout */
+    aoei_writer writer; /* of a named file; its temp_path is NULL for devices and pipes, which are written in place */
 } cli_file;
 
 int cli_is_stdout(const char *path); /* NULL, or "-" */
-/* 1: both names are one file by device and inode; of files that are not there yet, one name in one folder. */
+/* 1 if both names are the same file; for files that do not exist yet, if they have the same name in the same directory. */
 int cli_is_same_file(const char *a, const char *b);
-/* 1 after reporting that the output would take the place of an input; 0: it does not. */
+/* 1 after reporting that the output is also an input, which would be overwritten; otherwise 0. */
 int cli_refuse_input(const char *output, const char *const *inputs, size_t n);
-/* path as cli_is_stdout has it, or a file. Returns 0, or 1 after reporting the error. */
+/* Opens a result file, or stdout if cli_is_stdout(path). Missing parent directories are created. Returns 0, or 1 after
+ * reporting the error. */
 int cli_file_open(cli_file *f, const char *path);
 int cli_file_check(cli_file *f);                 /* 0, or 1 after reporting that a write failed */
-int cli_file_commit(cli_file *f);                /* flush, fsync, rename; likewise */
-int cli_files_commit(cli_file *files, size_t n); /* of several: all are on the disk before the first is renamed */
-void cli_file_abort(cli_file *f);                /* removes what was written; accepts a zeroed or committed one */
+int cli_file_commit(cli_file *f);                /* flushes, syncs and renames; 0, or 1 after reporting the error */
+int cli_files_commit(cli_file *files, size_t n); /* commits several files: all are synced before the first is renamed */
+void cli_file_abort(cli_file *f);                /* removes the temporary file; accepts a zeroed or committed file */
 int cli_is_seekable(FILE *f);
 
 #endif

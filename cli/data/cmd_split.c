@@ -3,14 +3,14 @@
  * none.
  */
 #include "aoe_data.h"
+#include "base/dir.h"
+#include "base/path.h"
 #include "cli/commands.h"
 #include "cli/data/data_tools.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_PARTS = 16, NAME_SIZE = 64 };
@@ -189,10 +189,10 @@ static void print_json(const job *j) {
 static int open_outputs(job *j) {
     const options *o = j->o;
     const char *end = strcmp(j->input, "-") ? cli_table_end(j->input) : ".txt";
-    if (mkdir(o->output, 0777) == 0)
-        j->made_dir = 1;
-    else if (errno != EEXIST)
-        return cli_fail("cannot create directory %s: %s; choose another one with -o", o->output, strerror(errno));
+    aoe_error err;
+    j->made_dir = !aoei_exists(o->output);
+    if (aoei_make_dir(o->output, &err))
+        return cli_fail("%s", err.message);
     for (size_t p = 0; p < o->parts.n; p++) {
         const size_t size = strlen(o->output) + strlen(o->parts.name[p]) + strlen(end) + 2;
         j->path[p] = cli_realloc(NULL, size);

@@ -207,6 +207,12 @@ int cli_picture_open(cli_picture *p, const char *name, const char *what) {
     for (int i = SVG; i <= PNG; i++)
         if (ends_with(p->name, suffixes[i]))
             p->name[strlen(p->name) - strlen(suffixes[i])] = 0;
+    static const char *const formats[] = {".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".gif", ".webp"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (ends_with(p->name, formats[i]))
+            return cli_fail("cannot write %s: plots are written as .svg and .png; for other formats edit the terminal in the "
+                            ".gp file and run gnuplot",
+                            name);
     const char *base = cli_gnuplot_base(p->name);
     if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
         return cli_fail("'%s' does not end in a file name; write for example -o %s%splot", name, name, *base ? "/" : "");

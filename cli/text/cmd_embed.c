@@ -200,7 +200,7 @@ static int begin_output(job *j, const char *path) {
     if (j->format != FORMAT_NPY)
         return 0;
     /* The header holds the count, which is known at the end: patched in a file of ours, else written late. */
-    if (!j->out.temp) {
+    if (!j->out.writer.temp_path) {
         j->spool = tmpfile();
         if (!j->spool)
             return cli_fail("cannot create a temporary file; free space in /tmp or use -o FILE");

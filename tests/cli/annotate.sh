@@ -58,7 +58,7 @@ OPENAI_API_KEY=sk-wrong fails "$AOE" data annotate texts.txt -m numbered --api "
 fails "$AOE" data annotate texts.txt -m unknown --api "$api" -o bad.tsv 2>&1 | anywhere
 fails "$AOE" data annotate texts.txt -m refuses --api "$api" -o bad.tsv 2>&1 | anywhere
 fails "$AOE" data annotate texts.txt -m numbered --api http://example.com/v1 -o bad.tsv 2>&1 | anywhere
-fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o missing/bad.tsv
+fails "$AOE" data annotate texts.txt -m numbered --api "$api" -o /dev/null/bad.tsv
 fails "$AOE" data annotate missing.txt -m numbered --api "$api" -o bad.tsv
 is_absent bad.tsv
 # the output takes the place of neither an input nor the cache

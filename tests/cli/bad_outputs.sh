@@ -10,7 +10,8 @@ fails "$AOE" train -q -m model -d data.tsv -o file/out
 fails "$AOE" train -q -m model -d data.tsv -o file
 fails "$AOE" init -q --shape bert-tiny --vocab-from data.tsv -o file/out
 fails "$AOE" embed -q -m model -o file/out.npy text.txt
-fails "$AOE" embed -q -m model -o no/such/out.npy text.txt
+"$AOE" embed -q -m model -o made/folder/out.npy text.txt # parent directories are created
+wc -c <made/folder/out.npy >/dev/null
 "$AOE" embed -q -m model -o .out text.txt # no name but an extension: the format is jsonl
 head -c 13 .out && echo
 cat file

@@ -35,7 +35,7 @@ cmp in.tsv d.tsv
 fails "$AOE" data convert nli.jsonl --to triples -o kept.tsv
 fails "$AOE" data convert in.tsv --keep sentence3 -o kept.tsv
 fails "$AOE" data convert in.tsv --rename score=sentence1 -o kept.tsv
-fails "$AOE" data convert in.tsv -o missing/out.tsv
+fails "$AOE" data convert in.tsv -o /dev/null/out.tsv
 head -c 30 b.jsonl.gz >torn.jsonl.gz
 fails "$AOE" data convert torn.jsonl.gz -o kept.tsv
 cmp d.tsv kept.tsv

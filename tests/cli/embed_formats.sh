@@ -53,7 +53,7 @@ head -c 128 none.npy | tail -c 118
 : | "$AOE" embed -m model --format npy --dims 7 | wc -c
 echo old >kept.tsv
 fails "$AOE" embed -q -m model -o kept.tsv missing.txt
-fails "$AOE" embed -q -m model -o no/such/dir.tsv one.txt
+fails "$AOE" embed -q -m model -o one.txt/dir.tsv one.txt
 fails "$AOE" embed -q -m model -o . one.txt
 fails "$AOE" embed -q -m model --dims 33 one.txt
 fails "$AOE" embed -q -m model --format tsv -o ./kept.tsv one.txt kept.tsv

@@ -118,7 +118,7 @@ code=0
 echo "exit code $code"
 fails "$AOE" data github-issues acme --train x.tsv
 fails "$AOE" data github-issues a/b --train x.txt
-fails "$AOE" data github-issues a/b --train missing/x.tsv
+fails "$AOE" data github-issues a/b --train /dev/null/x.tsv
 fails "$AOE" data github-issues a/b --api http://api.example.org --train x.tsv
 fails "$AOE" data github-issues a/b --api https://user:pw@api.example.org --train x.tsv
 fails "$AOE" data github-issues a/b --api 'https://api.example.org/?key=pw' --train x.tsv

@@ -40,7 +40,8 @@ fails "$AOE" plot grid grids -o out
 fails "$AOE" plot grid grids --x x --y w -o out
 printf '{"x":1}\n' >>grids/results.jsonl
 fails "$AOE" plot grid grids -o out
-fails "$AOE" plot saturation -o missing/out
+fails "$AOE" plot saturation -o /dev/null/out
+fails "$AOE" plot saturation -o out.pdf
 fails "$AOE" plot saturation -o no-log/
 fails "$AOE" plot saturation -o "two
 lines"
