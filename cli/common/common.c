@@ -103,6 +103,26 @@ int cli_parse_output_form(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
+int cli_parse_input_format(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"auto", "tsv", "csv", "jsonl", "txt"}; /* in the order of aoe_table_format */
+    const size_t i = cli_choose(names, 5, text, "format", err);
+    if (i == 5)
+        return err->code;
+    *(aoe_table_format *)target = (aoe_table_format)i;
+    return 0;
+}
+
+int cli_parse_delimiter(void *target, const char *text, aoe_error *err) {
+    const char c = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0 ? '\t' : text[0];
+    if (!c || (c == text[0] && text[1])) {
+        err->code = AOE_EARG;
+        snprintf(err->message, sizeof err->message, "expected one character or tab, not '%.100s'", text);
+        return err->code;
+    }
+    *(char *)target = c;
+    return 0;
+}
+
 int cli_parse_direction(void *target, const char *text, aoe_error *err) {
     aoe_model_options *o = target;
     char *end;
@@ -250,6 +270,23 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
      AT(aoe_table_options, skip_bad_rows),
      .set = 1,
      .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+};
+
+const cli_option cli_input_table[CLI_INPUT_COUNT] = {
+    {.name = "input-format",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     AT(aoe_table_options, input_format),
+     .parse = cli_parse_input_format,
+     .help = "tsv, csv, jsonl or txt; required for pipes that contain a table",
+     .fallback = "from the extension of the file; txt for stdin"},
+    {.name = "delimiter",
+     .kind = CLI_NAMED,
+     .value = "CHAR",
+     AT(aoe_table_options, delimiter),
+     .parse = cli_parse_delimiter,
+     .help = "character between the fields of a table, or tab",
+     .fallback = "detected in the header: comma, semicolon, tab or |"},
 };
 
 const cli_option cli_lora_table[CLI_LORA_COUNT] = {
@@ -408,6 +445,12 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     if (aoe_model_open(&s->model, s->ctx, s->dir, &m->o, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
         return cli_fail("%s", err.message);
     return 0;
+}
+
+void cli_session_describe(const cli_session *s) {
+    char text[512];
+    aoe_model_describe(s->model, text, sizeof text);
+    cli_note("%s", text);
 }
 
 void cli_session_close(cli_session *s) {

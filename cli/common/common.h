@@ -30,11 +30,19 @@ typedef struct cli_model_options {
     size_t chunk_overlap; /* likewise */
 } cli_model_options;
 
-enum { CLI_GENERAL_COUNT = 4, CLI_MODEL_COUNT = 10, CLI_CHUNK_COUNT = 2, CLI_TABLE_COUNT = 3, CLI_LORA_COUNT = 5 };
+enum {
+    CLI_GENERAL_COUNT = 4,
+    CLI_MODEL_COUNT = 10,
+    CLI_CHUNK_COUNT = 2,
+    CLI_TABLE_COUNT = 3,
+    CLI_INPUT_COUNT = 2,
+    CLI_LORA_COUNT = 5
+};
 extern const cli_option cli_general_table[CLI_GENERAL_COUNT];
 extern const cli_option cli_model_table[CLI_MODEL_COUNT];
 extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT]; /* base: cli_model_options */
 extern const cli_option cli_table_table[CLI_TABLE_COUNT]; /* base: aoe_table_options */
+extern const cli_option cli_input_table[CLI_INPUT_COUNT]; /* base: aoe_table_options */
 extern const cli_option cli_lora_table[CLI_LORA_COUNT];   /* base: aoe_lora */
 
 void cli_general_defaults(cli_general *g);
@@ -53,7 +61,9 @@ int cli_parse_pooling(void *target, const char *text, aoe_error *err);
 int cli_parse_form(void *target, const char *text, aoe_error *err);
 /* target: an aoe_example_kind. Only pairs or triplets. */
 int cli_parse_output_form(void *target, const char *text, aoe_error *err);
-int cli_parse_direction(void *target, const char *text, aoe_error *err); /* target: aoe_model_options */
+int cli_parse_input_format(void *target, const char *text, aoe_error *err); /* target: an aoe_table_format */
+int cli_parse_delimiter(void *target, const char *text, aoe_error *err);    /* target: a char */
+int cli_parse_direction(void *target, const char *text, aoe_error *err);    /* target: aoe_model_options */
 
 /* ---- opening */
 
@@ -72,7 +82,8 @@ typedef struct cli_session {
 
 /* 0, or 1 after reporting the error; *s is to be closed either way. */
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
-void cli_session_close(cli_session *s); /* accepts a zeroed or half-open one */
+void cli_session_describe(const cli_session *s); /* a note with pooling, data type and CPU tier */
+void cli_session_close(cli_session *s);          /* accepts a zeroed or half-open one */
 
 /* Warns that n bad rows were skipped, unless n is 0. path: the file; NULL: not known. */
 void cli_warn_skipped(const char *path, size_t n);

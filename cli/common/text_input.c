@@ -169,28 +169,42 @@ void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes) {
     w->number = cli_realloc(NULL, capacity * sizeof *w->number);
 }
 
+void cli_window_clear(cli_window *w) {
+    w->n = w->used = w->empty = 0;
+}
+
+int cli_window_is_full(const cli_window *w) {
+    return w->n == w->capacity || w->used >= w->max_bytes;
+}
+
+void cli_window_add(cli_window *w, aoe_text text, const char *name, size_t number) {
+    if (w->room - w->used < text.len || !w->bytes) {
+        w->room = 2 * (w->used + text.len) + 4096;
+        w->bytes = cli_realloc(w->bytes, w->room);
+    }
+    memcpy(w->bytes + w->used, text.data, text.len);
+    w->offset[w->n] = w->used;
+    w->used += text.len;
+    w->name[w->n] = name;
+    w->number[w->n] = number;
+    w->empty += text.len == 0;
+    w->offset[++w->n] = w->used;
+}
+
+void cli_window_finish(cli_window *w) {
+    for (size_t i = 0; i < w->n; i++)
+        w->text[i] = (aoe_text){w->bytes + w->offset[i], w->offset[i + 1] - w->offset[i]};
+}
+
 int cli_window_read(cli_window *w, cli_lines *l) {
     aoe_text line;
     int more = 1;
-    w->n = w->used = w->empty = 0;
-    while (w->n < w->capacity && w->used < w->max_bytes && (more = cli_lines_next(l, &line)) > 0) {
-        if (w->room - w->used < line.len || !w->bytes) {
-            w->room = 2 * (w->used + line.len) + 4096;
-            w->bytes = cli_realloc(w->bytes, w->room);
-        }
-        memcpy(w->bytes + w->used, line.data, line.len);
-        w->offset[w->n] = w->used;
-        w->used += line.len;
-        w->name[w->n] = l->name;
-        w->number[w->n] = l->number;
-        w->empty += line.len == 0;
-        w->n++;
-    }
+    cli_window_clear(w);
+    while (!cli_window_is_full(w) && (more = cli_lines_next(l, &line)) > 0)
+        cli_window_add(w, line, l->name, l->number);
     if (more < 0)
         return -1;
-    w->offset[w->n] = w->used;
-    for (size_t i = 0; i < w->n; i++)
-        w->text[i] = (aoe_text){w->bytes + w->offset[i], w->offset[i + 1] - w->offset[i]};
+    cli_window_finish(w);
     return w->n > 0;
 }
 

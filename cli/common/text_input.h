@@ -47,6 +47,11 @@ typedef struct cli_window {
 } cli_window;
 
 void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes);
+void cli_window_clear(cli_window *w);
+int cli_window_is_full(const cli_window *w); /* 1 if the window has `capacity` texts, or max_bytes or more */
+/* Copies a text into a window that is not full. name: its file, borrowed; number: its line or position in the file. */
+void cli_window_add(cli_window *w, aoe_text text, const char *name, size_t number);
+void cli_window_finish(cli_window *w); /* makes text[n] valid after the last cli_window_add */
 /* Reads up to `capacity` lines, fewer once they are max_bytes or more together (one line may be longer); 1: there are some; 0:
  * the end; -1 after reporting an error. */
 int cli_window_read(cli_window *w, cli_lines *l);

@@ -244,6 +244,8 @@ int cli_data_check(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("checks", check_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.c.table),
+
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -197,6 +197,8 @@ int cli_data_convert(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("form", form_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.c.table),
+
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -160,6 +160,8 @@ int cli_data_dedup(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("comparison", equal_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.d.table),
+
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

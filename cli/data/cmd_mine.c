@@ -338,9 +338,14 @@ int cli_data_mine(int argc, char **argv) {
     cli_model_defaults(&o.model);
     aoe_mine_options_defaults(&o.m);
     const cli_group groups[] = {
-        CLI_GROUP("output", output_table, &o),         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("candidates", candidate_table, &o),  CLI_GROUP("selection", choice_table, &o),
-        CLI_GROUP("model", cli_model_table, &o.model), CLI_GROUP("general", cli_general_table, &o.general),
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.m.table),
+
+        CLI_GROUP("candidates", candidate_table, &o),
+        CLI_GROUP("selection", choice_table, &o),
+        CLI_GROUP("model", cli_model_table, &o.model),
+        CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data mine",

@@ -249,6 +249,8 @@ int cli_data_split(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("grouping", together_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.s.table),
+
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

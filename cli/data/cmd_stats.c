@@ -313,6 +313,8 @@ int cli_data_stats(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.s.table),
+
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {

@@ -149,9 +149,10 @@ int cli_eval_pairs(int argc, char **argv) {
     cli_eval_defaults(&r.o.eval);
     aoe_binary_options_defaults(&r.o.b);
     const cli_group groups[] = {
-        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),     CLI_GROUP("classes", pairs_table, &r.o),
-        CLI_GROUP("tables", cli_table_table, &r.o.b.table),        CLI_GROUP("model", cli_model_table, &r.o.eval.model),
-        CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model), CLI_GROUP("general", cli_general_table, &r.o.eval.general),
+        CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("classes", pairs_table, &r.o),
+        CLI_GROUP("tables", cli_table_table, &r.o.b.table),         CLI_GROUP("input files", cli_input_table, &r.o.b.table),
+        CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
+        CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };
     const cli_syntax syntax = {
         .command = "eval pairs",

@@ -218,6 +218,8 @@ int cli_eval_retrieval(int argc, char **argv) {
         CLI_GROUP("output", cli_eval_format_table, &r.o.eval),
         CLI_GROUP("metrics", measure_table, &r.o),
         CLI_GROUP("input", input_table, &r.o),
+        CLI_GROUP("input files", cli_input_table, &r.o.r.table),
+
         CLI_GROUP("model", cli_model_table, &r.o.eval.model),
         CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
         CLI_GROUP("general", cli_general_table, &r.o.eval.general),

@@ -113,6 +113,8 @@ int cli_eval_sts(int argc, char **argv) {
     cli_eval_defaults(&r.o.eval);
     const cli_group groups[] = {
         CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", cli_table_table, &r.o.sts.table),
+        CLI_GROUP("input files", cli_input_table, &r.o.sts.table),
+
         CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
         CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };

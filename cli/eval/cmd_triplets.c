@@ -103,6 +103,8 @@ int cli_eval_triplets(int argc, char **argv) {
     };
     const cli_group groups[] = {
         CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", tables, &r.o),
+        CLI_GROUP("input files", cli_input_table, &r.o.t.table),
+
         CLI_GROUP("model", cli_model_table, &r.o.eval.model),       CLI_GROUP("long texts", cli_chunk_table, &r.o.eval.model),
         CLI_GROUP("general", cli_general_table, &r.o.eval.general),
     };

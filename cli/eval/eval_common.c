@@ -70,6 +70,7 @@ static int run(const cli_evaluation *e, cli_session *s, const cli_args *args) {
     size_t empty = 0, truncated = 0;
     if (cli_session_open(s, &e->options->general, &e->options->model) || (e->open && e->open(e->report)))
         return 1;
+    cli_session_describe(s);
     cli_progress_begin(&progress, e->doing, e->unit, 0);
     const int failed = e->score(e->report, s->embedder, args, &progress, &err);
     cli_progress_end(&progress);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * aoe embed: a vector for each line of text, in the order of the lines. Works in
- * windows of lines, so memory does not grow with the input.
+ * aoe embed: an embedding for each text of lines or tables, in the order of the input. Texts are processed in windows,
+ * so that memory does not grow with the input.
  */
+#include "aoe_data.h"
 #include "cli/commands.h"
 #include "cli/common/common.h"
 #include "cli/common/float_text.h"
@@ -23,12 +24,17 @@ typedef struct options {
     format format;
     size_t dims;        /* 0: all */
     const char *output; /* NULL: stdout */
+    aoe_table_options table;
 } options;
 
 typedef struct job {
     cli_session session;
     cli_lines lines;
     cli_window window;
+    cli_progress progress;
+    const char *table_path; /* table being read, borrowed; NULL: lines are read */
+    size_t row;             /* texts read from the table */
+    int reported;           /* 1: embedding failed while a table was read, and the error was reported */
     cli_file out;
     FILE *spool;         /* owned; npy that cannot be patched in place, else NULL */
     FILE *to;            /* vectors go here: out.file or spool */
@@ -76,6 +82,15 @@ static const cli_option table[] = {
      .offset = offsetof(options, output),
      .help = "output file; it is written completely or not at all",
      .fallback = "stdout"},
+};
+
+static const cli_option column_table[] = {
+    {.name = "columns",
+     .kind = CLI_TEXT,
+     .value = "text=NAME",
+     .offset = offsetof(options, table.columns),
+     .help = "text column of tables; several columns, for example a,b, are embedded row by row",
+     .fallback = "text"},
 };
 
 static int write_npy_header(FILE *f, size_t texts, size_t dims) {
@@ -172,25 +187,105 @@ static int report_failure(const job *j, const aoe_error *err) {
     size_t i = aoe_embed_failed_text(j->session.embedder);
     if (i >= j->window.n)
         return cli_fail("%s", err->message);
+    if (j->table_path)
+        return cli_fail("%s: text %zu: %s", j->window.name[i], j->window.number[i], err->message);
     return cli_fail("%s:%zu: %s", j->window.name[i], j->window.number[i], err->message);
 }
 
-static int embed_all(job *j) {
-    cli_progress progress;
+static int ends_with(const char *name, const char *end) {
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+/* Embeds and writes the texts of the window. */
+static int embed_window(job *j) {
     aoe_error err;
-    int more, code = 0;
-    cli_progress_begin(&progress, "embedding", "texts", 0);
-    while (!code && (more = cli_window_read(&j->window, &j->lines)) > 0) {
-        if (aoe_embed(j->session.embedder, j->window.text, j->window.n, j->vectors, j->info, &err))
-            code = report_failure(j, &err);
-        else
-            code = write_window(j);
-        j->texts += j->window.n;
-        j->empty += j->window.empty;
-        cli_progress_update(&progress, j->texts, 0, NULL, -1, NULL);
-    }
-    cli_progress_end(&progress);
+    if (aoe_embed(j->session.embedder, j->window.text, j->window.n, j->vectors, j->info, &err))
+        return report_failure(j, &err);
+    const int code = write_window(j);
+    j->texts += j->window.n;
+    j->empty += j->window.empty;
+    cli_progress_update(&j->progress, j->texts, 0, NULL, -1, NULL);
+    return code;
+}
+
+/* The lines of one file, or of all operands if none of them is a table. */
+static int embed_lines(job *j, const char *const *path, size_t n) {
+    int more = 0, code = cli_lines_open(&j->lines, path, n);
+    while (!code && (more = cli_window_read(&j->window, &j->lines)) > 0)
+        code = embed_window(j);
+    cli_lines_close(&j->lines);
     return code || more < 0;
+}
+
+/* An aoe_text_fn. */
+static int take_text(void *user, aoe_text text, aoe_error *err) {
+    job *j = user;
+    cli_window_add(&j->window, text, j->table_path, ++j->row);
+    if (!cli_window_is_full(&j->window))
+        return 0;
+    cli_window_finish(&j->window);
+    j->reported = embed_window(j);
+    cli_window_clear(&j->window);
+    if (j->reported)
+        *err = (aoe_error){.code = AOE_ECANCELLED};
+    return j->reported ? AOE_ECANCELLED : 0;
+}
+
+static int embed_table(job *j, const char *path, const aoe_table_options *t) {
+    aoe_error err;
+    j->table_path = path;
+    j->row = 0;
+    cli_window_clear(&j->window);
+    const int code = aoe_texts_read(path, t, take_text, j, &err);
+    if (code)
+        return j->reported ? 1 : cli_fail("%s", err.message);
+    cli_window_finish(&j->window);
+    j->reported = j->window.n ? embed_window(j) : 0;
+    j->table_path = NULL;
+    return j->reported;
+}
+
+/* 1: the file is read as a table, or decompressed: by its format, its extension or the options of tables. */
+static int is_table(const char *path, const aoe_table_options *t) {
+    static const char *const extensions[] = {".tsv", ".csv", ".jsonl", ".gz", ".zst"};
+    if (t->input_format != AOE_TABLE_AUTO)
+        return t->input_format != AOE_TABLE_TXT || t->delimiter;
+    if (t->delimiter)
+        return 1;
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (ends_with(path, extensions[i]))
+            return 1;
+    return 0;
+}
+
+/* The options for a file: without --columns a table must have a column "text", because the columns of a table with several
+ * texts would be mixed. */
+static aoe_table_options table_of(const char *path, const aoe_table_options *t) {
+    aoe_table_options one = *t;
+    const int is_txt = t->input_format == AOE_TABLE_AUTO && (ends_with(path, ".txt.gz") || ends_with(path, ".txt.zst"));
+    if (!one.columns && !is_txt)
+        one.columns = "text=text";
+    return one;
+}
+
+static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
+    static const char *const standard_input[] = {"-"};
+    const char *const *path = args->n ? args->operand : standard_input;
+    const size_t n = args->n ? args->n : 1;
+    size_t tables = 0;
+    int code = 0;
+    for (size_t i = 0; i < n; i++)
+        tables += (size_t)is_table(path[i], t);
+    cli_progress_begin(&j->progress, "embedding", "texts", 0);
+    if (!tables)
+        code = embed_lines(j, path, n);
+    for (size_t i = 0; tables && i < n && !code; i++) {
+        const aoe_table_options one = table_of(path[i], t);
+        code = is_table(path[i], t) ? embed_table(j, path[i], &one) : embed_lines(j, &path[i], 1);
+    }
+    cli_progress_end(&j->progress);
+    return code;
 }
 
 static int begin_output(job *j, const char *path) {
@@ -242,11 +337,6 @@ static void report_counts(const job *j) {
                  j->in_windows, j->texts, cli_plural(j->texts), j->in_windows == 1 ? "is" : "are");
 }
 
-static int ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 static format format_of(const options *o) {
     if (o->format != FORMAT_BY_NAME)
         return o->format;
@@ -263,28 +353,17 @@ static int is_strange_name(const options *o) {
     return dot && dot > name && strcmp(dot, ".jsonl") != 0 && strcmp(dot, ".npy") != 0 && strcmp(dot, ".tsv") != 0;
 }
 
-/* A table would be embedded line by line, its header and labels included. */
-static void warn_of_tables(const cli_args *args) {
-    static const char *const tables[] = {".tsv", ".csv", ".jsonl"};
-    for (size_t i = 0; i < args->n; i++)
-        for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
-            if (ends_with(args->operand[i], tables[k]))
-                cli_warn("%s: every line is embedded as it stands; cut the column of texts out of a table first",
-                         args->operand[i]);
-}
-
 static int run_job(job *j, const options *o, const cli_args *args) {
     aoe_model_info info;
-    if (cli_refuse_input(o->output, args->operand, args->n) || cli_lines_open(&j->lines, args->operand, args->n) ||
-        cli_session_open(&j->session, &o->general, &o->model))
+    if (cli_refuse_input(o->output, args->operand, args->n) || cli_session_open(&j->session, &o->general, &o->model))
         return 1;
+    cli_session_describe(&j->session);
     aoe_model_get_info(j->session.model, &info);
     j->model_dims = info.dims;
     j->dims = o->dims ? o->dims : info.dims;
     j->normalize = info.normalize;
     j->windowed = o->model.chunk == AOE_CHUNK_MEAN;
     j->format = format_of(o);
-    warn_of_tables(args);
     if (j->dims > info.dims)
         return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);
     if (begin_output(j, o->output))
@@ -293,7 +372,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->vectors = cli_realloc(NULL, WINDOW * j->model_dims * sizeof *j->vectors);
     j->info = cli_realloc(NULL, WINDOW * sizeof *j->info);
     j->line = cli_realloc(NULL, j->dims * (CLI_FLOAT_MAX + 1));
-    if (embed_all(j) || (j->format == FORMAT_NPY && finish_npy(j)) || cli_file_commit(&j->out))
+    if (embed_all(j, args, &o->table) || (j->format == FORMAT_NPY && finish_npy(j)) || cli_file_commit(&j->out))
         return 1;
     report_counts(j);
     return 0;
@@ -305,6 +384,8 @@ int cli_embed(int argc, char **argv) {
     cli_model_defaults(&o.model);
     const cli_group groups[] = {
         CLI_GROUP("output", table, &o),
+        CLI_GROUP("input", column_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("long texts", cli_chunk_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
@@ -312,11 +393,15 @@ int cli_embed(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "embed",
         .operands = "[FILE...]",
-        .about = "Reads texts, a line each, from the files or stdin (-) and writes a vector for each, in order.\n",
+        .about = "Computes the embedding of each text and writes them in the order of the input. A file is a table\n"
+                 "(.tsv, .csv, .jsonl) or contains one text per line; .gz and .zst files are decompressed. Without a\n"
+                 "file, or for -, texts are read from stdin.\n",
         .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
-                    "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n",
+                    "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n"
+                    "  aoe embed -m model pairs.csv --columns text=question -o vectors.npy\n"
+                    "  curl -s URL | aoe embed --input-format jsonl -o vectors.npy\n",
         .groups = groups,
-        .n_groups = 4,
+        .n_groups = sizeof groups / sizeof *groups,
         .max_operands = SIZE_MAX,
     };
     cli_args args;

@@ -214,6 +214,8 @@ int cli_pretrain(int argc, char **argv) {
     aoe_pretrain_options_defaults(&o.p);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.p.table),
+
         CLI_GROUP("output", cli_output_table, &o.p.args),
         CLI_GROUP("batches", batch_table, &o),
         CLI_GROUP("schedule", cli_course_table, &o.p.args),
@@ -230,7 +232,7 @@ int cli_pretrain(int argc, char **argv) {
         .examples = "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
                     "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
         .groups = groups,
-        .n_groups = 6,
+        .n_groups = sizeof groups / sizeof *groups,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);

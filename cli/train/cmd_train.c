@@ -596,6 +596,8 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
         CLI_GROUP("teacher", teacher_table, &o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o.t.lora),
         CLI_GROUP("tables", cli_table_table, &o.table),
+        CLI_GROUP("input files", cli_input_table, &o.table),
+
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
@@ -615,7 +617,7 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
                     "  aoe train -m bert -d nli.tsv -o sbert --method sbert-classification --pooling last-avg\n"
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = groups,
-        .n_groups = 10,
+        .n_groups = sizeof groups / sizeof *groups,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
