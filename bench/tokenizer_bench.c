@@ -25,6 +25,7 @@
 #include "base/path.h"
 #include "support/series.h"
 #include "table/lines.h"
+#include "tokenizer/wordpiece_save.h"
 #include "tokenizer/wordpiece_trainer.h"
 
 enum { RUNS = 9, MOST_BYTES = 32000000, EXAMPLE_REPEATS = 100 };

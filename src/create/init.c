@@ -4,6 +4,7 @@
  * pure function of (seed, slot, index), whatever the number of threads.
  */
 #include "create/init.h"
+#include "tokenizer/wordpiece_save.h"
 
 #include <string.h>
 #include <unistd.h>

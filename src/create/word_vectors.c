@@ -28,7 +28,7 @@
 #include "modeldir/contents.h"
 #include "modeldir/model_writer.h"
 #include "table/lines.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 #include "tokenizer/unicode.h"
 #include "tokenizer/vocab.h"
 

@@ -3,11 +3,11 @@
  */
 #include "model/open.h"
 
-#include "encoder/arch.h"
-#include "encoder/slots.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "encoder/arch.h"
+#include "encoder/slots.h"
 #include "model/generated_weights.h"
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
@@ -17,7 +17,7 @@
 #include "modeldir/settings_read.h"
 #include "modeldir/weight_tensors.h"
 #include "nn/dtype.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32 && o->dtype != AOE_DTYPE_BF16)

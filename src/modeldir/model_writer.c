@@ -8,16 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "encoder/arch.h"
-#include "encoder/slot_layout.h"
-#include "encoder/slots.h"
+#include "base/alloc.h"
 #include "base/atomic_write.h"
 #include "base/dir.h"
-#include "base/path.h"
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path.h"
+#include "encoder/arch.h"
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
 #include "modeldir/adapter_tensors.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/layout.h"
@@ -29,6 +29,7 @@
 #include "modeldir/storage.h"
 #include "modeldir/weight_tensors.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 #define LICENSE     "LICENSE"

@@ -16,7 +16,7 @@
 /* Dropout at one site (one place in one layer) in one optimizer step. */
 typedef struct aoei_dropout {
     double p;        /* probability of dropping an element; 0: no dropout */
-    uint32_t key[2]; /* aoei_dropout_key(seed, step) */
+    uint32_t key[2]; /* the key of the seed and the step (base/random.h) */
     uint32_t site;   /* aoei_site(layer, kind), or aoei_adapter_site */
 } aoei_dropout;
 

@@ -6,7 +6,6 @@
 #ifndef AOEI_TOKENIZER_BPE_H
 #define AOEI_TOKENIZER_BPE_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,22 +65,10 @@ typedef struct aoei_bpe_scratch {
     size_t n_heap, heap_capacity;
 } aoei_bpe_scratch;
 
-/* The "model" section of tokenizer.json, of type BPE. `scanned` is its vocabulary when it was read before (and then empty in
- * the section); it is taken over. */
-int aoei_bpe_read(aoei_bpe *b, aoei_vocab *scanned, const json_t *section, const char *file, aoe_error *err);
-/* vocab.json as a JSON value and merges.txt; no options, no unknown token. */
-int aoei_bpe_read_files(aoei_bpe *b, const json_t *vocab, const char *vocab_file, aoe_text merges, const char *merges_file,
-                        aoe_error *err);
-/* Whether the model can take the bytes of words itself; then it is told to. */
-int aoei_bpe_take_bytes(aoei_bpe *b);
-/* Tells which letter spaces have become, "" for none: long words are cut there where no merge forbids it. */
-void aoei_bpe_set_space(aoei_bpe *b, const char *letter);
-
 /* As aoei_wordpiece_encode. AOE_ENOMEM; AOE_EFORMAT: an unknown character, and the unknown token is none. */
 int aoei_bpe_encode(const aoei_bpe *b, const aoei_words *words, size_t stop, aoei_token_list *out, aoei_bpe_scratch *scratch,
                     aoe_error *err);
 void aoei_bpe_scratch_free(aoei_bpe_scratch *s);
-void aoei_bpe_free(aoei_bpe *b);
 
 static inline uint64_t aoei_merge_key(int32_t left, int32_t right) {
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "tokenizer/bpe.h"
+#include "tokenizer/bpe_read.h"
 #include "tokenizer/byte_letters.h"
 
 enum { MOST_MERGES = 1 << 24 };

@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "tokenizer/byte_letters.h"
 #include "tokenizer/json_type.h"
-#include "tokenizer/normalizer_steps.h"
+#include "tokenizer/normalizer_unicode.h"
 #include "tokenizer/unicode.h"
 
 enum { DEEPEST = 8 }; /* sequences inside of sequences */

@@ -13,6 +13,7 @@
 #include "aoe.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/normalized.h"
+#include "tokenizer/normalizer_bert.h"
 #include "tokenizer/pattern.h"
 
 typedef enum aoei_normalizer_type {
@@ -27,14 +28,6 @@ typedef enum aoei_normalizer_type {
     AOEI_NORMALIZER_CHARSMAP, /* Precompiled */
     AOEI_NORMALIZER_BYTE_LEVEL
 } aoei_normalizer_type;
-
-typedef struct aoei_bert_normalizer {
-    int clean_text;           /* drop control characters, white space becomes ' ' */
-    int handle_chinese_chars; /* a space on both sides of each CJK ideograph */
-    int strip_accents;        /* NFD without category Mn */
-    int lowercase;            /* a character at a time */
-    unsigned char ascii[128]; /* what an ASCII character becomes; 0x80: dropped */
-} aoei_bert_normalizer;
 
 typedef struct aoei_normalizer_step {
     aoei_normalizer_type type;

@@ -5,7 +5,7 @@
  * class) wait, until the run of combining characters ends and can be put in order.
  * Invariant of the output: room for the rest of the input and OUT_SLACK bytes.
  */
-#include "tokenizer/normalizer_steps.h"
+#include "tokenizer/normalizer_bert.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "tokenizer/normalizer_steps.h"
+#include "tokenizer/normalizer_unicode.h"
 #include "tokenizer/unicode.h"
 
 enum { FIRST_MARK_LEAD = 0xCC, HANGUL_FIRST = 0xAC00, HANGUL_LAST = 0xD7A3 };

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "tokenizer/pattern_syntax.h"
 
 static _Thread_local int starved; /* PCRE2 was refused memory in this thread since this was cleared */
 

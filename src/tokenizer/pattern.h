@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 #include "aoe.h"
-#include "base/buffer.h"
 
 struct pcre2_real_code_8;
 struct pcre2_real_match_data_8;
@@ -47,9 +46,5 @@ void aoei_pattern_begin(aoei_pattern_search *search, const aoei_pattern *p, cons
  * empty text. AOE_ENOMEM; AOE_EFORMAT: the expression backtracks without end. */
 int aoei_pattern_next(aoei_pattern_search *search, size_t *start, size_t *end, aoe_error *err);
 void aoei_pattern_end(aoei_pattern_search *search); /* frees; a new aoei_pattern_begin may follow */
-
-/* Appends to out what PCRE2 (UTF, UCP, multiline) reads as Oniguruma reads the expression. 0, AOE_ENOMEM, or
- * AOE_EUNSUPPORTED with *why. */
-int aoei_pattern_translate(aoei_buffer *out, const char *expression, size_t len, const char **why);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "tokenizer/pattern.h"
+#include "tokenizer/pattern_syntax.h"
 
 /* Members of the classes, as they stand between brackets. */
 #define SPACES "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"

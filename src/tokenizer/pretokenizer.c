@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "tokenizer/byte_letters.h"
+#include "tokenizer/words_bert.h"
 
 static int push(aoei_piece_list *l, size_t start, size_t end) {
     if (aoei_grow((void **)&l->span, &l->capacity, l->n, sizeof *l->span))

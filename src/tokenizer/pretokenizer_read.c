@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "tokenizer/byte_letters.h"
 #include "tokenizer/json_type.h"
-#include "tokenizer/pretokenizer.h"
+#include "tokenizer/pretokenizer_read.h"
 
 enum { DEEPEST = 8 }; /* sequences inside of sequences */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "tokenizer/bpe_read.h"
 #include "tokenizer/json_type.h"
 
 /* Files before tokenizers 0.8 leave the type out. */

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "tokenizer/bpe_read.h"
 #include "tokenizer/prompt.h"
 #include "tokenizer/tokenizer_parts.h"
 

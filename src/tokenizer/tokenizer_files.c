@@ -2,6 +2,8 @@
  * Tokenizers and directories: which files there are, reading them, keeping
  * their bytes, writing them again.
  */
+#include "tokenizer/tokenizer_files.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,14 +11,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "tokenizer/pretokenizer_read.h"
+#include "tokenizer/tokenizer_json.h"
 #include "tokenizer/tokenizer_parts.h"
-
-const char *aoei_tokenizer_file_name(int which) {
-    static const char *const names[AOEI_FILE_COUNT] = {
-        "tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-        "vocab.json",     "merges.txt"};
-    return names[which];
-}
 
 static int keep_file(aoei_kept_file *f, const char *dir, int which, aoe_error *err) {
     char *path = aoei_path_join(dir, aoei_tokenizer_file_name(which));

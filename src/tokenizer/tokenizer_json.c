@@ -4,11 +4,15 @@
  * how long a text may be, and nothing is ever padded. The vocabulary, most of
  * the file, is read beside the JSON parser where it can be.
  */
+#include "tokenizer/tokenizer_json.h"
+
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "tokenizer/pretokenizer_read.h"
+#include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/vocab_scan.h"
 

@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The tokenizer's insides, for the files of this folder: the steps in the order
- * a text goes through them, and the bytes of the files they were read from.
+ * The fields of a tokenizer: its components in the order in which they process a text, and the
+ * contents of the files from which they were read.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_PARTS_H
 #define AOEI_TOKENIZER_TOKENIZER_PARTS_H
 
+#include "aoe.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/postprocessor.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/subword.h"
-#include "tokenizer/tokenizer.h"
-
-enum {
-    AOEI_FILE_TOKENIZER_JSON,
-    AOEI_FILE_VOCAB_TXT,
-    AOEI_FILE_CONFIG,
-    AOEI_FILE_SPECIAL_MAP,
-    AOEI_FILE_ADDED_TOKENS,
-    AOEI_FILE_VOCAB_JSON,
-    AOEI_FILE_MERGES,
-    AOEI_FILE_COUNT
-};
-
-/* "tokenizer.json" and so on; static. */
-const char *aoei_tokenizer_file_name(int which);
+#include "tokenizer/tokenizer_file_names.h"
 
 typedef struct aoei_kept_file {
-    char *data;  /* [size], owned; NULL: the directory had no such file */
+    char *data;  /* [size], owned; NULL if the directory has no such file */
     size_t size; /* bytes */
 } aoei_kept_file;
 
@@ -39,13 +26,5 @@ struct aoe_tokenizer {
     aoei_postprocessor post;
     aoei_kept_file file[AOEI_FILE_COUNT];
 };
-
-/* After model, normaliser, pre-tokenizer and added tokens are there: what they must know of each other. `path` is for
- * messages. */
-int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err);
-
-/* Fill a zeroed tokenizer; on failure it is left half-built for aoe_tokenizer_close. `path` names the file in messages. */
-int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err);
-int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
 
 #endif

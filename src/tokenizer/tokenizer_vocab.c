@@ -4,6 +4,8 @@
  * and added_tokens.json, put together as transformers does for the fast tokenizer of
  * the class. Only the vocabulary and the merges are needed; the others change defaults.
  */
+#include "tokenizer/tokenizer_vocab.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,9 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/utf8.h"
+#include "tokenizer/bpe_read.h"
+#include "tokenizer/pretokenizer_read.h"
+#include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_parts.h"
 
 /* Special tokens in the order transformers adds them. */

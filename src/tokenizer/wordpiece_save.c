@@ -2,6 +2,8 @@
  * A trained vocabulary as the four files of a BERT tokenizer, such that Hugging
  * Face tokenizers and transformers open the directory with or without tokenizer.json.
  */
+#include "tokenizer/wordpiece_save.h"
+
 #include <jansson.h>
 #include <string.h>
 
@@ -10,8 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
-#include "tokenizer/tokenizer_parts.h"
-#include "tokenizer/wordpiece_trainer_parts.h"
+#include "tokenizer/tokenizer_file_names.h"
 
 static const char *const special_keys[AOEI_SPECIAL_COUNT] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
 

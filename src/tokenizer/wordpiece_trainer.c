@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "tokenizer/wordpiece_trainer_parts.h"
+#include "tokenizer/words_bert.h"
 
 enum { MAX_WORD_CHARS = 100, CODE_POINTS = 0x110000 };
 

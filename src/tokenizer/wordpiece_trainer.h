@@ -7,7 +7,7 @@
  *     aoei_wordpiece_trainer_create(&tr, &options, err);
  *     aoei_wordpiece_trainer_add(tr, data, len, err);        // once a text
  *     aoei_wordpiece_train(tr, err);
- *     aoei_wordpiece_save(tr, dir, err);
+ *     ... save the vocabulary: tokenizer/wordpiece_save.h
  *     aoei_wordpiece_trainer_destroy(tr);
  */
 #ifndef AOEI_TOKENIZER_WORDPIECE_TRAINER_H
@@ -17,6 +17,10 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "tokenizer/normalizer.h"
+#include "tokenizer/pair_merger.h"
+#include "tokenizer/vocab.h"
+#include "tokenizer/word_counts.h"
 
 typedef struct aoei_wordpiece_options {
     size_t vocab_size;       /* specials included; default 8000; at least 7 */
@@ -26,7 +30,20 @@ typedef struct aoei_wordpiece_options {
     size_t model_max_length; /* written to tokenizer_config.json; 0: left out (default) */
 } aoei_wordpiece_options;
 
-typedef struct aoei_wordpiece_trainer aoei_wordpiece_trainer;
+/* [PAD] [UNK] [CLS] [SEP] [MASK] have the ids 0 to 4. */
+enum { AOEI_PAD, AOEI_UNK, AOEI_CLS, AOEI_SEP, AOEI_MASK, AOEI_SPECIAL_COUNT };
+/* The text of a special token; static. */
+const char *aoei_wordpiece_special(int which);
+
+/* A trainer. Only wordpiece_trainer.c and wordpiece_save.c use its fields. */
+typedef struct aoei_wordpiece_trainer {
+    aoei_wordpiece_options options;
+    aoei_normalizer normalizer;
+    aoei_normalized normalized; /* buffer of aoei_wordpiece_trainer_add */
+    aoei_word_counts words;
+    aoei_pair_merger merger; /* used during training */
+    aoei_vocab vocab;        /* dense ids; filled by aoei_wordpiece_train */
+} aoei_wordpiece_trainer;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o);
 /* o NULL: defaults. AOE_EARG: vocab_size too small. */
@@ -38,8 +55,6 @@ int aoei_wordpiece_train(aoei_wordpiece_trainer *tr, aoe_error *err);
 /* After training: tokens in the vocabulary (ids 0 to n-1); a small text can give fewer than asked for. */
 size_t aoei_wordpiece_trainer_size(const aoei_wordpiece_trainer *tr);
 aoe_text aoei_wordpiece_trainer_token(const aoei_wordpiece_trainer *tr, size_t id); /* borrowed */
-/* Writes vocab.txt, tokenizer.json, tokenizer_config.json and special_tokens_map.json into dir, which exists. */
-int aoei_wordpiece_save(const aoei_wordpiece_trainer *tr, const char *dir, aoe_error *err);
-void aoei_wordpiece_trainer_destroy(aoei_wordpiece_trainer *tr); /* NULL accepted */
+void aoei_wordpiece_trainer_destroy(aoei_wordpiece_trainer *tr);                    /* NULL accepted */
 
 #endif

@@ -17,8 +17,4 @@ typedef struct aoei_words {
     const size_t *origin; /* by byte of s, borrowed: where in the raw text; NULL: not tracked */
 } aoei_words;
 
-/* BertPreTokenizer: finds the next words, up to AOEI_WORDS of them, at or after *pos in s, valid UTF-8, and moves *pos behind
- * them. Sets n, start and end. Returns their number; 0: no more. */
-size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words);
-
 #endif

@@ -4,7 +4,7 @@
  * starts and ends are written without asking, and counted when they are ones:
  * where a word ends cannot be predicted, and a branch on it would cost more than all else.
  */
-#include "tokenizer/words.h"
+#include "tokenizer/words_bert.h"
 
 #include <stdint.h>
 

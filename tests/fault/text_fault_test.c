@@ -9,7 +9,7 @@
 
 #include "../support/support.h"
 #include "../support/tokenizers.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/wordpiece_save.h"
 #include "tokenizer/wordpiece_trainer.h"
 
 static const char text[] = "a b\xc3\xa9 [MASK] x\xe4\xb8\xad a\xe3\x80\xae\xf0\x9d\x85\xa5 ab, AB";

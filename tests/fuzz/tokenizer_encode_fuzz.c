@@ -9,7 +9,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 static const char *const json[] = {
     "{\"added_tokens\":[{\"content\":\"[MASK]\",\"normalized\":false,\"special\":true},"

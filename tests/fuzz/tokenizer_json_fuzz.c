@@ -7,7 +7,7 @@
 
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 static void use(const aoe_tokenizer *t) {
     static const char text[] = "a ab\xc3\xa9 [MASK]<x> b\xe4\xb8\xad, zz";

@@ -8,7 +8,7 @@
 
 #include "../support/support.h"
 #include "base/alloc.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t live = aoei_alloc_live();

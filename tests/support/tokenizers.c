@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "support.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 static const char *or_else(const char *s, const char *fallback) {
     return s ? s : fallback;

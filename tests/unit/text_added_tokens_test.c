@@ -7,6 +7,7 @@
 #include "../support/tokenizers.h"
 #include "base/clock.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 #include <stdlib.h>
 

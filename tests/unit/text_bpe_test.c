@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/random.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 static double cpu_seconds(void) { /* the machine may be busy with other things */
     return (double)clock() / CLOCKS_PER_SEC;

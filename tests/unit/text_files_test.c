@@ -9,6 +9,7 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 #define SPECIALS "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 

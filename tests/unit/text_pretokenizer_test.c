@@ -9,7 +9,7 @@
 #include "../support/support.h"
 #include "base/error.h"
 #include "tokenizer/normalizer.h"
-#include "tokenizer/pretokenizer.h"
+#include "tokenizer/pretokenizer_read.h"
 
 static void open_json(aoei_pretokenizer *p, const char *json) {
     json_t *section = json_loads(json, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);

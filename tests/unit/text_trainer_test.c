@@ -10,7 +10,7 @@
 #include "../support/tokenizers.h"
 #include "base/random.h"
 #include "tokenizer/pair_merger.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/wordpiece_save.h"
 #include "tokenizer/wordpiece_trainer.h"
 
 static const char *const sentences[] = {

@@ -9,6 +9,7 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 #include "tokenizer/vocab_scan.h"
 
 static aoei_vocab vocab;

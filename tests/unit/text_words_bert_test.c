@@ -8,8 +8,8 @@
 #include "../support/support.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "tokenizer/words.h"
 #include "tokenizer/unicode.h"
+#include "tokenizer/words_bert.h"
 
 /* Checks the words of s[from, len) against the definition; returns how many there are. */
 static size_t check(const char *s, size_t from, size_t len) {

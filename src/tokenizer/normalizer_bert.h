@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * The BertNormalizer of Hugging Face tokenizers.
+ */
+#ifndef AOEI_TOKENIZER_NORMALIZER_BERT_H
+#define AOEI_TOKENIZER_NORMALIZER_BERT_H
+
+#include <stddef.h>
+
+#include "aoe.h"
+#include "tokenizer/normalized.h"
+
+typedef struct aoei_bert_normalizer {
+    int clean_text;           /* drop control characters, white space becomes ' ' */
+    int handle_chinese_chars; /* a space on both sides of each CJK ideograph */
+    int strip_accents;        /* NFD without category Mn */
+    int lowercase;            /* a character at a time */
+    unsigned char ascii[128]; /* what an ASCII character becomes; 0x80: dropped */
+} aoei_bert_normalizer;
+
+void aoei_bert_normalizer_set(aoei_bert_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents,
+                              int lowercase);
+/* Appends the normalized form of s to out, whose len is 0, with origins that are offsets in s. Errors: AOE_ENOMEM. */
+int aoei_normalize_bert(const aoei_bert_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
+
+#endif

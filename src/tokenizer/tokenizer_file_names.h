@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * The files of a tokenizer in a model directory.
+ */
+#ifndef AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
+#define AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
+
+/* The files of a tokenizer. */
+enum {
+    AOEI_FILE_TOKENIZER_JSON,
+    AOEI_FILE_VOCAB_TXT,
+    AOEI_FILE_CONFIG,
+    AOEI_FILE_SPECIAL_MAP,
+    AOEI_FILE_ADDED_TOKENS,
+    AOEI_FILE_VOCAB_JSON,
+    AOEI_FILE_MERGES,
+    AOEI_FILE_COUNT
+};
+
+/* The name of a file, such as "tokenizer.json"; static. */
+const char *aoei_tokenizer_file_name(int which);
+
+#endif

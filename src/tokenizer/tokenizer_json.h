@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Reading tokenizers from tokenizer.json.
+ */
+#ifndef AOEI_TOKENIZER_TOKENIZER_JSON_H
+#define AOEI_TOKENIZER_TOKENIZER_JSON_H
+
+#include <stddef.h>
+
+#include "aoe.h"
+
+/* Fills a zeroed tokenizer. After a failure the caller passes it to aoe_tokenizer_close. `path` names the file in messages. */
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Saving the vocabulary that a WordPiece trainer has trained.
+ */
+#ifndef AOEI_TOKENIZER_WORDPIECE_SAVE_H
+#define AOEI_TOKENIZER_WORDPIECE_SAVE_H
+
+#include "tokenizer/wordpiece_trainer.h"
+
+/* Writes vocab.txt, tokenizer.json, tokenizer_config.json and special_tokens_map.json into dir, which must exist. Errors:
+ * AOE_EARG if the vocabulary is not trained, AOE_ENOMEM, and errors of writing. */
+int aoei_wordpiece_save(const aoei_wordpiece_trainer *tr, const char *dir, aoe_error *err);
+
+#endif
