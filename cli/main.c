@@ -94,6 +94,7 @@ static void fill_standard_descriptors(void) {
 int main(int argc, char **argv) {
     fill_standard_descriptors();
     aoei_json_init();
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is a write error with a message */
     signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe is an error like any other, and the command cleans up */
     signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is a write error with a message */
     int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));

@@ -53,3 +53,7 @@ for command in "embed -q -m model" "embed -q -m model --format tsv" "tokenize -m
     { code=0; "$AOE" $command lines.txt lines.txt || code=$?; echo "exit code $code" >&2; } |
         head -n 1 >/dev/null
 done
+# a file size limit is a write error with a message, and nothing stays behind
+seq 200 >numbers.txt
+(ulimit -f 1 && ! "$AOE" embed -q -m model -o big.npy numbers.txt) 2>&1 | cat
+is_absent big.npy
