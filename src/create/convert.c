@@ -22,16 +22,17 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
     if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
         return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
     if (!o->force && aoei_same_path(from, to))
-        return aoei_fail(err, AOE_EARG,
-                         "%s: the model to read and the output are the same directory; choose another output, or use --force "
-                         "to replace the model",
-                         to);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: the model to read and the output are the same directory; choose another output, or use options.force "
+            "to replace the model",
+            to);
     if (o->merge && !aoei_is_adapter_dir(from))
         return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
                          "%s: no adapters there to merge (%s beside no config.json); name their directory", from,
                          AOEI_PEFT_CONFIG);
     if (aoei_is_model_dir(to) && !o->force)
-        return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use --force", to);
+        return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use options.force", to);
     const int rc = aoei_model_dir_check(to, o->force, err);
     return rc ? rc : aoei_check_writable_dir(to, err);
 }
@@ -60,7 +61,7 @@ int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, 
         fill_result(result, m, contents->storage);
     if (!rc && contents->storage == AOE_STORAGE_INT8)
         aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
-                       "%s: other programs than aoe cannot read int8 weights; for them: aoe convert %s -o NEW", to, to);
+                       "%s: only aoe reads int8 weights; for other programs, convert the model to f32", to);
     return rc;
 }
 

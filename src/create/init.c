@@ -43,8 +43,7 @@ static int check_request(const char *dir, const aoe_init_options *o, aoe_error *
     if (o->storage != AOE_STORAGE_F32 && o->storage != AOE_STORAGE_BF16 && o->storage != AOE_STORAGE_INT8)
         return aoei_fail(err, AOE_EARG, "storage %d is unknown; use f32, bf16 or int8", (int)o->storage);
     if (aoei_is_model_dir(dir) && !o->force)
-        return aoei_fail(err, AOE_EEXIST,
-                         "%s: holds a model already; choose another directory or force its replacement (--force)", dir);
+        return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use options.force", dir);
     const int rc = aoei_model_dir_check(dir, o->force, err);
     return rc ? rc : aoei_check_writable_dir(dir, err);
 }

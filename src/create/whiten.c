@@ -196,12 +196,13 @@ static int choose(work *w, aoe_whiten_result *r, aoe_error *err) {
         return aoei_fail(err, AOE_EFORMAT, "%s: the vectors of all %zu texts are equal; give different ones", w->o->texts[0],
                          w->s.n);
     if (r->dims > w->s.D)
-        return aoei_fail(err, AOE_EARG, "--dims %zu: vectors have %zu components; ask for so many at most", r->dims, w->s.D);
+        return aoei_fail(err, AOE_EARG, "options.dims is %zu, but must be at most %zu, the components of a vector", r->dims,
+                         w->s.D);
     if (r->dims > r->rank)
         return aoei_fail(
             err, AOE_EARG,
-            "--dims %zu: the vectors of %zu texts vary in %zu of %zu components; give more texts, or ask for fewer", r->dims,
-            w->s.n, r->rank, w->s.D);
+            "options.dims is %zu, but the vectors of %zu texts vary in only %zu of %zu components; give more texts or fewer dims",
+            r->dims, w->s.n, r->rank, w->s.D);
     for (size_t i = 0; i < r->dims; i++)
         kept += w->value[i];
     r->kept = kept / all;
@@ -273,7 +274,7 @@ int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whi
     *result = (aoe_whiten_result){0};
     int rc = o->n_texts ? 0 : aoei_fail(err, AOE_EARG, "whitening needs texts: name a file");
     if (!rc && o->batch_tokens == 0)
-        rc = aoei_fail(err, AOE_EARG, "--batch-tokens must be at least 1");
+        rc = aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (!rc)
         rc = aoei_convert_check(from, to, &output, err);
     if (!rc)

@@ -74,15 +74,16 @@ int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_opt
     if (options)
         o = *options;
     if (o.batch_tokens == 0)
-        return aoei_fail(err, AOE_EARG, "--batch-tokens must be at least 1");
+        return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (o.chunk != AOE_CHUNK_FIRST && o.chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o.chunk);
     if (o.chunk_overlap != (size_t)-1 && o.chunk_overlap && o.chunk != AOE_CHUNK_MEAN) /* 0 shares nothing, as here */
-        return aoei_fail(err, AOE_EARG, "an overlap of %zu tokens is for windows over all of a text (--chunk mean)",
+        return aoei_fail(err, AOE_EARG,
+                         "options.chunk_overlap is %zu, but texts are not split into chunks; set options.chunk to mean",
                          o.chunk_overlap);
     if (o.chunk_overlap != (size_t)-1 && o.chunk_overlap >= m->settings.max_length)
-        return aoei_fail(err, AOE_EARG, "an overlap of %zu leaves nothing of windows of %zu tokens; use less", o.chunk_overlap,
-                         m->settings.max_length);
+        return aoei_fail(err, AOE_EARG, "options.chunk_overlap is %zu, but must be less than the length of a chunk, %zu tokens",
+                         o.chunk_overlap, m->settings.max_length);
     aoe_embedder *e = aoei_calloc(1, sizeof *e);
     if (!e)
         return aoei_fail_nomem(err, sizeof *e);

@@ -35,7 +35,7 @@ static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
             *end = '\0';
         (*names)[(*n)++] = at;
         if (!*at)
-            return aoei_fail(err, AOE_EARG, "--lora-targets has an empty name; separate names by single commas");
+            return aoei_fail(err, AOE_EARG, "options.lora.targets has an empty name; separate names by single commas");
     }
     return 0;
 }
@@ -48,7 +48,7 @@ static int read_targets(unsigned *targets, const char *list, const aoei_encoder_
     char *copy = aoei_strdup(list);
     int rc = copy ? split(&names, &n, copy, err) : aoei_fail_nomem(err, strlen(list));
     if (!rc && (rc = aoei_peft_targets(targets, names, n, c, 0, err)))
-        aoei_error_prefix(err, "--lora-targets");
+        aoei_error_prefix(err, "options.lora.targets");
     aoei_free(names);
     aoei_free(copy);
     return rc;
@@ -62,21 +62,24 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
     if (rc)
         return rc;
     if (lora->r > c->hidden)
-        return aoei_fail(err, AOE_EARG, "--lora-r %zu is above the model's hidden size of %zu; use less", lora->r, c->hidden);
+        return aoei_fail(err, AOE_EARG, "options.lora.r is %zu, but must be at most the model's hidden size, %zu", lora->r,
+                         c->hidden);
     if (!(lora->alpha > 0 && lora->alpha <= AOEI_MOST_ALPHA) || !(lora->dropout >= 0 && lora->dropout < 1))
-        return aoei_fail(err, AOE_EARG, "--lora-alpha must be above 0, up to 1e6, --lora-dropout from 0 to below 1");
+        return aoei_fail(err, AOE_EARG,
+                         "options.lora.alpha must be above 0 and at most 1e6, options.lora.dropout at least 0 and below 1");
     return read_targets(&lora->targets, wanted->targets, c, err);
 }
 
-/* Of saved adapters r, alpha and targets stay; dropout, which decides nothing but the training, may be another. */
+/* The rank, alpha and targets of saved adapters are fixed. The dropout, which only training uses, may change. */
 static int resume(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
     if (wanted->r || !isnan(wanted->alpha) || wanted->targets)
-        return aoei_fail(err, AOE_EARG,
-                         "%s holds adapters of rank %zu, which go on as they are; leave --lora-r, --lora-alpha and "
-                         "--lora-targets out, or merge them first (aoe merge)",
-                         dir, lora->r);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s holds adapters of rank %zu, whose rank, alpha and targets cannot change; leave out options.lora.r, "
+            "options.lora.alpha and options.lora.targets, or merge the adapters first (aoe merge)",
+            dir, lora->r);
     if (!isnan(wanted->dropout) && !(wanted->dropout >= 0 && wanted->dropout < 1))
-        return aoei_fail(err, AOE_EARG, "--lora-dropout must be from 0 to below 1");
+        return aoei_fail(err, AOE_EARG, "options.lora.dropout must be at least 0 and below 1");
     if (!isnan(wanted->dropout))
         lora->dropout = wanted->dropout;
     return 0;

@@ -102,7 +102,7 @@ static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, ao
         return code;
     if (j->ends && ids->n > j->max_length && j->ends[i].before + j->ends[i].after >= j->max_length)
         return aoei_fail(&c->error, AOE_EARG,
-                         "max_length %zu leaves no room for the text: prompt and special tokens take %zu; raise it",
+                         "max_length is %zu, but prompt and special tokens alone take %zu tokens; raise options.max_length",
                          j->max_length, j->ends[i].before + j->ends[i].after);
     if (ids->n == 0 && !j->may_be_empty)
         return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");

@@ -58,7 +58,8 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
             name = inside;
     }
     if (!rc && !aoei_is_dir(name))
-        rc = aoei_fail(err, AOE_ENOENT, "%s: the base model '%s' is not a directory here; set options.base to its directory", dir, name);
+        rc = aoei_fail(err, AOE_ENOENT, "%s: the base model '%s' is not a directory here; set options.base to its directory",
+                       dir, name);
     if (!rc && !(*base = aoei_strdup(name)))
         rc = aoei_fail_nomem(err, strlen(name));
     json_decref(root);

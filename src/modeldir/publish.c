@@ -238,12 +238,13 @@ int aoei_model_dir_check(const char *dir, int force, aoe_error *err) {
         return 0;
     int rc = aoei_model_stranded(&stranded, dir, err);
     if (!rc && stranded)
-        rc = aoei_fail(err, AOE_EEXIST,
-                       "%s: an interrupted save left the model it was replacing in %s; move its files back, or use --force",
-                       dir, stranded);
+        rc = aoei_fail(
+            err, AOE_EEXIST,
+            "%s: an interrupted save left the model it was replacing in %s; move its files back, or use options.force", dir,
+            stranded);
     if (!rc && !(rc = list_model(&names, &n, dir, err)) && n)
         rc = aoei_fail(err, AOE_EEXIST,
-                       "%s: already holds %s, which a model would replace; choose another directory, or use --force", dir,
+                       "%s: already holds %s, which a model would replace; choose another directory, or use options.force", dir,
                        names[0]);
     aoei_list_free(names, n);
     aoei_free(stranded);

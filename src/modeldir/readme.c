@@ -103,9 +103,9 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
     if (sentence)
         aoei_buffer_printf(b, "\nUse aoe for this model: %s.\n", sentence);
     if (storage == AOE_STORAGE_INT8)
-        put(b, "\nThe weights are stored as int8 rows with a scale each, which other programs (transformers,\n"
-               "sentence-transformers, text-embeddings-inference) cannot read. For them:\n\n"
-               "```sh\naoe convert --dtype f32 DIR -o NEW\n```\n");
+        put(b, "\nThe weights are stored as int8 rows with one scale per row, which other programs (transformers,\n"
+               "sentence-transformers, text-embeddings-inference) cannot read. For them, write a copy of the model\n"
+               "with float32 weights (`aoe convert`).\n");
 }
 
 /* The last part of a path, on one line; aoei_free. NULL: no memory. */
@@ -217,10 +217,12 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, beside ", l->r, l->alpha);
     rc = rc ? rc : aoei_peft_list(&b, l, m->config);
     aoei_buffer_printf(&b, " |\n| their parameters | %zu |\n", aoei_parameter_count(m->config) - aoei_base_count(m->config));
-    put(&b, "\n## Use\n\nWith aoe; `--base BASE` where the model lies elsewhere than `adapter_config.json` says:\n\n"
-            "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
-            "With sentence-transformers and others, merged into a model of its own:\n\n"
-            "```sh\naoe merge DIR -o MERGED\n```\n");
+    put(&b,
+        "\n## Use\n\nWith aoe (if the base model is not in the directory that `adapter_config.json` names, name its directory as the\n"
+        "base):\n\n"
+        "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
+        "With sentence-transformers and others, merged into a model of its own:\n\n"
+        "```sh\naoe merge DIR -o MERGED\n```\n");
     if (!rc && !(rc = put_licence(&b, m, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);

@@ -143,10 +143,8 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
         (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
         goto done;
     if (!include_prompt)
-        rc = aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: include_prompt false is not supported: pooling takes the prompt's tokens in; choose --pooling to override",
-            path);
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: include_prompt false is not supported; set options.pooling to pool the prompt's tokens also", path);
     else if (!(rc = read_modes(&m, config, path, err)))
         rc = pooling_of_modes(&s->pooling, &m, averaged, path, err);
     if (!rc)

@@ -16,17 +16,18 @@ static int take_options(aoei_partial_settings *s, const aoei_encoder_config *c, 
     if (o->pooling < AOE_POOLING_AUTO || o->pooling >= AOE_POOLING_COUNT)
         return aoei_fail(err, AOE_EARG, "pooling %d is unknown; use a value of aoe_pooling", (int)o->pooling);
     if (o->max_length > most)
-        return aoei_fail(err, AOE_EARG, "max length %zu is more than the model's %zu positions; ask for at most %zu",
-                         o->max_length, most, most);
+        return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be at most %zu, the positions of the model",
+                         o->max_length, most);
     if (o->prompt && *o->prompt && !strstr(o->prompt, AOEI_PLACEHOLDER))
-        return aoei_fail(err, AOE_EARG, "prompt '%s' has no {text}; put {text} where the text belongs", o->prompt);
+        return aoei_fail(err, AOE_EARG, "options.prompt '%s' has no {text}; write {text} where the text is to be inserted",
+                         o->prompt);
     if (o->bidirectional && !c->causal)
         return aoei_fail(err, AOE_EARG,
-                         "attention of a %s model goes in both directions anyway; leave --bidirectional-from out",
+                         "a %s model attends in both directions in all layers; leave out options.bidirectional_from",
                          c->arch->model_type);
     if (o->bidirectional && o->bidirectional_from > c->layers)
-        return aoei_fail(err, AOE_EARG, "bidirectional from layer %zu, but there are %zu layers; ask for at most %zu",
-                         o->bidirectional_from, c->layers, c->layers);
+        return aoei_fail(err, AOE_EARG, "options.bidirectional_from is %zu, but must be at most %zu, the number of layers",
+                         o->bidirectional_from, c->layers);
     s->bidirectional = o->bidirectional;
     s->bidirectional_from = o->bidirectional_from;
     s->pooling = o->pooling;

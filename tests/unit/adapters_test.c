@@ -385,17 +385,17 @@ static void refuses_other_requests(void **state) {
     assert_int_equal(aoei_model_open_for(&m, test_model_context, ran, NULL, &p, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "adapters (LoRA) of a ran model are not supported");
     assert_int_equal(aoei_model_open_for(&m, test_model_context, adapters, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "holds adapters of rank 3, which go on as they are");
+    FRAGMENT(err, "holds adapters of rank 3, whose rank, alpha and targets cannot change");
     lora.r = 33;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "above the model's hidden size of 32");
+    FRAGMENT(err, "options.lora.r is 33, but must be at most the model's hidden size, 32");
     lora.r = 4;
     lora.alpha = 0;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "--lora-alpha must be above 0, up to 1e6");
+    FRAGMENT(err, "options.lora.alpha must be above 0 and at most 1e6");
     lora.alpha = 1e7;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "--lora-alpha must be above 0, up to 1e6");
+    FRAGMENT(err, "options.lora.alpha must be above 0 and at most 1e6");
     aoe_lora_defaults(&lora);
     lora.load_8bit = 1;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
@@ -404,10 +404,11 @@ static void refuses_other_requests(void **state) {
     lora.r = 4;
     lora.targets = "query,,value";
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "--lora-targets has an empty name");
+    FRAGMENT(err, "options.lora.targets has an empty name");
     lora.targets = "query,q_proj";
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "--lora-targets: a bert model has no linear layer 'q_proj'; its layers are query, key, value, output.dense");
+    FRAGMENT(err,
+             "options.lora.targets: a bert model has no linear layer 'q_proj'; its layers are query, key, value, output.dense");
     const aoe_convert_options merging = {.merge = 1};
     assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
     FRAGMENT(err, "no adapters there to merge");

@@ -204,14 +204,14 @@ static void refuses_directions(void **state) {
     tiny_model o = tiny_kind(0);
     const aoe_model_options all = both_from(0), beyond = both_from(3);
     tiny_model_write(from, &o);
-    refused(ctx, from, &all, AOE_EARG, "attention of a roberta model goes in both directions anyway");
+    refused(ctx, from, &all, AOE_EARG, "a roberta model attends in both directions in all layers");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 0}"));
     refused(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 0");
     test_dir_remove(from);
     from = test_path(test_dir, "from");
     o = tiny_kind(1);
     tiny_model_write(from, &o);
-    refused(ctx, from, &beyond, AOE_EARG, "bidirectional from layer 3, but there are 2 layers");
+    refused(ctx, from, &beyond, AOE_EARG, "options.bidirectional_from is 3, but must be at most 2");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": 3}"));
     refused(ctx, from, NULL, AOE_EFORMAT, "aoe.json: \"bidirectional_from\" is 3");
     free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"bidirectional_from\": -1}"));

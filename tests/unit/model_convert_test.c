@@ -239,7 +239,7 @@ static void brings_everything_along(void **state) {
         says(to, "config.json", "\"note\": \"kept\"", 1);
         says(to, "modules.json", "sentence_transformers.models.Pooling", 1);
         says(to, "vocab.txt", "[CLS]", 1);
-        says(to, "README.md", "aoe convert --dtype f32", s == AOE_STORAGE_INT8);
+        says(to, "README.md", "with float32 weights (`aoe convert`)", s == AOE_STORAGE_INT8);
         says(to, "README.md", "from sentence_transformers import", s != AOE_STORAGE_INT8);
     }
 }
@@ -272,7 +272,7 @@ static void embeds_like_its_float_form(void **state) {
 
 static void warned(void *user, aoe_log_level level, const char *message) {
     assert_int_equal(level, AOE_LOG_WARNING);
-    test_message(message, "/out: other programs than aoe cannot read int8 weights; for them: aoe convert ");
+    test_message(message, "/out: only aoe reads int8 weights");
     ++*(int *)user;
 }
 
@@ -292,7 +292,7 @@ static void checks_the_request(void **state) {
     FRAGMENT(err, "storage 3 is unknown; use f32, bf16 or int8");
     o.storage = AOE_STORAGE_INT8;
     assert_int_equal(aoe_convert(ctx, in, in, &o, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "the same directory; choose another output, or use --force");
+    FRAGMENT(err, "the same directory; choose another output, or use options.force");
     assert_int_equal(aoe_convert(ctx, none, out, &o, NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "/none: no such directory");
     assert_false(aoei_exists(out));

@@ -208,7 +208,7 @@ static void needs_force_to_replace(void **state) {
     aoe_error err;
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
-    FRAGMENT(err, "new: holds a model already; choose another directory or force its replacement");
+    FRAGMENT(err, "new: holds a model already; choose another directory, or use options.force");
     o.force = 1;
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
     free(to);

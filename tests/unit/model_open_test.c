@@ -262,7 +262,7 @@ static void checks_the_options(void **state) {
     } cases[] = {
         {{.dtype = (aoe_dtype)9, .normalize = -1}, AOE_EARG, "dtype 9 is unknown"},
         {{.pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 10 is unknown"},
-        {{.max_length = 11, .normalize = -1}, AOE_EARG, "max length 11 is more than the model's 10 positions"},
+        {{.max_length = 11, .normalize = -1}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
         {{.prompt = "no place", .normalize = -1}, AOE_EARG, "prompt 'no place' has no {text}"},
         {{.normalize = 2}, AOE_EARG, "normalize is 2"},
     };

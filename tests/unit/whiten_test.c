@@ -312,13 +312,13 @@ static void refusals(void **state) {
     refuse(bert, &o, AOE_EARG, "whitening needs texts");
     o = defaults();
     o.dims = 17;
-    refuse(bert, &o, AOE_EARG, "--dims 17: vectors have 16 components; ask for so many at most");
+    refuse(bert, &o, AOE_EARG, "options.dims is 17, but must be at most 16");
     char *few = test_write_text(dir, "few.txt", "the cat\na dog\n"), *one = test_write_text(dir, "one.txt", "the cat\n"),
          *equal = test_write_text(dir, "equal.txt", "the cat\nthe cat\nthe cat\n"),
          *empty = test_write_text(dir, "empty.txt", "the cat\n\n");
     o.texts = (const char *const *)&few;
     o.dims = 2;
-    refuse(bert, &o, AOE_EARG, "--dims 2: the vectors of 2 texts vary in 1 of 16 components");
+    refuse(bert, &o, AOE_EARG, "options.dims is 2, but the vectors of 2 texts vary in only 1 of 16 components");
     o.texts = (const char *const *)&one;
     refuse(bert, &o, AOE_EFORMAT, "1 texts have no covariance");
     o.texts = (const char *const *)&equal;
