@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Training rows that chat models write: every distinct input is put to every model, once for sentences of the same
- * meaning and once for the opposite, and what comes back is read, cleaned and written as pairs or triples. The calls are
- * calls.c's, a reply is parse_sentences.c's business.
+ * aoe_annotate: sends every distinct input to every model, once for sentences with the same meaning and once for sentences
+ * with the opposite meaning, and writes the parsed sentences as pairs or triplets. calls.c makes the calls,
+ * parse_sentences.c parses the answers.
  */
 #include <math.h>
 #include <string.h>

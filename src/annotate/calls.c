@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Calls of a job: see calls.h. Calls that the cache does not answer are handed to threads in their order. With a bound on
- * what may be spent a call waits for its turn, and begins when what is spent and what is under way leave room for the most it
- * may take; what is under way counts with all tries it has left. An answer that is none is booked at its most, and the call is
- * tried again when those before it have ended and there is room. So which calls are made, and how often, depends on the
- * answers, not on their timing: a later call has only begun if all tries of the earlier ones fit.
+ * Calls of a job. Calls that the cache cannot answer are given to threads in order. With a spending limit, a call waits
+ * for its turn and starts when the recorded spending plus the maximum of all running calls, with all their remaining
+ * attempts, leaves enough for its own maximum. An unusable answer is recorded with its maximum, and the call is retried
+ * after the calls before it have ended, if the limit permits. So the set of calls and attempts depends on the answers, not
+ * on their timing: a later call only starts if all attempts of the earlier ones fit into the limit.
  */
 #include "annotate/calls.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options of the jobs over chat models: see chat_options.h.
+ * Options of the jobs with chat models.
  */
 #include "annotate/chat_options.h"
 

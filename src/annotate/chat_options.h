@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * What the jobs over chat models have in common beside their calls.
+ * Functions that the jobs with chat models share, other than their calls.
  */
 #ifndef AOEI_ANNOTATE_CHAT_OPTIONS_H
 #define AOEI_ANNOTATE_CHAT_OPTIONS_H
 
 #include "aoe.h"
 
-/* Can the output hold this text? AOE_EFORMAT, with its place, before anything is paid for. */
+/* Checks that the output format can represent a text, before any request is paid for. Errors: AOE_EFORMAT with file and
+ * line. */
 int aoei_chat_check_writable(aoe_text text, const char *output, const char *file, size_t line, aoe_error *err);
 
 #endif

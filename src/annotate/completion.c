@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Bodies of chat requests and answers: see completion.h.
+ * JSON of chat requests and answers.
  */
 #include "annotate/completion.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Markers of list items: see list_marker.h.
+ * Markers of list items.
  */
 #include "annotate/list_marker.h"
 

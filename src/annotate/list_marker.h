@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a line of a list begins with: "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the
- * numerals of many scripts. Reads one line; which lines make a list is parse_sentences.c's business.
+ * Markers at the start of list items: "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the numerals of many
+ * scripts. Reads one line; parse_sentences.c decides which lines form a list.
  */
 #ifndef AOEI_ANNOTATE_LIST_MARKER_H
 #define AOEI_ANNOTATE_LIST_MARKER_H
@@ -15,22 +15,22 @@ typedef enum aoei_marker_kind {
     AOEI_MARKER_LABEL,  /* Sentence 1: */
     AOEI_MARKER_LETTER, /* a)  B. */
     AOEI_MARKER_ROMAN,  /* ii.  III) */
-    AOEI_MARKER_BARE,   /* a number and a space: a list only together with others */
+    AOEI_MARKER_BARE,   /* a number and a space: a marker only if other lines have markers, too */
     AOEI_MARKER_BULLET
 } aoei_marker_kind;
 
 typedef struct aoei_marker {
     aoei_marker_kind kind;
-    size_t number; /* its place in the list by what it says; 0 for bullets */
-    size_t letter; /* of ROMAN: the number it would be as a letter, 0: none */
-    size_t bytes;  /* of the line up to the item's text */
+    size_t number; /* position in the list according to the marker; 0: bullets */
+    size_t letter; /* ROMAN only: the number of the marker read as a letter; 0: not a letter */
+    size_t bytes;  /* bytes before the text of the item */
 } aoei_marker;
 
-/* line: without white space in front. AOEI_MARKER_NONE when it begins with none of them. */
+/* Reads the marker of a line without leading white space; AOEI_MARKER_NONE if there is none. */
 aoei_marker aoei_marker_read(aoe_text line);
 
-/* A number in digits of any script, circled, or in Chinese numerals at the start of s: its bytes, 0: none. At most three
- * digits. */
+/* Reads a number at the start of s in digits of any script, circled digits or Chinese numerals, up to three digits. Returns
+ * its length in bytes; 0: none. */
 size_t aoei_marker_numeral(aoe_text s, size_t *number);
 
 #endif

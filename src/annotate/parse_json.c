@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sentences in JSON-like replies: see parse_json.h.
+ * Sentences in answers that are similar to JSON.
  */
 #include "annotate/parse_json.h"
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * Sentences in replies that are JSON, or nearly: arrays, objects, a line of objects each, Python
- * lists, trailing commas, text around them, and what is left of them when the output was cut
- * off. Lenient by intent, so it is a scanner of strings and keys and no JSON parser.
+ * Finds sentences in answers that are JSON or similar: arrays, objects, one object per line, Python lists, trailing
+ * commas, text before and after the JSON, and truncated output. It is lenient by design: a scanner of strings and keys,
+ * not a JSON parser.
  */
 #ifndef AOEI_ANNOTATE_PARSE_JSON_H
 #define AOEI_ANNOTATE_PARSE_JSON_H
 
 #include "annotate/sentences.h"
 
-/* Where an array or object of strings begins in a plain text; NULL: nowhere. */
+/* Returns the position where an array or object of strings begins in a plain text; NULL: there is none. */
 const char *aoei_find_json(aoe_text plain);
-/* Adds the strings that look like sentences of the answer. Strings under keys such as "sentence" or "output" are the answer
- * when there are any, those under "input", "type", "explanation" never are. A string that does not end is left out. 0, or
- * AOE_ENOMEM. */
+/* Adds the strings that are sentences of the answer. If there are strings with keys such as "sentence" or "output", only
+ * these are added; strings with keys "input", "type" or "explanation" never are. An unterminated string is skipped. Returns
+ * 0 or AOE_ENOMEM. */
 int aoei_read_json(aoei_chat_list *l, aoe_text json);
-/* *n: how many strings in quotes the text is made of, with commas or "and" between them and nothing else; 0: it is not. 0, or
- * AOE_ENOMEM. */
+/* Counts the quoted strings if the text consists of quoted strings only, separated by commas or "and"; otherwise *n is 0.
+ * Returns 0 or AOE_ENOMEM. */
 int aoei_count_strings(size_t *n, aoe_text s);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Scores in replies: see parse_score.h. Every number of the reply is found with what stands around it and gets
- * a rank: named as the final score, as a score, or given out of the highest one; else one among others. The numbers of the best
- * rank have to agree.
+ * Parsing of scores. Every number of the answer gets a rank from its context: named as the final score, named as a score,
+ * given as a fraction of the maximum, or any other number. The numbers of the best rank must agree.
  */
 #include "annotate/parse_score.h"
 

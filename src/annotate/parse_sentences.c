@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Replies into sentences: see parse_sentences.h. The reply is made plain, a fence is opened; what looks like
- * JSON is read as such, then tables, then lines with markers, of which those of one kind in a
- * running order make the list, then plain lines.
+ * Parsing of answers into sentences. The answer is converted to plain text, and a code fence is opened. JSON is parsed
+ * first, then tables, then lines with markers, of which those of one kind with consecutive numbers form the list, then
+ * plain lines.
  */
 #include "annotate/parse_sentences.h"
 

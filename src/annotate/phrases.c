@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Phrases of models: see phrases.h. The lists are what was seen in replies; a phrase that is missing makes a reply
- * a sentence too many, never a crash.
+ * Phrases of models, collected from answers. A missing phrase results in one sentence too many.
  */
 #include "annotate/phrases.h"
 

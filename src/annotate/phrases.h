@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * What models say around an answer or instead of one: refusals, announcements, closing remarks, in the
- * languages that models answer in most.
+ * Phrases around or instead of an answer: refusals, announcements and closing remarks, in the languages in which models
+ * answer most often.
  */
 #ifndef AOEI_ANNOTATE_PHRASES_H
 #define AOEI_ANNOTATE_PHRASES_H
 
 #include "aoe.h"
 
-/* Does the text decline the task? It begins with an apology or the like, and says that something cannot be done; text that
- * only apologises is a sentence like others. */
+/* 1: the text declines the task: it begins with an apology or a similar phrase and says that something cannot be done. A
+ * text that only apologizes is a sentence. */
 int aoei_chat_is_refusal(aoe_text s);
-/* "Here are five sentences:", "Sure!": a line in front of the answer. */
+/* 1: the line announces the answer: "Here are five sentences:", "Sure!". */
 int aoei_chat_is_announcement(aoe_text line);
-/* "I hope this helps!", "Note: ...": a line behind it. */
+/* 1: the line is a closing remark: "I hope this helps!", "Note: ...". */
 int aoei_chat_is_remark(aoe_text line);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates: see prompt.h.
+ * Prompt templates.
  */
 #include "annotate/prompt.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompts: templates with {size}, {text}, {text1}, {text2} that are filled in one pass, so that braces in a text
- * stay what they are. The templates of the AnglE paper's figure 4 and the one for scores are here.
+ * Prompts: templates with {size}, {text}, {text1}, {text2}, which are replaced in a single pass, so that braces in a text
+ * are preserved. Contains the templates of figure 4 of the AnglE paper and the one for scores.
  */
 #ifndef AOEI_ANNOTATE_PROMPT_H
 #define AOEI_ANNOTATE_PROMPT_H
@@ -16,9 +16,10 @@ typedef struct aoei_prompt_values {
     aoe_text text2; /* {text2} */
 } aoei_prompt_values;
 
-/* A template has {text}, or with pair {text1} and {text2}. what: for the message. AOE_EARG. */
+/* Checks that a template contains {text}, or {text1} and {text2} if pair is 1. what: name of the option, for the message.
+ * Errors: AOE_EARG. */
 int aoei_prompt_check(const char *template, int pair, const char *what, aoe_error *err);
-/* Appends the filled template to out. 0, or AOE_ENOMEM. */
+/* Appends the template with its values to out. Returns 0 or AOE_ENOMEM. */
 int aoei_prompt_fill(aoei_buffer *out, const char *template, const aoei_prompt_values *v);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Pieces of replies: see reply_text.h.
+ * Texts of answers.
  */
 #include "annotate/reply_text.h"
 

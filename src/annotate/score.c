@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Similarity scores that chat models give to the pairs of a table. The table is read twice: for the calls, and again to be
- * written with the scores, so that no row is held in memory.
+ * aoe_score: similarity scores that chat models give to the pairs of a table. The table is read twice, first for the calls
+ * and then to write the rows with their scores, so that no row is held in memory.
  */
 #include <math.h>
 #include <stdio.h>

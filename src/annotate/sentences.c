@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sentences of a reply: see sentences.h.
+ * Cleaning of sentences.
  */
 #include "annotate/sentences.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What REST and GraphQL share: repositories and their names, pages, issues and what is
- * said of them.
+ * Functions that REST and GraphQL share: repositories and their names, pages, issues and mentions.
  */
 #include "collect/collection.h"
 

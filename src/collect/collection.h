@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A collection in the making: the issues of repositories, where their texts are in the
- * cache, and what has been said about duplicates. Two ways to read a repository (REST,
- * GraphQL) fill it; then what was said becomes links, and links become pairs.
+ * A collection under construction: the issues of repositories, the cache keys of their texts, and the mentions of
+ * duplicates. github_rest.c and github_graphql.c fill it; github_resolve.c converts mentions to links, issues_pairs.c
+ * links to pairs.
  */
 #ifndef AOEI_COLLECT_COLLECTION_H
 #define AOEI_COLLECT_COLLECTION_H
@@ -15,28 +15,28 @@
 #include "collect/issues.h"
 #include "collect/issues_refs.h"
 
-/* Something said of an issue; one issue's stand in the order of time. */
+/* Kind of a statement about an issue. The mentions of one issue are in chronological order. */
 typedef enum aoei_mention_kind {
     AOEI_MENTION_STATED,
     AOEI_MENTION_GUESS,
     AOEI_MENTION_DENIED,
-    AOEI_MENTION_MARKED,   /* by GitHub itself; with a target where it is known */
-    AOEI_MENTION_UNMARKED, /* takes back what was said before: of the target, or without one all of it */
-    AOEI_MENTION_HINT      /* stated or guessed where not all could be read: a weak link, never more */
+    AOEI_MENTION_MARKED,   /* marked by GitHub; with the original if it is known */
+    AOEI_MENTION_UNMARKED, /* revokes earlier mentions of the target, or all earlier mentions if there is no target */
+    AOEI_MENTION_HINT      /* stated or guessed in an incomplete list: yields weak links only */
 } aoei_mention_kind;
 
 typedef struct aoei_mention {
-    uint32_t issue;  /* of whom */
-    uint32_t repo;   /* of the target, as written */
-    uint64_t number; /* of the target; 0: none */
+    uint32_t issue;  /* the issue that the statement is about */
+    uint32_t repo;   /* repository of the target, as written */
+    uint64_t number; /* number of the target; 0: no target */
     aoei_mention_kind kind;
 } aoei_mention;
 
-/* A repository that has a number in the set of issues. */
+/* A repository by its number in the set of issues. */
 typedef struct aoei_repository {
-    uint32_t canonical; /* its number under the name it has now */
-    unsigned char read; /* 1: its issues were */
-    unsigned char cut;  /* 1: not all of them could be: what is said of them makes weak links */
+    uint32_t canonical; /* number under its current name */
+    unsigned char read; /* 1: its issues were read */
+    unsigned char cut;  /* 1: its issues are incomplete: mentions yield weak links only */
 } aoei_repository;
 
 typedef struct aoei_collection {
@@ -46,7 +46,7 @@ typedef struct aoei_collection {
     size_t n_repositories, repository_capacity;
     aoei_mention *mention; /* owned [n_mentions] */
     size_t n_mentions, mention_capacity;
-    char **page; /* owned [n_pages], each owned: keys of the cache */
+    char **page; /* owned [n_pages], each owned: cache keys of the pages */
     size_t n_pages, page_capacity;
     aoei_issue_refs refs; /* scratch, as the next */
     aoei_buffer text, form;
@@ -56,28 +56,27 @@ typedef struct aoei_collection {
 
 void aoei_collection_free(aoei_collection *c); /* accepts a zeroed one */
 
-/* The number of a repository, by the name it has now as far as that is known. */
+/* Finds or adds a repository by its name, or by its current name if a renaming is known. Errors: AOE_ENOMEM. */
 int aoei_collect_repo(aoei_collection *c, aoe_text name, uint32_t *repo, aoe_error *err);
-/* From now on both numbers are one repository's. */
+/* Makes both numbers refer to one repository. */
 void aoei_collect_renamed(aoei_collection *c, uint32_t old, uint32_t now);
 
-/* The number of the page that an answer is. */
+/* Assigns a number to the page that an answer contains. */
 int aoei_collect_page(aoei_collection *c, const aoei_github_answer *a, uint32_t *page, aoe_error *err);
-/* Adds an issue of a repository and page, and what its body says. Pull requests are counted and not added: *index is
- * AOEI_NO_ISSUE then. */
+/* Adds an issue and the mentions in its body. Pull requests are counted, not added; *index is then AOEI_NO_ISSUE. */
 int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *issue, uint32_t repo, uint32_t page, uint32_t *index,
                        aoe_error *err);
-/* The hash of a text, the same for texts that differ in white space and case alone; *empty: 1: there is nothing else in it. */
+/* Hash of a text that ignores differences in white space and case; *empty: 1: the text has no other characters. */
 int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *hash, int *empty, aoe_error *err);
-/* What a comment, or an element of a timeline, says of an issue. */
+/* Adds the mentions in a comment or in an element of a timeline of an issue. */
 int aoei_collect_comment(aoei_collection *c, uint32_t issue, aoe_text body, aoe_error *err);
 int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, aoe_error *err);
 
-/* What was said from the first-th mention on was not all that there is: it makes weak links from now on. */
+/* Marks all mentions from index `first` as incomplete: they yield weak links only. */
 void aoei_collect_cut(aoei_collection *c, size_t first);
 
 enum { AOEI_WHY = 260 }; /* bytes of a reason, NUL included */
-/* The reason for people why a repository cannot be read: from an answer's status and why. */
+/* Describes why a repository cannot be read, from the status and message of an answer. */
 const char *aoei_collect_why(int status, const char *message, int has_token, char room[AOEI_WHY]);
 
 #endif

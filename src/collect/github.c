@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Requests to GitHub through fetch.h and the store. What a status says, but for a refused
- * token, concerns one repository or issue, and is an answer, as is a server that fails
- * there. GraphQL says with 200 what REST says by status: judge_query tells them apart.
+ * Requests to GitHub through fetch.h and the store. A status other than that of a rejected token concerns one repository
+ * or issue and is returned as an answer, as is a server that fails for this request. GraphQL reports errors with status
+ * 200; judge_query converts them to the statuses of REST.
  */
 #include "collect/github.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_github_issues: repositories one after the other, then links, pairs and texts.
- * What one repository lacks does not stop the others.
+ * aoe_github_issues: reads the repositories one by one, then computes links and pairs and writes the texts. A repository
+ * that cannot be read does not affect the others.
  */
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * From what was said of an issue to links. In the order of time: a denial takes back
- * what was said of the same target, GitHub's "unmarked" all that was said before. Of a
- * closed issue what was stated counts; a guess counts when nothing was stated, the
- * issue is marked as a duplicate, and there is one target alone. All else makes weak
- * links: no pairs, but no negatives either. So does what an issue says that was fetched
- * because another points to it: nobody asked for its repository, or for it.
+ * Converts the mentions of an issue to links, in chronological order: a denial revokes mentions of its target, and
+ * GitHub's "unmarked" revokes all earlier mentions. For a closed issue, statements count; a guess counts if there is no
+ * statement, the issue is marked as a duplicate, and there is a single target. All other mentions yield weak links, which
+ * make neither pairs nor negatives. So do the mentions in issues that were fetched only because another issue refers to
+ * them.
  */
 #include "collect/github_resolve.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reading a repository through REST: its name (which may have changed), the list of its
- * issues, and what is said of them: the timelines of those that are marked as
- * duplicates, and where it is asked for the comments of the others. REST does not say of what an issue was marked as a
- * duplicate: that has to stand in a comment.
+ * Reads a repository through REST: its current name, the list of its issues, and the mentions of duplicates in the
+ * timelines of issues that are marked as duplicates and, if requested, in all comments. REST does not return the original
+ * of a marked issue; it must be mentioned in a comment.
  */
 #include "collect/github_rest.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Looks for the words duplicate, dupe and dup, reads on over words that may stand
- * between them and a reference, and then the references; what stands before in the
- * sentence decides between statement, guess and denial. Works on a masked copy
- * (markdown.h), whose masked bytes end every phrase.
+ * Searches for the words duplicate, dupe and dup, continues over the words that may separate them from a reference, and
+ * reads the references; the words before them in the sentence decide between statement, guess and denial. Works on a
+ * masked copy (markdown.h), in which masked bytes end every phrase.
  */
 #include "collect/issues_refs.h"
 

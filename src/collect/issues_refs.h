@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What a text of an issue says about duplicates: "closing as duplicate of #12",
- * "dup of owner/name#3", links to issues. Denials and guesses are told apart from
- * statements, and what is said of another issue is passed over; code, quotes and HTML comments say nothing. English only, by
- * rules: docs/github-issues.md lists them. Nothing here knows whether an issue exists.
+ * Finds statements about duplicates in the text of an issue: "closing as duplicate of #12", "dup of owner/name#3", links
+ * to issues. Distinguishes statements, guesses and denials, and skips statements about other issues; code, quotations and
+ * HTML comments are ignored. English only, by the rules in docs/github-issues.md. Whether an issue exists is not checked
+ * here.
  */
 #ifndef AOEI_COLLECT_ISSUES_REFS_H
 #define AOEI_COLLECT_ISSUES_REFS_H
@@ -21,15 +21,15 @@ typedef enum aoei_ref_kind {
 
 typedef struct aoei_issue_ref {
     aoei_ref_kind kind;
-    aoe_text repo;   /* "owner/name" as written, in `text` of the list; len 0: the repository that the text is in */
+    aoe_text repo;   /* "owner/name" as written, a part of `text` of the list; len 0: the repository of the text */
     uint64_t number; /* from 1 */
 } aoei_issue_ref;
 
 typedef struct aoei_issue_refs {
-    aoei_issue_ref own;  /* set before a call: the issue that the text is of, its repository named; number 0: not known */
+    aoei_issue_ref own;  /* set before a call: the issue that the text belongs to, with its repository; number 0: unknown */
     aoei_issue_ref *ref; /* owned [n], in the order of the text */
     size_t n, capacity;
-    aoei_buffer text; /* copy of the text last read, its code and quotes masked */
+    aoei_buffer text; /* copy of the last text, with masked code and quotations */
 } aoei_issue_refs;
 
 /* Replaces the references in r (zero it before the first call) by what the text says about its own issue. hosts: the
@@ -38,11 +38,10 @@ typedef struct aoei_issue_refs {
 int aoei_issue_refs_find(aoei_issue_refs *r, aoe_text text, const char *const *hosts, aoe_error *err);
 void aoei_issue_refs_free(aoei_issue_refs *r); /* accepts a zeroed one */
 
-/* 1: the name of a label says duplicate: it has duplicate(s), dupe or dup as a word of its own ("*duplicate", "r: duplicate").
- */
+/* 1: the name of a label contains duplicate(s), dupe or dup as a separate word ("*duplicate", "r: duplicate"). */
 int aoei_label_is_duplicate(aoe_text label);
 
-/* "owner/name" at s: its length, or 0 when none begins there. */
+/* Length of "owner/name" at the start of s; 0: s does not start with such a name. */
 size_t aoei_repository_name(const char *s, size_t len);
 
 #endif

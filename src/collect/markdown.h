@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * The little of Markdown that texts of issues need: where code, quotes and HTML
- * comments stand, so that what is said inside them is not taken for the writer's
- * own words. Not a parser: no tree, no rendering. Any bytes are accepted.
+ * The parts of Markdown that matter for texts of issues: where code, quotations and HTML comments are, so that their
+ * content is not attributed to the writer. This is not a parser: no tree, no rendering. Any bytes are accepted.
  */
 #ifndef AOEI_COLLECT_MARKDOWN_H
 #define AOEI_COLLECT_MARKDOWN_H
 
 #include <stddef.h>
 
-enum { AOEI_MASKED = 1 }; /* the byte that hidden ones become; a control character, so never part of a word */
+enum { AOEI_MASKED = 1 }; /* replacement of hidden bytes: a control character, therefore never part of a word */
 
-/* Overwrites with AOEI_MASKED, in place: code (fenced, indented, in backticks), quoted lines (">") and HTML comments. Line
- * ends stay, and so do all offsets. */
+/* Overwrites code (fenced, indented, in backticks), quoted lines (">") and HTML comments with AOEI_MASKED, in place. Line
+ * ends and all offsets are preserved. */
 void aoei_markdown_mask(char *text, size_t len);
 
-/* Length of the HTML comment that begins at s: up to and with its "-->", all that is left without one; 0: none begins here. */
+/* Length of the HTML comment that begins at s, including its "-->", or up to the end if it is not closed; 0: no comment
+ * begins here. */
 size_t aoei_markdown_comment(const char *s, size_t len);
 
-/* Of a line that opens a fenced code block the number of its fence characters ('`' or '~', in *mark); else 0. */
+/* Number of fence characters ('`' or '~', in *mark) if the line opens a fenced code block; otherwise 0. */
 size_t aoei_markdown_fence(const char *line, size_t len, char *mark);
-/* 1: the line closes a block that was opened by n of mark. */
+/* 1: the line closes a block that was opened by n characters `mark`. */
 int aoei_markdown_fence_ends(const char *line, size_t len, char mark, size_t n);
 
 #endif

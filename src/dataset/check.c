@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_check: all files are read, then gone through row by row in their order; rows with equal texts
- * have one key, and where a key or text was first tells duplicates and leaks.
- * Rows are numbered over all files; NONE: there is no such row.
+ * aoe_data_check: reads all files, then visits their rows in order. Rows with equal texts have one key; the first
+ * occurrence of a key or text reveals duplicates and leaks. Rows are numbered over all files; NONE: no row.
  */
 #include <math.h>
 #include <stdlib.h>

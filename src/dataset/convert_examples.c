@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rows of one form as rows of another: labelled pairs, positives, triples. All rows are in memory, since
- * what becomes of one may depend on others (pairs with the same first text, known positives).
+ * Conversion between kinds of examples: labeled pairs, positives, triplets. All rows are held in memory, because the
+ * result for a row may depend on others (pairs with equal first texts, known positives).
  */
 #include "dataset/convert_examples.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A hash table of numbers over an array of texts. Classes are a second one of hashes of forms, whose
- * forms are not kept: where a hash is met again, the form of the text that has it is made once more.
+ * A hash table of numbers over an array of texts. Classes use a second table with the hashes of the keys of texts
+ * (text_equality.h). The keys are not stored: if a hash occurs again, the key of the earlier text is computed again.
  */
 #include "dataset/distinct.h"
 #include "aoe_data.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Set-similarity join by prefixes (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity
- * search", 2007; positions as in Xiao et al. 2008): with words ordered from the rarest on, two sets that are alike share a word
- * among their first few, so that only texts that share a rare word are compared. Invariant: texts are taken from the shortest
- * set on, so that an index only has sets of the same size or smaller.
+ * Set-similarity join with prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity
+ * search", 2007; positions as in Xiao et al. 2008). Words are sorted by increasing frequency; two similar sets then share
+ * one of their first words, so only texts that share a rare word are compared. Invariant: texts are processed by
+ * increasing size of their sets, so the index contains only sets of at most this size.
  */
 #include "dataset/near_duplicates.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Near duplicates: texts whose sets of words are alike, |A and B| / |A or B| (the Jaccard index). Exact: every
- * such pair is found. Words are runs of letters and digits, case folded.
+ * Near duplicates: texts whose sets of words are similar by the Jaccard index |A and B| / |A or B|. The search is exact:
+ * it finds every such pair. Words are runs of letters and digits, with folded case.
  */
 #ifndef AOEI_DATASET_NEAR_DUPLICATES_H
 #define AOEI_DATASET_NEAR_DUPLICATES_H
@@ -8,9 +8,9 @@
 #include "dataset/clusters.h"
 #include "dataset/distinct.h"
 
-/* Joins the items of texts whose index is `threshold` (above 0) or more. class: [texts->n] as aoei_distinct_classes gives it:
- * one text of a class is looked at; item: [texts->n] in c. *joined: pairs that joined two clusters. Errors: AOE_EARG,
- * AOE_ENOMEM. */
+/* Joins the items of texts whose Jaccard index is at least `threshold` (above 0). class: [texts->n] from
+ * aoei_distinct_classes; one text per class is compared. item: [texts->n] item of each text in c. *joined: number of pairs
+ * that joined two clusters. Errors: AOE_EARG, AOE_ENOMEM. */
 int aoei_near_duplicates_join(aoei_clusters *c, const aoei_distinct *texts, const size_t *class, const size_t *item,
                               double threshold, size_t *joined, aoe_error *err);
 

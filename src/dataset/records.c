@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading records. Where rows are kept, a text that stands in its row byte by byte (as in .tsv) is not copied again.
+ * Reads records. If rows are kept, a text that occurs unchanged in its row (as in .tsv) is not copied again.
  */
 #include "dataset/records.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_split: rows are the items of the clusters; a text, a group or a near duplicate joins the row where it
- * first was with the one at hand.
+ * aoe_data_split: the items of the clusters are rows. A text, a group or a near duplicate joins a row with the first row
+ * that contains it.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The forms in which texts are compared (aoe_text_equality): as they are, with white space evened out, with
- * case folded and accents decomposed, or letters and digits alone. Most texts are ASCII and take a loop over bytes.
+ * Keys of texts: unchanged, with normalized white space, with folded case and decomposed accents, or letters and digits
+ * only. Most texts are ASCII and are handled by a loop over bytes.
  */
 #include "dataset/text_equality.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * CSV records over lines. Each line is split at its special bytes (delimiter, quote)
- * and the pieces are appended to one buffer; a record goes on with the next line
- * while a quote is open.
- * Invariant: between records `text` and `n` describe the last complete record.
+ * CSV records from lines. Each line is split at its special bytes (delimiter, quote) and the parts are appended to one
+ * buffer; while a quote is open, the record continues with the next line. Invariant: between records, `text` and `n`
+ * describe the last complete record.
  */
 #include "table/csv.h"
 
@@ -18,7 +17,7 @@ static int end_field(aoei_csv *c) {
     return 0;
 }
 
-/* Appends what stands before the next stop byte; returns the position of that byte (or len). */
+/* Appends the bytes before the next special byte; returns the position of that byte (or len). */
 static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, int quoted) {
     size_t to = from;
     while (to < len && s[to] != '"' && (quoted || s[to] != c->delimiter))
@@ -34,11 +33,11 @@ static int stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at
     return AOEI_BAD_ROW;
 }
 
-/* The rest of a quoted field from i on; returns where it stops: behind the closing quote, or at the end of the line. */
+/* Copies a quoted field from i to its end; returns the position after the closing quote, or the end of the line. */
 static size_t copy_quoted(aoei_csv *c, const aoei_line *line, size_t i) {
     for (;;) {
         i = copy_until(c, line->data, i, line->len, 1);
-        if (i == line->len) { /* it goes on in the next line */
+        if (i == line->len) { /* the field continues in the next line */
             aoei_buffer_append(&c->text, line->data + i, line->eol);
             return i;
         }
@@ -52,7 +51,7 @@ static size_t copy_quoted(aoei_csv *c, const aoei_line *line, size_t i) {
     }
 }
 
-/* One line of a record: 0, AOEI_BAD_ROW or an error. c->quoted says whether the record goes on. */
+/* One line of a record: 0, AOEI_BAD_ROW or an error. c->quoted: 1: the record continues in the next line. */
 static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *line, aoe_error *err) {
     for (size_t i = 0;; i++) {
         if (!c->quoted && i < line->len && line->data[i] == '"') {

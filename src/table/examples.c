@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading training examples of every kind.
+ * Reads training examples of every kind.
  */
 #include "table/examples.h"
 
@@ -137,7 +137,7 @@ typedef struct reader {
     size_t capacity;
 } reader;
 
-/* 0, AOEI_BAD_ROW or an error. A row that is to be dropped is not looked at any further. */
+/* 0, AOEI_BAD_ROW or an error. The texts of a dropped row are not checked. */
 static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
     double label = 0;
     if (e->kind == AOE_EXAMPLES_PAIRS) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Label words and numbers. Numbers are read in the C locale, and only decimal
- * ones: strtod would also take "nan", "infinity", hexadecimal and leading space.
+ * Label names and numbers. Numbers are parsed in the C locale, decimal only: strtod would also accept "nan", "infinity",
+ * hexadecimal numbers and leading space.
  */
 #include "table/labels.h"
 

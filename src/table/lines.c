@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Line reader: one growing window over the stream, lines returned in place.
- * Invariant: window[begin, end) holds the bytes read and not yet returned, of
- * which the first `scanned` hold no LF.
+ * Line reader: a growing buffer over the stream, from which lines are returned without copying. Invariant: window[begin,
+ * end) contains the bytes that were read and not yet returned, of which the first `scanned` contain no LF.
  */
 #include "table/lines.h"
 
@@ -25,7 +24,7 @@ struct aoei_lines {
     int eof;
 };
 
-/* Makes room behind `end` (moving or growing the window) and reads into it. */
+/* Reads more bytes to the end of the window, which is moved or enlarged first. */
 static int read_more(aoei_lines *l, aoe_error *err) {
     if (l->begin > 0) {
         memmove(l->window, l->window + l->begin, l->end - l->begin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Labelled pairs, as the evaluations read them: examples of form A with one text a role.
+ * Labeled pairs for the evaluations: examples of the kind AOE_EXAMPLES_PAIRS with one text per role.
  */
 #include "table/pairs.h"
 

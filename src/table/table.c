@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One reader over four formats. Every format turns a row into `cell` (texts of
- * all columns) or, for JSON, a parsed object; the selected columns are then
- * copied to `field`. Texts are borrowed from the line, the CSV buffer or the object.
- * Invariant: after open the header is read and the next row is the first data row.
+ * One reader for four formats. A row of .tsv, .csv or .txt becomes `cell` (the texts of all columns), a row of .jsonl a
+ * parsed object; the selected columns are then copied to `field`. Texts are borrowed from the line, the CSV buffer or the
+ * object. Invariant: after opening, the header is read and the next row is the first data row.
  */
 #include "table/table.h"
 
@@ -85,7 +84,7 @@ static int bad_count(const aoei_table *t, size_t n, aoe_error *err) {
     return AOEI_BAD_ROW;
 }
 
-/* Empty lines between rows of several columns are passed over: many a table ends in one. */
+/* Empty lines are skipped in a table with several columns: many tables end in one. */
 static int next_line_row(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Fields are appended to a buffer, a row at a time; what does not fit into the format is noticed there.
+ * Values are appended to a buffer row by row; a value that the format cannot represent is detected there.
  */
 #include "table/table_write.h"
 

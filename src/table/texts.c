@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recognised names are those of the roles of every form of training file. Texts are given one by one; a row with
- * a text that is none is taken whole or not at all.
+ * Recognized names are those of all roles of training files. fn is called per text; a row with an invalid text is skipped
+ * as a whole.
  */
 #include "table/texts.h"
 
