@@ -30,7 +30,7 @@ typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
 /* A sentence of one answer about one text. */
 typedef struct sentence {
     size_t begin, len;     /* in job.bytes */
-    size_t form, form_len; /* as it is compared, likewise */
+    size_t form, form_len; /* key for comparisons, in job.bytes */
     size_t model;
     side of;
     fate fate;
@@ -46,13 +46,13 @@ typedef struct job {
     const aoe_annotate_options *o;
     aoe_annotate_result *result;
     aoei_examples *file; /* [o->n_files] owned */
-    aoei_distinct forms; /* of the inputs, white space evened out */
+    aoei_distinct forms; /* inputs with normalized white space */
     input *input;        /* [forms.n] owned */
     size_t capacity;
-    size_t *call; /* [forms.n, n_models, SIDES] owned: 1 + number; NO_CALL */
+    size_t *call; /* [forms.n, n_models, SIDES] owned: number + 1 of a call; NO_CALL */
     aoei_chat_calls *calls;
     aoei_chat_list list;
-    sentence *found; /* [n_found] owned; of one text, as the next */
+    sentence *found; /* [n_found] owned; sentences for the current text */
     size_t n_found, found_capacity;
     aoei_buffer bytes, form;
     aoei_text_key_scratch scratch;
@@ -136,7 +136,7 @@ static size_t place(const job *j, size_t text, size_t model, side s) {
 }
 
 static int add_call(job *j, size_t text, size_t model, side s, aoei_buffer *prompt, aoe_error *err) {
-    enum { LIST_TOKENS = 6 }; /* of a sentence's number, quotes and line end */
+    enum { LIST_TOKENS = 6 }; /* tokens for the number, quotes and line end of a sentence */
     const aoei_prompt_values v = {.size = wanted(j->o, s), .text1 = j->input[text].text};
     size_t number;
     aoei_buffer_clear(prompt);
@@ -205,7 +205,7 @@ static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err)
     return rc;
 }
 
-/* found[0] is the input itself. */
+/* Adds a sentence; found[0] is the input itself. */
 static void judge(job *j) {
     for (size_t i = 1; i < j->n_found; i++) {
         sentence *s = &j->found[i];
@@ -249,7 +249,7 @@ static int write_pairs(job *j, const input *in, aoe_error *err) {
     return rc;
 }
 
-/* The n-th sentence kept of a side of a model; NULL: there are fewer. */
+/* Returns the n-th kept sentence of a side of a model; NULL: there are fewer. */
 static const sentence *nth(const job *j, size_t model, side of, size_t n) {
     for (size_t i = 1; i < j->n_found; i++) {
         const sentence *s = &j->found[i];
@@ -259,7 +259,8 @@ static const sentence *nth(const job *j, size_t model, side of, size_t n) {
     return NULL;
 }
 
-/* Of each model the positives beside the negatives, the shorter list over again until every sentence is in a row. */
+/* Writes triplets: for each model, positives are paired with negatives; the shorter list is repeated until every sentence is
+ * in a row. */
 static int write_triplets(job *j, const input *in, aoe_error *err) {
     int rc = 0;
     for (size_t m = 0; m < j->o->chat.n_models; m++) {
@@ -296,10 +297,10 @@ static int make_rows(job *j, size_t text, aoe_error *err) {
 
 static int write_rows(job *j, aoe_error *err) {
     static const char *const pairs[] = {"text1", "text2", "label", "source"};
-    static const char *const triples[] = {"query", "positive", "negative", "source"};
+    static const char *const triplets[] = {"query", "positive", "negative", "source"};
     aoe_text name[4];
     for (size_t i = 0; i < 4; i++)
-        name[i] = aoe_text_of(j->o->kind == AOE_EXAMPLES_TRIPLETS ? triples[i] : pairs[i]);
+        name[i] = aoe_text_of(j->o->kind == AOE_EXAMPLES_TRIPLETS ? triplets[i] : pairs[i]);
     int rc = aoei_table_writer_open(&j->writer, j->o->name, name, 4, NULL, NULL, j->o->write, j->o->user, err);
     for (size_t i = 0; i < j->forms.n && !rc; i++)
         rc = make_rows(j, i, err);

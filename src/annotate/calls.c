@@ -23,7 +23,7 @@
 #include "net/secret.h"
 #include "net/url.h"
 
-#define KIND "chat" /* of the results in the store */
+#define KIND "chat" /* kind of the results in the store */
 
 enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20, ATTEMPTS = 6 };
 
@@ -31,12 +31,12 @@ typedef enum call_state { CALL_OPEN, CALL_KEPT, CALL_ASKED, CALL_FAILED } call_s
 
 typedef struct call {
     size_t model;
-    size_t prompt_tokens, expected; /* estimates */
-    size_t body;                    /* where the request's body begins in its key */
-    size_t unusable;                /* answers that were none, each booked at the most it may have cost */
+    size_t prompt_tokens, expected; /* estimated tokens of prompt and answer */
+    size_t body;                    /* offset of the body of the request in its key */
+    size_t unusable;                /* unusable answers, each recorded with its maximum cost */
     call_state state;
     int ended;
-    aoei_chat_reply reply; /* owned; of KEPT and ASKED */
+    aoei_chat_reply reply; /* owned; answer of a call in state KEPT or ASKED */
 } call;
 
 typedef struct endpoint {
@@ -46,10 +46,10 @@ typedef struct endpoint {
 
 struct aoei_chat_calls {
     const aoe_chat_options *o;
-    size_t attempts;    /* of a call */
-    double limit;       /* tokens of an answer at most; 0: none is known */
+    size_t attempts;    /* maximum attempts per call */
+    double limit;       /* maximum tokens per answer; 0: unknown */
     aoei_store *store;  /* owned; NULL: dry run without one */
-    aoei_distinct keys; /* of the calls: URL, line end, body */
+    aoei_distinct keys; /* keys of the calls: URL, line end, body */
     call *call;         /* [keys.n] owned */
     size_t capacity;
     endpoint *endpoint; /* [n_models] owned */
@@ -58,21 +58,21 @@ struct aoei_chat_calls {
     size_t n_open;
     aoei_mutex lock; /* guards everything below, and o->progress */
     size_t done, failures_in_a_row, failed;
-    size_t turn;                                   /* first of `open` that has not begun, where spending is bounded */
-    size_t front;                                  /* first of `open` that has not ended */
-    size_t under_way;                              /* calls */
-    double prompt_tokens, completion_tokens, cost; /* spent */
-    double pending_tokens, pending_cost;           /* at most, of all tries that what is under way has left */
-    int stopped;                                   /* the caller asked for the end */
-    int spent;                                     /* the next call might exceed the bound */
-    int failed_for_good;                           /* no further call is to be tried */
-    size_t first_failed;                           /* place in `open` of the failure in err */
+    size_t turn;    /* index in `open` of the first call that has not started, if spending is limited */
+    size_t front;   /* index in `open` of the first call that has not ended */
+    size_t running; /* running calls */
+    double prompt_tokens, completion_tokens, cost; /* spent so far */
+    double pending_tokens, pending_cost;           /* maximum of all remaining attempts of running calls */
+    int stopped;                                   /* 1: the caller requested to stop */
+    int spent;                                     /* 1: the next call might exceed the limit */
+    int failed_for_good;                           /* 1: no further call is sent */
+    size_t first_failed;                           /* index in `open` of the call whose error is in err */
     aoe_error err;
 };
 
 /* ---- options */
 
-/* Scheme and host, a path perhaps, and nothing that may be a secret. */
+/* Accepts scheme, host and path; other parts might contain a secret. */
 static int check_api(const char *api, const char *name, aoe_error *err) {
     if (!api || !*api)
         return aoei_fail(err, AOE_EARG, "%s: the model has no endpoint; set options.api to its address", name);
@@ -97,7 +97,7 @@ static int is_bounded(const aoe_chat_options *o) {
     return o->max_cost > 0 || o->max_total_tokens > 0;
 }
 
-/* The limit is that of the request as it is sent, whatever --request makes of it. */
+/* Computes the limit of the request as it is sent, after options.request is merged. */
 static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err) {
     const aoei_chat_settings s = settings_of(o, 0);
     aoei_chat_limits l;
@@ -137,9 +137,9 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
     return check_limits(o, limit, err);
 }
 
-/* ---- what the caller is told */
+/* ---- progress */
 
-/* Tells and asks the caller; the lock is held. */
+/* Reports the progress and asks whether to continue; the lock is held. */
 static void tell(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
     const aoe_chat_progress p = {.state = state,
                                  .done = c->done,
@@ -166,7 +166,7 @@ static int is_over(aoei_chat_calls *c) {
     return c->stopped || c->spent || c->failed_for_good;
 }
 
-/* Ends waits between tries. */
+/* Ends the delays between attempts. */
 static int stop_waiting(void *user) {
     aoei_chat_calls *c = user;
     aoei_mutex_lock(&c->lock);
@@ -176,13 +176,13 @@ static int stop_waiting(void *user) {
     return over;
 }
 
-/* An answer under way is paid for: it is waited for, and the caller only asked. */
+/* A running request is already paid for: it is completed, and only the caller is asked. */
 static int never_stop(void *user) {
     (void)stop_waiting(user);
     return 0;
 }
 
-/* ---- making it */
+/* ---- creation */
 
 static char *endpoint_url(const char *api) {
     aoei_buffer b = {0};
@@ -262,7 +262,7 @@ void aoei_chat_calls_destroy(aoei_chat_calls *c) {
     aoei_free(c);
 }
 
-/* The key is the whole request without its key: URL and body. */
+/* The key of a call is the request without its API key: URL and body. */
 static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body, aoe_error *err) {
     const aoei_chat_settings s = settings_of(c->o, model);
     const char *url = c->endpoint[model].url, *secret = c->o->models[model].key;
@@ -323,14 +323,14 @@ static double most_cost(const aoei_chat_calls *c, const call *x) {
     return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
-/* Is there room for one try of the call beside what is spent and so much under way? */
+/* 1: one attempt of the call fits into the limits, in addition to the spending so far and the pending amounts. */
 static int fits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
     const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + most_tokens(c, x);
     const double cost = c->cost + pending_cost + most_cost(c, x);
     return (c->o->max_total_tokens <= 0 || tokens <= c->o->max_total_tokens) && (c->o->max_cost <= 0 || cost <= c->o->max_cost);
 }
 
-static void set_aside(aoei_chat_calls *c, const call *x, double tries) {
+static void reserve_spending(aoei_chat_calls *c, const call *x, double tries) {
     c->pending_tokens += tries * most_tokens(c, x);
     c->pending_cost += tries * most_cost(c, x);
 }
@@ -339,7 +339,7 @@ static double tries_left(const aoei_chat_calls *c, const call *x) {
     return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
 }
 
-/* May it begin, now that it is its turn? -1: when others have ended. */
+/* Whether the i-th open call may start: 1: yes; 0: no; -1: after other calls have ended. */
 static int may_begin(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (is_over(c))
@@ -348,12 +348,12 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
         return 1;
     if (c->turn != i)
         return -1;
-    const int go = fits(c, x, c->pending_tokens, c->pending_cost) ? 1 : c->under_way ? -1 : 0;
+    const int go = fits(c, x, c->pending_tokens, c->pending_cost) ? 1 : c->running ? -1 : 0;
     c->spent |= go == 0;
     return go;
 }
 
-/* May it be tried again? Calls behind it have only begun if there is room for that. */
+/* Whether the i-th open call may be retried. Later calls have started only if the limits permit this attempt, too. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (!is_bounded(c->o) || is_over(c) || tries_left(c, x) <= 0)
@@ -365,7 +365,7 @@ static int may_retry(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Waits until the rule says yes (1) or no (0) to the i-th open call. */
+/* Waits until the rule returns 1 (yes) or 0 (no) for the i-th open call. */
 static int await(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, size_t i)) {
     const struct timespec moment = {0, 2000000};
     for (;;) {
@@ -375,8 +375,8 @@ static int await(aoei_chat_calls *c, size_t i, int (*rule)(aoei_chat_calls *c, s
         if (go == 1 && rule == may_begin) {
             const call *x = &c->call[c->open[i]];
             c->turn++;
-            c->under_way++;
-            set_aside(c, x, tries_left(c, x));
+            c->running++;
+            reserve_spending(c, x, tries_left(c, x));
         }
         aoei_mutex_unlock(&c->lock);
         if (go >= 0)
@@ -391,20 +391,20 @@ static void spend(aoei_chat_calls *c, const call *x, double in, double out) {
     c->cost += cost_of(c, x, in, out);
 }
 
-/* Books an answer that was none: the endpoint may have made all of one, and wants it paid. */
-static void book_unusable(aoei_chat_calls *c, call *x) {
+/* Records an unusable answer: the endpoint may have generated and charged all of it. */
+static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_lock(&c->lock);
     spend(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
-    set_aside(c, x, tries_left(c, x) > 0 ? -1 : 0);
+    reserve_spending(c, x, tries_left(c, x) > 0 ? -1 : 0);
     x->unusable++;
     aoei_mutex_unlock(&c->lock);
 }
 
-/* Books an answer, or the end of a call without one; the lock is held. */
-static void book(aoei_chat_calls *c, call *x, int answered) {
-    set_aside(c, x, -tries_left(c, x));
-    if (!--c->under_way)
-        c->pending_tokens = c->pending_cost = 0; /* nothing is left of rounding */
+/* Records an answer, or the end of a call without one; the lock is held. */
+static void record(aoei_chat_calls *c, call *x, int answered) {
+    reserve_spending(c, x, -tries_left(c, x));
+    if (!--c->running)
+        c->pending_tokens = c->pending_cost = 0; /* removes rounding errors */
     c->done++;
     x->ended = 1;
     while (c->front < c->n_open && c->call[c->open[c->front]].ended)
@@ -421,20 +421,20 @@ static void book(aoei_chat_calls *c, call *x, int answered) {
 
 typedef struct task {
     aoei_chat_calls *c;
-    size_t place; /* in c->open */
-    int dropped;  /* there is no room for another try */
+    size_t index; /* index in c->open */
+    int dropped;  /* 1: the limits do not permit another attempt */
 } task;
 
 static aoei_verdict try_again(task *t, call *x) {
-    book_unusable(t->c, x);
-    t->dropped = !await(t->c, t->place, may_retry);
+    record_unusable(t->c, x);
+    t->dropped = !await(t->c, t->index, may_retry);
     return t->dropped ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BROKEN;
 }
 
-/* An account without money is no limit that passes, and an answer that is none is asked for again. */
+/* An exhausted account is not a temporary limit; an unusable answer is requested again. */
 static aoei_verdict judge(void *user, const aoei_http_response *r) {
     task *t = user;
-    call *x = &t->c->call[t->c->open[t->place]];
+    call *x = &t->c->call[t->c->open[t->index]];
     const aoe_text body = {r->body.data, r->body.len};
     if (r->status == 429) {
         aoei_chat_refusal e;
@@ -449,17 +449,17 @@ static aoei_verdict judge(void *user, const aoei_http_response *r) {
     return AOEI_VERDICT_BY_STATUS;
 }
 
-/* What an answer other than 200 means for the call: AOE_OK: it is declined, and that is its answer; AOE_EFORMAT: this call
- * fails; else no call can succeed. */
+/* Interprets an answer other than 200. AOE_OK: the model declined, which is the answer; AOE_EFORMAT: only this call fails;
+ * other errors: all calls would fail. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
     char place[AOEI_URL_DISPLAY_MAX];
     aoei_chat_refusal e;
     aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len}, m->key);
     (void)aoei_url_display(c->endpoint[x->model].url, place);
-    if (r->status == 401 || r->status == 403) /* what it says often has a part of the key in it */
+    if (r->status == 401 || r->status == 403) /* its message often contains a part of the key */
         return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment",
-                         place, r->status, m->key ? "refuses the API key" : "wants an API key", m->name);
+                         place, r->status, m->key ? "rejects the API key" : "requires an API key", m->name);
     if (r->status == 400 && (strstr(e.code, "content_filter") || strstr(e.code, "content_policy"))) {
         aoei_buffer_clear(&x->reply.content);
         x->reply.refused = 1;
@@ -484,13 +484,13 @@ static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err)
     return rc;
 }
 
-/* *fatal: no other call needs to be tried. */
+/* Sends a call. *fatal: 1: no other call needs to be sent. */
 static int ask(aoei_chat_calls *c, size_t place, size_t worker, int *fatal, aoe_error *err) {
     static const char *const headers[] = {"Content-Type: application/json", "Accept: application/json, text/event-stream"};
     call *x = &c->call[c->open[place]];
     const aoe_chat_model *m = &c->o->models[x->model];
     const aoe_text key = c->keys.text[c->open[place]];
-    task t = {.c = c, .place = place};
+    task t = {.c = c, .index = place};
     const aoei_http_options h = {
         .stall_timeout = c->o->timeout, .timeout = c->o->timeout, .max_body = MAX_ANSWER, .stop = never_stop, .stop_user = c};
     const aoei_http_request q = {.method = "POST",
@@ -532,7 +532,7 @@ static void run_call(void *arg, size_t i, size_t worker) {
         return;
     const int rc = ask(c, i, worker, &fatal, &err);
     aoei_mutex_lock(&c->lock);
-    book(c, x, rc == 0);
+    record(c, x, rc == 0);
     x->state = rc ? CALL_FAILED : CALL_ASKED;
     if (rc == AOE_ECANCELLED) {
         x->state = CALL_OPEN;
@@ -549,7 +549,7 @@ static void run_call(void *arg, size_t i, size_t worker) {
     aoei_mutex_unlock(&c->lock);
 }
 
-/* ---- all of them */
+/* ---- the run */
 
 static int list_open(aoei_chat_calls *c, aoe_error *err) {
     c->open = aoei_malloc_array(c->keys.n + 1, sizeof *c->open);
@@ -582,7 +582,7 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     return rc;
 }
 
-/* What is said in the end when calls failed or were not made. */
+/* Reports at the end that calls failed or were not made. */
 static int sum_up(const aoei_chat_calls *c, aoe_error *err) {
     if (c->stopped)
         return aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller");

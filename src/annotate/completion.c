@@ -20,7 +20,7 @@ static int append_string(aoei_buffer *out, const json_t *v) {
     return json_is_string(v) ? aoei_buffer_append(out, json_string_value(v), json_string_length(v)) : 0;
 }
 
-/* "content" is a string, null, or a list of parts with texts. */
+/* Appends "content": a string, null, or a list of parts with texts. */
 static int append_content(aoei_buffer *out, const json_t *content) {
     size_t i;
     json_t *part;
@@ -28,7 +28,7 @@ static int append_content(aoei_buffer *out, const json_t *content) {
     return append_string(out, content);
 }
 
-/* A choice's message, or in a stream the piece of it; *ended: the model says that it is done. */
+/* Reads the message of a choice, or a part of it in a stream; *ended: 1: the model reports its end. */
 static int read_choice(aoei_chat_reply *r, const json_t *choice, const char *message, int *ended) {
     const json_t *m = json_object_get(choice, message), *refusal = json_object_get(m, "refusal");
     const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
@@ -78,7 +78,7 @@ static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     return rc;
 }
 
-/* One event of a stream; *ended likewise. */
+/* Reads one event of a stream; *ended: 1: the model reports its end. */
 static int read_event(aoei_chat_reply *r, aoe_text data, int *ended, aoe_error *err) {
     json_t *root;
     int rc = aoei_json_parse(&root, data.data, data.len, NAME, err);
@@ -93,7 +93,7 @@ static int read_event(aoei_chat_reply *r, aoe_text data, int *ended, aoe_error *
     return rc;
 }
 
-/* Server-sent events: lines "data: JSON", an empty one behind each, "data: [DONE]" at the end. */
+/* Reads server-sent events: lines "data: JSON", each followed by an empty line, and "data: [DONE]" at the end. */
 static int read_stream(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     aoe_text line;
     int ended = 0, rc = 0;
@@ -124,13 +124,13 @@ void aoei_chat_reply_free(aoei_chat_reply *r) {
     *r = (aoei_chat_reply){.prompt_tokens = -1};
 }
 
-/* ---- kept answers */
+/* ---- answers in the cache */
 
 static int append_piece(const char *data, size_t len, void *out) {
     return aoei_buffer_append(out, data, len);
 }
 
-/* Takes the reference. jansson passes over some failures of what it writes to; a buffer remembers them. */
+/* Releases the reference. jansson ignores some failures of its output function; the buffer records them. */
 static int append_json(aoei_buffer *out, json_t *root) {
     const int bad =
         !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
@@ -167,7 +167,7 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
 
 /* ---- requests */
 
-/* Keys of `more` replace those of the body; null takes one out. */
+/* Merges `more` into the body: its keys replace those of the body; null removes a key. */
 static int merge(json_t *body, const char *more, aoe_error *err) {
     json_t *o, *value;
     const char *key;
@@ -234,9 +234,9 @@ int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_
     return rc;
 }
 
-/* ---- the rest */
+/* ---- errors and estimates */
 
-/* Blotted before it is cut: of a secret across the cut nothing is left to be found by. */
+/* Redacted before it is truncated: a secret that is cut in two could not be found. */
 static void copy_redacted(char *out, size_t size, const char *s, const char *secret) {
     aoei_buffer b = {0};
     if (s && !aoei_buffer_append(&b, s, strlen(s))) {

@@ -19,7 +19,7 @@ static uint32_t first_of(aoe_text s, size_t *bytes) {
     return *bytes ? cp : 0;
 }
 
-/* Value of a digit of any script that models number lists in; -1: none. */
+/* Value of a digit in the scripts that models use for lists; -1: not a digit. */
 static int digit_of(uint32_t cp) {
     static const uint32_t zero[] = {'0',   0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6,  0xB66,  0xBE6,
                                     0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0xFF10};
@@ -29,7 +29,7 @@ static int digit_of(uint32_t cp) {
     return -1;
 }
 
-/* One character that is a whole number: ①, ❶, ⑴, ⒈ ... 0: none. */
+/* Value of a character that is a complete number: ①, ❶, ⑴, ⒈ ... 0: none. */
 static size_t enclosed_number(uint32_t cp) {
     static const struct {
         uint32_t first;
@@ -41,7 +41,7 @@ static size_t enclosed_number(uint32_t cp) {
     return 0;
 }
 
-/* 一 to 九十九. */
+/* Reads the Chinese numerals 一 to 九十九. */
 static size_t chinese_numeral(aoe_text s, size_t *number) {
     static const uint32_t digits[] = {0x4E00, 0x4E8C, 0x4E09, 0x56DB, 0x4E94, 0x516D, 0x4E03, 0x516B, 0x4E5D};
     size_t bytes, used = 0, units = 0, tens = 0;
@@ -77,7 +77,7 @@ size_t aoei_marker_numeral(aoe_text s, size_t *number) {
     return chinese_numeral(s, number);
 }
 
-/* i to xxxix in one case, or a single letter. */
+/* Reads Roman numerals i to xxxix in one case, or a single letter. */
 static size_t letter_numeral(aoe_text s, aoei_marker *m) {
     static const char values[] = "ivx";
     const int upper = s.len && s.data[0] >= 'A' && s.data[0] <= 'Z';
@@ -108,7 +108,7 @@ static size_t letter_numeral(aoe_text s, aoei_marker *m) {
     return single ? 1 : 0;
 }
 
-/* ---- what stands around the number */
+/* ---- text around the number */
 
 static size_t skip_text(aoe_text s, const char *const *list) {
     for (; *list; list++)
@@ -129,7 +129,7 @@ static size_t skip_bold(aoe_text s) {
     return skip_text(s, bold);
 }
 
-/* Bytes of the separator behind a number: 0: none. *tight: the text may follow at once. */
+/* Length of the separator after a number; 0: none. *tight: 1: the text may follow without a space. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",
                                        "\xEF\xBC\x9A", "\xEF\xBC\x89", NULL}; /* 、．。：） */
@@ -149,15 +149,15 @@ static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     return n;
 }
 
-/* May an item's text begin here, right behind a separator that wants a space? Not a further digit ("3.5"), nor a colon's time.
- */
+/* 1: the text of an item may begin here, directly after a separator that normally needs a space: not with another digit
+ * ("3.5"), and not within a time such as 3:05. */
 static int may_follow(aoe_text s) {
     size_t bytes;
     const uint32_t cp = first_of(s, &bytes);
     return !cp || digit_of(cp) < 0;
 }
 
-/* Bytes of a word or four in front of a number ("Synonymous sentence #", "第"); 0: none. */
+/* Length of up to four words before a number ("Synonymous sentence #", "第"); 0: none. */
 static size_t skip_label(aoe_text s) {
     size_t used = 0, words = 0, bytes;
     int in_word = 0, letters = 0;
@@ -227,7 +227,7 @@ static size_t opening_bytes(aoe_text s, const char **closing) {
     return 0;
 }
 
-/* The number behind an optional label: bytes, and the kind in m; 0: none. */
+/* Reads the number after an optional label. Returns its length, with the kind in m; 0: none. */
 static size_t read_number(aoe_text s, aoei_marker *m) {
     static const char *const counters[] = {"\xE5\x8F\xA5", "\xE4\xB8\xAA", "\xE6\x9D\xA1", NULL}; /* 句 个 条 */
     static const char *const keycap[] = {"\xEF\xB8\x8F\xE2\x83\xA3", "\xE2\x83\xA3", NULL};
@@ -245,7 +245,7 @@ static size_t read_number(aoe_text s, aoei_marker *m) {
     return n;
 }
 
-/* A number with what belongs to it; kind NONE when what follows is no separator. */
+/* Reads a number with its label and separator; the kind is NONE if no separator follows. */
 static aoei_marker read_numbered(aoe_text s) {
     const aoei_marker none = {AOEI_MARKER_NONE, 0, 0, 0};
     const char *closing;

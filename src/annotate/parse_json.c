@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "annotate/reply_text.h"
 
-/* Bytes of an opening quote at s, and in *close its closing one; 0: none. */
+/* Length of an opening quote at s, with its closing quote in *close; 0: none. */
 static size_t open_quote(aoe_text s, const char **close) {
     static const char *const quotes[][2] = {{"\"", "\""},
                                             {"'", "'"},
@@ -30,7 +30,7 @@ static size_t spaces(aoe_text s) {
     return n;
 }
 
-/* Does a string end at this closing quote? What follows has to be what follows a string. */
+/* 1: a string ends at this closing quote, according to the characters after it. */
 static int ends_string(aoe_text after) {
     const aoe_text s = aoei_chat_skip(after, spaces(after));
     return !s.len || memchr(",:]};)", s.data[0], 6) != NULL || (spaces(after) && memchr(after.data, '\n', spaces(after))) ||
@@ -53,7 +53,7 @@ static uint32_t hex4(aoe_text s, int *ok) {
     return v;
 }
 
-/* One escape behind its backslash, appended to out; its bytes. */
+/* Appends the character of an escape after the backslash to out; returns its length in the text. */
 static size_t unescape(aoei_buffer *out, aoe_text s) {
     char utf8[4];
     int ok;
@@ -80,7 +80,7 @@ static size_t unescape(aoei_buffer *out, aoe_text s) {
     return used;
 }
 
-/* Reads the string that begins at s (a quote) into out; its bytes with both quotes, 0: it never ends. */
+/* Reads the string that begins at s (a quote) into out. Returns its length with both quotes; 0: it is not terminated. */
 static size_t read_string(aoei_buffer *out, aoe_text s) {
     const char *close = NULL;
     size_t at = open_quote(s, &close);
@@ -101,7 +101,7 @@ static size_t read_string(aoei_buffer *out, aoe_text s) {
 
 const char *aoei_find_json(aoe_text plain) {
     const char *close;
-    char before = '\n'; /* the last character that is no space */
+    char before = '\n'; /* last character other than a space */
     for (size_t i = 0; i < plain.len; i++) {
         const char c = plain.data[i];
         if ((c == '[' || c == '{') && memchr("\n=:(", before, 4)) {
@@ -131,7 +131,7 @@ static key_class class_of(aoe_text key) {
     return aoei_chat_contains_any(key, answers) ? KEY_ANSWER : KEY_NONE;
 }
 
-/* One pass over the text: adds the strings of one class, or with `count` only counts those of class KEY_ANSWER. */
+/* Scans the text once: adds the strings of one class, or with `count` only counts the strings of class KEY_ANSWER. */
 static int scan(aoei_chat_list *l, aoe_text json, key_class wanted, size_t *count) {
     aoei_buffer string = {0};
     key_class key = KEY_NONE;

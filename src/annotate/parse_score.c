@@ -17,7 +17,7 @@ typedef struct search {
     unsigned most;
     rank best;
     double value;
-    int several; /* numbers of the best rank that differ */
+    int several; /* 1: different numbers have the best rank */
 } search;
 
 static void offer(search *s, rank r, double value) {
@@ -39,7 +39,8 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & '\x80');
 }
 
-/* A decimal number with at most 3 digits on either side of a point (or of a comma without space): its bytes. */
+/* Reads a decimal number with up to 3 digits on either side of a point (or of a comma without a space); returns its length.
+ */
 static size_t read_decimal(aoe_text s, double *value) {
     char digits[16];
     size_t n = 0, whole = 0, fraction = 0;
@@ -56,19 +57,19 @@ static size_t read_decimal(aoe_text s, double *value) {
     }
     digits[n] = 0;
     double scale = 1, v = 0;
-    int behind = 0;
+    int after_point = 0;
     for (size_t i = 0; i < n; i++)
         if (digits[i] == '.')
-            behind = 1;
+            after_point = 1;
         else {
             v = 10 * v + (digits[i] - '0');
-            scale *= behind ? 10 : 1;
+            scale *= after_point ? 10 : 1;
         }
     *value = v / scale;
     return used;
 }
 
-/* The text in front of a number without spaces, emphasis, quotes, "=" and the like at its end. */
+/* The text before a number, without trailing spaces, emphasis, quotes, "=" and similar marks. */
 static aoe_text bare_before(aoe_text s) {
     while (s.len && strchr(" *_\"'`=:~[{(<>\n", s.data[s.len - 1]))
         s.len--;
@@ -84,7 +85,7 @@ static int ends_with_any(aoe_text s, const char *const *list) {
     return 0;
 }
 
-/* Numbers that are no scores whatever else is said: those of sentences, of a scale. */
+/* 1: the number is not a score: the number of a sentence or of a scale. */
 static int is_other(aoe_text before) {
     static const char *const counted[] = {"sentence", "sentences", "text",  "pair", "step", "s",     "example", "between",
                                           "from",     "scale of",  "scale", "than", "over", "above", "below",   "under",
@@ -92,7 +93,7 @@ static int is_other(aoe_text before) {
     return ends_with_any(bare_before(before), counted);
 }
 
-/* The last words in front of a number, up to the end of the sentence or line before. */
+/* The last words before a number, at most to the start of the sentence or line. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
     const aoe_text s = bare_before(before);
@@ -125,7 +126,7 @@ static rank rank_of(aoe_text before) {
     return aoei_chat_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
 }
 
-/* A number word at s that stands alone: its bytes. */
+/* Reads a separate number word at s; returns its length. */
 static size_t read_word(aoe_text s, double *value) {
     static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -142,9 +143,9 @@ static size_t read_word(aoe_text s, double *value) {
     return 0;
 }
 
-/* What follows a number: 1: "out of MOST" or "/MOST", 0: nothing of the kind, -1: another scale, a range, a unit. *bytes: of
- * it. */
-static int scale_behind(aoe_text s, unsigned most, size_t *bytes) {
+/* Interprets the text after a number: 1: "out of MOST" or "/MOST"; 0: none of these; -1: another scale, a range, a unit.
+ * *bytes: its length. */
+static int scale_after(aoe_text s, unsigned most, size_t *bytes) {
     static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
     static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
     aoe_text rest = s;
@@ -176,7 +177,7 @@ static int scale_behind(aoe_text s, unsigned most, size_t *bytes) {
     return aoei_chat_starts(rest, "%") || aoei_chat_starts(rest, "percent") ? -1 : 0;
 }
 
-/* Bytes of the run of digits or letters that s begins with ("1999", "someone"); 1 for anything else. */
+/* Length of the run of digits or letters at the start of s ("1999", "someone"); 1 for any other character. */
 static size_t run_bytes(aoe_text s) {
     size_t n = 0;
     while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
@@ -184,13 +185,13 @@ static size_t run_bytes(aoe_text s) {
     return n ? n : 1;
 }
 
-/* Is it said of the number that it is not the score? Looks at the words in front of it that belong to it. */
+/* 1: the words before the number say that it is not the score. */
 static int is_denied(aoe_text before) {
     static const char *const denials[] = {" not ", "n't ", "n\xE2\x80\x99t ", " never ", " cannot ", " neither ", NULL};
     static const char *const turns[] = {" so ",    " but ",  " and ",       " because ", " since ",
                                         " hence ", " thus ", " therefore ", NULL};
     const char *end = before.data + before.len, *data = clause(before).data;
-    const aoe_text words = {data, (size_t)(end - data)}; /* with what clause takes off: a space, or the colon in front of it */
+    const aoe_text words = {data, (size_t)(end - data)}; /* including the character that clause removes: a space or a colon */
     size_t begin = 0;
     for (size_t i = 0; i < words.len; i++)
         if (strchr(",:(=", words.data[i]) || aoei_chat_starts_any(aoei_chat_skip(words, i), turns))
@@ -198,15 +199,15 @@ static int is_denied(aoe_text before) {
     return aoei_chat_contains_any(aoei_chat_skip(words, begin), denials);
 }
 
-/* Does the reply begin with this number, and does what follows only explain it: "4 (one has 3 dogs)"? */
-static int is_leading(aoe_text before, aoe_text behind) {
+/* 1: the answer begins with this number, and the following text only explains it: "4 (one has 3 dogs)". */
+static int is_leading(aoe_text before, aoe_text after) {
     static const char *const doubts[] = {"or ", "maybe", "perhaps", "possibly", NULL};
     size_t n = 0;
     if (bare_before(before).len)
         return 0;
-    while (n < behind.len && strchr(" *_\"'`", behind.data[n]))
+    while (n < after.len && strchr(" *_\"'`", after.data[n]))
         n++;
-    const aoe_text rest = aoei_chat_skip(behind, n);
+    const aoe_text rest = aoei_chat_skip(after, n);
     if (rest.len && !strchr("(,;:-\n", rest.data[0]) && !aoei_chat_starts(rest, "\xE2\x80\x93") &&
         !aoei_chat_starts(rest, "\xE2\x80\x94"))
         return 0;
@@ -216,43 +217,43 @@ static int is_leading(aoe_text before, aoe_text behind) {
     return 0;
 }
 
-/* May a number word be a score? Not where it counts something ("these two sentences"). */
-static int is_place_of_word(aoe_text before, aoe_text behind, rank r) {
+/* 1: a number word may be a score; it does not count something ("these two sentences"). */
+static int is_word_position(aoe_text before, aoe_text rest, rank r) {
     static const char *const pointing[] = {"the", "these", "those", "both", NULL};
-    if (!aoei_chat_has_word(before) && !aoei_chat_has_word(behind))
+    if (!aoei_chat_has_word(before) && !aoei_chat_has_word(rest))
         return 1;
     return r != RANK_PLAIN && !ends_with_any(bare_before(before), pointing) &&
-           !(behind.len > 1 && behind.data[0] == ' ' && is_letter(behind.data[1])) && !(behind.len && behind.data[0] == '-');
+           !(rest.len > 1 && rest.data[0] == ' ' && is_letter(rest.data[1])) && !(rest.len && rest.data[0] == '-');
 }
 
-/* Takes the number at `i` of the text into account, if there is one; how many bytes to go on by. */
+/* Evaluates the number at offset `i` of the text, if there is one. Returns the number of bytes to advance. */
 static size_t look_at(search *s, aoe_text text, size_t i) {
     const aoe_text here = aoei_chat_skip(text, i), before = {text.data, i};
     double value;
-    size_t behind, n = read_decimal(here, &value);
+    size_t suffix, n = read_decimal(here, &value);
     const int word = !n;
     if (word)
         n = read_word(here, &value);
     if (!n)
         return run_bytes(here);
     const aoe_text after = aoei_chat_skip(here, n);
-    const int scale = scale_behind(after, s->most, &behind);
+    const int scale = scale_after(after, s->most, &suffix);
     rank r = rank_of(before);
     if (scale > 0)
         r = r < RANK_NAMED ? RANK_NAMED : r;
-    else if (is_other(before) || (word && !is_place_of_word(before, after, r)))
+    else if (is_other(before) || (word && !is_word_position(before, after, r)))
         return n;
     else if (r < RANK_NAMED && is_leading(before, after))
         r = RANK_NAMED;
     const int negative = i > 0 && text.data[i - 1] == '-' && (i == 1 || !is_letter(text.data[i - 2]));
-    /* a number that is no score in spite of its place makes what was found doubtful */
+    /* a number in the place of a score that is not one makes the result ambiguous */
     if (scale < 0 || negative || value > s->most || is_denied(before))
         value = -1;
     offer(s, r, value);
-    return n + behind;
+    return n + suffix;
 }
 
-/* Scales that are told again ("on a scale of 0 to 5", "0-5"): bytes at s; 0: none. */
+/* Length of a repeated scale at s ("on a scale of 0 to 5", "0-5"); 0: none. */
 static size_t told_scale(aoe_text s, unsigned most) {
     static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ", NULL};
     double low, high;

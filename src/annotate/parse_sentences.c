@@ -15,18 +15,18 @@
 
 typedef struct line {
     aoe_text text; /* trimmed */
-    size_t indent; /* spaces in front */
+    size_t indent; /* leading spaces */
     aoei_marker marker;
 } line;
 
 typedef struct lines {
-    line *line; /* [n] owned; those that are not blank */
+    line *line; /* [n] owned; lines that are not blank */
     size_t n, capacity;
     const char *end; /* of the text */
     int cut;
 } lines;
 
-/* Does an item 2 stand in the text, or begin the next line? */
+/* 1: an item 2 occurs in the text or begins the next line. */
 static int has_second(const lines *l, size_t i, aoe_text text) {
     if (i + 1 < l->n)
         return l->line[i + 1].marker.kind == AOEI_MARKER_NUMBER && l->line[i + 1].marker.number == 2;
@@ -37,7 +37,7 @@ static int has_second(const lines *l, size_t i, aoe_text text) {
     return 0;
 }
 
-/* "Yes! 1. A" in front of "2. B" becomes two lines: of the first such line. */
+/* Splits the first line such as "Yes! 1. A" that is followed by "2. B" into two lines. */
 static int split_talk(lines *l) {
     for (size_t i = 0; i < l->n; i++) {
         const aoe_text s = l->line[i].text;
@@ -48,7 +48,7 @@ static int split_talk(lines *l) {
             const aoei_marker m = aoei_marker_read(item);
             if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
                 continue;
-            if (!has_second(l, i, item)) /* nor is there one behind a later 1 */
+            if (!has_second(l, i, item)) /* nor after a later 1 */
                 break;
             if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
                 return AOE_ENOMEM;
@@ -76,10 +76,10 @@ static int split_lines(lines *l, aoe_text text, int cut) {
     return l->line ? split_talk(l) : 0;
 }
 
-/* The reply ended inside this text: it is the last, has no end, and room ran out. */
+/* 1: the answer was truncated within this text: it is the last text, has no end, and the token limit was reached. */
 static int is_unfinished(const lines *l, aoe_text text) {
-    const aoe_text behind = {text.data + text.len, (size_t)(l->end - (text.data + text.len))};
-    return l->cut && !aoei_chat_trim(behind).len && !aoei_chat_ends_sentence(text);
+    const aoe_text rest = {text.data + text.len, (size_t)(l->end - (text.data + text.len))};
+    return l->cut && !aoei_chat_trim(rest).len && !aoei_chat_ends_sentence(text);
 }
 
 static int add(aoei_chat_list *list, const lines *l, aoe_text text) {
@@ -88,7 +88,7 @@ static int add(aoei_chat_list *list, const lines *l, aoe_text text) {
 
 /* ---- lines with markers */
 
-/* Does the line carry on a list of this kind after number `last` (0: none yet)? *number: its own. */
+/* 1: the line continues a list of this kind after number `last` (0: none yet). *number: its number. */
 static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *number) {
     const aoei_marker *m = &x->marker;
     *number = m->number;
@@ -100,7 +100,7 @@ static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *nu
         return 0;
     if (*number == last + 1 || *number == 1)
         return 1;
-    /* models leave numbers out, and begin with 0 */
+    /* models skip numbers, and start at 0 */
     return kind != AOEI_MARKER_BARE && (last ? *number > last && *number <= last + 3 : *number == 0);
 }
 
@@ -109,7 +109,8 @@ static int is_heading(aoe_text s) {
            aoei_chat_starts(s, "#") || (aoei_chat_starts(s, "**") && aoei_chat_ends(s, "**"));
 }
 
-/* The first line behind the list of this kind: where another begins, numbered anew (bullets: in any case) behind a heading. */
+/* Finds the first line after the list of this kind: a second list begins after a heading, numbered from the start (bullets:
+ * after any heading). */
 static size_t list_end(const lines *l, aoei_marker_kind kind) {
     size_t last = 0, number, items = 0, heading = 0;
     for (size_t i = 0; i < l->n; i++) {
@@ -127,7 +128,7 @@ static size_t list_end(const lines *l, aoei_marker_kind kind) {
     return l->n;
 }
 
-/* How many lines make a list of this kind, headings ("1. Synonyms:") not counted. */
+/* Counts the lines of a list of this kind, without headings ("1. Synonyms:"). */
 static size_t count_list(const lines *l, aoei_marker_kind kind) {
     const size_t end = list_end(l, kind);
     size_t n = 0, last = 0, number;
@@ -142,7 +143,7 @@ static size_t count_list(const lines *l, aoei_marker_kind kind) {
 static aoei_marker_kind choose_kind(const lines *l) {
     static const struct {
         aoei_marker_kind kind;
-        size_t least; /* fewer may be a sentence that happens to begin so */
+        size_t least; /* minimum number of lines; fewer may be sentences with such a beginning */
     } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1},  {AOEI_MARKER_ROMAN, 2},
                  {AOEI_MARKER_LETTER, 2}, {AOEI_MARKER_BULLET, 1}, {AOEI_MARKER_BARE, 2}};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -151,7 +152,7 @@ static aoei_marker_kind choose_kind(const lines *l) {
     return AOEI_MARKER_NONE;
 }
 
-/* Adds "A 2. B 3. C" behind marker 1 as three; the last part may be the whole. */
+/* Adds "A 2. B 3. C" after marker 1 as three sentences; the last part may be the whole text. */
 static int add_inline(aoei_chat_list *list, const lines *l, aoe_text text, size_t number) {
     for (size_t i = 1; i < text.len; i++) {
         const aoe_text here = aoei_chat_skip(text, i);
@@ -166,7 +167,7 @@ static int add_inline(aoei_chat_list *list, const lines *l, aoe_text text, size_
     return add(list, l, text);
 }
 
-/* A line behind an item that is a part of it: the text of a marker alone, or the rest of a wrapped line. */
+/* 1: the line belongs to the item before it: the text of a separate marker, or the continuation of a wrapped line. */
 static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     if (i >= l->n)
         return 0;
@@ -232,7 +233,7 @@ static aoe_text longest_cell(aoe_text row) {
     return best;
 }
 
-/* Rows behind a rule of a markdown table: of each the longest cell. */
+/* Adds the longest cell of each row after the rule of a Markdown table. */
 static int add_table(aoei_chat_list *list, const lines *l) {
     int body = 0, rc = 0;
     for (size_t i = 0; i < l->n && !rc; i++) {
@@ -249,7 +250,7 @@ static int add_table(aoei_chat_list *list, const lines *l) {
 
 /* ---- plain lines */
 
-/* Bytes of the first sentence of s, with what closes it. */
+/* Length of the first sentence of s, including closing quotes and brackets. */
 static size_t sentence_bytes(aoe_text s) {
     static const char *const wide[] = {"\xE3\x80\x82", "\xEF\xBC\x81", "\xEF\xBC\x9F", NULL};
     for (size_t i = 0; i < s.len; i++) {
@@ -262,8 +263,7 @@ static size_t sentence_bytes(aoe_text s) {
     return s.len;
 }
 
-/* Where "A", "B" and "C" would begin in a line, behind a label or an announcement with a colon; without a full stop at the end.
- */
+/* The position of "A, B, C" in a line, after a label or an announcement with a colon; without a final full stop. */
 static aoe_text find_strings(aoe_text s) {
     const char *colon = memmem(s.data, s.len, ": ", 2);
     aoe_text rest = aoei_chat_take_label(s);
@@ -274,7 +274,7 @@ static aoe_text find_strings(aoe_text s) {
     return rest;
 }
 
-/* One line without any structure. Several sentences in it are several answers only when they are as many as were asked for. */
+/* Adds an unstructured line. Several sentences in it are several answers only if their number is the requested one. */
 static int add_line(aoei_chat_list *list, const lines *l, aoe_text s) {
     size_t n = 0, strings;
     const aoe_text quoted = find_strings(s);
@@ -310,7 +310,7 @@ static int add_plain(aoei_chat_list *list, const lines *l) {
     return rc;
 }
 
-/* Is the one sentence of a text without a list a refusal? Not in quotes: then it is what was asked for. */
+/* 1: the single sentence of a text without a list is a refusal. A quoted sentence is an answer. */
 static int is_plain_refusal(aoe_text text, aoe_text sentence) {
     static const char *const quotes[] = {"\"", "'", "\xE2\x80\x9C", "\xE2\x80\x98", "\xC2\xAB", "\xE3\x80\x8C", NULL};
     const char *at = memmem(text.data, text.len, sentence.data, sentence.len);
@@ -334,8 +334,8 @@ static int read_lines(aoei_chat_list *list, aoei_chat_outcome *outcome, aoe_text
         const aoei_marker_kind kind = choose_kind(&l);
         rc = kind == AOEI_MARKER_NONE ? 0 : add_marked(list, &l, kind, &first);
         if (!rc && list->n && first) { /* "I cannot do that. Instead I could: 1. ..." */
-            const char *behind = l.line[first].text.data;
-            if (aoei_chat_is_refusal((aoe_text){text.data, (size_t)(behind - text.data)})) {
+            const char *answer = l.line[first].text.data;
+            if (aoei_chat_is_refusal((aoe_text){text.data, (size_t)(answer - text.data)})) {
                 aoei_chat_list_clear(list);
                 *outcome = AOEI_CHAT_REFUSED;
             }
@@ -354,7 +354,7 @@ static int read_lines(aoei_chat_list *list, aoei_chat_outcome *outcome, aoe_text
     return rc;
 }
 
-/* The text up to where the model goes on with a turn that nobody asked for: "Input: ..." behind an answer. */
+/* The text up to the point where the model continues with another turn: "Input: ..." after an answer. */
 static aoe_text first_turn(aoe_text text) {
     static const char *const turns[] = {
         "input:",    "input sentence:",        "**input", "user:", "human:", "### input", "### instruction", "### user",

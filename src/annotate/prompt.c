@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-/* Figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871), its two halves written out. */
+/* Figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871); its two halves are separate prompts. */
 const char aoei_prompt_positive[] =
     "You are a highly smart same-meaning sentence-generating system. Your job is to generate {size} synonymous sentences of a "
     "given input sentence. Input sentence: {text}. Output:";

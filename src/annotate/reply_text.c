@@ -117,7 +117,7 @@ static const char *find(aoe_text s, const char *what) {
     return s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
 }
 
-/* What one character becomes; NULL: itself. */
+/* Replacement of a character; NULL: none. */
 static const char *plain_of(uint32_t cp) {
     if (cp == 0x2028 || cp == 0x2029 || cp == 0x85)
         return "\n";
@@ -132,7 +132,7 @@ static const char *plain_of(uint32_t cp) {
     return NULL;
 }
 
-/* A tag of HTML that ends a line or begins an item: its bytes, and in *with what takes its place; 0: none. */
+/* Length of an HTML tag that ends a line or begins an item, with its replacement in *with; 0: none. */
 static size_t line_tag(aoe_text s, const char **with) {
     static const struct {
         const char *tag, *with;
@@ -146,7 +146,7 @@ static size_t line_tag(aoe_text s, const char **with) {
     return 0;
 }
 
-/* Bytes of what a model thought before it answered, when s begins with it. */
+/* Length of the thoughts of a model at the start of s. */
 static size_t thought(aoe_text s) {
     static const char *const names[][2] = {
         {"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
@@ -158,8 +158,7 @@ static size_t thought(aoe_text s) {
     return 0;
 }
 
-/* Bytes of a token that templates of chats are made of, when s begins with one: "</s>", "<|im_end|>". *ends: a turn ends here.
- */
+/* Length of a token of chat templates at the start of s: "</s>", "<|im_end|>". *ends: 1: it ends the turn. */
 static size_t template_token(aoe_text s, int *ends) {
     static const struct {
         const char *token;
@@ -181,8 +180,8 @@ static size_t template_token(aoe_text s, int *ends) {
 }
 
 int aoei_chat_plain(aoei_buffer *out, aoe_text s) {
-    int begun = 0, ends;                    /* there is something in it */
-    const char *late = find(s, "</think>"); /* some servers send the end alone */
+    int begun = 0, ends;                    /* 1: the output is not empty */
+    const char *late = find(s, "</think>"); /* some servers send only the end tag */
     const char *early = find(s, "<think>");
     if (late && (!early || early > late))
         s = aoei_chat_skip(s, (size_t)(late - s.data) + strlen("</think>"));

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "aoe_annotate.h"
 #include "base/alloc.h"
@@ -19,7 +20,7 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-#define SCORE_PREFIX "score:" /* of a model's column, in front of its source */
+#define SCORE_PREFIX "score:" /* prefix of the column of a model, before its source */
 
 enum { HIGHEST = 5, EXPECTED_TOKENS = 4, TEXTS = 2 };
 
@@ -29,18 +30,18 @@ typedef int (*row_fn)(job *j, const aoei_row *row, aoe_error *err);
 struct job {
     const aoe_score_options *o;
     aoe_score_result *result;
-    aoei_table *table;  /* owned; of the pass under way */
-    size_t columns;     /* of it, all selected */
-    size_t text[TEXTS]; /* which are the texts */
-    size_t label;       /* which one the score takes the place of; columns: it is a new one */
-    size_t rows;        /* of the pass so far */
-    size_t *call;       /* [rows, n_models] owned: numbers */
+    aoei_table *table;  /* owned; open during a pass */
+    size_t columns;     /* columns of the table, all selected */
+    size_t text[TEXTS]; /* indices of the columns of texts */
+    size_t label;       /* index of the column that the score replaces; `columns`: a new column */
+    size_t rows;        /* rows of the current pass so far */
+    size_t *call;       /* [rows, n_models] owned: numbers of the calls */
     size_t capacity;
     aoei_chat_calls *calls; /* owned */
     aoei_buffer prompt;
     aoei_table_writer writer;
-    aoe_text *name;                   /* [columns + 1 + n_models] owned array; of the output's columns */
-    char *own_names;                  /* owned: "score:SOURCE" and NUL, one after the other */
+    aoe_text *name;                   /* [columns + 1 + n_models] owned array; names of the columns of the output */
+    char *own_names;                  /* owned: concatenated names "score:SOURCE", each with NUL */
     aoei_cell *cell;                  /* [columns + 1 + n_models] owned */
     char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] owned */
     double total;
@@ -88,7 +89,7 @@ static int fail_column(const job *j, aoe_text name, aoe_error *err) {
     return aoei_columns_fail(j->table, problem, "set options.columns to text1=NAME,text2=NAME", err);
 }
 
-/* "text1=NAME,text2=NAME"; roles that it leaves out keep their column. */
+/* Parses "text1=NAME,text2=NAME"; a role that it does not mention keeps its column. */
 static int read_columns(job *j, const char *s, aoe_error *err) {
     while (*s) {
         const size_t len = strcspn(s, ","), key = strcspn(s, "=");
@@ -107,7 +108,7 @@ static int read_columns(job *j, const char *s, aoe_error *err) {
     return 0;
 }
 
-/* A column that would be there twice, or take the place of a text, is refused before anything is asked. */
+/* Rejects repeated columns, and a label column that contains texts, before any request is sent. */
 static int check_names(job *j, aoe_error *err) {
     const size_t models = j->o->each ? j->o->chat.n_models : 0;
     if (j->label == j->text[0] || j->label == j->text[1])
@@ -162,7 +163,7 @@ static int select_columns(job *j, aoe_error *err) {
     return rc ? rc : check_names(j, err);
 }
 
-/* ---- a pass over the table */
+/* ---- reading the table */
 
 static int check_row(const job *j, const aoei_row *row, aoe_error *err) {
     for (size_t r = 0; r < TEXTS; r++) {
@@ -266,7 +267,7 @@ static aoei_cell number_cell(char text[AOEI_NUMBER_TEXT], double x) {
     return (aoei_cell){.text = {text, n}, .is_number = n != 0};
 }
 
-/* The score of a model for the row; NaN: it gave none. */
+/* Score of a model for the row; NaN: there is none. */
 static int read_score(job *j, size_t model, double *score, aoe_error *err) {
     const aoei_chat_reply *r = aoei_chat_calls_reply(j->calls, j->call[j->rows * j->o->chat.n_models + model]);
     aoei_score_outcome outcome = AOEI_SCORE_REFUSED;
@@ -331,11 +332,21 @@ static void destroy(job *j) {
     aoei_free(j->number);
 }
 
+/* The table is read twice, which a pipe does not permit. */
+static int check_file(const char *path, aoe_error *err) {
+    struct stat st;
+    if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return aoei_fail(err, AOE_EARG, "%s: the table is read twice; use a regular file, not a pipe or standard input", path);
+    return 0;
+}
+
 int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *err) {
     aoe_score_result own;
     job j = {.o = o, .result = result ? result : &own};
     *j.result = (aoe_score_result){.mean = NAN};
     int rc = aoei_prompt_check(prompt_of(o), 1, "options.prompt", err);
+    if (!rc)
+        rc = check_file(o->file, err);
     if (!rc)
         rc = aoei_chat_calls_create(&j.calls, &o->chat, err);
     if (!rc)

@@ -27,7 +27,7 @@ static const char *const echoes[] = {"input",
                                      "\xE6\xB3\xA8\xE6\x84\x8F", /* 注意 */
                                      "\xE8\xA7\xA3\xE9\x87\x8A", /* 解释 */
                                      NULL};
-/* What a label that announces a sentence is made of. */
+/* Words of labels that announce a sentence. */
 static const char *const announces[] = {"output",
                                         "synonym",
                                         "antonym",
@@ -57,8 +57,8 @@ static const char *const announces[] = {"output",
 
 enum { MAX_LABEL = 40, MAX_SENTENCE = 16384 };
 
-/* A short text in front of a colon with a space (or the end) behind it, emphasis allowed: its bytes with the colon, 0: none.
- * The label itself, without emphasis, in *label. */
+/* Length of a short text, with optional emphasis, before a colon that is followed by a space or the end, including the
+ * colon; 0: none. */
 static size_t label_bytes(aoe_text s, aoe_text *label) {
     static const char *const marks = "*_#> ";
     size_t begin = 0, i;
@@ -95,7 +95,7 @@ aoe_text aoei_chat_take_label(aoe_text s) {
     return n && aoei_chat_contains_any(label, announces) ? aoei_chat_trim(aoei_chat_skip(s, n)) : s;
 }
 
-/* "Sentence 1" and nothing else. */
+/* 1: the text is a placeholder such as "Sentence 1". */
 static int is_heading(aoe_text s) {
     size_t n = s.len;
     while (n && s.data[n - 1] >= '0' && s.data[n - 1] <= '9')
@@ -149,7 +149,7 @@ static aoe_text take_quotes(aoe_text s) {
     return a ? aoei_chat_trim((aoe_text){s.data + a, s.len - a - b}) : s;
 }
 
-/* "..." with a comma or semicolon behind the quote, or a full stop where one is inside already. */
+/* Removes quotes followed by a comma or semicolon, or by a full stop if the quoted text ends with one. */
 static aoe_text take_tail(aoe_text s) {
     static const char *const quotes[] = {"\"", "\xE2\x80\x9D", "'", "\xC2\xBB", "\xE3\x80\x8D", NULL};
     if (s.len < 2 || !strchr(",;.", s.data[s.len - 1]))
@@ -165,7 +165,7 @@ static aoe_text take_tail(aoe_text s) {
     return s;
 }
 
-/* A comment in brackets behind the sentence's end: "It rains. (more formal)". */
+/* Removes a comment in brackets after the end of the sentence: "It rains. (more formal)". */
 static aoe_text take_comment(aoe_text s) {
     if (!s.len || s.data[s.len - 1] != ')')
         return s;
@@ -177,7 +177,8 @@ static aoe_text take_comment(aoe_text s) {
     return s;
 }
 
-/* A comment behind a dash: "It rains. - same meaning". Behind no sentence's end it has to speak of sentences. */
+/* Removes a comment after a dash: "It rains. - same meaning". Without the end of a sentence before it, the comment must
+ * mention sentences. */
 static aoe_text take_dash(aoe_text s) {
     static const char *const dashes[] = {" - ", " \xE2\x80\x93 ", " \xE2\x80\x94 "};
     static const char *const subjects[] = {
@@ -195,7 +196,7 @@ static aoe_text take_dash(aoe_text s) {
     return s;
 }
 
-/* <sentence> ... </sentence> around it. */
+/* Removes <sentence> ... </sentence> around the text. */
 static aoe_text take_tags(aoe_text s) {
     if (s.len < 7 || s.data[0] != '<' || s.data[s.len - 1] != '>')
         return s;
@@ -219,7 +220,7 @@ static int is_placeholder(aoe_text s) {
     return (first == '[' && last == ']') || (first == '<' && last == '>') || (first == '{' && last == '}');
 }
 
-/* Appends with single spaces and without the emphasis of a word within. */
+/* Appends the text with single spaces and without emphasis of words. */
 static int append_clean(aoei_buffer *out, aoe_text s) {
     for (size_t i = 0; i < s.len; i++) {
         const char c = s.data[i];

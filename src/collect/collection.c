@@ -114,8 +114,8 @@ int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *has
     return AOE_OK;
 }
 
-/* Of the text as it would be written, but for what a template takes out. */
-static int look_at_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
+/* Computes the hash of the written text, except that template lines are kept. */
+static int hash_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
     aoei_buffer_clear(&c->text);
     const unsigned clean = c->api.o->clean & ~(unsigned)AOE_ISSUE_CLEAN_TEMPLATES;
     int empty = 0, code = aoei_issue_text(&c->text, json->title, json->body, clean, NULL, err);
@@ -141,10 +141,10 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
                                 .labels = json->label,
                                 .n_labels = json->n_labels};
     const size_t before = c->issues.n;
-    int code = look_at_text(c, json, &source.issue, err);
+    int code = hash_text(c, json, &source.issue, err);
     if (!code)
         code = aoei_issues_add(&c->issues, &source, index, err);
-    if (!code && c->issues.n > before) { /* one that shows up on two pages is read once */
+    if (!code && c->issues.n > before) { /* an issue on two pages is read once */
         c->result->issues++;
         c->api.progress.issues++;
         code = aoei_collect_comment(c, *index, json->body, err);
@@ -160,25 +160,25 @@ void aoei_collect_cut(aoei_collection *c, size_t first) {
     }
 }
 
-const char *aoei_collect_why(int status, const char *message, int has_token, char room[AOEI_WHY]) {
+const char *aoei_collect_why(int status, const char *message, int has_token, char buffer[AOEI_WHY]) {
     switch (status) {
     case 0:
         return "not in the cache";
     case AOEI_GITHUB_FAILED:
-        (void)snprintf(room, AOEI_WHY, "%s", message);
-        return room;
+        (void)snprintf(buffer, AOEI_WHY, "%s", message);
+        return buffer;
     case 403:
-        (void)snprintf(room, AOEI_WHY, "access is forbidden (403%s%s)", *message ? ": " : "", message);
-        return room;
+        (void)snprintf(buffer, AOEI_WHY, "access is forbidden (403%s%s)", *message ? ": " : "", message);
+        return buffer;
     case 404:
-        return has_token ? "there is none of this name, or the token may not read it (404)"
-                         : "there is none of this name, or it is private and needs a token (404)";
+        return has_token ? "it does not exist, or the token has no access to it (404)"
+                         : "it does not exist, or it is private and needs a token (404)";
     case 410:
         return "it has no issues, or they are turned off (410)";
     case 451:
         return "it is not available (451)";
     default:
-        (void)snprintf(room, AOEI_WHY, "the API answers %d%s%s", status, *message ? ": " : "", message);
-        return room;
+        (void)snprintf(buffer, AOEI_WHY, "the API answers %d%s%s", status, *message ? ": " : "", message);
+        return buffer;
     }
 }

@@ -30,7 +30,7 @@ int aoei_github_tell(aoei_github *g, aoe_error *err) {
     if (g->o->progress && g->o->progress(g->o->user, &g->progress))
         g->cancelled = 1;
     if (stop(g))
-        return aoei_fail(err, AOE_ECANCELLED, "collecting was stopped; run again to go on where it was");
+        return aoei_fail(err, AOE_ECANCELLED, "collecting was stopped; run the command again to resume it");
     return AOE_OK;
 }
 
@@ -178,12 +178,12 @@ static void message_of(const aoei_github *g, const aoei_http_response *r, char m
     json_decref(json);
 }
 
-/* A status other than 200: an answer about one repository or issue, but for a refused token. */
+/* A status other than 200 is an answer about one repository or issue, except for a rejected token. */
 static int read_status(const aoei_github *g, aoei_github_answer *a, const char *url, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     if (a->status == 401)
         return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_url_display(url, place),
-                         g->o->token ? "the token was refused; give one that is valid, or none"
+                         g->o->token ? "the token was rejected; use a valid token, or none"
                                      : "the API answers nobody without a token; give one");
     message_of(g, &a->response, a->why);
     return AOE_OK;
@@ -275,20 +275,21 @@ static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
     if (r->status != 200)
         return AOEI_VERDICT_BY_STATUS;
     const int code = aoei_http_json(&root, r, NULL);
-    const int errors = json_array_size(json_object_get(root, "errors")) > 0, refused = errors && !json_object_get(root, "data");
+    const int errors = json_array_size(json_object_get(root, "errors")) > 0,
+              rejected = errors && !json_object_get(root, "data");
     aoei_verdict verdict = code == AOE_EFORMAT ? AOEI_VERDICT_BROKEN : AOEI_VERDICT_BY_STATUS;
     if (has_error(root, "RATE_LIMITED"))
         verdict = AOEI_VERDICT_LIMITED;
-    else if (errors && !refused && !has_error(root, "NOT_FOUND") && !has_error(root, "FORBIDDEN"))
+    else if (errors && !rejected && !has_error(root, "NOT_FOUND") && !has_error(root, "FORBIDDEN"))
         verdict = AOEI_VERDICT_BROKEN;
     json_decref(root);
     return verdict;
 }
 
-/* What a GraphQL answer says. *refused: 1: the query itself is refused, with the reason in err. */
-static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_error *err) {
+/* Interprets a GraphQL answer. *rejected: 1: the query itself was rejected, with the reason in err. */
+static int read_query(aoei_github *g, aoei_github_answer *a, int *rejected, aoe_error *err) {
     json_t *root;
-    *refused = 0;
+    *rejected = 0;
     json_decref(a->json);
     a->json = NULL;
     if (a->status == 0 || a->status == AOEI_GITHUB_FAILED)
@@ -307,9 +308,9 @@ static int read_query(aoei_github *g, aoei_github_answer *a, int *refused, aoe_e
         a->status = 403; /* a part of a repository may be: what is there counts */
     else
         a->json = json_incref(data);
-    *refused = a->status == 200 && !a->json;
-    if (*refused)
-        code = aoei_fail(err, AOE_EFORMAT, "%s: the query is refused (%s); leave GraphQL out, or check the address of the API",
+    *rejected = a->status == 200 && !a->json;
+    if (*rejected)
+        code = aoei_fail(err, AOE_EFORMAT, "%s: the query was rejected (%s); use REST, or check the address of the API",
                          g->graphql, *a->why ? a->why : "there are no data");
     json_decref(root);
     return code;
@@ -338,14 +339,15 @@ int aoei_github_query(aoei_github *g, const char *query, json_t *variables, int 
                                  .body_len = strlen(body),
                                  .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
-    int kept = 0, refused = 0;
+    int kept = 0, rejected = 0;
     int code = ask(g, g->graphql_fetch, a->key, &q, judge_query, age, a, &kept, err);
     if (!code)
-        code = read_query(g, a, &refused, err);
-    if (kept && !g->o->offline && !g->o->refresh && (refused || (!code && (a->status == 403 || (again && a->status == 404))))) {
+        code = read_query(g, a, &rejected, err);
+    if (kept && !g->o->offline && !g->o->refresh &&
+        (rejected || (!code && (a->status == 403 || (again && a->status == 404))))) {
         code = ask(g, g->graphql_fetch, a->key, &q, judge_query, AOEI_AGE_NONE, a, &kept, err);
         if (!code)
-            code = read_query(g, a, &refused, err);
+            code = read_query(g, a, &rejected, err);
     }
     aoei_free(body);
     return code;

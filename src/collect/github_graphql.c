@@ -30,7 +30,7 @@ static const char items_query[] = "query($owner:String!,$name:String!,$number:In
                                   "repository(owner:$owner,name:$name,followRenames:true){"
                                   "issue(number:$number){timelineItems(first:100,after:$after," ITEMS "}}}";
 
-/* The cursor behind a page; NULL: it is the last. */
+/* The cursor after a page; NULL: it is the last page. */
 static const char *next_cursor(const json_t *connection) {
     const json_t *info = json_object_get(connection, "pageInfo");
     return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor")) : NULL;
@@ -69,7 +69,7 @@ static int read_items(aoei_collection *c, uint32_t issue, const json_t *connecti
     return code;
 }
 
-/* An issue's items, the rest of which may take more queries. */
+/* Reads the items of an issue; further items may need more queries. */
 static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection, aoe_error *err) {
     const size_t first = c->n_mentions;
     int code = read_items(c, issue, connection, err);
@@ -81,7 +81,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         code = aoei_github_step(&pages, cursor, err);
         if (code)
             break;
-        aoei_free(after); /* the cursor is in the answer that goes */
+        aoei_free(after); /* the cursor is part of the answer, which is replaced */
         after = aoei_strdup(cursor);
         if (!after) {
             code = aoei_fail_nomem(err, strlen(cursor));
@@ -89,7 +89,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         }
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
         if (!code && a.status != 200) {
-            c->result->unread += a.status != 0; /* offline, what the cache lacks is counted there */
+            c->result->unread += a.status != 0; /* offline, missing answers are counted elsewhere */
             aoei_collect_cut(c, first);
         }
         if (code || a.status != 200)
@@ -106,8 +106,8 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
 
 typedef struct reading {
     uint32_t repo;
-    char *name;  /* owned: as it is now */
-    char *after; /* owned: cursor; NULL: at the beginning, or at the end */
+    char *name;  /* owned: current name */
+    char *after; /* owned: cursor; NULL: at the beginning or at the end */
     size_t read; /* issues */
     int more;
 } reading;
@@ -135,7 +135,7 @@ static int read_page(aoei_collection *c, reading *r, const aoei_github_answer *a
     return !code && r->more && !r->after ? aoei_fail_nomem(err, 0) : code;
 }
 
-/* From the first answer on the name is what the API calls the repository. */
+/* After the first answer, the name is the current name of the repository. */
 static int take_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
     const aoe_text full = aoei_json_text_of(json_object_get(repository, "nameWithOwner"));
     uint32_t old;

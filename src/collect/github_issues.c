@@ -28,52 +28,54 @@ void aoe_github_options_defaults(aoe_github_options *o) {
     *o = (aoe_github_options){.ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
 
-/* Shares of the splits that are written, or of all where none is. */
-static void shares_of(const aoe_github_options *o, double share[AOE_ISSUES_SPLITS]) {
+/* Ratios of the splits that are written, or of all splits if none is. */
+static void ratios_of(const aoe_github_options *o, double ratio[AOE_ISSUES_SPLITS]) {
     int named = 0;
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
         named |= o->name[i] != NULL;
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
-        share[i] = o->name[i] || !named ? o->ratio[i] : 0;
+        ratio[i] = o->name[i] || !named ? o->ratio[i] : 0;
 }
 
 static int check_splits(const aoe_github_options *o, aoe_error *err) {
-    double share[AOE_ISSUES_SPLITS], sum = 0;
+    double ratio[AOE_ISSUES_SPLITS], sum = 0;
     int code = AOE_OK;
-    shares_of(o, share);
+    ratios_of(o, ratio);
     for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
         aoe_table_format format;
         if (!(o->ratio[i] >= 0) || !isfinite(o->ratio[i]))
-            return aoei_fail(err, AOE_EARG, "the share of a split is %g; give numbers from 0 on", o->ratio[i]);
-        sum += share[i];
+            return aoei_fail(err, AOE_EARG, "options.ratio: %g is not a split ratio; use numbers of at least 0", o->ratio[i]);
+        sum += ratio[i];
         if (o->name[i])
             code = aoei_table_format_of(&format, o->name[i], err);
         if (o->name[i] && !code && format == AOE_TABLE_TXT)
-            code = aoei_fail(err, AOE_EARG, "%s: a .txt holds no pairs; name the output .tsv, .csv or .jsonl", o->name[i]);
+            code = aoei_fail(err, AOE_EARG, "%s: a .txt file cannot contain pairs; name the output .tsv, .csv or .jsonl",
+                             o->name[i]);
     }
     if (!code && (!(sum > 0) || !isfinite(sum)))
-        code = aoei_fail(err, AOE_EARG, "no split that is written has a share; give at least one above 0");
+        code = aoei_fail(err, AOE_EARG,
+                         "options.ratio: the ratios of the written splits are 0; set at least one to a positive number");
     return code;
 }
 
 static int check(const aoe_github_options *o, aoe_error *err) {
     if (!o->cache)
-        return aoei_fail(err, AOE_EARG, "no cache: name an SQLite file for what is fetched");
+        return aoei_fail(err, AOE_EARG, "no cache is given; set options.cache to an SQLite file for the answers");
     if (!o->n_repositories)
-        return aoei_fail(err, AOE_EARG, "no repositories; give names such as owner/name");
+        return aoei_fail(err, AOE_EARG, "no repositories are given; use names such as owner/name");
     for (size_t i = 0; i < o->n_repositories; i++) {
         const size_t len = strlen(o->repositories[i]);
         if (!len || aoei_repository_name(o->repositories[i], len) != len)
-            return aoei_fail(err, AOE_EARG, "'%s' is no name of a repository; give owner/name", o->repositories[i]);
+            return aoei_fail(err, AOE_EARG, "'%s' is not the name of a repository; use owner/name", o->repositories[i]);
     }
     if (!o->negatives || o->negatives > 1000)
-        return aoei_fail(err, AOE_EARG, "%zu negatives of a duplicate; give 1 to 1000", o->negatives);
+        return aoei_fail(err, AOE_EARG, "options.negatives is %zu; it must be between 1 and 1000", o->negatives);
     if (o->kind != AOE_EXAMPLES_PAIRS && o->kind != AOE_EXAMPLES_TRIPLETS)
-        return aoei_fail(err, AOE_EARG, "duplicates are written as pairs or triples; choose one of these forms");
+        return aoei_fail(err, AOE_EARG, "duplicates are written as pairs or triplets; set options.kind to one of them");
     if (o->graphql && !o->token && !o->offline)
-        return aoei_fail(err, AOE_EARG, "GraphQL answers nobody without a token; give one, or use REST");
+        return aoei_fail(err, AOE_EARG, "GraphQL requires a token; set options.token, or use REST");
     if (o->offline && o->refresh)
-        return aoei_fail(err, AOE_EARG, "offline nothing can be refreshed; leave one of the two out");
+        return aoei_fail(err, AOE_EARG, "options.offline and options.refresh exclude each other; remove one");
     return check_splits(o, err);
 }
 
@@ -131,10 +133,10 @@ int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, ao
     if (!code)
         code = aoei_collect_resolve(&c, err);
     if (!code) {
-        double share[AOE_ISSUES_SPLITS];
-        shares_of(o, share);
+        double ratio[AOE_ISSUES_SPLITS];
+        ratios_of(o, ratio);
         const aoei_issue_pair_options options = {
-            .share = share, .n_splits = AOE_ISSUES_SPLITS, .negatives = o->negatives, .kind = o->negatives_by, .seed = o->seed};
+            .share = ratio, .n_splits = AOE_ISSUES_SPLITS, .negatives = o->negatives, .kind = o->negatives_by, .seed = o->seed};
         code = aoei_issue_pairs_make(&p, &c.issues, &options, err);
     }
     if (!code)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pairs with their texts as tables: the bodies of the issues chosen are read from the
- * cache again, a page at a time, cleaned, and written. Lines of templates are those
- * that many of the chosen issues of a repository have; so what texts become without
- * them is known late, and what has become equal by it is left out here.
+ * Writes the pairs with their texts as tables: the bodies of the chosen issues are loaded from the cache page by page,
+ * cleaned and written. Template lines are lines that many of the chosen issues of a repository contain. So the final texts
+ * are only known after all bodies were read; texts that have become equal are dropped here.
  */
 #include "collect/github_report.h"
 
@@ -15,30 +14,30 @@
 #include "collect/issues_clean.h"
 #include "table/table_write.h"
 
-/* An issue that is in a pair. */
+/* An issue in a pair. */
 typedef struct chosen {
     uint32_t issue;
     char *body; /* owned [len] */
     size_t len;
-    uint64_t hash; /* with templates taken out: of the text that is written */
+    uint64_t hash; /* hash of the written text, without template lines */
     uint32_t split;
-    int lost; /* 1: likewise: its text is in an earlier split too */
+    int lost; /* 1: an earlier split contains an equal text */
 } chosen;
 
-enum { COLUMNS = 6 }; /* of a row at most */
+enum { COLUMNS = 6 }; /* maximum number of columns */
 
 typedef struct reporter {
     aoei_collection *c;
     const aoei_issue_pairs *p;
     chosen *chosen; /* owned [n] by page, then issue */
     size_t n;
-    uint32_t *place;          /* owned [issues.n] in chosen; of issues that are in it */
-    aoei_line_counts *counts; /* owned [issues.n_repos] for templates; NULL: not asked for */
-    aoei_buffer text[3];      /* of query, positive, negative */
-    aoei_buffer id[3];        /* their names, "owner/name#12" */
-    aoei_table_writer writer; /* of the split being written */
+    uint32_t *place;          /* owned [issues.n] index in chosen, for issues in a pair */
+    aoei_line_counts *counts; /* owned [issues.n_repos] lines of bodies, for templates; NULL: templates are kept */
+    aoei_buffer text[3];      /* texts of query, positive and negative */
+    aoei_buffer id[3];        /* names of query, positive and negative: "owner/name#12" */
+    aoei_table_writer writer; /* writer of the current split */
     size_t split;
-    int flat; /* 1: no TABs and line ends in texts */
+    int flat; /* 1: TABs and line ends become spaces */
 } reporter;
 
 static int by_page(const void *pa, const void *pb, void *user) {
@@ -198,7 +197,7 @@ static int find_lost(reporter *r, aoe_error *err) {
     return code;
 }
 
-/* 1: the texts can stand in one row: neither is lost, and they are two. */
+/* 1: the texts can form a row: both remain, and they differ. */
 static int is_row(const reporter *r, uint32_t a, uint32_t b) {
     const chosen *x = &r->chosen[r->place[a]], *y = &r->chosen[r->place[b]];
     return !r->counts || (!x->lost && !y->lost && x->hash != y->hash);
@@ -212,7 +211,7 @@ static aoei_cell cell_of(const aoei_buffer *b) {
     return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
 }
 
-/* A row of the parts given; label NULL: triples. */
+/* Writes a row of the given parts; label NULL: triplets. */
 static int write_row(reporter *r, const int *part, size_t n, const char *label, aoe_error *err) {
     aoei_cell cell[COLUMNS];
     size_t k = 0;
@@ -226,12 +225,12 @@ static int write_row(reporter *r, const int *part, size_t n, const char *label, 
 }
 
 static int write_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
-    static const int positive[] = {0, 1}, negative[] = {0, 2}, triple[] = {0, 1, 2};
-    const int triples = r->c->api.o->kind == AOE_EXAMPLES_TRIPLETS;
+    static const int positive[] = {0, 1}, negative[] = {0, 2}, triplet[] = {0, 1, 2};
+    const int triplets = r->c->api.o->kind == AOE_EXAMPLES_TRIPLETS;
     int code = put_text(r, p->query, 0, err);
     if (!code)
         code = put_text(r, p->positive, 1, err);
-    if (!code && !triples)
+    if (!code && !triplets)
         code = write_row(r, positive, 2, "1", err);
     for (size_t i = 0; i < p->n_negatives && !code; i++) {
         const uint32_t issue = r->p->negative[p->first_negative + i];
@@ -239,7 +238,7 @@ static int write_pair(reporter *r, const aoei_issue_pair *p, aoe_error *err) {
             continue;
         code = put_text(r, issue, 2, err);
         if (!code)
-            code = triples ? write_row(r, triple, 3, NULL, err) : write_row(r, negative, 2, "0", err);
+            code = triplets ? write_row(r, triplet, 3, NULL, err) : write_row(r, negative, 2, "0", err);
     }
     return code;
 }
@@ -252,14 +251,14 @@ static int pass_on(void *user, size_t part, const char *data, size_t len) {
 
 static int open_split(reporter *r, aoe_error *err) {
     static const char *const pairs[] = {"text1", "text2", "label", "id1", "id2"};
-    static const char *const triples[] = {"query", "positive", "negative", "query_id", "positive_id", "negative_id"};
+    static const char *const triplets[] = {"query", "positive", "negative", "query_id", "positive_id", "negative_id"};
     const aoe_github_options *o = r->c->api.o;
     const int is_triplets = o->kind == AOE_EXAMPLES_TRIPLETS;
     const size_t n = is_triplets ? (o->ids ? 6 : 3) : (o->ids ? 5 : 3);
     aoe_text name[COLUMNS];
     aoe_table_format format;
     for (size_t i = 0; i < n; i++)
-        name[i] = aoe_text_of(is_triplets ? triples[i] : pairs[i]);
+        name[i] = aoe_text_of(is_triplets ? triplets[i] : pairs[i]);
     const int code = aoei_table_format_of(&format, o->name[r->split], err);
     r->flat = format == AOE_TABLE_TSV;
     return code ? code : aoei_table_writer_open(&r->writer, o->name[r->split], name, n, NULL, NULL, pass_on, r, err);

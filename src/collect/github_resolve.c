@@ -14,9 +14,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { ROUNDS = 5 }; /* an issue pointed to may point to others, and those again */
+enum { ROUNDS = 5 }; /* a referenced issue may refer to others, and so on */
 
-/* A mention with its place in time. */
+/* A mention and its position in time. */
 typedef struct said {
     aoei_mention m;
     size_t order;
@@ -33,7 +33,7 @@ static int same_target(const aoei_mention *a, const aoei_mention *b) {
     return a->repo == b->repo && a->number == b->number;
 }
 
-/* Takes back from s[0, n) what a denial is about, or all; returns how many are left. */
+/* Removes from s[0, n) the mentions that m revokes; returns the number of remaining mentions. */
 static size_t take_back(said *s, size_t n, const aoei_mention *m) {
     const int all = m->kind == AOEI_MENTION_UNMARKED && !m->number;
     size_t left = 0;
@@ -43,7 +43,8 @@ static size_t take_back(said *s, size_t n, const aoei_mention *m) {
     return left;
 }
 
-/* Leaves in s[0, n) what still holds of one issue, statements and guesses; returns how many. *marked: by GitHub. */
+/* Reduces s[0, n) to the valid statements and guesses about one issue; returns their number. *marked: 1: marked by GitHub.
+ */
 static size_t settle(said *s, size_t n, int *marked) {
     size_t kept = 0;
     *marked = 0;
@@ -63,13 +64,13 @@ static size_t settle(said *s, size_t n, int *marked) {
             k++;
         if (k == kept)
             s[kept++] = one;
-        else if (one.m.kind < s[k].m.kind) /* the stronger one */
+        else if (one.m.kind < s[k].m.kind) /* the stronger kind */
             s[k].m.kind = one.m.kind;
     }
     return kept;
 }
 
-/* The issue a mention is about, which the API may have to be asked for; AOEI_NO_ISSUE: there is none. */
+/* Finds the target of a mention, which may be requested from the API; AOEI_NO_ISSUE: there is none. */
 static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *target, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_buffer url = {0};
@@ -110,7 +111,7 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     return code;
 }
 
-/* Links of one issue: s[n] is what holds of it. weak: 1: no other links. */
+/* Adds the links of one issue. s: [n] its valid mentions; weak: 1: all links are weak. */
 static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;
@@ -129,14 +130,14 @@ static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, i
     return code;
 }
 
-/* What was said from the first-th mention on. */
+/* Resolves the mentions from index `begin`. */
 static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     const size_t n = c->n_mentions - begin;
     said *s = aoei_malloc_array(n, sizeof *s);
     int code = s ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s);
     for (size_t i = 0; i < n && !code; i++) {
         s[i] = (said){c->mention[begin + i], i};
-        code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo, err); /* as it is called now */
+        code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo, err); /* under its current name */
     }
     if (!code)
         qsort(s, n, sizeof *s, by_issue);
@@ -157,7 +158,7 @@ static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
 int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
     int code = AOE_OK;
     for (size_t round = 0, first = 0, end; round < ROUNDS && first < c->n_mentions && !code; round++, first = end) {
-        end = c->n_mentions; /* what is said by issues fetched now comes behind */
+        end = c->n_mentions; /* mentions in issues that are fetched now are appended */
         code = resolve(c, first, round > 0, err);
     }
     return code;

@@ -12,16 +12,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* A walk over the pages of a list. */
+/* Called with each page of a list. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);
 
-/* Of the answer that ended a walk: status 200, or that of the page that cannot be read. */
+/* The end of a list: status 200, or the status of the page that cannot be read. */
 typedef struct ending {
     int status;
     char why[AOEI_GITHUB_SHOWN];
 } ending;
 
-/* Calls fn for each page from url (taken over, freed) on, while *more stays 1. */
+/* Calls fn with each page, beginning at url (owned by the function), while *more is 1. */
 static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_github_pages pages = {0};
@@ -50,7 +50,7 @@ static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e
     return code;
 }
 
-/* "ROOT/repos/OWNER/NAME" and what follows; NULL: no memory. */
+/* The address "ROOT/repos/OWNER/NAME" with a suffix; NULL: no memory. */
 static char *address(const aoei_collection *c, const char *name, const char *rest) {
     aoei_buffer url = {0};
     if (aoei_buffer_printf(&url, "%s/repos/%s%s", c->api.root, name, rest)) {
@@ -63,7 +63,7 @@ static char *address(const aoei_collection *c, const char *name, const char *res
 typedef struct listing {
     uint32_t repo;
     size_t read;      /* issues */
-    uint32_t *marked; /* owned [n_marked] issues to ask more about */
+    uint32_t *marked; /* owned [n_marked] issues whose timelines are read */
     size_t n_marked, capacity;
 } listing;
 
@@ -72,7 +72,7 @@ static int expect_array(const aoei_collection *c, const aoei_github_answer *a, a
     return json_is_array(a->json) ? AOE_OK : aoei_fail(err, AOE_EFORMAT, "%s: no list; check the address of the API", a->key);
 }
 
-/* Closed and marked, with comments in which it may be said of what. */
+/* 1: closed and marked, with comments that may mention the original. */
 static int is_worth_asking(const aoei_issue *issue, const aoei_issue_json *json) {
     return issue->marked && issue->closed && json->comments > 0;
 }
@@ -139,14 +139,14 @@ static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *
     return code;
 }
 
-/* What was said in a walk from the first-th mention on; of a list that ended early little can be believed. */
+/* Handles the end of a list whose mentions begin at index `first`; the mentions of an incomplete list are weak. */
 static void note_ending(aoei_collection *c, const ending *e, size_t first) {
     if (e->status != 200)
         aoei_collect_cut(c, first);
-    c->result->unread += e->status != 200 && e->status != 0; /* offline, what the cache lacks is counted there */
+    c->result->unread += e->status != 200 && e->status != 0; /* offline, missing answers are counted elsewhere */
 }
 
-/* Timelines of the marked ones, which say too what was taken back; comments of the others where they are asked for. */
+/* Reads the timelines of marked issues, which also contain revocations, and the comments of the others if requested. */
 static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
     ending e = {0};
     int code = AOE_OK;
@@ -168,7 +168,7 @@ static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error
     return code;
 }
 
-/* The repository under the name it has now: *repo, and *name (owned by the caller). *why as in aoei_collect_rest. */
+/* Finds the repository by its current name: *repo, and *name (owned by the caller). *why as in aoei_collect_rest. */
 static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char **name, char room[AOEI_WHY], const char **why,
                    aoe_error *err) {
     aoei_github_answer a = {0};
@@ -205,7 +205,7 @@ int aoei_collect_rest(aoei_collection *c, const char *given, char room[AOEI_WHY]
     if (!code && !*why && !c->repository[l.repo].read) {
         c->repository[l.repo].read = 1;
         code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &e, err);
-        if (!code && e.status != 200 && (e.status || !l.read)) { /* offline, what the cache has is taken */
+        if (!code && e.status != 200 && (e.status || !l.read)) { /* offline, the cached part is used */
             c->repository[l.repo].cut = 1;
             *why = aoei_collect_why(e.status, e.why, c->api.o->token != NULL, room);
         } else if (!code) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The set of issues: arrays that grow, and three tables (issues by repository and
- * number, repositories and labels by name). Titles lie in large chunks that do not move.
+ * number, repositories and labels by name). Titles are stored in large chunks that never move.
  */
 #include "collect/issues.h"
 
@@ -22,7 +22,7 @@ struct aoei_issue_key {
 
 typedef int (*equal_fn)(const aoei_issues *s, uint32_t at, const void *key);
 
-/* The slot of a key: that of the element that is equal, or the free one where it would go. */
+/* The slot of a key: the slot with the equal element, or the free slot for it. */
 static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, const aoei_issues *s, const void *key) {
     for (size_t i = (size_t)hash;; i++) {
         uint32_t *slot = &t->slot[i & (t->size - 1)];
@@ -31,7 +31,7 @@ static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, c
     }
 }
 
-static uint64_t mix(uint64_t h) { /* FNV's low bits depend on the low bits of the bytes alone */
+static uint64_t mix(uint64_t h) { /* the low bits of FNV depend on the low bits of the bytes only */
     return h ^ (h >> 29);
 }
 
@@ -63,7 +63,7 @@ static int equal_key(const aoei_issues *s, uint32_t at, const void *key) {
     return s->key[at].number == k->number && s->key[at].repo == k->repo;
 }
 
-/* Makes room for one more; the hashes of what is there come from hash_of. */
+/* Reserves a slot for one more element; hash_of computes the hashes of the existing ones. */
 static int reserve_slot(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
                         aoe_error *err) {
     if (2 * t->n < t->size)

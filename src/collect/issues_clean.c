@@ -18,8 +18,8 @@ enum { SHARE = 20, LEAST = 5, FIRST_SIZE = 256 };
 
 struct aoei_line_count {
     uint64_t hash;   /* of the line */
-    uint32_t bodies; /* that have it; 0: the slot is free */
-    uint32_t last;   /* the last of them, from 1 */
+    uint32_t bodies; /* bodies with this line; 0: the slot is free */
+    uint32_t last;   /* number of the last body with this line, from 1 */
 };
 
 static aoe_text trim(const char *s, size_t len) {
@@ -32,7 +32,7 @@ static aoe_text trim(const char *s, size_t len) {
     return (aoe_text){s, len};
 }
 
-/* "- [ ] text", ticked or not: the length up to the text; 0: the line is none. */
+/* Length of "- [ ] " (ticked or not) at the start of a line; 0: not a checkbox. */
 static size_t checkbox(aoe_text line) {
     if (line.len < 5 || !strchr("-*+", line.data[0]) || line.data[1] != ' ' || line.data[2] != '[' || line.data[4] != ']' ||
         !strchr(" xX", line.data[3]))
@@ -106,11 +106,11 @@ void aoei_line_counts_free(aoei_line_counts *c) {
     *c = (aoei_line_counts){0};
 }
 
-/* Where a pass over the lines of a body is. */
+/* State of an iteration over the lines of a body. */
 typedef struct pass {
     char mark;    /* fence of the code that is open; 0: none */
     size_t fence; /* characters of that fence */
-    int comment;  /* in an HTML comment that goes on */
+    int comment;  /* 1: inside an HTML comment */
 } pass;
 
 /* 1: the line is of a fenced block of code, its fences included. */
@@ -171,7 +171,7 @@ static size_t code_span(const char *s, size_t len) {
     return n;
 }
 
-/* Appends a line outside of code without its comments and images, as asked. */
+/* Appends a line outside of code without its comments and images, if requested. */
 static void cut_line(aoei_buffer *out, pass *p, const char *s, size_t len, unsigned clean) {
     for (size_t i = 0; i < len;) {
         size_t n;
@@ -204,17 +204,17 @@ static int is_no_answer(aoe_text line) {
     return line.len == sizeof answer - 1 && strncasecmp(line.data, answer, line.len) == 0;
 }
 
-/* A body on its way to `out`. */
+/* State while a body is written. */
 typedef struct writer {
     aoei_buffer *out;
-    aoei_buffer heading; /* lines that wait for something below them */
-    int blank;           /* a blank line waits */
-    size_t start;        /* of the body in out */
-    int failed;          /* 1: there was no memory for a line: clearing a buffer forgets that */
+    aoei_buffer heading; /* headings that are written when content follows */
+    int blank;           /* 1: a blank line is written before the next line */
+    size_t start;        /* offset of the body in out */
+    int failed;          /* 1: out of memory (clearing a buffer forgets it) */
     unsigned clean;
 } writer;
 
-/* Appends a line, and what waits before it. */
+/* Appends a line after the pending headings and blank line. */
 static void put_line(writer *w, const char *s, size_t len) {
     if (w->blank && w->out->len > w->start)
         aoei_buffer_putc(w->out, '\n');
@@ -231,14 +231,14 @@ static void keep_line(writer *w, const char *s, size_t len, const aoei_line_coun
     const int templates = (w->clean & AOE_ISSUE_CLEAN_TEMPLATES) != 0;
     if (line.len == 0) {
         if (!w->clean && w->out->len > w->start && w->blank)
-            aoei_buffer_putc(w->out, '\n'); /* as many as there are */
+            aoei_buffer_putc(w->out, '\n'); /* all blank lines are kept */
         if (!w->heading.len)
             w->blank = 1;
         return;
     }
     if (templates && (checkbox(line) || is_no_answer(line) || is_of_template(counts, line)))
         return;
-    if (templates && is_heading(line)) { /* the one that waits has nothing below it */
+    if (templates && is_heading(line)) { /* the pending heading has no content */
         aoei_buffer_clear(&w->heading);
         aoei_buffer_append(&w->heading, s, len);
         w->failed |= aoei_buffer_putc(&w->heading, '\n') != 0;
@@ -247,7 +247,7 @@ static void keep_line(writer *w, const char *s, size_t len, const aoei_line_coun
     put_line(w, s, len);
 }
 
-/* Up to the next line end, without CR; moves *at behind it. */
+/* Takes the text up to the next line end, without CR; *at is then after the line end. */
 static aoe_text next_line(aoe_text body, size_t *at) {
     const char *s = body.data + *at, *end = memchr(s, '\n', body.len - *at);
     size_t n = end ? (size_t)(end - s) : body.len - *at;
@@ -274,7 +274,7 @@ int aoei_issue_text(aoei_buffer *out, aoe_text title, aoe_text body, unsigned cl
         aoei_buffer_clear(&cut);
         cut_line(&cut, &p, line.data, line.len, clean);
         w.failed |= cut.failed;
-        if (cut.len || !line.len) /* a line that was nothing but comment or image goes whole */
+        if (cut.len || !line.len) /* a line that consists of a comment or image is removed completely */
             keep_line(&w, cut.len ? cut.data : "", cut.len, counts);
     }
     const int failed = out->failed || w.failed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Labels and words of titles are looked up in one sorted list of (feature, place).
  * Lexical nearness is the cosine of the titles as sets of words weighted by
- * ln(candidates / candidates with the word). Words that stand in very many titles
+ * ln(candidates / candidates with the word). Words that occur in very many titles
  * are not followed, so the time a query takes is bounded.
  */
 #include "collect/issues_negatives.h"
@@ -17,9 +17,9 @@
 #include "base/random.h"
 
 enum {
-    TRIES = 32,      /* draws from the issues with a label */
-    FOLLOWED = 2000, /* titles with a word, at most */
-    WORDS = 64       /* of a title */
+    TRIES = 32,      /* random attempts among the issues with a label */
+    FOLLOWED = 2000, /* maximum number of titles per word */
+    WORDS = 64       /* maximum number of words per title */
 };
 
 typedef struct use {
@@ -28,9 +28,9 @@ typedef struct use {
 } use;
 
 struct aoei_candidates {
-    aoei_candidate_group g; /* member is not looked at */
+    aoei_candidate_group g; /* member is not used */
     uint32_t *member;       /* owned [n] in random order */
-    unsigned char *used;    /* owned [n] 1: chosen before */
+    unsigned char *used;    /* owned [n] 1: chosen earlier */
     size_t next;            /* of the random ones */
     use *use;               /* owned [n_uses] by feature, then place */
     size_t n_uses;
@@ -56,7 +56,7 @@ static int is_word_byte(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
 }
 
-/* Hashes of the different words of a title, ASCII in lower case; returns how many. */
+/* Hashes of the distinct words of a title, ASCII letters lowercased; returns their number. */
 static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     size_t n = 0, kept = 0;
     for (size_t at = 0; at < title.len && n < WORDS;) {
@@ -78,7 +78,7 @@ static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     return kept;
 }
 
-/* How many uses have a lower feature. */
+/* Number of uses with a lower feature. */
 static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
     size_t low = 0, high = c->n_uses;
     while (low < high) {
@@ -91,7 +91,7 @@ static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
     return low;
 }
 
-/* The uses of a feature; returns how many. */
+/* Finds the uses of a feature; returns their number. */
 static size_t find_uses(const aoei_candidates *c, uint64_t feature, const use **first) {
     const size_t low = uses_below(c, feature), high = feature == UINT64_MAX ? c->n_uses : uses_below(c, feature + 1);
     *first = c->use + low;
@@ -188,7 +188,7 @@ void aoei_candidates_destroy(aoei_candidates *c) {
     aoei_free(c);
 }
 
-/* What a choice is for. */
+/* Arguments of a choice. */
 typedef struct question {
     uint32_t query;
     const uint32_t *taken; /* [n] */
@@ -218,7 +218,8 @@ static uint32_t any(aoei_candidates *c, const question *q) {
     return NOWHERE;
 }
 
-/* One with a label of the query's: of the rarest label that has one not chosen before, else one chosen before. */
+/* Chooses an issue that shares a label with the query: the rarest label with an issue that was not chosen earlier, otherwise
+ * any. */
 static uint32_t with_label(aoei_candidates *c, const question *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
     uint32_t second = NOWHERE;
@@ -227,7 +228,7 @@ static uint32_t with_label(aoei_candidates *c, const question *q) {
     for (uint32_t round = 0; round < issue->n_labels; round++) {
         const use *first = NULL, *list;
         size_t n = 0;
-        for (uint32_t k = 0; k < issue->n_labels; k++) { /* the next longer list: labels are few */
+        for (uint32_t k = 0; k < issue->n_labels; k++) { /* the next larger list: there are few labels */
             const size_t uses = find_uses(c, label[k], &list);
             if (uses > last && (!first || uses < n)) {
                 first = list;
@@ -247,7 +248,7 @@ static uint32_t with_label(aoei_candidates *c, const question *q) {
     return second;
 }
 
-/* Adds the weights that the titles share with the query's; returns how many share any. */
+/* Adds the weights of the words that each title shares with the query; returns the number of titles with a shared word. */
 static size_t score_titles(aoei_candidates *c, uint32_t query) {
     uint64_t word[WORDS];
     const size_t n = words_of(c->g.s->issue[query].title, word);

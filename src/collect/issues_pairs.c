@@ -19,14 +19,14 @@ typedef struct maker {
     const aoei_issue_pair_options *o;
     aoei_issue_pairs *p;
     aoei_clusters clusters;
-    size_t *cluster;  /* owned [s->n] number of an issue's cluster */
+    size_t *cluster;  /* owned [s->n] cluster of each issue */
     size_t *split_of; /* owned [n_clusters] */
     size_t n_clusters;
-    unsigned char *linked; /* owned [s->n] 1: a link leads from it that is no guess */
-    unsigned char *open;   /* owned [n_clusters] 1: some issue of it is marked, and nobody knows as a duplicate of what */
+    unsigned char *linked; /* owned [s->n] 1: a link that is not weak begins at the issue */
+    unsigned char *open;   /* owned [n_clusters] 1: an issue of the cluster is marked as a duplicate of an unknown original */
 } maker;
 
-/* An issue in an order of its own: by text, or by group. */
+/* An issue with a sort key: its text or its group. */
 typedef struct entry {
     uint64_t key;
     uint32_t issue;
@@ -39,7 +39,7 @@ static int by_key(const void *pa, const void *pb) {
     return (a->issue > b->issue) - (a->issue < b->issue);
 }
 
-/* Issues of one text are one cluster. */
+/* Joins issues with equal texts. */
 static int join_equal_texts(maker *m, aoe_error *err) {
     entry *order = aoei_malloc_array(m->s->n, sizeof *order);
     size_t n = 0;
@@ -90,7 +90,7 @@ static int make_clusters(maker *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Links either way between two issues are one pair: that of the first in the order of links. */
+/* Links between two issues in both directions are one pair: that of the first link. */
 static int by_issues(const void *pa, const void *pb) {
     const aoei_issue_pair *a = pa, *b = pb;
     const uint32_t a_low = a->query < a->positive ? a->query : a->positive,
@@ -128,7 +128,7 @@ static int make_pairs(maker *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Splits those clusters that have pairs, or those that have none: weight[n_clusters] is 0 for the others. */
+/* Splits the clusters with pairs, or the clusters without; weight[n_clusters] is 0 for the others. */
 static int split_some(maker *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < m->n_clusters; i++)
@@ -178,7 +178,8 @@ static uint64_t group_of(const maker *m, uint32_t issue) {
     return (uint64_t)m->s->issue[issue].repo * m->o->n_splits + m->split_of[m->cluster[issue]];
 }
 
-/* Issues that may be negatives, by group; returns how many. What an open cluster is a duplicate of may be the query. */
+/* Lists the issues that may be negatives, by group; returns their number. The original of an open cluster may be the query.
+ */
 static size_t list_candidates(const maker *m, entry *order) {
     size_t n = 0;
     for (size_t i = 0; i < m->s->n; i++)
@@ -188,7 +189,7 @@ static size_t list_candidates(const maker *m, entry *order) {
     return n;
 }
 
-/* By group, so that each group's candidates are looked at once. */
+/* Sorts by group, so that the candidates of each group are prepared once. */
 static int compare_pairs(const maker *m, const aoei_issue_pair *a, const aoei_issue_pair *b) {
     const aoei_issue *x = &m->s->issue[a->query], *y = &m->s->issue[b->query];
     const aoei_issue *u = &m->s->issue[a->positive], *v = &m->s->issue[b->positive];
@@ -225,7 +226,7 @@ static int choose_for_pair(maker *m, aoei_candidates *c, aoei_issue_pair *pair) 
     return AOE_OK;
 }
 
-/* The pairs from `first` on that are of its group; returns the end. */
+/* Finds the end of the group of the pair `first`. */
 static size_t group_end(const maker *m, size_t first) {
     const aoei_issue_pair *pair = m->p->pair;
     size_t end = first;

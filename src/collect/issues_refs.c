@@ -14,8 +14,8 @@
 
 enum {
     FILLERS = 10,     /* words and marks between "duplicate" and the reference */
-    WORDS_BEFORE = 8, /* looked at for denials and guesses */
-    AFTER = 120,      /* bytes looked at for a question mark */
+    WORDS_BEFORE = 8, /* words before the phrase that are checked for denials and guesses */
+    AFTER = 120,      /* bytes that are checked for a question mark */
     LINK = 400,       /* bytes of a link's text or address */
     TARGETS = 10      /* references of one phrase; more are a list of something */
 };
@@ -26,7 +26,7 @@ static const char *const fillers[] = {"of",       "to",    "with",   "by",      
                                       "issues",   "bug",   "bugs",   "ticket",   "report",   "github",  "see",     "also",
                                       "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
                                       "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
-static const char *const pointers[] = {"see", "refer", "tracked", "reported"}; /* go on behind the end of a sentence */
+static const char *const pointers[] = {"see", "refer", "tracked", "reported"}; /* may follow after the end of a sentence */
 static const char *const breaks[] = {"but", "because", "since", "and", "so"};
 static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
                                       "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
@@ -93,7 +93,7 @@ size_t aoei_repository_name(const char *s, size_t len) {
     return at;
 }
 
-/* Digits at the cursor that make the number of an issue, and no word behind them. */
+/* Reads digits at the cursor as the number of an issue; no letter or digit may follow. */
 static int read_number(cursor *c, uint64_t *number) {
     enum { DIGITS = 10 };
     size_t n = 0;
@@ -107,7 +107,7 @@ static int read_number(cursor *c, uint64_t *number) {
     return 1;
 }
 
-/* What an address goes on with behind the number: "#issuecomment-1", "?x=y". */
+/* Skips the part of an address after the number: "#issuecomment-1", "?x=y". */
 static void skip_address(cursor *c) {
     while (c->at < c->len && c->s[c->at] > ' ' && !strchr(")>]\"'", c->s[c->at]))
         c->at++;
@@ -115,7 +115,8 @@ static void skip_address(cursor *c) {
         c->at--;
 }
 
-/* The address of an issue. 1, 0 (none at the cursor, which stays), or -1: of something else in a repository, passed over. */
+/* Reads the address of an issue. Returns 1; 0: there is none, and the cursor does not move; or -1: the address of another
+ * object in a repository, which is skipped. */
 static int read_link(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     k.at += starts(&k, "https://") ? 8 : starts(&k, "http://") ? 7 : 0;
@@ -199,9 +200,9 @@ static int skip_space(cursor *c) {
     return lines <= 2;
 }
 
-/* Over what may stand between the word and its reference; 1 when a reference follows. */
+/* Skips the words and marks between the trigger and its reference. Returns 1 if a reference follows. */
 static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
-    int ended = 0; /* behind the end of a sentence */
+    int ended = 0; /* 1: after the end of a sentence */
     for (int i = 0; i < FILLERS && skip_space(c) && c->at < c->len; i++) {
         const cursor before = *c;
         *found = read_reference(c, ref);
@@ -256,7 +257,7 @@ static int skip_separator(cursor *c, int *choice) {
     }
 }
 
-/* 1: the sentence that goes on at the cursor is a question. */
+/* 1: the sentence at the cursor is a question. */
 static int is_question(const cursor *c) {
     for (size_t i = c->at; i < c->len && i < c->at + AFTER; i++) {
         const char ch = c->s[i];
@@ -281,7 +282,7 @@ static size_t word_before(const char *s, size_t *at) {
     return end - start;
 }
 
-/* A reference that ends before s[at], but for blanks and marks; moves *at to its start. 0: there is none. */
+/* Finds a reference that ends before s[at], ignoring blanks and marks; moves *at to its start. 0: there is none. */
 static int reference_before(const cursor *c, size_t *at, aoei_issue_ref *ref) {
     const size_t low = *at > LINK ? *at - LINK : 0;
     size_t end = *at;
@@ -310,7 +311,7 @@ static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text ho
 
 /* What the words before s[at] make of the phrase; the issue's own number may be among them. */
 static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own) {
-    int longer = 0; /* the word behind this one is "longer" */
+    int longer = 0; /* 1: the next word is "longer" */
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
         size_t before = at;
@@ -341,7 +342,7 @@ static int is_of_another(const cursor *c, size_t at, const aoei_issue_ref *own, 
         const char *word = c->s + at;
         if (n == 0 || IS_ONE_OF(breaks, word, n) || IS_ONE_OF(selves, word, n) || *word == '-')
             return 0;
-        if (n == 5 && strncasecmp(word, "which", n) == 0) /* ", which is" goes on with the clause */
+        if (n == 5 && strncasecmp(word, "which", n) == 0) /* ", which is" continues the clause */
             while (at > 0 && strchr(" \t,", c->s[at - 1]) && c->s[at - 1])
                 at--;
     }
@@ -380,7 +381,7 @@ static int add(aoei_issue_refs *r, const aoei_issue_ref *ref, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads the phrase whose trigger ends at c->at; leaves the cursor behind it. */
+/* Reads the phrase whose trigger ends at c->at; the cursor is then after it. */
 static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error *err) {
     aoei_issue_ref ref;
     int found, choice = 0, code = AOE_OK;
@@ -444,8 +445,8 @@ int aoei_label_is_duplicate(aoe_text label) {
         const size_t n = word_length(label.data + at, label.len - at);
         if (!IS_ONE_OF(words, label.data + at, n))
             continue;
-        const cursor behind = {.s = c.s, .len = c.len, .at = at + n};
-        const int of_code = behind.at + 1 < c.len && c.s[behind.at] == '-' && !starts(&behind, "-issue");
+        const cursor rest = {.s = c.s, .len = c.len, .at = at + n};
+        const int of_code = rest.at + 1 < c.len && c.s[rest.at] == '-' && !starts(&rest, "-issue");
         const int denied = at >= 4 && strncasecmp(label.data + at - 4, "not", 3) == 0;
         return !of_code && !denied;
     }

@@ -2,7 +2,7 @@
  * Masking of code, quotes and HTML comments, line by line and then inside the
  * lines that are left. Follows CommonMark where that is cheap: a code span ends at
  * a run of as many backticks, an indented block needs a blank line before it and
- * is none inside a list. Every byte is looked at a fixed number of times.
+ * is none inside a list. Every byte is read a fixed number of times.
  */
 #include "collect/markdown.h"
 
@@ -86,7 +86,7 @@ static void hide(char *s, size_t len) {
             s[i] = AOEI_MASKED;
 }
 
-/* Hides comments that begin or go on in a line, as far as the line goes. A code span hides what looks like one. */
+/* Hides comments that begin or continue in a line, up to its end. A code span hides anything that resembles a comment. */
 static void hide_comments(scan *m, char *s, size_t len) {
     for (size_t i = 0; i < len;) {
         if (m->comment) {
@@ -96,7 +96,7 @@ static void hide_comments(scan *m, char *s, size_t len) {
             m->comment = !end;
             i += n;
         } else if (len - i >= 4 && memcmp(s + i, "<!--", 4) == 0) {
-            hide(s + i, 4); /* "<!-->" is a comment that goes on */
+            hide(s + i, 4); /* "<!-->" is a comment that continues */
             m->comment = 1;
             i += 4;
         } else {

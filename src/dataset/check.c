@@ -15,34 +15,34 @@
 
 #define NONE SIZE_MAX
 
-/* A row that cannot be read. */
+/* An invalid row. */
 typedef struct bad_row {
     size_t line;
-    aoe_text why; /* in the file's bytes */
+    aoe_text why; /* reason, in the bytes of checked_file */
 } bad_row;
 
 typedef struct checked_file {
-    aoei_records records; /* owned, as all below */
-    size_t start;         /* number of its first row */
+    aoei_records records; /* owned, like all fields below */
+    size_t start;         /* number of the first row of the file */
     size_t *key;          /* [rows] */
     bad_row *bad;         /* [n_bad] */
     size_t n_bad, bad_capacity;
     aoei_chunks bytes;
-    int no_memory; /* for a bad row */
+    int no_memory; /* 1: no memory to store a bad row */
 } checked_file;
 
 typedef struct check {
     const aoe_data_check_options *o;
     aoe_data_check_result *result;
-    checked_file *file; /* [n] owned, as all below */
+    checked_file *file; /* [n] owned, like all fields below */
     size_t n;
     aoei_names names;
     aoei_distinct keys;
     aoei_labels map;
     size_t *class;      /* [texts] */
-    size_t *text_first; /* [texts] the first row with a class, in files before the one at hand */
-    size_t *key_first;  /* [keys] likewise */
-    size_t *key_here;   /* [keys] the first row with it in the file where it was last */
+    size_t *text_first; /* [texts] first row with this class in the files before the current one */
+    size_t *key_first;  /* [keys] first row with this key in the files before the current one */
+    size_t *key_here;   /* [keys] first row with this key in the last file that contains it */
 } check;
 
 static const char *const finding_names[AOE_FINDING_COUNT] = {
@@ -83,13 +83,13 @@ static void found(check *c, const aoe_finding *f) {
 
 /* ---- reading */
 
-/* Why a row is bad, without the file and line before it and the remedy behind it. */
+/* The reason why a row is bad, without file and line before it and without the remedy after it. */
 static aoe_text reason(const char *message, const char *name) {
     const size_t len = strlen(name);
     const char *s = message, *end = message + strlen(message);
     if (!strncmp(s, name, len) && s[len] == ':') {
         s += len + 1 + strspn(s + len + 1, "0123456789");
-        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* the byte in the line */
+        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* column in bytes */
         s += strspn(s, ": ");
     }
     for (const char *at = s; (at = strstr(at, "; ")); at++)
@@ -109,7 +109,7 @@ static void note_bad_row(void *user, size_t line, const char *message) {
     f->bad[f->n_bad++] = (bad_row){line, {copy, why.len}};
 }
 
-/* Is the error that of a first row which cannot be read, so that there are no columns? *line: its place. */
+/* 1: the error concerns the first row, so that the columns are unknown. *line: line of that row. */
 static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line) {
     const size_t len = strlen(path);
     char *end = NULL;
@@ -120,7 +120,7 @@ static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line
     return *line > 0 && *end == ':';
 }
 
-/* Reads a file; one whose first row is bad has that row alone. */
+/* Reads a file. If its first row is invalid, the file consists of this row. */
 static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
     const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
     aoe_error why = {.code = 0};
@@ -180,7 +180,7 @@ static int index_files(check *c, aoe_error *err) {
 
 /* ---- rows */
 
-/* Fills in where row number `row` is. */
+/* Sets the file and line of row number `row`. */
 static void place(const check *c, size_t row, aoe_finding *f) {
     size_t i = c->n - 1;
     while (c->file[i].start > row || !c->file[i].records.n)
@@ -212,7 +212,7 @@ static size_t characters(aoe_text t) {
     return n;
 }
 
-/* The first empty text of a row, and its first long one. */
+/* Finds the first empty text and the first long text of a row. */
 static void check_texts(check *c, const checked_file *f, size_t i) {
     const aoei_records *r = &f->records;
     int empty = 0, too_long = 0;
@@ -269,7 +269,7 @@ static void check_leaks(check *c, const checked_file *f, size_t i) {
     }
 }
 
-/* A file in which all labels are the same teaches and tells nothing. */
+/* A file whose labels are all equal is useless for training and evaluation. */
 static void check_classes(check *c, const checked_file *f) {
     size_t only = NONE;
     double value;
@@ -287,7 +287,7 @@ static void check_classes(check *c, const checked_file *f) {
     found(c, &x);
 }
 
-/* What the files that follow are compared with. */
+/* Records the rows of a file, with which the following files are compared. */
 static void remember(check *c, const checked_file *f) {
     const aoei_records *r = &f->records;
     for (size_t i = 0; i < r->n; i++) {

@@ -47,15 +47,15 @@ size_t aoei_clusters_number(aoei_clusters *c, size_t *of) {
     size_t count = 0;
     for (size_t i = 0; i < c->n; i++) {
         const size_t first = aoei_clusters_first(c, i);
-        of[i] = first == i ? count++ : of[first]; /* the first member comes before the others */
+        of[i] = first == i ? count++ : of[first]; /* the first member precedes the others */
     }
     return count;
 }
 
-/* A cluster in the order of placing. */
+/* A cluster and its position in the order of assignment. */
 typedef struct entry {
     size_t weight, cluster;
-    size_t place; /* at random */
+    size_t place; /* random */
 } entry;
 
 static int heavy_first(const void *a, const void *b) {
@@ -65,22 +65,23 @@ static int heavy_first(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* The part for a cluster: drawn by room among those that it fits into, else the one with most room. room: [n_parts] */
-static size_t choose(const double *room, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
+/* Chooses the part for a cluster: random among the parts with enough remaining capacity, with probability proportional to
+ * it; otherwise the part with the most. capacity: [n_parts] */
+static size_t choose(const double *capacity, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
     double sum = 0;
     size_t most = n_parts, last = n_parts;
     for (size_t p = 0; p < n_parts; p++) {
         if (!(share[p] > 0))
             continue;
-        most = most == n_parts || room[p] > room[most] ? p : most;
-        sum += room[p] >= weight ? room[p] : 0;
+        most = most == n_parts || capacity[p] > capacity[most] ? p : most;
+        sum += capacity[p] >= weight ? capacity[p] : 0;
     }
     double at = aoei_rng_uniform(rng) * sum;
     for (size_t p = 0; p < n_parts; p++) {
-        if (!(share[p] > 0) || room[p] < weight)
+        if (!(share[p] > 0) || capacity[p] < weight)
             continue;
         last = p;
-        at -= room[p];
+        at -= capacity[p];
         if (at < 0)
             break;
     }
@@ -100,8 +101,8 @@ int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, c
                          n_clusters, shares);
     size_t *place = aoei_malloc_array(n_clusters, sizeof *place);
     entry *order = aoei_malloc_array(n_clusters, sizeof *order);
-    double *room = aoei_malloc_array(n_parts, sizeof *room);
-    int rc = place && order && room ? 0 : aoei_fail_nomem(err, n_clusters * sizeof *order);
+    double *capacity = aoei_malloc_array(n_parts, sizeof *capacity);
+    int rc = place && order && capacity ? 0 : aoei_fail_nomem(err, n_clusters * sizeof *order);
     if (!rc) {
         aoei_rng rng;
         aoei_rng_init(&rng, seed, AOEI_STREAM_SPLIT, 0);
@@ -113,16 +114,16 @@ int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, c
             total += (double)weight[i];
         }
         for (size_t p = 0; p < n_parts; p++)
-            room[p] = share[p] / shares * total;
+            capacity[p] = share[p] / shares * total;
         qsort(order, n_clusters, sizeof *order, heavy_first);
         for (size_t i = 0; i < n_clusters; i++) {
             const double w = (double)order[i].weight;
-            const size_t p = choose(room, share, n_parts, w, &rng);
+            const size_t p = choose(capacity, share, n_parts, w, &rng);
             part[order[i].cluster] = p;
-            room[p] -= w;
+            capacity[p] -= w;
         }
     }
-    aoei_free(room);
+    aoei_free(capacity);
     aoei_free(order);
     aoei_free(place);
     return rc;

@@ -16,26 +16,26 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-enum { MAX_ROLES = 3, TRIES = 64 /* random draws of a negative before all candidates are gone through */ };
+enum { MAX_ROLES = 3, TRIES = 64 /* random attempts to draw a negative before all candidates are tried in order */ };
 
 typedef struct forms {
     const aoe_data_convert_options *o;
     aoe_data_convert_result *result;
-    aoei_examples examples; /* owned, as all below */
+    aoei_examples examples; /* owned, like all fields below */
     aoei_table_writer out;
-    aoei_distinct texts; /* what is numbered: first texts, or all */
-    size_t *number;      /* [examples' texts] of the first text that is the same */
-    size_t *first;       /* [texts + 1] of each text's neighbours, or rows */
-    size_t *next;        /* its neighbours (numbers of texts), ascending; or rows, ascending */
-    size_t *candidate;   /* [n_candidates] numbers of distinct positives, as they first come */
+    aoei_distinct texts; /* numbered texts: first texts, or all texts */
+    size_t *number;      /* [examples' texts] number of the first equal text */
+    size_t *first;       /* [texts + 1] start of the neighbors or rows of each text in `next` */
+    size_t *next;        /* neighbors of each text (numbers of texts) or rows of each text, ascending */
+    size_t *candidate;   /* [n_candidates] numbers of distinct positives, in the order of their first occurrence */
     size_t n_candidates;
-    size_t *drawn; /* [negatives] of the row at hand */
+    size_t *drawn; /* [negatives] negatives of the current row */
     double threshold;
 } forms;
 
 /* ---- writing */
 
-/* A text, or the alternatives, of a role of a row. */
+/* The cell for a role of a row: a text or a list of alternatives. */
 static aoei_cell cell_of(const forms *f, size_t row, size_t role) {
     const size_t *first = f->examples.first + row * f->examples.roles + role;
     const size_t n = first[1] - first[0];
@@ -75,7 +75,7 @@ static int write_plain(forms *f, aoe_error *err) {
     return rc;
 }
 
-/* ---- pairs to triples */
+/* ---- pairs to triplets */
 
 static int reserve(forms *f, size_t texts, size_t links, aoe_error *err) {
     size_t places;
@@ -102,7 +102,7 @@ static int number_texts(forms *f, aoe_error *err) {
     return rc;
 }
 
-/* The rows of each first text, in f->first and f->next; texts that are none have no rows. */
+/* Groups the rows by their first text, in f->first and f->next; other texts have no rows. */
 static int group_rows(forms *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     int rc = number_texts(f, err);
@@ -119,7 +119,8 @@ static int group_rows(forms *f, aoe_error *err) {
     return 0;
 }
 
-/* A text's rows, those from the threshold on first; returns how many these are. Both keep their order. */
+/* Partitions the rows of a text: rows with a label of at least the threshold first. Both parts keep their order. Returns the
+ * size of the first part. */
 static size_t part_rows(const forms *f, size_t *row, size_t n, size_t *scratch) {
     size_t positives = 0, others = 0;
     for (size_t i = 0; i < n; i++)
@@ -136,7 +137,7 @@ static int write_triplet(forms *f, size_t positive, size_t negative, aoe_error *
     return write_row(f, positive, cell_of(f, positive, 0), cell_of(f, positive, 1), cell_of(f, negative, 1), err);
 }
 
-/* The triples of one text with its positive and negative rows. */
+/* Writes the triplets of one text with its positive and negative rows. */
 static int combine(forms *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
                    aoei_rng *rng, aoe_error *err) {
     int rc = 0;
@@ -151,7 +152,7 @@ static int combine(forms *f, const size_t *positive, size_t n_positive, const si
         if (f->o->pairing == AOE_PAIRING_SAMPLE) {
             const size_t k = aoei_rng_below(rng, (uint32_t)n_negative);
             rc = write_triplet(f, positive[i], negative[k], err);
-            f->drawn[k] = 1; /* in use */
+            f->drawn[k] = 1; /* used */
         } else {
             for (size_t k = 0; k < n_negative && !rc; k++)
                 rc = write_triplet(f, positive[i], negative[k], err);
@@ -198,7 +199,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Each text's neighbours: what stands with it in a row; and the candidates. */
+/* Finds the neighbors of each text (the texts that occur with it in a row) and the candidates. */
 static int link_texts(forms *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     size_t links;
@@ -231,7 +232,7 @@ static int link_texts(forms *f, aoe_error *err) {
     return 0;
 }
 
-/* Whether a text may be a negative of a query that has n already. */
+/* 1: the text may be a negative of a query that already has n negatives. */
 static int is_free(const forms *f, size_t query, size_t text, size_t n) {
     const size_t *next = f->next + f->first[query];
     if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, ascending))
@@ -242,7 +243,7 @@ static int is_free(const forms *f, size_t query, size_t text, size_t n) {
     return 1;
 }
 
-/* Draws up to `negatives` texts into f->drawn; returns how many there are. */
+/* Draws up to `negatives` texts into f->drawn; returns their number. */
 static size_t draw(forms *f, size_t query, aoei_rng *rng) {
     size_t n = 0;
     while (n < f->o->negatives) {
@@ -285,7 +286,7 @@ static int write_drawn(forms *f, aoe_error *err) {
     return rc;
 }
 
-/* ---- all of it */
+/* ---- the conversion */
 
 static int is_grouped(const forms *f) {
     return f->examples.kind == AOE_EXAMPLES_PAIRS && f->o->to == AOE_EXAMPLES_TRIPLETS;
@@ -306,7 +307,7 @@ static int read_examples(forms *f, const char *path, aoe_error *err) {
     if (f->o->from == AOE_EXAMPLES_AUTO)
         rc = aoei_columns_detect(&f->examples.kind, t, table.columns, err);
     if (!rc) {
-        const int lists = !is_grouped(f) && !is_drawn(f); /* texts that are compared with others are one each */
+        const int lists = !is_grouped(f) && !is_drawn(f); /* a text that is compared with others must not be a list */
         rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
     aoei_table_close(t);

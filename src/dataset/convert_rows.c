@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "table/table_write.h"
 
-#define LARGEST_EXACT 9007199254740992.0 /* 2^53: below it every whole number is a double */
+#define LARGEST_EXACT 9007199254740992.0 /* 2^53: all smaller integers are exact as a double */
 
-/* Selects all columns; name, cell: [columns], the caller's. */
+/* Selects all columns. name, cell: [columns], to be freed by the caller. */
 static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     size_t *column = aoei_malloc_array(n, sizeof *column);
@@ -30,7 +30,7 @@ static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_erro
     return rc;
 }
 
-/* Whether a value has only numbers that came through reading as they were. */
+/* 1: all numbers in the value were read exactly. */
 static int is_exact(const json_t *v) {
     if (json_is_number(v))
         return fabs(json_number_value(v)) < LARGEST_EXACT;
@@ -47,7 +47,7 @@ static int is_exact(const json_t *v) {
     return 1;
 }
 
-/* The cells of a row. 0, AOEI_BAD_ROW or an error. */
+/* Fills the cells of a row. Returns 0, AOEI_BAD_ROW or an error. */
 static int fill(const aoei_table *t, const aoei_row *row, int all, aoei_cell *cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     const json_t *object = aoei_table_object(t);

@@ -10,14 +10,14 @@
 
 typedef struct dedup {
     const aoe_data_dedup_options *o;
-    aoei_records records; /* owned, as all below */
+    aoei_records records; /* owned, like all fields below */
     aoei_names names;
-    aoei_distinct keys, labelled; /* of texts; of texts and label */
+    aoei_distinct keys, labelled; /* keys of the texts of rows; keys of texts and label */
     size_t *class;                /* [texts] */
     size_t *key;                  /* [rows] */
-    size_t *first;                /* [keys] the first row */
-    char *disputed;               /* [keys] 1: there are several labels */
-    aoe_text *text;               /* [capacity] of a row that is reported */
+    size_t *first;                /* [keys] first row with this key */
+    char *disputed;               /* [keys] 1: rows with this key have different labels */
+    aoe_text *text;               /* [capacity] texts of a reported row */
     size_t capacity;
 } dedup;
 
@@ -65,7 +65,7 @@ static int report(dedup *d, size_t row, aoe_error *err) {
     return 0;
 }
 
-/* *stays: whether a row is written. */
+/* Decides whether a row is written (*stays). */
 static int judge(dedup *d, size_t row, int *stays, aoe_data_dedup_result *result, aoe_error *err) {
     const aoei_records *r = &d->records;
     const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known = d->labelled.n;

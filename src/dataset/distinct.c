@@ -14,7 +14,7 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* The high bits of FNV-1a depend on every byte; a table takes the low ones. */
+/* The high bits of FNV-1a depend on every byte; the table uses the low bits. */
 static uint64_t hash_of(aoe_text t) {
     const uint64_t h = aoei_hash(AOEI_HASH_START, t.data, t.len);
     return h ^ (h >> 32);
@@ -77,18 +77,19 @@ void aoei_distinct_free(aoei_distinct *d) {
     *d = (aoei_distinct){0};
 }
 
-/* What making classes works with. */
+/* State of aoei_distinct_classes. */
 typedef struct sorter {
     const aoei_distinct *d;
     aoe_text_equality same;
-    aoei_text_key_scratch scratch; /* owned, as all below */
-    aoei_buffer form, other;       /* of the text at hand; of one that may be the same */
+    aoei_text_key_scratch scratch; /* owned, like all fields below */
+    aoei_buffer form, other;       /* keys of the current text and of a text with the same hash */
     size_t *slot;                  /* [slots] number + 1 of the first text of a class */
     size_t slots;
-    uint64_t *hash; /* [d->n] of forms */
+    uint64_t *hash; /* [d->n] hashes of the keys */
 } sorter;
 
-/* The first text that is the same as text i, whose form is at hand; i when there is none. -1: no memory. */
+/* Finds the first text with the key of text i, which is s->form; *class is i if there is none. Returns 0, or -1: no memory.
+ */
 static int find_class(sorter *s, size_t i, size_t *class) {
     size_t at = (size_t)s->hash[i] & (s->slots - 1);
     for (; s->slot[at]; at = (at + 1) & (s->slots - 1)) {

@@ -18,16 +18,16 @@
 #include <string.h>
 
 enum { QUERY = 0, POSITIVE = 1 };                  /* roles */
-enum { EMBED = 4096, SEARCH = 1024, ROWS = 4096 }; /* texts embedded, queries searched, rows mined at a time */
+enum { EMBED = 4096, SEARCH = 1024, ROWS = 4096 }; /* texts embedded, queries searched and rows mined per step */
 
-/* A query to search for. Rows with one query text share it; that of a row with alternatives is the row's own, for what is to
- * be passed over depends on all of them. */
+/* A query of the search. Rows with equal query texts share it. A row with alternatives has its own queries, because the
+ * texts to be skipped depend on all alternatives. */
 typedef struct search {
     size_t row;
     uint32_t class_of;
 } search;
 
-/* A row of the window and its searches. */
+/* A row of the current window and its searches. */
 typedef struct target {
     size_t row, first, n;
 } target;
@@ -38,20 +38,20 @@ typedef struct miner {
     aoei_mine_texts t;
     aoe_mine_result result;
     double positives, negatives; /* sums of cosines */
-    size_t D, k;                 /* components; neighbours a search finds */
-    size_t searches;             /* room of the arrays below: a window's */
+    size_t D, k;                 /* dimensions of an embedding; neighbors per search */
+    size_t searches;             /* capacity of the arrays below: searches of a window */
     aoei_arena arena;
-    aoei_tensor vectors;  /* [classes, D] of unit length, or zero */
-    aoei_tensor queries;  /* [searches, D] of the window */
-    aoei_tensor room;     /* of the search */
-    float *host;          /* owned [EMBED, D], or two vectors */
-    search *search;       /* owned [searches] */
-    uint32_t *index;      /* owned [searches] their classes */
-    aoei_neighbor *best;  /* owned [searches, k] */
-    aoei_neighbor *found; /* owned [most searches of a row, k] */
-    size_t *latest;       /* owned [classes] 1 + number in the whole run of the class's latest shared search; 0: none */
-    size_t before;        /* searches of the windows before */
-    target *target;       /* owned [ROWS] */
+    aoei_tensor vectors;   /* [classes, D] normalized embeddings, or zero vectors */
+    aoei_tensor queries;   /* [searches, D] queries of the window */
+    aoei_tensor workspace; /* workspace of the search */
+    float *host;           /* owned [EMBED, D], or two vectors */
+    search *search;        /* owned [searches] */
+    uint32_t *index;       /* owned [searches] classes of the queries */
+    aoei_neighbor *best;   /* owned [searches, k] */
+    aoei_neighbor *found;  /* owned [most searches of a row, k] */
+    size_t *latest;        /* owned [classes] number + 1, over the whole run, of the latest shared search of a class; 0: none */
+    size_t before;         /* number of searches in earlier windows */
+    target *target;        /* owned [ROWS] */
 } miner;
 
 void aoe_mine_options_defaults(aoe_mine_options *o) {
@@ -63,7 +63,7 @@ static int check_options(const aoe_mine_options *o, aoe_error *err) {
     if (!o->n_files)
         return aoei_fail(err, AOE_EARG, "nothing to mine for; give training files");
     if (!o->negatives || !o->range)
-        return aoei_fail(err, AOE_EARG, "the numbers of negatives and of texts looked at must be at least 1");
+        return aoei_fail(err, AOE_EARG, "options.negatives and options.range must be at least 1");
     if (o->skip >= o->range)
         return aoei_fail(
             err, AOE_EARG,
@@ -81,7 +81,7 @@ static int tell(const miner *m, aoe_mine_stage stage, size_t done, size_t total,
     return AOE_OK;
 }
 
-/* Texts of the longest query of a row. */
+/* Maximum number of alternatives of a query. */
 static size_t most_alternatives(const aoei_mine_texts *t) {
     size_t most = 1;
     for (size_t r = 0; r < t->n_rows; r++) {
@@ -95,7 +95,7 @@ static void lay_out(miner *m) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     m->vectors = aoei_tensor_take(&m->arena, m->t.n_classes, m->D);
     m->queries = aoei_tensor_take(&m->arena, m->searches, m->D);
-    m->room = aoei_room_take(&m->arena, aoei_nearest_room(ctx, m->searches, m->t.n_candidates, m->D));
+    m->workspace = aoei_room_take(&m->arena, aoei_nearest_room(ctx, m->searches, m->t.n_candidates, m->D));
 }
 
 static int create(miner *m, aoe_error *err) {
@@ -160,7 +160,7 @@ static int embed(miner *m, aoe_error *err) {
     return code;
 }
 
-/* For aoei_nearest: a text that a query of the search's row is known to belong with. */
+/* Filter of aoei_nearest: skips texts that are related to a query of the row of this search. */
 static int is_known(const void *user, size_t query, uint32_t text) {
     const miner *m = user;
     const aoei_mine_row *row = &m->t.row[m->search[query].row];
@@ -170,7 +170,7 @@ static int is_known(const void *user, size_t query, uint32_t text) {
     return 0;
 }
 
-/* Fills the window with rows from `first` on; returns the number of searches, *n that of rows. */
+/* Fills the window with rows, beginning at `first`. Returns the number of searches; *n is the number of rows. */
 static size_t plan_window(miner *m, size_t first, size_t *n) {
     size_t n_searches = 0;
     for (*n = 0; *n < ROWS && first + *n < m->t.n_rows && n_searches < SEARCH; ++*n) {
@@ -197,7 +197,7 @@ static void search_window(miner *m, size_t n_searches) {
                                   .k = m->k,
                                   .pass_over = is_known,
                                   .user = m,
-                                  .room = m->room};
+                                  .room = m->workspace};
     for (size_t i = 0; i < n_searches; i++)
         m->index[i] = m->search[i].class_of;
     aoei_rows_gather(ctx, job.queries, m->vectors, m->index);
@@ -205,7 +205,7 @@ static void search_window(miner *m, size_t n_searches) {
     m->before += n_searches;
 }
 
-static int by_text(const void *pa, const void *pb) { /* of a text the best score first */
+static int by_text(const void *pa, const void *pb) { /* sorts by text, then by decreasing score */
     const aoei_neighbor *a = pa, *b = pb;
     if (a->text != b->text)
         return a->text < b->text ? -1 : 1;
@@ -219,7 +219,8 @@ static int by_score(const void *pa, const void *pb) {
     return (a->text > b->text) - (a->text < b->text);
 }
 
-/* The nearest of a row into m->found, best first; returns how many. The score of a row with alternatives is the best one. */
+/* Merges the neighbors of all queries of a row into m->found, best first, with the best score per text. Returns their
+ * number. */
 static size_t collect(const miner *m, const target *w) {
     aoei_neighbor *found = m->found;
     size_t n = 0, kept = 0;
@@ -247,7 +248,8 @@ static double cosine(const miner *m, uint32_t a, uint32_t b) {
     return sum;
 }
 
-/* Query with positive: of alternatives the best of two different texts. -infinity: the model knows no word of the query. */
+/* Cosine of query and positive: the maximum over alternatives with different texts. -infinity: the model knows no word of
+ * the query. */
 static double positive_score(const miner *m, const aoei_mine_row *row) {
     double best = -INFINITY;
     int known = 0;
@@ -260,7 +262,7 @@ static double positive_score(const miner *m, const aoei_mine_row *row) {
     return !known ? -INFINITY : isinf(best) ? 1 : best;
 }
 
-/* Leaves those that may be negatives in m->found; returns how many. */
+/* Keeps the possible negatives in m->found; returns their number. */
 static size_t filter(const miner *m, size_t n, double positive) {
     const aoe_mine_options *o = m->o;
     size_t kept = 0;
@@ -272,7 +274,7 @@ static size_t filter(const miner *m, size_t n, double positive) {
     return kept;
 }
 
-/* Leaves the negatives of a row out of n in m->found, nearest first; returns how many. */
+/* Selects the negatives of a row from the n neighbors in m->found, nearest first; returns their number. */
 static size_t choose(const miner *m, size_t row, size_t n) {
     const size_t wanted = m->o->negatives < n ? m->o->negatives : n;
     size_t kept = 0;
@@ -328,7 +330,7 @@ static int mine(miner *m, aoe_error *err) {
     return code;
 }
 
-/* What was read, and what came of it. */
+/* Fills in the counts of the result. */
 static void sum_up(miner *m) {
     aoe_mine_result *r = &m->result;
     const size_t mined = m->t.n_rows - r->without;

@@ -13,7 +13,7 @@
 
 enum { QUERY = 0, POSITIVE = 1 }; /* roles */
 
-/* Blank lines of a corpus are no texts. */
+/* Removes the blank lines of a corpus. */
 static void drop_blank(aoei_examples *e) {
     size_t n = 0;
     for (size_t i = 0; i < e->n; i++)
@@ -61,7 +61,7 @@ static int read_files(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *
     return code;
 }
 
-/* Labels from here on make a pair a positive. */
+/* Lowest label of positives. */
 static double threshold_of(const aoei_examples *e, double wanted) {
     double lowest = e->label[0], highest = e->label[0];
     for (size_t i = 1; i < e->n; i++) {
@@ -93,7 +93,7 @@ static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *e
                      t->file[0].name);
 }
 
-/* candidate[n_texts] = 1 for texts that may be negatives. */
+/* Sets candidate[n_texts] to 1 for texts that may be negatives. */
 static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o, uint8_t *candidate) {
     for (size_t f = 0; f < t->n_files; candidate += t->file[f++].n_texts) {
         const aoei_examples *e = &t->file[f];
@@ -109,7 +109,7 @@ static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o,
     }
 }
 
-/* From class_of as aoei_token_classes has it to numbers without gaps, candidates first. number: [n_texts] all UINT32_MAX. */
+/* Renumbers the classes of aoei_token_classes without gaps, candidates first. number: [n_texts] filled with UINT32_MAX. */
 static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_t *number) {
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < t->n_texts; i++) {
@@ -125,7 +125,7 @@ static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_
         t->class_of[i] = number[t->class_of[i]];
 }
 
-/* t->tokens = the lists of the classes, out of those of all texts. */
+/* Reduces the token lists of all texts to those of the classes. */
 static int keep_class_tokens(aoei_mine_texts *t, const aoei_token_lists *all, aoe_error *err) {
     aoei_token_lists *l = &t->tokens;
     size_t total = 0;
@@ -191,7 +191,7 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     return code;
 }
 
-/* Calls for the classes of a row's queries and positives, in two rounds: counting, then filling. */
+/* Visits the classes of the queries and positives of all rows, in two rounds: counting, then filling. */
 static void add_members(aoei_mine_texts *t, size_t *next) {
     for (size_t r = 0; r < t->n_rows; r++) {
         const aoei_mine_row *row = &t->row[r];
@@ -225,7 +225,7 @@ static int index_members(aoei_mine_texts *t, aoe_error *err) {
     return code;
 }
 
-/* What a .tsv cannot hold must be known before anything is written. */
+/* Texts that .tsv cannot represent must be detected before anything is written. */
 static int check_for_tsv(const aoei_mine_texts *t, aoe_error *err) {
     static const char remedy[] = "which a .tsv cannot hold; write .jsonl";
     for (size_t r = 0; r < t->n_rows; r++)

@@ -18,28 +18,28 @@
 #include "dataset/text_equality.h"
 
 typedef struct set {
-    size_t text;  /* its number */
-    size_t first; /* of its words, in `word` */
+    size_t text;  /* number of the text */
+    size_t first; /* index of its first word in `word` */
     size_t n;
 } set;
 
-/* An entry of a word's list of sets. */
+/* An entry in the list of sets that contain a word. */
 typedef struct posting {
-    size_t set, at; /* the word is the at-th of the set */
-    size_t next;    /* number + 1 of an entry; 0: the last */
+    size_t set, at; /* set, and position of the word in the set */
+    size_t next;    /* number + 1 of the next entry; 0: last entry */
 } posting;
 
 typedef struct join {
     double threshold;
-    aoei_distinct words; /* all below owned */
-    size_t *word;        /* [n_words] of the sets, end to end; numbers of words, then their ranks, ascending */
+    aoei_distinct words; /* owned, like all fields below */
+    size_t *word;        /* [n_words] words of all sets, set by set: numbers of words, later ranks, ascending */
     size_t n_words, word_capacity;
-    set *set; /* [n], from the smallest on */
+    set *set; /* [n] sorted by size */
     size_t n, set_capacity;
     posting *posting; /* [n_postings] */
     size_t n_postings, posting_capacity;
-    size_t *head, *tail; /* [words.n] of each word's list: number + 1, 0: empty */
-    size_t *seen;        /* [n] number + 1 of the set that last looked at this one */
+    size_t *head, *tail; /* [words.n] first and last entry of the list of each word: number + 1, 0: empty */
+    size_t *seen;        /* [n] number + 1 of the last set that was compared with this one */
 } join;
 
 static int ascending(const void *a, const void *b) {
@@ -47,7 +47,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts and keeps one of each; returns how many. */
+/* Sorts the words and removes duplicates; returns their number. */
 static size_t make_set(size_t *word, size_t n) {
     size_t kept = 0;
     qsort(word, n, sizeof *word, ascending);
@@ -57,7 +57,7 @@ static size_t make_set(size_t *word, size_t n) {
     return kept;
 }
 
-/* The words of a form, numbered, appended. */
+/* Appends the numbers of the words in the key of a text. */
 static int add_words(join *j, const aoei_buffer *form, aoe_error *err) {
     size_t from = 0;
     for (size_t at = 0, step; at <= form->len; at += step) {
@@ -109,7 +109,7 @@ static int small_first(const void *a, const void *b) {
     return (x->text > y->text) - (x->text < y->text);
 }
 
-/* A word with the number of sets it is in. */
+/* A word and the number of sets that contain it. */
 typedef struct frequency {
     size_t count, word;
 } frequency;
@@ -121,7 +121,7 @@ static int rare_first(const void *a, const void *b) {
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Numbers of words become ranks, the rarest first. */
+/* Replaces the numbers of words by ranks, the rarest word first. */
 static int rank_words(join *j, aoe_error *err) {
     const size_t n = j->words.n;
     frequency *f = aoei_calloc(n, sizeof *f);
@@ -146,7 +146,7 @@ static int rank_words(join *j, aoe_error *err) {
     return rc;
 }
 
-/* The least number of common words that a set of n needs; rounding may make it one too few, never too many. */
+/* Minimum number of common words for a set of n words; rounding may make it one too small, never too large. */
 static size_t least(double threshold, size_t n) {
     const double x = ceil(threshold * (double)n - 1e-9);
     return x < 1 ? 1 : (size_t)x;
@@ -164,14 +164,14 @@ static int is_near(const join *j, const set *a, const set *b) {
     return (double)common >= j->threshold * (double)(a->n + b->n - common);
 }
 
-/* Whether sets whose first common word is the i-th of one and the k-th of the other can have enough behind it. */
+/* 1: two sets whose first common word has index i in one and k in the other can have enough common words after it. */
 static int may_be_near(const join *j, const set *a, size_t i, const set *b, size_t k) {
     const size_t left = a->n - i < b->n - k ? a->n - i : b->n - k;
     return (double)left * (1 + j->threshold) >= j->threshold * (double)(a->n + b->n) - 1e-9;
 }
 
-/* Compares set s with those in the list of its i-th word, from which sets that are too small for all that follow are taken
- * away. */
+/* Compares set s with the sets in the list of its i-th word. Sets that are too small for all following sets are removed from
+ * the list. */
 static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
     const set *a = &j->set[s];
     const size_t word = j->word[a->first + i];
@@ -194,7 +194,7 @@ static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const si
     }
 }
 
-/* Puts set s into the list of its i-th word. */
+/* Adds set s to the list of its i-th word. */
 static int add_posting(join *j, size_t s, size_t i, aoe_error *err) {
     const size_t word = j->word[j->set[s].first + i];
     if (aoei_grow((void **)&j->posting, &j->posting_capacity, j->n_postings, sizeof *j->posting))
@@ -217,7 +217,7 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
         return aoei_fail_nomem(err, j->n * sizeof *j->seen);
     for (size_t s = 0; s < j->n && !rc; s++) {
         const size_t n = j->set[s].n, prefix = n - least(j->threshold, n) + 1;
-        const size_t listed = n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* those that follow are not smaller */
+        const size_t listed = n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* the following sets are not smaller */
         for (size_t i = 0; i < prefix; i++)
             compare_with(j, s, i, c, item, joined);
         for (size_t i = 0; i < listed && !rc; i++)

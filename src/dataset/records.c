@@ -17,7 +17,7 @@ enum { MAX_EXTRA = 2 /* label and group */ };
 
 /* ---- columns */
 
-/* Selects the columns of the form that the table has; else of texts. */
+/* Selects the columns of the kind of examples of the table, otherwise its columns of texts. */
 static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
     const int roles = columns && strchr(columns, '='), list = columns && !roles;
     int rc = 0;
@@ -34,7 +34,7 @@ static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
     return aoei_columns_select(s->table, s->kind, columns, err);
 }
 
-/* The column of labels: that of the form, else one with a name of labels that is no text. */
+/* The column of labels: that of the kind of examples, otherwise one with the name of a label that is not a text. */
 static size_t label_column(const aoei_sheet *s) {
     static const char *const names[] = {"label", "score", "similarity"};
     const aoei_table *t = s->table;
@@ -126,7 +126,7 @@ static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
-/* A number in one spelling, so that 1 and 1.0 are equal; else the word. */
+/* Adds the value of a field; equal numbers such as 1 and 1.0 have one number. */
 static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_error *err) {
     char text[AOEI_NUMBER_TEXT];
     double x = f->number;
@@ -135,9 +135,9 @@ static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_
     return aoei_distinct_add(d, f->text, 0, number, err);
 }
 
-/* Bytes that stay, of bytes that are borrowed. */
+/* Copies borrowed bytes and adds a missing line end. */
 static int keep(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
-    char *copy = aoei_chunks_take(&r->bytes, bytes.len + 1); /* a last line may lack its end */
+    char *copy = aoei_chunks_take(&r->bytes, bytes.len + 1); /* the last line may lack its line end */
     if (!copy)
         return aoei_fail_nomem(err, bytes.len);
     if (bytes.len)

@@ -18,7 +18,7 @@ typedef struct aoei_sheet {
     aoe_example_kind kind; /* PAIRS, POSITIVES or TRIPLETS; TEXTS: texts of any columns */
     size_t texts;          /* columns of texts */
     size_t label;          /* index of the label in the selection; 0: no label */
-    size_t group;          /* likewise */
+    size_t group;          /* index of the group in the selection; 0: no group */
 } aoei_sheet;
 
 /* o: columns, input_format and delimiter are used, as aoe_data.h says; group: name of a column, or NULL. Errors: AOE_EFORMAT,

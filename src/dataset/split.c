@@ -14,21 +14,21 @@
 
 typedef struct split {
     const aoe_data_split_options *o;
-    aoei_records records; /* owned, as all below */
+    aoei_records records; /* owned, like all fields below */
     aoei_names names;
     aoei_clusters rows;
     size_t *class;   /* [texts] */
-    size_t *owner;   /* [texts] the row where a class first was */
+    size_t *owner;   /* [texts] first row with this class */
     size_t *cluster; /* [rows] */
-    size_t *weight;  /* [clusters] rows */
+    size_t *weight;  /* [clusters] number of rows */
     size_t *part;    /* [clusters] */
     size_t n_clusters;
 } split;
 
 void aoe_data_split_options_defaults(aoe_data_split_options *o) {
-    static const double shares[] = {0.8, 0.1, 0.1};
+    static const double ratios[] = {0.8, 0.1, 0.1};
     *o = (aoe_data_split_options){
-        .equality = AOE_TEXT_EQUAL_CASE, .near_duplicates = NAN, .ratios = shares, .parts = 3, .seed = 42};
+        .equality = AOE_TEXT_EQUAL_CASE, .near_duplicates = NAN, .ratios = ratios, .parts = 3, .seed = 42};
 }
 
 static int reserve(split *s, aoe_error *err) {
@@ -43,7 +43,7 @@ static int reserve(split *s, aoe_error *err) {
     return aoei_clusters_create(&s->rows, n, err);
 }
 
-/* Joins row i with the one that its texts were first in. */
+/* Joins row i with the first rows that contain its texts. */
 static void join_texts(split *s, size_t i) {
     const aoei_records *r = &s->records;
     for (size_t k = r->first[i * r->roles]; k < r->first[(i + 1) * r->roles]; k++) {
@@ -160,7 +160,7 @@ int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_s
     *result = (aoe_data_split_result){0};
     for (size_t p = 0; p < o->parts; p++)
         if (!(o->ratios[p] > 0))
-            return aoei_fail(err, AOE_EARG, "share %zu of the split is %g; give numbers above 0", p + 1, o->ratios[p]);
+            return aoei_fail(err, AOE_EARG, "options.ratios[%zu] is %g; split ratios must be positive", p, o->ratios[p]);
     const aoei_records_options read = {.table = &o->table, .group = o->group, .keep_rows = 1};
     int rc = aoei_records_read(&s.records, &s.names, path, &read, err);
     if (!rc && !s.records.n)

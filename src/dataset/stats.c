@@ -12,18 +12,18 @@
 #include "dataset/records.h"
 #include "dataset/text_equality.h"
 
-enum { MOST_LABELS = 20 /* beyond these they are put into bins */ };
+enum { MOST_LABELS = 20 /* more distinct numbers are counted in bins */ };
 
 static const double quantiles[AOE_QUANTILES] = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
 
 typedef struct stats {
     const aoe_data_stats_options *o;
     aoe_data_stats_result *result;
-    aoei_records records; /* owned, as all below */
+    aoei_records records; /* owned, like all fields below */
     aoei_names names;
     aoei_labels map;
-    size_t *rows;   /* [labels] that have it */
-    size_t *length; /* [texts] of the unit at hand */
+    size_t *rows;   /* [labels] rows with this label */
+    size_t *length; /* [texts] length in the current unit */
     size_t *sorted; /* [occurrences of texts] */
 } stats;
 
@@ -38,7 +38,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Interpolated linearly between neighbours. sorted: [n], n > 0 */
+/* Quantile with linear interpolation. sorted: [n], n > 0 */
 static double quantile(const size_t *sorted, size_t n, double q) {
     const double at = q * (double)(n - 1);
     const size_t i = (size_t)at, next = i + 1 < n ? i + 1 : i;
@@ -116,7 +116,7 @@ static int count_distinct(stats *s, aoe_error *err) {
 
 /* ---- labels */
 
-/* Rows by what their label means. */
+/* Counts the rows by the value of their label. */
 static int judge_labels(stats *s, aoe_error *err) {
     const size_t n = s->names.labels.n;
     aoe_data_stats_result *r = s->result;
@@ -158,7 +158,7 @@ static int by_value(const void *a, const void *b) {
     return c ? c : (x->label.len > y->label.len) - (x->label.len < y->label.len);
 }
 
-/* The numbers, which are the first of the labels, put into bins of equal width. */
+/* Counts the numbers, which are the first labels, in bins of equal width. */
 static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe_error *err) {
     const size_t words_left = r->labels - numbers;
     const double low = r->label[0].low, high = r->label[numbers - 1].low, width = (high - low) / (double)bins;
@@ -180,7 +180,7 @@ static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe
     return 0;
 }
 
-/* The labels as they are, each with its rows, in bytes of the result. */
+/* Reports every label with its number of rows; the names are in the bytes of the result. */
 static int list_labels(stats *s, aoe_error *err) {
     const aoei_distinct *d = &s->names.labels;
     aoe_data_stats_result *r = s->result;

@@ -29,9 +29,9 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* out has room for all of it. */
+/* out has sufficient capacity. */
 static void form_ascii(aoei_buffer *out, aoe_text t, aoe_text_equality same) {
-    int space = 0; /* some stands before the next character */
+    int space = 0; /* 1: white space before the next character */
     for (size_t i = 0; i < t.len; i++) {
         const char c = t.data[i];
         if (same == AOE_TEXT_EQUAL_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
@@ -58,14 +58,14 @@ int aoei_is_letter_or_digit(int32_t cp) {
            (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
 }
 
-/* The code points of t, for AOE_TEXT_EQUAL_CASE and _LETTERS folded and decomposed; *n of them. */
+/* Decodes t into *n code points; for AOE_TEXT_EQUAL_CASE and _LETTERS with folded case and decomposed. */
 static int decode(aoe_text t, aoe_text_equality same, aoei_text_key_scratch *s, size_t *n) {
     const utf8proc_option_t options =
         same == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
         const utf8proc_ssize_t got = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
                                                         (utf8proc_ssize_t)s->capacity, options);
-        *n = got > 0 ? (size_t)got : 0; /* texts were read as valid UTF-8 */
+        *n = got > 0 ? (size_t)got : 0; /* texts are valid UTF-8 */
         if (*n <= s->capacity)
             return 0;
         int32_t *grown = aoei_realloc_array(s->point, *n, sizeof *grown);
@@ -106,7 +106,7 @@ int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality same, aoei_
     } else if (form_points(out, text, same, scratch)) {
         return AOE_ENOMEM;
     }
-    if (same == AOE_TEXT_EQUAL_LETTERS && out->len == 0) /* smileys and the like differ by what they are */
+    if (same == AOE_TEXT_EQUAL_LETTERS && out->len == 0) /* emoji and similar texts are compared by their characters */
         return aoei_text_key(out, text, AOE_TEXT_EQUAL_CASE, scratch);
     return 0;
 }

@@ -572,6 +572,16 @@ static void scores(void **state) {
     assert_int_equal(score(b), AOE_EARG);
 }
 
+/* The table is read twice: a pipe is rejected before any request. */
+static void score_of_a_pipe(void **state) {
+    bench *b = *state;
+    set_pairs(b, "pairs.tsv", "sentence1\tsentence2\nIt rains.\tThe cat sleeps.\n");
+    b->s.file = "-";
+    assert_int_equal(score(b), AOE_EARG);
+    assert_non_null(strstr(b->err.message, "read twice"));
+    assert_int_equal(b->behaviour.requests, 0);
+}
+
 /* No text is replaced, and no name comes twice; nothing is asked then. */
 static void score_columns(void **state) {
     bench *b = *state;
@@ -667,6 +677,7 @@ int main(void) {
         TEST(no_key_anywhere),
         TEST(scores),
         TEST(score_columns),
+        TEST(score_of_a_pipe),
         TEST(scores_of_json_rows),
         TEST(no_memory),
     };

@@ -165,7 +165,7 @@ static void test_known_set(void **state) {
     begin(&r, cache);
     must_collect(&r);
     check_known(&r, 0, 0);
-    assert_string_equal(r.missing.data, "acme/secret: there is none of this name, or it is private and needs a token (404)\n"
+    assert_string_equal(r.missing.data, "acme/secret: it does not exist, or it is private and needs a token (404)\n"
                                         "acme/quiet: it has no issues, or they are turned off (410)\n");
     assert_int_equal(r.result.missing, 2);
     assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice */
@@ -377,7 +377,7 @@ static void check_refused(canned c, int expected, const char *part) {
 
 static void test_refusals(void **state) {
     (void)state;
-    check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token was refused");
+    check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token was rejected");
     check_refused((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_OK, "answers 422: No more pages");
     check_refused((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_OK,
                   "422: no ####");
