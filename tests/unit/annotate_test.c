@@ -450,7 +450,7 @@ static void what_cannot_succeed(void **state) {
     fails(b, "unknown", AOE_EIO, "the endpoint answers 404 for model unknown: The model does not exist", 4);
     fails(b, "quota", AOE_EIO, "the account is used up", 4);
     b->behaviour.key = "other";
-    fails(b, "numbered", AOE_EIO, "wants an API key", 4);
+    fails(b, "numbered", AOE_EIO, "requires an API key", 4);
     b->behaviour.key = NULL;
     b->behaviour.fail_after = 1;
     b->a.chat.attempts = 2;
@@ -533,7 +533,7 @@ static void no_key_anywhere(void **state) {
     b->model[0].key = b->model[1].key = KEY "x";
     b->a.positives = 3;
     assert_int_equal(annotate(b), AOE_EIO);
-    assert_non_null(strstr(b->err.message, "refuses the API key"));
+    assert_non_null(strstr(b->err.message, "rejects the API key"));
     assert_null(strstr(b->err.message, "sk-"));
     b->a.chat.system = "My key is " KEY "x";
     assert_int_equal(annotate(b), AOE_EARG);

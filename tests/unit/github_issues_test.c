@@ -684,7 +684,7 @@ static void test_refused_query(void **state) {
     r.o.token = TOKEN;
     r.o.graphql = 1;
     assert_int_equal(collect(&r), AOE_EFORMAT);
-    assert_non_null(strstr(r.err.message, "refused (Field has no argument ####"));
+    assert_non_null(strstr(r.err.message, "rejected (Field has no argument ####"));
     assert_null(strstr(r.err.message, TOKEN_PART));
     assert_int_equal(test_server_count(other, NULL), 1);
     knows = 1;
