@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The mean of the weights of models, as a model: "model soups" (Wortsman et al.,
- * ICML 2022). Rows are averaged on their way into the new file, so that memory does
- * not grow with the models. All else is that of the first model, but for the training
- * record: it names them all.
+ * The mean of the weights of several models: "model soups" (Wortsman et al., ICML 2022). Rows are averaged while they are
+ * written, so memory does not grow with the models. Everything else is copied from the first model, except the training record,
+ * which names all models.
  */
 #include <string.h>
 
@@ -46,7 +45,7 @@ static void mean_rows(aoei_row_source *source, float *to, size_t slot, size_t fi
     }
 }
 
-/* Settings of config.json that say nothing of what the weights mean. */
+/* Keys of config.json that do not affect the meaning of the weights. */
 static const char *const without_meaning[] = {
     "_name_or_path", "architectures",      "torch_dtype",         "transformers_version",
     "dtype",         "initializer_range",  "hidden_dropout_prob", "attention_probs_dropout_prob",
@@ -91,7 +90,7 @@ static int check_alike(const aoe_model *a, const aoe_model *b, aoe_error *err) {
     return 0;
 }
 
-/* What made the mean: the models as named, and how each was trained. NULL: no memory. */
+/* The training record of the mean: the names of the models and their training records. NULL: out of memory. */
 static json_t *record_of(const averaging *a, const char *const *from) {
     json_t *record = json_object(), *names = json_array(), *records = json_array();
     int bad = !record || !names || !records;
@@ -114,7 +113,7 @@ static json_t *record_of(const averaging *a, const char *const *from) {
     return NULL;
 }
 
-/* The licence of the first that has one goes along; one that says something else is not lost in silence. */
+/* Chooses the licence of the first model that has one, and warns about models with another licence. */
 static int choose_license(averaging *a, const char *const *from, const char *to, aoe_error *err) {
     char *first = NULL;
     size_t size = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model directory written again with its weights stored in another form.
- * Nothing is computed: settings, prompts, tokenizer and training record come along
- * as they are, the values are those that aoe_model_open gives.
+ * Writes a copy of a model with its weights stored in another type. Settings, prompts, tokenizer and training record are
+ * copied.
  */
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
@@ -29,8 +28,7 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
             to);
     if (o->merge && !aoei_is_adapter_dir(from))
         return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
-                         "%s: no adapters there to merge (%s beside no config.json); name their directory", from,
-                         AOEI_PEFT_CONFIG);
+                         "%s: no adapters to merge: a directory of adapters has %s and no config.json", from, AOEI_PEFT_CONFIG);
     if (aoei_is_model_dir(to) && !o->force)
         return aoei_fail(err, AOE_EEXIST, "%s: holds a model already; choose another directory, or use options.force", to);
     const int rc = aoei_model_dir_check(to, o->force, err);

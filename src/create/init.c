@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A new model directory: a vocabulary trained or copied, and weights as BERT
- * begins: normal with standard deviation 0.02, norms 1, biases 0. A weight is a
- * pure function of (seed, slot, index), whatever the number of threads.
+ * Creates a model directory with a trained or copied vocabulary and randomly initialized weights. Weights are generated while
+ * they are written, so the model may be larger than memory.
  */
 #include "create/init.h"
 #include "tokenizer/wordpiece_save.h"
@@ -31,7 +30,7 @@
 #define LEAST_POSITIONS ((size_t)3)
 #define BUFFER          ((size_t)64 << 20) /* floats generated at a time */
 
-static const char *const shape_file = "shape"; /* stands for the file in messages about sizes */
+static const char *const shape_file = "shape"; /* named as the file in messages about sizes */
 
 static int check_request(const char *dir, const aoe_init_options *o, aoe_error *err) {
     if (!o->tokenizer_from && !o->n_texts)

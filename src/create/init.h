@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A new model with random weights. Where the texts of a trained vocabulary come
- * from is the caller's business: readers of data files lie above this layer.
+ * A new model with random weights. The caller provides the texts for the vocabulary.
  */
 #ifndef AOEI_CREATE_INIT_H
 #define AOEI_CREATE_INIT_H
@@ -13,7 +12,7 @@
 /* Gives every text to the trainer (aoei_wordpiece_trainer_add). */
 typedef int (*aoei_feed_fn)(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err);
 
-/* As aoe_init; feed is called when o->tokenizer_from is NULL. The files of o->texts are not looked at here. */
+/* As aoe_init; feed is called when o->tokenizer_from is NULL. o->texts is ignored. */
 int aoei_init_with(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoei_feed_fn feed, void *user,
                    aoe_init_result *result, aoe_error *err);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_init: gives the texts of data files to the vocabulary trainer; the model
- * itself is made in model/. Of a table every column that has a recognised name
- * of a text is read, so that any training or evaluation file serves.
+ * aoe_init: reads the texts of data files for the vocabulary trainer. Of a table, every column with a recognized name of a text
+ * column is read.
  */
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Whitening (Su et al. 2021, "BERT-whitening"): of the vectors x of many texts the
- * mean m and the covariance C = U S U^T, and behind the pooling the layer
- * y = S^(-1/2) U^T (x - m), of which the first rows are kept. Sums are double, text
- * after text; nothing is kept of the texts but the sums.
+ * Whitening (Su et al. 2021, "BERT-whitening"): computes the mean m and the covariance C = U S U^T of the vectors x of many
+ * texts and adds the layer y = S^(-1/2) U^T (x - m) after the pooling, of which the first rows are kept. Sums are in double
+ * precision; memory does not grow with the number of texts.
  */
 #include <math.h>
 #include <string.h>
@@ -27,7 +26,7 @@ enum { BLOCK = 4096 /* texts embedded at a time */ };
 #define LOG_EVERY 10.0 /* seconds */
 #define LEAST     1e-9 /* of the largest variance: below is the rounding of floats */
 
-/* Sums over vectors, less the first one: what is far from zero would cancel. */
+/* Sums over vectors minus the first vector, which avoids cancellation when the mean is far from zero. */
 typedef struct moments {
     size_t D, n;
     double *shift; /* owned [D] the first vector */
@@ -139,7 +138,7 @@ static int add_file(work *w, const char *path, aoe_error *err) {
         else
             moments_add(&w->s, w->vectors, w->info, n, w->ctx->pool);
         if (aoei_now() - w->logged >= LOG_EVERY) {
-            aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "vectors of %zu texts are made", w->s.n);
+            aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%zu texts are embedded", w->s.n);
             w->logged = aoei_now();
         }
     }
@@ -158,8 +157,8 @@ static int fit(work *w, const char *from, aoe_error *err) {
         return rc;
     const size_t D = aoe_model_dims(m);
     if (m->config.dense)
-        rc = aoei_fail(err, AOE_EARG, "%s: it has a dense layer behind its pooling already; start from the model without it",
-                       from);
+        rc = aoei_fail(err, AOE_EARG,
+                       "%s: the model already has a dense layer after the pooling; start from the model without it", from);
     if (!rc)
         rc = aoe_embedder_create(&w->embedder, m, &e, err);
     if (!rc)

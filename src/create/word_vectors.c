@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Word vectors in text files (GloVe: a word, then its numbers, a line; word2vec's form
- * with a line of two counts above them, too) as a static model: a text's vector is the
- * mean of its words', those that are not there are passed over. The tokenizer that goes
- * with them keeps words whole: it cuts at white space, then English clitics and the
- * punctuation around a word off, which is what the texts behind such vectors had. Words
- * of the file that this would take apart ("u.s.", "mr.") are found first, as added tokens.
+ * Converts word vectors in text files (GloVe: one word and its components per line; word2vec: an additional first line with two
+ * counts) to a static model: the vector of a text is the mean of its word vectors, and unknown words are skipped. The tokenizer
+ * splits at white space and separates English clitics and the punctuation around words, as the corpora of such vectors were
+ * tokenized. Words of the file that it would split ("u.s.", "mr.") become added tokens, which are matched first.
  */
 #include <float.h>
 #include <locale.h>
@@ -48,7 +46,7 @@ typedef struct reader {
     float **chunk;    /* owned [chunks], each owned [ROWS, dims] */
     size_t chunks, capacity;
     size_t added;  /* 1: the unknown word, which the file does not have */
-    size_t passed; /* lines passed over: words with spaces, or twice */
+    size_t passed; /* lines skipped: words with spaces, and duplicates */
     const char *name;
     locale_t locale;
     aoei_buffer copy; /* of the line at hand, ended by NUL */
@@ -92,7 +90,7 @@ static int is_header(const char *s) {
     return count_fields(s) == 2 && is_count(s, first) && is_count(s + first + 1, second);
 }
 
-/* Where the last `dims` fields of s begin; NULL: there are not so many behind a word. */
+/* The beginning of the last `dims` fields of s; NULL if fewer fields follow the word. */
 static char *numbers_of(char *s, size_t len, size_t dims) {
     char *at = s + len;
     for (size_t i = 0; i < dims; i++) {
@@ -139,7 +137,7 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
     if (!r->dims) {
         const size_t fields = count_fields(s);
         if (fields < 2 || fields > MOST_DIMS)
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: not a word and its vector (%zu fields); a line a word is expected",
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: not a word and its vector (%zu fields); one word per line is expected",
                              r->name, line->number, fields);
         r->dims = fields - 1;
     }
@@ -164,7 +162,7 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
     return rc;
 }
 
-/* The unknown word, whose vector is never looked at, behind the others. */
+/* Adds the unknown word, whose vector is never used, after all others. */
 static int add_unknown(reader *r, aoe_error *err) {
     if (aoei_vocab_id(&r->words, UNKNOWN, strlen(UNKNOWN)) >= 0)
         return 0;
@@ -187,7 +185,7 @@ static int read_file(reader *r, const char *path, aoe_error *err) {
     while (!rc && (rc = aoei_lines_next(lines, &line, err)) == 1)
         rc = line.len ? add_line(r, &line, err) : 0;
     if (!rc && !r->n)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no word with a vector; a line a word is expected", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no word with a vector; one word per line is expected", path);
     if (!rc)
         rc = add_unknown(r, err);
     if (r->locale)

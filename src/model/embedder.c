@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The inference session: tokenizes a list of texts, batches them by length under
- * a token budget, runs the encoder, pools, and puts the vectors back in order.
- * One arena, made at creation for the largest batch and laid out for each batch
- * as tight as it can be; aoe_embed allocates only the token lists. It does not
- * train and does not read files.
+ * The inference session: tokenizes a list of texts, batches them by length under a token budget, runs the encoder, pools, and
+ * restores the order of the vectors. One arena is created for the largest batch and laid out anew for each batch, so that a
+ * small batch uses few pages; aoe_embed allocates only the token lists.
  */
 #include "model/embedder.h"
 
@@ -22,16 +20,16 @@
 
 struct aoe_embedder {
     aoe_model *model;    /* borrowed */
-    size_t batch_tokens; /* tokens of a batch; a longer text is a batch of its own */
+    size_t batch_tokens; /* maximum tokens of a batch; a longer text forms a batch alone */
     aoe_chunk chunk;
-    size_t overlap; /* tokens; (size_t)-1: an eighth */
-    size_t failed;  /* text of the last failure, or (size_t)-1 */
+    size_t overlap; /* tokens that neighboring chunks share; (size_t)-1: an eighth of a chunk */
+    size_t failed;  /* index of the text that failed in the last call, or (size_t)-1 */
     aoei_arena arena;
-    aoei_encoder_state state; /* in the arena, of the batch in flight */
-    aoei_tensor pooled;       /* [texts, hidden], likewise */
-    aoei_tensor vectors;      /* [texts, D], likewise: `pooled`, or what the dense layer makes of it */
+    aoei_encoder_state state; /* in the arena; of the current batch */
+    aoei_tensor pooled;       /* [texts, hidden], in the arena */
+    aoei_tensor vectors;      /* [texts, D], in the arena: output of the dense layer, or `pooled` */
     float *window;            /* [D], owned; the vector of one window */
-    aoei_batch_buffer buffer; /* host arrays of the batch in flight */
+    aoei_batch_buffer buffer; /* host arrays of the current batch */
 };
 
 void aoe_embedder_options_defaults(aoe_embedder_options *o) {
@@ -40,8 +38,8 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     o->chunk_overlap = (size_t)-1;
 }
 
-/* For a batch of n tokens in n_texts texts of at most `longest` tokens. Room grows with each of them. A small batch stays
- * in few pages and in the caches. */
+/* Lays out the arena for a batch of n tokens in n_texts texts of at most `longest` tokens. The size increases with each of the
+ * three. */
 static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *pooled, aoei_tensor *vectors, aoei_arena *arena,
                   size_t n, size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
@@ -129,12 +127,12 @@ aoe_model *aoe_embedder_model(const aoe_embedder *e) {
 /* A text, or a window of a longer one: the tokens before the text's own, `n` of these from `first` on, and those after. */
 typedef struct item {
     size_t length, text;
-    size_t window, windows; /* which of how many */
+    size_t window, windows; /* index and number of chunks */
     size_t first, n;
 } item;
 
-/* Order of work: by length, then as given, so that equal inputs give equal batches. The windows of a text have one length:
- * they follow one another. */
+/* Order of work: by length, then by index, so that equal inputs form equal batches. The chunks of a text have equal lengths, so
+ * they are adjacent. */
 static int by_length(const void *pa, const void *pb) {
     const item *a = pa, *b = pb;
     if (a->length != b->length)

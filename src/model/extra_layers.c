@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "encoder/initial_weights.h"
 
-/* The model's tables of slots, as long as its configuration now asks for; they were `before` long. */
+/* Extends the arrays over slots from `before` slots to the number that the configuration now has. */
 static int extend(aoe_model *m, size_t before, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     if (n == before)
@@ -30,7 +30,8 @@ static int extend(aoe_model *m, size_t before, aoe_error *err) {
     return weights && (tensors || !m->files.tensors) ? 0 : aoei_fail_nomem(err, n * sizeof *weights);
 }
 
-/* A matrix and a vector behind the pooling: kind and kind + 1 of aoei_pooled_slot. before: slots without them. */
+/* Adds a weight and a bias after the pooling, the slots of `kind` and kind + 1 (aoei_pooled_slot). before: slots without them.
+ */
 static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weight, const float *bias, uint64_t seed,
                      aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&m->config, kind);

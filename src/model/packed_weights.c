@@ -10,7 +10,7 @@
 #include "model/weight_rows.h"
 #include "nn/gemm.h"
 
-/* Bytes of the packed form of a slot; 0: it has none. */
+/* Bytes of the packed copy of a slot; 0 if it has none. */
 static size_t packed_size(const aoe_model *m, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
@@ -24,7 +24,7 @@ size_t aoei_model_packed_bytes(const aoe_model *m) {
     return total;
 }
 
-/* The packed copy of a weight, in `memory`; with its adapter merged in it is all there is of the weight. */
+/* Packs a weight into `memory`. If it has an adapter, the merged values exist only in the packed copy. */
 static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     aoei_tensor *w = &m->weights[slot];
     aoei_slot d;
@@ -44,7 +44,6 @@ static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) 
     return 0;
 }
 
-/* Copies of the linear weights laid out for the kernels. Adapters are merged into them: the model then has none. */
 int aoei_model_pack(aoe_model *m, aoe_error *err) {
     const size_t bytes = aoei_model_packed_bytes(m);
     size_t used = 0;
@@ -61,7 +60,7 @@ int aoei_model_pack(aoe_model *m, aoe_error *err) {
         used += size;
     }
     m->config.lora = (aoei_lora){0};
-    if (m->type == AOEI_BF16 && m->files.weights) /* what was packed is not looked at again */
+    if (m->type == AOEI_BF16 && m->files.weights) /* the pages of packed weights are not read again */
         aoei_safetensors_drop(m->files.weights);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tokenization in parallel: fixed chunks of texts, each with its own growing
- * list, joined in order, so that nothing depends on which thread did what.
+ * Tokenization in parallel: each task tokenizes a fixed block of texts into a list of its own, and the lists are joined in
+ * order, so the result does not depend on the number of threads.
  */
 #include "model/text_batch.h"
 
@@ -22,7 +22,7 @@ enum { CHUNK = 128 };
 typedef struct chunk {
     int32_t *ids; /* owned */
     size_t n, capacity;
-    size_t failed; /* text that failed, or (size_t)-1 */
+    size_t failed; /* index of the text that failed, or (size_t)-1 */
     aoe_error error;
 } chunk;
 
@@ -31,9 +31,9 @@ typedef struct job {
     const aoe_text *texts;
     size_t n;
     aoe_encode_options o[2];
-    const uint8_t *second; /* [n] which of the two a text has; NULL: the first */
+    const uint8_t *second; /* [n] index into `o` for each text; NULL: 0 */
     int may_be_empty;
-    size_t max_length; /* what windows hold; for the ends' sake, otherwise not looked at */
+    size_t max_length; /* maximum tokens of a chunk; read only with `ends` */
     aoei_ends *ends;   /* [n], written by the chunks; NULL: not wanted */
     size_t *lengths;   /* [n], likewise */
     uint8_t *truncated;
@@ -55,8 +55,8 @@ static int chunk_append(chunk *c, const aoe_ids *ids) {
     return AOE_OK;
 }
 
-/* out = the text in lower case, up to its first byte that is not UTF-8, from where on it stays as it is: the tokenizer names
- * it. */
+/* out = the text in lower case. From the first byte that is not UTF-8 on the text is unchanged, so that the tokenizer reports
+ * the byte. */
 static int lower(aoei_buffer *out, const char *s, size_t len) {
     aoei_buffer_clear(out);
     aoei_buffer_reserve(out, len);
@@ -128,7 +128,7 @@ static void encode_chunk(void *arg, size_t task, size_t worker) {
     aoei_buffer_free(&lowered);
 }
 
-/* Joins the chunks into out; the first failed chunk's error is the answer when there is one. */
+/* Joins the lists into out, or returns the error of the first text that failed. */
 static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     size_t total = 0;
     for (size_t k = 0; k < n_chunks; k++) {
@@ -202,7 +202,7 @@ enum {
     WHOLE = 2         /* not cut, and with ends */
 };
 
-/* As the model's own settings ask for. */
+/* Tokenizes with the settings of the model. */
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                            const uint8_t *second, int ways, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;

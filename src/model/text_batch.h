@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Texts to packed batches: tokenization of many texts on all threads, and the
- * host arrays behind an aoei_batch. Shared by the embedder and the trainer.
+ * From texts to packed batches: tokenization of many texts on all threads, and the host arrays that an aoei_batch points to.
+ * Shared by the embedder and the trainer.
  */
 #ifndef AOEI_MODEL_TEXT_BATCH_H
 #define AOEI_MODEL_TEXT_BATCH_H
@@ -8,34 +8,34 @@
 #include "model/model.h"
 #include "nn/batch.h"
 
-/* Tokens of a list that are not the text's own: specials, and those of a prompt. */
+/* Tokens before and after the tokens of the text: special tokens and the prompt. */
 typedef struct aoei_ends {
     size_t before, after;
 } aoei_ends;
 
-/* The token ids of n texts, laid end to end. */
+/* The token ids of n texts, concatenated. */
 typedef struct aoei_token_lists {
     size_t n;
     int32_t *ids;       /* [offsets[n]], owned */
     size_t *offsets;    /* [n + 1], owned */
     uint8_t *truncated; /* [n], owned */
-    aoei_ends *ends;    /* [n], owned; NULL where texts are cut to max_length: else they are whole */
+    aoei_ends *ends;    /* [n], owned; NULL if texts are truncated to max_length, otherwise texts are complete */
 } aoei_token_lists;
 
-/* Tokenizes with the model's prompt and max length. On failure *failed (may be NULL) is the lowest text that failed, or
- * (size_t)-1. */
+/* Tokenizes with the prompt and the maximum length of the model. On failure *failed (may be NULL) is the lowest index of a text
+ * that failed, or (size_t)-1. The functions below differ only as stated. */
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err);
-/* The same with prompts[second[i]] around text i; a NULL prompt is the model's, "" none. */
+/* Inserts text i into prompts[second[i]]; a NULL prompt is that of the model, "" means no prompt. */
 int aoei_encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                          const uint8_t *second, aoei_token_lists *out, size_t *failed, aoe_error *err);
-/* The same with other options than the model's; a text may have no token. */
+/* Uses the options `o` instead of the settings of the model. A text may have no tokens. */
 int aoei_encode_texts_as(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                          aoei_token_lists *out, size_t *failed, aoe_error *err);
-/* The same for what is not trained on: a text of a static model may have no token. */
+/* For inference: with a static model a text may have no tokens. */
 int aoei_encode_for_vectors(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                             aoe_error *err);
-/* The same, whole and with ends. */
+/* For inference with chunks: texts are not truncated, and out->ends is set. */
 int aoei_encode_for_windows(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                             aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
@@ -50,7 +50,7 @@ int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error 
 /* 1: a text may have no tokens, in vectors and evaluation; its vector is zero (static models). */
 int aoei_allows_no_tokens(const aoe_model *m);
 
-/* Host arrays of a batch of up to max_tokens tokens and max_texts texts. */
+/* Host arrays for a batch of up to max_tokens tokens in max_texts texts. */
 typedef struct aoei_batch_buffer {
     aoei_batch batch;     /* points to the arrays below */
     int32_t *ids;         /* [max_tokens], owned */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Weights stay in the mapping where calls take them as they are stored: aligned
- * float32, and of what only meets products bf16 and int8 rows too. Frozen weights of
- * bf16 products are bf16 whatever they are stored as: they would be rounded for every
- * product, to the same bits. The rest is converted once, on all threads.
+ * A weight is used in the mapped file if the operations accept its stored form: aligned float32, and for weights that are only
+ * operands of matmuls also bf16 and int8 rows. Frozen operands of bf16 matmuls are held as bf16 whatever their stored type:
+ * each matmul would round them to the same bits. All other weights are converted once, on all threads.
  */
 #include "model/weight_placement.h"
 
@@ -16,7 +15,7 @@
 #include "modeldir/storage.h"
 #include "nn/gemm.h"
 
-#define BLOCK ((size_t)1 << 18) /* elements that a task converts, or a row */
+#define BLOCK ((size_t)1 << 18) /* elements that a task converts, at least one row */
 
 static aoei_weight_placement mapped(aoei_dtype type) {
     return (aoei_weight_placement){.type = type, .mapped = 1};
@@ -28,7 +27,8 @@ static aoei_weight_placement own(aoei_dtype type, const aoei_slot *slot) {
     return (aoei_weight_placement){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
 }
 
-/* 1: what the encoder begins with is a row of the word table and nothing else: rounded before or after is the same. */
+/* 1: the input of the first layer is a row of the token embeddings and nothing is added to it, so rounding the table to bf16
+ * does not change results. */
 static int words_alone(const aoei_encoder_config *c) {
     return c->rope.theta > 0 && !c->token_types && c->no_embed_norm;
 }
@@ -56,7 +56,7 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
     return own(AOEI_F32, slot);
 }
 
-/* Rows of a tensor on their way. */
+/* Rows of a tensor that one task converts. */
 typedef struct block {
     size_t slot, first, rows;
 } block;
@@ -109,7 +109,7 @@ static int is_aligned(const aoei_st_tensor *t) {
            (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);
 }
 
-/* The tensor of a place; memory: of its own bytes. */
+/* The tensor for a placement; memory: its converted data. */
 static aoei_tensor tensor_at(const aoei_weight_placement *p, const aoei_st_tensor *t, const aoei_slot *slot,
                              unsigned char *memory) {
     const void *data = p->mapped ? t->data : memory, *scale = NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Where the weights of an open model lie: in the mapped file as they are stored, or
- * converted in memory of the model's own. What a model is opened for decides it; the
- * plan of memory asks the same function.
+ * Weight placement: whether a weight of an open model is used in the mapped file or converted into memory of the model. The
+ * open mode decides. The memory plan (aoe_model_plan) calls the same function.
  */
 #ifndef AOEI_MODEL_WEIGHT_PLACEMENT_H
 #define AOEI_MODEL_WEIGHT_PLACEMENT_H
@@ -11,8 +10,8 @@
 #include "model/open_mode.h"
 
 typedef struct aoei_weight_placement {
-    aoei_dtype type; /* of the tensor */
-    int not_loaded;  /* 1: rows are read from the file when they are needed */
+    aoei_dtype type; /* type of the weight in memory */
+    int not_loaded;  /* 1: not in memory; rows are read from the file when they are needed */
     int mapped;      /* 1: where the file has it; else in `bytes` of own memory */
     size_t bytes;
 } aoei_weight_placement;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * PEFT's adapter_config.json: reading it for a base model, writing it. A target is named
- * as PEFT matches it: the module's name, or its end behind a dot.
+ * Targets are matched as PEFT does: the name of a module, or the end of the name after a dot.
  */
 #include "modeldir/peft.h"
 
@@ -76,13 +75,13 @@ static int module_name(char *out, size_t size, const aoei_encoder_config *c, siz
     return !slot.absent;
 }
 
-/* 1: `name` is the end of the module's name, whole or behind a dot. */
+/* 1: `name` is the module's name, or the end of it after a dot. */
 static int names_module(const char *name, const char *module) {
     const size_t len = strlen(name), all = strlen(module);
     return len <= all && !strcmp(module + all - len, name) && (len == all || module[all - len - 1] == '.');
 }
 
-/* A layer's number in a name is that of the first: all layers have the same adapters. */
+/* Replaces a layer number by that of the first layer: all layers have adapters of equal targets. */
 static void first_layers(char *out, size_t size, const char *name) {
     size_t n = 0;
     while (*name && n + 1 < size) {
@@ -98,7 +97,7 @@ static void first_layers(char *out, size_t size, const char *name) {
     out[n] = 0;
 }
 
-/* The layers whose names end so; of a name that is longer than theirs, its first part may be the prefix of a checkpoint. */
+/* Returns the linear layers that `name` matches. Its first part may be the prefix of a checkpoint. */
 static unsigned matching(const char *name, const aoei_encoder_config *c) {
     unsigned targets = 0;
     char module[128], first[256];
@@ -110,13 +109,13 @@ static unsigned matching(const char *name, const aoei_encoder_config *c) {
     return targets;
 }
 
-/* 1: the name is also that of what is no target: another linear layer, or the pooler beside the layers in transformers. */
+/* 1: the name also matches a module that is not a target: another linear layer, or the pooler that transformers adds. */
 static int names_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
     return (matching(name, c) & ~targets) || names_module(name, "pooler.dense");
 }
 
-/* The shortest end of a module's name that names targets alone: "q_proj"; where leaves are called alike, more of it, up to the
- * number of the layer. */
+/* Returns the shortest end of a module's name that matches only targets: "q_proj", or more parts of the name, up to the layer
+ * number, if other modules end in that part too. */
 static const char *target_name(const char *module, unsigned targets, const aoei_encoder_config *c) {
     const char *at = strrchr(module, '.');
     while (at && names_others(at + 1, targets, c)) {
@@ -158,7 +157,7 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
     return 0;
 }
 
-/* What would change the result and is not done here. */
+/* Rejects settings that would change the result and are not supported. */
 static int refuse_others(const json_t *root, const char *file, aoe_error *err) {
     static const char *const flags[] = {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora"};
     static const char *const empty[] = {"rank_pattern",      "alpha_pattern",   "modules_to_save",   "layers_to_transform",
@@ -201,7 +200,7 @@ static int read_targets(unsigned *targets, const json_t *root, const aoei_encode
     for (size_t i = 0; i < n && !rc; i++) {
         names[i] = json_string_value(json_array_get(list, i));
         if (!names[i] || !*names[i])
-            rc = aoei_fail(err, AOE_EFORMAT, "%s: target_modules holds what is no name; correct it", file);
+            rc = aoei_fail(err, AOE_EFORMAT, "%s: target_modules contains an item that is not a name; correct it", file);
     }
     if (!rc && (rc = aoei_peft_targets(targets, names, n, c, 1, err)) == AOE_EARG) {
         aoei_error_prefix(err, "%s", file);

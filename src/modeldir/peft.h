@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Adapters as Hugging Face PEFT stores them (peft/tuners/lora/config.py): DIR holds
- * adapter_config.json and adapter_model.safetensors beside no weights of its own; the base
- * model lies elsewhere. Here are the configuration and the names; model.c opens both.
+ * Adapters in the format of Hugging Face PEFT (peft/tuners/lora/config.py): adapter_config.json, which names the base model,
+ * and the names of tensors in adapter_model.safetensors.
  */
 #ifndef AOEI_MODELDIR_PEFT_H
 #define AOEI_MODELDIR_PEFT_H
@@ -11,9 +10,9 @@
 #include "base/buffer.h"
 #include "encoder/config.h"
 
-#define AOEI_MOST_ALPHA 1e6 /* what is trained can be read again */
+#define AOEI_MOST_ALPHA 1e6 /* largest alpha that is trained or read */
 
-/* Adapters can stand beside the layers of c: AOE_EUNSUPPORTED names an architecture where they cannot. */
+/* Returns AOE_EUNSUPPORTED for an architecture that does not support adapters. */
 int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err);
 
 /* *base: the directory of the base model (aoei_free): `given`, else what DIR/adapter_config.json names, as it stands or seen
@@ -31,7 +30,7 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
 
 /* adapter_config.json of c's adapters on the model in `base`. prefix: as in aoei_peft_name. NULL: no memory. */
 json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix);
-/* Appends the names of the layers that lora is beside: "q_proj, v_proj". 0, or AOE_ENOMEM. */
+/* Appends the names of the targets: "q_proj, v_proj". Returns 0 or AOE_ENOMEM. */
 int aoei_peft_list(aoei_buffer *names, const aoei_lora *lora, const aoei_encoder_config *c);
 
 /* The name in adapter_model.safetensors of an adapter's slot name; prefix: of the names of the class that the adapters are for

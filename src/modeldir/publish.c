@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Putting a written model into place: an older one is moved aside, its weights
- * first, then the new one is renamed from the staging folder, its weights last. A
- * directory without weights is no model, so nobody ever opens a mixture; other
- * things in the directory stay. A failure puts the older model back, and after a
- * kill the next save does. What was moved aside lies in `old` of the staging
- * folder while some of it is still in the directory, and in `replaced` once all
- * of it is: model files in the directory are then the new model's.
+ * Publishing moves the older model into the staging folder, its weights first, and then renames the new files into the
+ * directory, the weights last. A directory without weights is not a model, so no reader can open a mixture of two models. After
+ * a failure the older model is restored, after a kill the next save restores it. Moved files are in the folder `old` of the
+ * staging folder while some files of the older model are still in the directory, and in `replaced` once all of them were moved:
+ * model files in the directory then belong to the new model.
  */
 #include "modeldir/publish.h"
 
@@ -86,7 +84,8 @@ static int is_unfinished(const char *dir, const char *staging) {
     return aside && (!aoei_has_weights(dir) || (!strcmp(aside, PARTIAL) && aoei_has_weights(staging)));
 }
 
-/* Removes from dir what stands in the way of the older model: of the new one everything, before that only namesakes. */
+/* Removes the files in dir that the older model replaces: all files of the new model if `complete`, otherwise files of equal
+ * names. */
 static int clear_way(const char *dir, const char *aside, int complete, aoe_error *err) {
     char **names = NULL;
     size_t n = 0;
@@ -99,7 +98,7 @@ static int clear_way(const char *dir, const char *aside, int complete, aoe_error
     return rc;
 }
 
-/* Moves what lies in aside back into dir, the weights last. */
+/* Moves the files in `aside` back into dir, the weights last. */
 static int move_back(const char *dir, const char *aside, aoe_error *err) {
     char **old = NULL;
     size_t n = 0;
@@ -111,7 +110,7 @@ static int move_back(const char *dir, const char *aside, aoe_error *err) {
     return rc;
 }
 
-/* Takes back what a publication from `staging` did, wherever it stopped. Where this stops too, it can be called again. */
+/* Undoes a publication from `staging`, at whatever step it stopped. Can be called again if it fails. */
 static int restore(const char *dir, const char *staging, aoe_error *err) {
     const char *name = aside_name(staging);
     char *partial = aoei_path_join(staging, PARTIAL), *complete = aoei_path_join(staging, COMPLETE);
@@ -159,7 +158,7 @@ int aoei_publish(int *held, const char *dir, const char *staging, aoe_error *err
 
 /* -------------------------------------------------------------- recovery */
 
-/* 1 for a staging folder of a process that is gone, or had this one's number. */
+/* 1 for a staging folder of a process that no longer exists, or that had the process id of this one. */
 static int is_stale(const char *name) {
     if (strncmp(name, STAGING, strlen(STAGING)) != 0)
         return 0;
@@ -203,7 +202,7 @@ int aoei_model_stranded(char **where, const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* One stale staging folder: what it holds of an older model goes back, the rest away. */
+/* Restores the older model in a stale staging folder, if there is one, and removes the folder. */
 static int recover(const aoei_log *log, const char *dir, const char *name, aoe_error *err) {
     int rc = 0;
     char *staging = aoei_path_join(dir, name), *stranded = staging ? stranded_in(&rc, dir, name, err) : NULL;

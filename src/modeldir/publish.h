@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Putting a model that was written in a staging folder into its directory, so
- * that the directory holds the older model, the new one or none, never a mixture.
+ * Moves a model from a staging folder into its directory, which at any time holds the older model, the new one or none, never a
+ * mixture of both.
  */
 #ifndef AOEI_MODELDIR_PUBLISH_H
 #define AOEI_MODELDIR_PUBLISH_H
@@ -8,10 +8,10 @@
 #include "aoe.h"
 #include "base/log.h"
 
-/* Moves what `staging` (a folder of dir) holds into dir in the place of an older model, which stays in `staging`. On failure
- * the older one is back; where that failed too, *held is 1 and `staging` must stay. */
+/* Moves the files in `staging` (a folder of dir) into dir and an older model into `staging`. On failure the older model is
+ * restored; if that fails also, *held is 1 and `staging` must be kept. */
 int aoei_publish(int *held, const char *dir, const char *staging, aoe_error *err);
-/* Removes the staging folders of processes that are gone; an older model that one of them had moved aside goes back first. */
+/* Removes the staging folders of processes that no longer exist, after restoring an older model that one of them had moved. */
 int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err);
 /* *where: the folder, relative to DIR, in which an interrupted save left the model that it was replacing (aoei_free); NULL if
  * there is none. */

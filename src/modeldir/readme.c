@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * README.md of a model directory: what the model is, how it makes vectors, how
- * it was trained, how to use it here and elsewhere, and what elsewhere cannot do.
- * Plain Markdown with the header that model hubs read; no date, so that the same
- * model gives the same file.
+ * The card describes the model, how it computes embeddings, its training, its use in aoe and in other programs, and what other
+ * programs do not support. Markdown with the header that model hubs read. There is no date, so equal models have equal cards.
  */
 #include "modeldir/readme.h"
 
@@ -56,7 +54,7 @@ static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     c->arch->print_sizes(c, sizes, sizeof sizes);
     aoei_buffer_printf(b, "| architecture | %s: %s |\n", c->arch->model_type, sizes);
     aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
-    aoei_buffer_printf(b, "| pooling | %s |\n| longest text | %zu tokens |\n| vectors of unit length | %s |\n",
+    aoei_buffer_printf(b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| vectors of unit length | %s |\n",
                        aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
 }
 
@@ -177,7 +175,7 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     put(b, "\n## Training\n\n");
     if (models)
         put(b,
-            "The weights are the mean of those of the models that `mean_of` names; how each of them was trained is behind it.\n\n");
+            "The weights are the mean of those of the models that `mean_of` names; `trained` has their training records.\n\n");
     json_t *shown = without_local_paths(record, 0);
     char *text = shown ? aoei_json_text(shown, JSON_INDENT(2)) : NULL;
     json_decref(shown);
@@ -214,7 +212,7 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
             "`adapter_config.json` names and hold no weights of it. With that model:\n\n");
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings->prompt);
-    aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, beside ", l->r, l->alpha);
+    aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, of ", l->r, l->alpha);
     rc = rc ? rc : aoei_peft_list(&b, l, m->config);
     aoei_buffer_printf(&b, " |\n| their parameters | %zu |\n", aoei_parameter_count(m->config) - aoei_base_count(m->config));
     put(&b,

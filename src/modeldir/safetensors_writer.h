@@ -6,7 +6,8 @@
 
 #include "modeldir/safetensors.h"
 
-/* Writing: describe every tensor, then write the data of each in the same order. Atomic: nothing is at `path` before commit. */
+/* Usage: describe every tensor, then write the data of each in the order of the entries. Atomic: nothing is at `path` before
+ * commit. */
 typedef struct aoei_st_entry {
     const char *name; /* borrowed until open returns */
     aoei_st_dtype dtype;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The files of sentence-transformers beside a model: which modules follow the
- * transformer (pooling, a dense layer, normalisation), the maximum length and
- * the prompts, in their old form and in that of version 5.4 and later. A module
- * that says more than aoe can do is refused by name, whatever the options say:
- * vectors are never silently others. sentence_transformers_write.c writes them.
+ * Reads which modules follow the transformer (pooling, a dense layer, normalization), the maximum sequence length and the
+ * prompts, in the form before version 5.4 and in the form since. A module that aoe does not support is an error whatever the
+ * options say, so that vectors never differ silently.
  */
 #include "modeldir/sentence_transformers.h"
 
@@ -20,7 +18,7 @@
 
 #define MAX_MODES 6
 
-/* Modes of a Pooling module; their outputs are laid end to end in this order. */
+/* Modes of a Pooling module; their outputs are concatenated in this order. */
 typedef struct modes {
     const char *name[MAX_MODES]; /* static or borrowed from the JSON */
     size_t n;

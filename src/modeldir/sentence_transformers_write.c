@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writing the files of sentence-transformers beside a model, in their old form,
- * which every reader takes. What they cannot express is left out, and
- * aoei_settings_limits says so.
+ * The form before version 5.4 is written because every reader supports it. Settings that the files cannot express are omitted;
+ * aoei_settings_limits reports them.
  */
 #include "modeldir/sentence_transformers_write.h"
 

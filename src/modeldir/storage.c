@@ -22,8 +22,8 @@ struct aoei_storage_writer {
     aoe_storage storage;
     const aoei_st_entry *entries; /* borrowed [n] */
     size_t n, at;                 /* entries; the one being written */
-    size_t left;                  /* elements of it still to come */
-    float *scales;                /* owned [most rows of a matrix]; NULL but for int8 */
+    size_t left;                  /* elements of it that are not written yet */
+    float *scales;                /* owned [largest number of rows of a matrix]; NULL except for int8 */
     void *chunk;                  /* owned; CHUNK elements or the longest row of a matrix; NULL for float32 */
 };
 

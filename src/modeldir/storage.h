@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The forms in which weights are stored: float32, bfloat16, int8 rows. Of int8, a
- * matrix NAME is I8 [rows, cols] in -127..127 beside NAME_scale F32 [rows], a value
- * is int8 * scale in float32; what is no matrix stays F32.
- * Invariant: what was read from int8 rows is stored as the same int8 rows again, to
- * the bit (docs/model-directories.md has the proof).
+ * The types in which weights are stored: float32, bfloat16, int8 rows. With int8, a matrix NAME is stored as I8 [rows, cols] in
+ * -127..127 and NAME_scale F32 [rows]; a value is int8 * scale in float32. Tensors that are not matrices stay F32.
+ * Invariant: weights read from int8 rows are stored as identical int8 rows again (docs/model-directories.md has the proof).
  */
 #ifndef AOEI_MODELDIR_STORAGE_H
 #define AOEI_MODELDIR_STORAGE_H
@@ -28,7 +26,7 @@ const char *aoei_storage_torch(aoe_storage s); /* torch_dtype of config.json; fl
 /* Bytes of a tensor, its scales included. */
 size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector);
 
-/* model.safetensors from float values. entries: [n], borrowed until commit or abort; their dtype is not looked at. Values
+/* model.safetensors from float values. entries: [n], borrowed until commit or abort; their dtype is ignored. Values
  * follow in the same order, each tensor in one or more pieces of whole rows (an empty tensor: one empty piece).
  * A value that the stored type cannot hold is AOE_ENUMERIC. */
 typedef struct aoei_storage_writer aoei_storage_writer;

@@ -38,7 +38,7 @@ static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *
     return t;
 }
 
-/* The prefix of this checkpoint's names: the one under which the word embeddings are there. */
+/* Finds the prefix of the tensor names: the one with which the token embeddings exist. */
 static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     aoei_slot word;
     aoei_slot_describe(c, AOEI_W_WORD, &word);
@@ -104,7 +104,7 @@ const char *aoei_copied_tensor(const aoei_model_files *f, const aoei_encoder_con
     return floats && !strncmp(t->name, f->prefix, len) && !strncmp(t->name + len, "pooler.", 7) ? t->name + len : NULL;
 }
 
-/* The tensors beside the weights, as far as they are saved again; among int8 rows no scales without their matrix. */
+/* Checks the tensors that are copied when the model is saved, and that no scales of int8 rows exist without their matrix. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, int int8, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < aoei_safetensors_count(f->weights) && !rc; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Looks at the exponents of stored weights, block after block, before any
- * conversion. Adding one to the lowest exponent bit carries into the sign's
- * place for NaN and infinity alone.
+ * Checks the exponents of the stored values. Adding one to the lowest exponent bit carries into the sign bit only for NaN and
+ * infinity.
  */
 #include "modeldir/weights_check.h"
 

@@ -411,7 +411,7 @@ static void refuses_other_requests(void **state) {
              "options.lora.targets: a bert model has no linear layer 'q_proj'; its layers are query, key, value, output.dense");
     const aoe_convert_options merging = {.merge = 1};
     assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "no adapters there to merge");
+    FRAGMENT(err, "no adapters to merge");
     free(text);
     test_dir_remove(ran);
     remove_both(base, adapters);

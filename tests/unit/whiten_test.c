@@ -329,7 +329,7 @@ static void refusals(void **state) {
     whiten(bert, &o, NULL, 1);
     char *white = test_path(dir, "white");
     assert_int_equal(rename(out, white), 0);
-    refuse(white, &o, AOE_EARG, "it has a dense layer behind its pooling already");
+    refuse(white, &o, AOE_EARG, "the model already has a dense layer after the pooling");
     o.force = 0;
     whiten(bert, &o, NULL, 1);
     refuse(bert, &o, AOE_EEXIST, "holds a model already");
