@@ -380,8 +380,7 @@ static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* The model once more with the adapters of DIR/adapter beside it, where there are some: forward, and gradients of the angle
- * loss. */
+/* Checks the model with the adapters of DIR/adapter, if there are any: forward, and gradients of the angle loss. */
 static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     char *dir = aoei_path_join(whole->dir, "adapter");
     golden g = *whole;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The embedder as an encoder of texts, and the progress of evaluations.
+ * An embedder as an aoei_eval_model, the progress of evaluations and the names of inputs.
  */
 #include "eval/eval_model.h"
 

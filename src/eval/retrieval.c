@@ -22,7 +22,7 @@ typedef struct search {
     const aoe_retrieval_options *o;
     const aoei_retrieval_data *d;
     const aoe_context *ctx;
-    size_t D, k; /* components; neighbours of a query that are looked at */
+    size_t D, k; /* components; neighbours per query */
     aoei_arena arena;
     aoei_tensor texts, queries; /* [texts, D], [queries, D] of unit length, or zero */
     aoei_tensor room;           /* of the search */
@@ -43,7 +43,7 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
     int good = o->n_recall <= AOE_RECALL_MAX && o->top > 0;
     for (size_t i = 0; good && i < o->n_recall; i++)
         good = o->recall_at[i] > 0;
-    return good ? 0 : aoei_fail(err, AOE_EARG, "recall, MRR and nDCG are of the first 1 or more; correct the numbers");
+    return good ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
 }
 
 /* What of a query's list is needed: the query itself may be among it, to be struck out. */
@@ -250,10 +250,12 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
                        const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err) {
     int rc = check_options(o, err);
     if (!rc && !n_paths)
-        rc = aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables of groups or BEIR folders");
+        rc = aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give tables of groups or BEIR folders");
     if (!rc && queries->dims != docs->dims)
-        rc = aoei_fail(err, AOE_EARG, "vectors of queries have %zu components, those of texts %zu; use models of one width",
-                       queries->dims, docs->dims);
+        rc = aoei_fail(
+            err, AOE_EARG,
+            "the vectors of queries have %zu components and those of texts have %zu; use models with equal vector sizes",
+            queries->dims, docs->dims);
     if (rc)
         return rc;
     aoei_retrieval_data *d = aoei_calloc(n_paths, sizeof *d);

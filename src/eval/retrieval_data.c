@@ -231,12 +231,12 @@ typedef struct entries {
     aoei_buffer text; /* scratch: title and text */
 } entries;
 
-/* An id and a text, behind its title where there is one (BEIR: title, a space, text). */
+/* An id and a text, which follows its title if there is one (BEIR: title, space, text). */
 static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
     entries *e = user;
     for (size_t i = 0; i < n; i++)
         if (row->field[i].kind != AOEI_FIELD_TEXT)
-            return bad_row(t, row, i, "it is not a JSON string", err);
+            return bad_row(t, row, i, "the value is not a JSON string", err);
     aoe_text text = row->field[1].text;
     if (aoei_text_is_empty(row->field[0].text))
         return bad_row(t, row, 0, "the id is empty", err);
@@ -265,7 +265,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted
     if (!rc)
         rc = read_rows(d, path, columns, 2, add_entry, &e, skip_bad_rows, err);
     if (!rc && !x->n)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: there is no text in it; fetch it again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no text; fetch it again", path);
     if (!rc)
         rc = check_number(x, err);
     if (!rc && !(*sorted = sort_names(x, err)))
@@ -320,7 +320,7 @@ static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, s
     if (text == AOEI_NO_TEXT)
         return bad_row(t, row, 1, "there is no text of this id in the corpus", err);
     if (aoei_number_of(row->field[2].text, &gain) != AOEI_LABEL_VALUE)
-        return bad_row(t, row, 2, "it is not a number", err);
+        return bad_row(t, row, 2, "the value is not a number", err);
     if (aoei_grow((void **)&j->item, &j->capacity, j->n, sizeof *j->item))
         return aoei_fail_nomem(err, (j->n + 1) * sizeof *j->item);
     j->item[j->n++] = (judgement){query, {text, gain}};

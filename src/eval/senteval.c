@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Reader of SentEval folders. Gold and input files are read line by line side by
- * side; a pair whose gold line is empty is counted and otherwise not looked at.
+ * side; a pair whose gold line is empty is counted and otherwise ignored.
  */
 #include "eval/senteval.h"
 
@@ -140,7 +140,7 @@ static int find_subsets(aoei_senteval *s, const char *dir, char *const *names, s
         if (!input.len)
             continue;
         if (!has_name(names, n, gold_prefix, input))
-            return aoei_fail(err, AOE_EFORMAT, "%s/%s: no gold file %s%.*s%s beside it; add it or remove the input", dir,
+            return aoei_fail(err, AOE_EFORMAT, "%s/%s: the gold file %s%.*s%s is missing; add it or remove the input", dir,
                              names[i], gold_prefix, (int)input.len, input.data, suffix);
         char *name = NULL;
         if (aoei_grow((void **)&s->subset, &s->capacity, s->n, sizeof *s->subset) ||

@@ -2,7 +2,7 @@
  * STS evaluation: cosines of pairs against gold scores. A plan of rows is made
  * first (loading and checking all inputs); a row that holds pairs owns a range of
  * the two arrays of all cosines and golds, and a total is just a longer range.
- * Invariant: rows stand in the order of the report, totals behind their parts.
+ * Invariant: rows are in the order of the report, totals after their parts.
  */
 #include "eval/sts.h"
 
@@ -132,7 +132,7 @@ static int make_arrays(plan *l, aoe_error *err) {
 }
 
 static int read_inputs(plan *l, const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err) {
-    int rc = n_paths ? 0 : aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables or SentEval folders");
+    int rc = n_paths ? 0 : aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give tables or SentEval folders");
     for (size_t i = 0; !rc && i < n_paths; i++)
         rc = add_path(l, paths, n_paths, i, o, err);
     if (!rc && n_paths > 1)

@@ -89,7 +89,7 @@ static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_row
 
 static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad_rows, aoe_error *err) {
     size_t most = 0, found = 0;
-    int rc = n_dirs ? 0 : aoei_fail(err, AOE_EARG, "nothing to evaluate; give a folder of SentEval's data");
+    int rc = n_dirs ? 0 : aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give a folder of SentEval's data");
     for (size_t i = 0; !rc && i < n_dirs; i++) {
         DIR *d = opendir(dirs[i]);
         if (!d)

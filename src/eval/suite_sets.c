@@ -57,7 +57,7 @@ static char *try_place(const char *dir, const char *before, const char *place, i
 }
 
 int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err) {
-    /* where the folder given may lie in SentEval's data, and how the files are often kept by themselves */
+    /* locations of the given folder in the data of SentEval, and common folders of the bare files */
     static const char *const before[] = {
         "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
     const char *slash = strrchr(set->place, '/');
@@ -101,7 +101,7 @@ static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line,
     double score = 0;
     const size_t n = split(line, field, COLUMNS);
     if (n < at->columns) {
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu columns where there should be %zu; " AOEI_ROW_REMEDY, aoei_lines_name(from),
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line has %zu columns, not %zu; " AOEI_ROW_REMEDY, aoei_lines_name(from),
                   line->number, n, at->columns);
         return AOEI_BAD_ROW;
     }
@@ -127,8 +127,9 @@ static int read_lines(aoe_pairs *p, aoei_lines *from, const places *at, int skip
             return rc;
         *bad += rc == AOEI_BAD_ROW;
     }
-    return aoe_pairs_count(p) ? 0
-                              : aoei_fail(err, AOE_EFORMAT, "%s: there is no pair in it; fetch it again", aoei_pairs_name(p));
+    return aoe_pairs_count(p)
+               ? 0
+               : aoei_fail(err, AOE_EFORMAT, "%s: the file contains no pair; fetch it again", aoei_pairs_name(p));
 }
 
 int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Triples: is the positive nearer to the query than the negative? A triple is two
+ * Triplets: is the positive nearer to the query than the negative? A triplet is two
  * pairs, 2 i with the positive and 2 i + 1 with the negative, so the query is
  * embedded once.
  */
@@ -86,7 +86,7 @@ static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_resul
 int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err) {
     if (!n_paths)
-        return aoei_fail(err, AOE_EARG, "nothing to evaluate; give tables of triples");
+        return aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give tables of triplets");
     input *in = aoei_calloc(n_paths, sizeof *in);
     if (!in)
         return aoei_fail_nomem(err, n_paths * sizeof *in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A first sweep makes each pair's logits and turns them into d loss / d logit, a
- * second one the gradients of the vectors; those of the weights are chains over the
- * pairs, ascending, a block of components at a time.
+ * The first sweep computes the logits of each pair and d loss / d logit, the second the
+ * gradients of the vectors. The gradients of the weights are accumulated over the pairs in
+ * ascending order, for a block of components at a time.
  */
 #include "loss/classification_objective.h"
 
@@ -17,7 +17,7 @@
 
 enum { COLUMNS = 32 /* components of a task */ };
 
-/* What one call works with; all memory from the workspace. */
+/* State of one call, in the workspace. */
 typedef struct plan {
     const aoei_classifier *c;
     const aoei_example_batch *batch;
@@ -27,7 +27,7 @@ typedef struct plan {
     double *term;  /* [B] a pair's cross entropy */
 } plan;
 
-/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t classes) {
     size_t cells = 0;
     *p = (plan){0};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The objective of examples that are a query with a positive text, or with a
- * negative one besides: contrastive terms over the batch and, with negatives,
- * the ranked terms of pairs over (query, positive) and (query, negative), labels
- * 1 and 0, in this order example after example.
+ * The objective of a query with a positive text and optionally a negative text: contrastive
+ * terms over the batch and, with negatives, the ranking terms over the pairs (query, positive)
+ * with label 1 and (query, negative) with label 0, example after example.
  */
 #include "loss/contrastive_objective.h"
 
@@ -18,7 +17,7 @@
 
 enum { QUERY, POSITIVE, NEGATIVE };
 
-/* What one call works with; all memory from the workspace. */
+/* State of one call, in the workspace. */
 typedef struct plan {
     const aoe_objective_options *o;
     int contrasts; /* a contrastive term has a weight */
@@ -28,7 +27,7 @@ typedef struct plan {
     double *label;             /* [2B] of these pairs */
 } plan;
 
-/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
     *p = (plan){0};
@@ -51,14 +50,13 @@ size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity) {
 static int check_batch(const aoei_example_batch *b, aoe_error *err) {
     size_t size;
     if (b->arity < 2 || b->arity > AOEI_MOST_VECTORS)
-        return aoei_fail(err, AOE_EARG, "an example of %zu vectors; give 2 (query, positive) or 3 (a negative besides)",
-                         b->arity);
+        return aoei_fail(err, AOE_EARG, "an example of %zu vectors; give 2 (query, positive) or 3 (also a negative)", b->arity);
     if (b->B == 0 || b->D == 0)
         return aoei_fail(err, AOE_EARG, "a batch of %zu examples of size %zu is empty; give at least one", b->B, b->D);
     if (aoei_mul_size(b->B, b->D, &size) || aoei_mul_size(size, b->arity * sizeof(double), &size))
         return aoei_fail(err, AOE_EARG, "%zu examples of size %zu are too many; give fewer", b->B, b->D);
     if (!b->v && !b->v64)
-        return aoei_fail(err, AOE_EARG, "the vectors are NULL; give those of the batch");
+        return aoei_fail(err, AOE_EARG, "the vectors are NULL; give the vectors of the batch");
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The number of chunks depends on the number of examples alone. A chunk stops
- * at its first bad example, so the first of all chunks' is the first of all.
+ * The number of chunks depends only on the number of examples. A chunk stops at its first bad
+ * example, so the first bad example of the first such chunk is the first of the batch.
  */
 #include "loss/example_sweep.h"
 
@@ -55,7 +55,7 @@ static int read_example(const aoei_vector_examples *e, size_t i, double *v) {
     return finite;
 }
 
-/* g: [D], the gradient of vector a of example i. Returns whether what was written is finite. */
+/* g: [D], the gradient of vector a of example i. Returns whether the written values are finite. */
 static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const double *g) {
     float *f32 = e->grad[a] ? e->grad[a] + i * e->stride : NULL;
     double *f64 = e->grad64[a] ? e->grad64[a] + i * e->stride : NULL;
@@ -71,7 +71,7 @@ static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const
     return finite;
 }
 
-/* What is there of the gradient of example i; 0 unless it is to be added to. */
+/* Sets g to 0, or to the stored gradient of example i if gradients are accumulated. */
 static void start_gradient(const aoei_vector_examples *e, size_t i, double *g) {
     memset(g, 0, e->arity * e->D * sizeof *g);
     for (size_t a = 0; e->add && a < e->arity; a++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The weighted sum of the objectives (equation 8) over pairs: checks, the layout
- * of the workspace, and two sweeps over the pairs. The first fills the scores,
- * then the losses are taken over the batch, the second turns score gradients into
- * vector gradients. No sum is ever kept in float.
+ * The weighted sum of the losses (equation 8) over pairs: checks, the layout of the workspace,
+ * and two sweeps over the pairs. The first sweep computes the scores, then the losses of the
+ * batch follow, and the second sweep turns score gradients into vector gradients. All sums are
+ * in double.
  */
 #include "loss/pair_objective.h"
 
@@ -17,7 +17,7 @@
 #include "loss/example_sweep.h"
 #include "loss/objective.h"
 
-/* What one call works with; all memory from the workspace. */
+/* State of one call, in the workspace. */
 typedef struct plan {
     const aoe_objective_options *o;
     aoei_sweep sweep;
@@ -25,7 +25,7 @@ typedef struct plan {
     aoei_ibn ibn;
 } plan;
 
-/* Takes everything in one fixed order, so that a measuring arena gives the size. B <= SIZE_MAX / 64 (checked by the callers).
+/* Takes all memory in a fixed order, so that a measuring arena gives the size. B <= SIZE_MAX / 64 (checked by the callers).
  */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Sorting by label and the ranking loss. A sum of exponentials is carried as
- * (max, sum) with value sum * exp(max), sum >= 1, so that scores of any size
- * neither overflow nor lose the small terms' share of the total.
- * All sums run in the order of the labels: one order, one result.
+ * The ranking loss. A sum of exponentials is represented as (max, sum) with the value
+ * sum * exp(max) and sum >= 1, so that large scores neither overflow nor lose small terms.
+ * All sums are in the order of the labels, so the result is deterministic.
  */
 #include "loss/rank_loss.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cosine and angle share the ranking of the labels and its loss.
+ * The cosine and the angle term use the same ranking of the labels and the same loss.
  */
 #include "loss/ranking_terms.h"
 

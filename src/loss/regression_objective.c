@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One sweep fills each pair's error, a second one turns it into gradients.
+ * The first sweep computes the error of each pair, the second its gradients.
  */
 #include "loss/regression_objective.h"
 
@@ -13,14 +13,14 @@
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 
-/* What one call works with; all memory from the workspace. */
+/* State of one call, in the workspace. */
 typedef struct plan {
     aoei_sweep sweep;
     const double *target; /* [B] borrowed */
     double *error;        /* [B] cosine - target */
 } plan;
 
-/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D) {
     *p = (plan){0};
     aoei_sweep_lay_out(&p->sweep, a, B, 2, D);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Accuracy, F1 and average precision over all thresholds: one walk down the sorted
- * scores, equal ones in a single step. Counts are exact, so every figure is rounded
- * only where it is divided.
+ * Accuracy, F1 and average precision over all thresholds, in one pass over the scores in
+ * descending order; equal scores are one step. Counts are exact; only divisions round.
  */
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -12,13 +11,13 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-/* Where the threshold lies that accepts `accepted` and not `refused`, which is lower. */
-static double midway(double accepted, double refused) {
-    const double middle = refused + (accepted - refused) / 2;
-    return middle > refused && middle <= accepted ? middle : accepted;
+/* A threshold between the scores `rejected` and `accepted`, where rejected < accepted. */
+static double midway(double accepted, double rejected) {
+    const double middle = rejected + (accepted - rejected) / 2;
+    return middle > rejected && middle <= accepted ? middle : accepted;
 }
 
-/* The accepted are those of order[first..n), ascending; `right` of the positive ones among them. */
+/* Counts at a threshold: accepted pairs, and the positive pairs among them. */
 typedef struct step {
     double threshold;
     size_t accepted, right;
@@ -44,7 +43,7 @@ static void judge(aoe_binary_metrics *m, const step *s, size_t n) {
 }
 
 static void walk(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, const size_t *order) {
-    step s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* which accepts nothing */
+    step s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* accepts no pair */
     judge(m, &s, n);
     for (size_t end = n, first; end > 0; end = first) {
         size_t before = s.right;
@@ -62,10 +61,10 @@ static void walk(aoe_binary_metrics *m, const double *score, const uint8_t *posi
 int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, aoe_error *err) {
     *m = (aoe_binary_metrics){.accuracy = -1, .f1 = -1};
     if (!n)
-        return aoei_fail(err, AOE_EARG, "there is no pair to judge; give a table with some");
+        return aoei_fail(err, AOE_EARG, "there are no pairs; give at least one");
     for (size_t i = 0; i < n; i++) {
         if (isnan(score[i]))
-            return aoei_fail(err, AOE_ENUMERIC, "score %zu is not a number; correct what makes the scores", i);
+            return aoei_fail(err, AOE_ENUMERIC, "score %zu is NaN; give numbers", i);
         m->positives += positive[i] != 0;
     }
     size_t *order = aoei_malloc_array(n, 2 * sizeof *order);

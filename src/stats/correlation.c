@@ -36,7 +36,7 @@ static int is_constant(const double *x, size_t n) {
     return 1;
 }
 
-/* The power of two that brings the largest of x below 1: by it, no square overflows or is lost, and no digit changes. */
+/* The power of two that scales the largest |x| below 1: squares then neither overflow nor underflow, and no digit changes. */
 static double scale_of(const double *x, size_t n) {
     double most = 0.0;
     int exponent;
@@ -47,7 +47,7 @@ static double scale_of(const double *x, size_t n) {
 }
 
 double aoe_pearson(const double *x, const double *y, size_t n) {
-    /* asked by value, since a constant's rounded mean may differ from it */
+    /* compares values, since the rounded mean of equal values may differ from them */
     if (n < 2 || is_constant(x, n) || is_constant(y, n))
         return NAN;
     const double ax = scale_of(x, n), ay = scale_of(y, n), mx = mean_of(x, n, ax), my = mean_of(y, n, ay);
@@ -60,7 +60,7 @@ double aoe_pearson(const double *x, const double *y, size_t n) {
         yy += dy * dy;
         xy += dx * dy;
     }
-    /* what the rounding of the means left over */
+    /* correction for the rounding of the means */
     xx -= sx * sx / (double)n;
     yy -= sy * sy / (double)n;
     xy -= sx * sy / (double)n;
@@ -90,7 +90,7 @@ double aoe_spearman(const double *x, const double *y, size_t n) {
 int aoei_correlate(const double *x, const double *y, size_t n, double *spearman, double *pearson, aoe_error *err) {
     *pearson = aoe_pearson(x, y, n);
     *spearman = aoe_spearman(x, y, n);
-    if (isnan(*spearman) && !isnan(*pearson)) /* sides that vary have a rank correlation: memory ran out */
+    if (isnan(*spearman) && !isnan(*pearson)) /* values that vary have a rank correlation, so memory ran out */
         return aoei_fail_nomem(err, n * sizeof *x);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Distributions of a sample: quantiles, Gaussian kernel densities with
  * reflection at bounds, and the bandwidth for them. Plain sums in the order of the
- * sample, in double: the same bits everywhere but for the last of exp().
+ * sample, in double: bit-identical everywhere except for the rounding of exp().
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@ static double quantile_of_sorted(const double *x, const size_t *order, size_t n,
     return share > 0 && above > below ? (1 - share) * below + share * above : below;
 }
 
-/* order[n] of x, owned by the caller; NULL: no memory. */
+/* order[n] of x, owned by the caller; NULL: out of memory. */
 static size_t *sort(const double *x, size_t n) {
     size_t *order = aoei_malloc_array(n, 2 * sizeof *order);
     if (order)
@@ -48,7 +48,7 @@ static double deviation(const double *x, size_t n) {
         squares += (x[i] - mean) * (x[i] - mean);
         rest += x[i] - mean;
     }
-    squares -= rest * rest / (double)n; /* what the rounding of the mean left over */
+    squares -= rest * rest / (double)n; /* correction for the rounding of the mean */
     return sqrt(squares / (double)(n - 1));
 }
 
@@ -79,7 +79,7 @@ int aoe_density(const double *x, size_t n, double bandwidth, double low, double 
                 double *density, aoe_error *err) {
     static const double root_two_pi = 2.50662827463100050242;
     if (n == 0)
-        return aoei_fail(err, AOE_EARG, "a density of no values; give at least one");
+        return aoei_fail(err, AOE_EARG, "there are no values; give at least one");
     if (!(bandwidth > 0) || !isfinite(bandwidth))
         return aoei_fail(err, AOE_EARG, "the bandwidth %g of a density is not a number above 0", bandwidth);
     for (size_t i = 0; i < n; i++)

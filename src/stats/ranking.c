@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Measures of one ranked list.
+ * Metrics of one ranked list.
  */
 #include "stats/ranking.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Is a difference between runs more than chance? Student's t test over runs, and
- * bootstrap intervals (Efron 1979, percentiles) over runs and pairs of texts. A
- * resample of pairs is a count for each pair: values are sorted once, and the
- * average ranks of a resample follow from its counts in one pass.
- * Invariant: replicate r of a seed draws the same pairs and runs whatever is judged.
+ * Significance of differences between runs: Student's t test over runs, and bootstrap
+ * intervals (Efron 1979, percentiles) over runs and pairs of texts. A resample of pairs is
+ * represented by a count per pair: values are sorted once, and the average ranks of a resample
+ * follow from its counts in one pass.
+ * Invariant: replicate r of a seed draws the same pairs and runs for all metrics.
  */
 #include "stats/significance.h"
 
@@ -98,7 +98,7 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     if (n < 2 || isnan(result->mean))
         return;
     const double df = (double)(n - 1);
-    squares -= rest * rest / (double)n; /* what the rounding of the mean left over */
+    squares -= rest * rest / (double)n; /* correction for the rounding of the mean */
     result->sd = equal ? 0.0 : sqrt(squares > 0.0 ? squares / df : 0.0);
     result->df = df;
     if (result->mean < 0.0 || result->mean > 0.0)

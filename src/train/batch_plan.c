@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Examples that a source gives an epoch. */
+/* Examples that a source contributes to an epoch. */
 static size_t examples_of(const aoei_source *s) {
     const double n = nearbyint((double)s->data.n * s->weight);
     return n < 1 ? 1 : (size_t)n;
@@ -59,14 +59,14 @@ void aoei_batches_destroy(aoei_batches *b) {
     memset(b, 0, sizeof *b);
 }
 
-/* The source's examples of this epoch in random order: all of them as often as they go into the weight, and some once more. */
+/* Orders the source's examples of this epoch randomly: each occurs floor(weight) times, and a random subset once more. */
 static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     const size_t m = examples_of(&b->sources[source]), n = b->sources[source].data.n, whole = m / n * n;
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
     for (size_t i = 0; i < m; i++)
         b->order[i] = i % n;
-    size_t left = m - whole, at = whole; /* of the rest, a random subset */
+    size_t left = m - whole, at = whole; /* the random subset */
     for (size_t i = 0; i < n && left; i++)
         if (aoei_rng_below(&rng, (uint32_t)(n - i)) < left) {
             b->order[at++] = i;
@@ -76,7 +76,7 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* A text of a position: one of its alternatives, if possible none of the class `other`. */
+/* Draws one of the alternative texts of a position, if possible one that is not of the class `other`. */
 static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
     const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;
@@ -100,7 +100,7 @@ static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, u
         text[r] = draw(d, rng, position + r, d->groups[text[0]]);
 }
 
-/* 1: none of the texts' classes is in the batch of that number; they are from now on. */
+/* Adds the texts' classes to the batch of that number; 0: one of them is in the batch, and nothing is added. */
 static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
     for (size_t r = 0; r < d->arity; r++)
         if (stamp[d->groups[text[r]]] == batch)
@@ -110,34 +110,35 @@ static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const u
     return 1;
 }
 
-#define TRIES 64 /* examples a batch turns away for each it has room for: then it goes as it is, and planning stays linear */
+#define TRIES 64 /* examples that a batch rejects, per example of its size, before it stays incomplete; keeps planning linear  \
+                  */
 
-/* Batches of a source, from b->batch[*n_batches] and pick *n_picks on. */
+/* Plans the batches of a source, starting at b->batch[*n_batches] and pick *n_picks. */
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);
     const int distinct = b->sources[source].distinct;
     const size_t m = order_source(b, source, substream), wanted = batches_of(b, source);
-    size_t next = 0, begin = 0, end = 0; /* of the order; of the queue */
+    size_t next = 0, begin = 0, end = 0; /* positions in the order and in the queue */
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_DRAW, substream);
     memset(b->stamp, 0, d->tokens.n * sizeof *b->stamp);
     for (size_t k = 0; k < wanted; k++) {
         aoei_planned_batch *batch = &b->batch[*n_batches];
         *batch = (aoei_planned_batch){.source = (uint32_t)source, .first = *n_picks};
-        size_t kept = begin, i = begin; /* turned away: queue[begin..kept) */
+        size_t kept = begin, i = begin; /* rejected examples: queue[begin..kept) */
         while (batch->n < b->batch_size && kept - begin < TRIES * b->batch_size && (i < end || next < m)) {
             const size_t example = i < end ? b->queue[i++] : b->order[next++];
             uint32_t *text = b->text[*n_picks];
             draw_example(d, &rng, example, text);
             if (distinct && !enter(d, b->stamp, (uint32_t)k + 1, text)) {
-                b->queue[kept++] = example; /* kept <= i, or the queue is all read */
+                b->queue[kept++] = example; /* kept <= i, unless the whole queue has been read */
                 continue;
             }
             b->example[(*n_picks)++] = (uint32_t)example;
             batch->n++;
         }
-        if (i < end) { /* the rest of the queue stays where it is, behind those turned away */
+        if (i < end) { /* the unread part of the queue follows the rejected examples */
             memmove(b->queue + i - (kept - begin), b->queue + begin, (kept - begin) * sizeof *b->queue);
             begin = i - (kept - begin);
         } else {

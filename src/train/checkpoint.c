@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory with, in
- * addition, what a run needs to go on as if it had never stopped:
+ * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory that also contains the
+ * state of the run:
  *   trainer.json          progress and the options that decide the result
  *   optimizer.safetensors AdamW moments, m and v, flat in slot order
  *   best.safetensors      the best weights so far, when they are not this step's
- *   head.safetensors      what a method trains behind the vectors and no model keeps
- * It is staged beside and renamed once everything is on disk, so a directory named
+ *   head.safetensors      the layer that a method trains after the vectors and no model keeps
+ * It is written to .step-N and renamed when everything is on disk, so a directory named
  * step-N is complete.
  */
 #include "train/checkpoint.h"
@@ -37,8 +37,7 @@ char *aoei_checkpoints_dir(const char *output) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes flat tensors of `count` elements a slice at a time: a copy of all of them would be a large part of the run's memory.
- */
+/* Writes flat tensors of `count` elements in slices, since a full copy would take too much memory. */
 static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
                       const aoei_tensor *tensors, size_t n, aoe_error *err) {
     const size_t count = t->params->count;
@@ -83,7 +82,7 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
-/* The head's weight and bias, as one slice each: it is small. */
+/* Writes weight and bias of the head, each in one piece because they are small. */
 static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
     const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD), cells = c->head_rows * c->head_cols;
@@ -134,7 +133,7 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return code;
 }
 
-/* The N of a "step-N" name; 0 and no match otherwise. */
+/* 1 if the name is "step-N"; *step: N. */
 static int step_of(const char *name, uint64_t *step) {
     char *end;
     if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Whole-word masking. Words are drawn in a random order and taken while they fit
- * what is left of the budget, as google-research/bert's create_masked_lm_predictions does.
+ * Whole-word masking. Words are visited in random order and masked while they fit the
+ * remaining budget, as in create_masked_lm_predictions of google-research/bert.
  */
 #include "train/masking.h"
 
@@ -62,7 +62,7 @@ size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n
     return count;
 }
 
-/* Where the word that begins at `start` ends. */
+/* End of the word that begins at `start`. */
 static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size_t start) {
     size_t end = start + 1;
     while (end < n && m->kind[ids[end]] == AOEI_TOKEN_CONTINUATION)
@@ -70,7 +70,7 @@ static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size
     return end;
 }
 
-/* What stands for a token that is to be predicted. */
+/* Replacement of a token that is predicted. */
 static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
     const double draw = aoei_rng_uniform(rng);
     if (draw < 0.8)
@@ -91,7 +91,7 @@ size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, si
     const double wanted = nearbyint(m->rate * (double)maskable);
     const size_t budget = wanted < 1 ? 1 : (size_t)wanted;
     aoei_rng_shuffle(rng, m->words, n_words);
-    memset(target, 0, n * sizeof *target); /* for now: 1 where a token is taken */
+    memset(target, 0, n * sizeof *target); /* at first 1 for each masked token */
     for (size_t w = 0; w < n_words && taken < budget; w++) {
         const size_t end = word_end(m, ids, n, m->words[w]);
         if (taken + (end - m->words[w]) > budget)

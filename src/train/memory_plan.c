@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The memory a batch takes, by running the layout code over measuring arenas, and
- * by asking for each weight where it would lie: the plan cannot disagree with what
- * opening, the embedder and the trainer allocate.
+ * The memory of a batch, computed by running the layout code on measuring arenas and the
+ * placement code on each weight. The plan therefore agrees with the allocations of the model,
+ * the embedder and the trainer.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-/* Bytes of an encoder's state, and how much of it is kept from forward to backward. */
+/* Bytes of an encoder's state, and the part that is kept from forward to backward. */
 typedef struct encoder_bytes {
     size_t all, kept;
 } encoder_bytes;
@@ -52,7 +52,7 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     return rc;
 }
 
-/* Scores and vectors on the host, and the pooled vectors beside them. */
+/* Workspace of the objectives, and the vectors and their gradients. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
     const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
     size_t vectors;
@@ -63,7 +63,7 @@ static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t 
     return 0;
 }
 
-/* The best parameters so far, and an embedder. */
+/* The best weights so far, and an embedder. */
 static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_error *err) {
     aoe_embedder_options o;
     size_t embedder;
@@ -84,7 +84,7 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
     return 0;
 }
 
-/* A weight's type in the file: of an open model, or of a shape stored as o says. */
+/* Type of a weight in the file of an open model, or as o->storage states for a shape. */
 static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
     if (m->files.tensors)
         return m->files.tensors[index]->dtype;
@@ -93,7 +93,7 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
                                                              : AOEI_ST_F32;
 }
 
-/* Bytes of the weights, adapters aside: in the file where they stay there, and of own memory. */
+/* Bytes of the weights without adapters: those that stay mapped from the file, and those in memory of their own. */
 static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o,
                             const aoei_open_mode *p) {
     static const aoe_storage as[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
@@ -124,7 +124,7 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
     return 0;
 }
 
-/* m: with the adapters that are trained in its configuration. */
+/* The configuration of m includes the adapters to train. */
 static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
                          aoe_error *err) {
     const aoei_encoder_mode keep = {.training = 1}, again = {.training = 1, .recompute = 1};
@@ -168,7 +168,7 @@ void aoe_plan_options_defaults(aoe_plan_options *o) {
 int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
     size_t n_tokens;
     encoder_bytes inference = {0};
-    aoe_model planned = *m; /* its pointers are looked at only */
+    aoe_model planned = *m; /* a shallow copy: it borrows all pointers */
     *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->type)};
     int rc = check(m, o, &n_tokens, err);
     if (!rc)

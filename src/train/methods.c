@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names of methods, and what each makes of a file. Methods that rank or contrast are
- * the objectives of angle with other weights: there is one implementation of each loss.
+ * The methods, and how each reads a file. Ranking and contrastive methods use the objectives
+ * of the angle method with other weights, so each loss has one implementation.
  */
 #include "train/methods.h"
 
@@ -21,9 +21,9 @@ enum { MOST_CLASSES = 10000 };
 
 typedef struct method {
     const char *name;
-    unsigned forms;    /* KIND bits */
-    int positives;     /* 1: of labelled pairs it takes the positives */
-    const char *wants; /* what it learns from, in words */
+    unsigned forms;    /* supported kinds of examples, KIND bits */
+    int positives;     /* 1: from labelled pairs it takes the positive ones */
+    const char *wants; /* supported data, for messages */
 } method;
 
 static const method methods[AOE_METHOD_COUNT] = {
@@ -54,7 +54,7 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
 
 /* ---------------------------------------------------------------- options */
 
-/* 1: the weights of the options count. */
+/* 1: the method uses the weights of the options. */
 static int is_weighted(aoe_method m) {
     return m == AOE_METHOD_ANGLE || m == AOE_METHOD_CONTRASTIVE;
 }
@@ -190,13 +190,13 @@ static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_
     if (o->method == AOE_METHOD_CONTRASTIVE)
         j.w_cosine = j.w_angle = 0;
     if (is_simcse(o->method) && kind == AOE_EXAMPLES_TRIPLETS)
-        j.w_cln = 2; /* the sum of both contrasts is halved */
+        j.w_cln = 2; /* the contrastive term is halved */
     else if (is_simcse(o->method))
         j.w_ibn = 1;
     return j;
 }
 
-/* A file that no objective of weight above 0 learns from. */
+/* Checks that an objective with a weight above 0 trains on this kind of examples. */
 static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, const char *path, aoe_error *err) {
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
@@ -206,7 +206,7 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
                      kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
 }
 
-/* Labels against the objectives of pairs: something to learn, and the threshold of in-batch negatives. */
+/* Checks the labels of pairs and sets the threshold of the in-batch negatives. */
 static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *j, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
     const aoe_objective_options *g = &file_loss->objective;
@@ -225,7 +225,7 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
     return AOE_OK;
 }
 
-/* What labels are divided by, so that they are cosines. */
+/* Sets the divisor that turns labels into target cosines. */
 static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
                            aoe_error *err) {
     file_loss->loss = AOEI_STEP_REGRESSION;

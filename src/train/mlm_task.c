@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Masked-language-model pretraining as a task of the trainer: sequences through a
- * shuffle buffer, masks drawn anew for every step, the loss of held-out texts.
- * An epoch's order is a pure function of (seed, epoch) and the files, so a
- * resumed run reads the epoch again up to where it was. A step's sequences go
- * through the encoder a chunk of batch_tokens at a time.
+ * Masked-language-model pretraining as a task of the trainer: sequences pass through a shuffle
+ * buffer, masks are drawn for every step, and held-out texts give the evaluation loss. The
+ * order of an epoch is a pure function of (seed, epoch) and the files, so a resumed run reads
+ * the epoch again up to its step. The encoder processes the sequences of a step in chunks of
+ * batch_tokens tokens.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -23,7 +23,7 @@
 
 enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
 
-/* A list of sequences, laid end to end. */
+/* A list of sequences, stored one after the other. */
 typedef struct sequence_list {
     int32_t *ids;    /* owned [n_ids of capacity] */
     size_t *offsets; /* owned [n + 1 of slots] */
@@ -35,22 +35,22 @@ typedef struct mlm_task {
     const aoe_pretrain_options *o; /* borrowed, checked */
     const aoe_model *model;        /* borrowed */
     aoei_sequences_options reading;
-    size_t tokens, longest; /* of an epoch; of a sequence */
-    uint64_t fingerprint;   /* of all sequences, held-out ones included */
+    size_t tokens, longest; /* tokens of an epoch; tokens of the longest sequence */
+    uint64_t fingerprint;   /* hash of all sequences, held-out ones included */
     sequence_list held_out;
     aoei_masking masking;
     aoei_mlm_step step;
-    /* the epoch under way */
+    /* the current epoch */
     aoei_sequences *stream; /* owned; NULL: none */
-    size_t epoch, drawn;    /* its number; sequences drawn of it */
+    size_t epoch, drawn;    /* its number; sequences drawn so far */
     aoei_rng rng;           /* of the draws */
-    int32_t **buffer;       /* owned [o->shuffle] of owned sequences, each with its length in front */
+    int32_t **buffer;       /* owned [o->shuffle] owned sequences, each preceded by its length */
     size_t buffered;
     /* a step */
     sequence_list batch;
-    uint32_t *index; /* owned [as batch.ids] masked places, counted in the batch */
-    int32_t *target; /* owned, likewise */
-    size_t capacity; /* of index and target */
+    uint32_t *index; /* owned [capacity] masked positions, counted in the batch */
+    int32_t *target; /* owned [capacity] original ids of the masked tokens */
+    size_t capacity; /* elements of index and target */
 } mlm_task;
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
@@ -116,8 +116,8 @@ static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *e
 
 /* ------------------------------------------------------------------ loading */
 
-/* Reads everything once: sequences are counted, or kept where `keep` is not NULL. Texts without a token to predict teach
- * nothing and have no perplexity. */
+/* Reads all files once and counts the sequences; keeps them if `keep` is not NULL. Fails if no sequence contains a token that
+ * can be predicted. */
 static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, aoe_error *err) {
     aoei_sequences *s = NULL;
     const int32_t *ids;
@@ -193,7 +193,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
     bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
-    /* head and embedding add to the word table's gradient in turn, chunk after chunk: another chunk, other bits */
+    /* head and embedding add to the gradient of the token embeddings alternately, so the chunk size changes the bits */
     bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->args.batch_tokens));
     bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
     bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
@@ -223,7 +223,7 @@ static void end_epoch(mlm_task *p) {
         aoei_free(p->buffer[--p->buffered]);
 }
 
-/* The next sequence of the stream, as the buffer keeps it; NULL at the end. */
+/* *out: the next sequence of the stream, preceded by its length; NULL at the end. */
 static int read_one(mlm_task *p, int32_t **out, aoe_error *err) {
     const int32_t *ids;
     size_t n;
@@ -251,7 +251,7 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
     return rc;
 }
 
-/* Takes a random sequence out of the buffer; the stream's next one takes its place. */
+/* Draws a random sequence from the buffer and replaces it with the next one of the stream. */
 static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     *out = NULL;
     if (p->buffered == 0)
@@ -268,7 +268,7 @@ static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Brings the stream to sequence `first` of an epoch. */
+/* Advances the stream to sequence `first` of an epoch. */
 static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_error *err) {
     int rc = AOE_OK;
     if (p->epoch != epoch || p->drawn > first)
@@ -309,7 +309,7 @@ static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t st
     return AOE_OK;
 }
 
-/* Puts as many sequences from `first` on into the encoder's buffer as fit; returns the one after. */
+/* Fills the buffer of the encoder with sequences, starting at `first`; returns the first one that does not fit. */
 static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *places, size_t first) {
     aoei_mlm_step *s = &p->step;
     size_t i = first;
@@ -328,7 +328,7 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *p
     return i;
 }
 
-/* All of a masked list through the model. gradient 0: values alone. */
+/* Runs the model on a masked list. gradient 0: values only. */
 static void run_list(mlm_task *p, const sequence_list *list, const size_t *places, const aoei_encoder_dropout *drop,
                      int gradient, aoei_task_result *result) {
     aoei_mlm_sums sums = {0};

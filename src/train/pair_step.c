@@ -17,17 +17,17 @@
 
 #include <string.h>
 
-/* Texts of an example, at most. */
+/* Most texts per example. */
 static size_t max_arity(const aoei_pair_step_options *o) {
     return o->arity > 2 ? o->arity : 2;
 }
 
-/* 1: the head is a layer that the vectors go through; 0: there is none, or it is that of classes. */
+/* 1: the head is a layer after the vectors; 0: there is no head, or it contains the weights of classes. */
 static int projects(const aoei_encoder_config *c) {
     return c->head_rows && c->head_cols == aoei_vector_dims(c);
 }
 
-/* Components of what the objectives see. */
+/* Size of the vectors that the objectives use. */
 static size_t seen_dims(const aoei_encoder_config *c) {
     return projects(c) ? c->head_rows : aoei_vector_dims(c);
 }
@@ -60,7 +60,7 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
                                err);
 }
 
-/* Bytes that every objective of such a batch does with; 0: more than can be counted. */
+/* Workspace bytes that are enough for every objective; 0: the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
     const size_t pairs = s->o.pairs, D = seen_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
     const size_t sizes[] = {
@@ -76,7 +76,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
     return most;
 }
 
-/* What is not a tensor: the batch, and the objectives' side on the host. */
+/* Allocates what is not in the arena: the batch and the buffers of the objectives. */
 static int create_host(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
@@ -126,7 +126,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Texts [first, first + n) of the batch, as a batch of their own. */
+/* Texts [first, first + n) as a separate batch. */
 static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     const aoei_batch *all = &s->buffer.batch;
     const uint32_t begin = all->offsets[first];
@@ -147,7 +147,7 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     return b;
 }
 
-/* The chunk through the encoder: its vectors go to `pooled`. Returns the last hidden state. */
+/* Encodes a chunk and writes its vectors to `pooled`. Returns the last hidden state. */
 static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling,
                                  const aoei_encoder_dropout *drop) {
     const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
@@ -155,14 +155,14 @@ static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_te
     return last;
 }
 
-/* The backward of the chunk that went through the encoder last; `pooled` holds the gradient of its vectors. */
+/* Runs the backward of the chunk that was encoded last; `pooled` contains the gradient of its vectors. */
 static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
     const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, pooled, last, b, &s->state);
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
 }
 
-/* The objective of classes, whose weights are the head: adds scale times their gradient. */
+/* Runs the classification objective, whose weights are the head; adds scale times the gradient of the head. */
 static int classes(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
                    aoe_objective_result *result, aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD), C = s->config.head_rows, weights = C * s->config.head_cols,
@@ -220,7 +220,7 @@ static int objectives(aoei_pair_step *s, aoei_tensor seen, aoei_tensor d_seen, c
     return AOE_OK;
 }
 
-/* From the pooled vectors of n texts to what the objectives see. */
+/* Runs the layers after the pooling for n texts. */
 static void layers_forward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
@@ -231,7 +231,7 @@ static void layers_forward(aoei_pair_step *s, size_t n) {
         aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], 1);
 }
 
-/* And back: `pooled` receives its gradient. */
+/* Runs their backward: `pooled` receives its gradient. */
 static void layers_backward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning on labelled pairs, positives and triplets, from one file or several: which
- * examples make a batch is the plan's business (batches.h), which objective it gets its
- * form's. With a teacher its term comes on top. Accumulated batches are numbered through,
- * so that a text's masks are keyed by its place in the step.
+ * Fine-tuning on labelled pairs, positives and triplets from one or several files.
+ * batch_plan.h selects the examples of a batch, methods.h its loss; a teacher adds a term. The
+ * texts of accumulated batches are numbered consecutively, because dropout masks depend on the
+ * number of a text in the step.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -26,12 +26,12 @@ typedef struct pair_task {
     aoei_task task;
     const aoe_train_options *o; /* borrowed, checked */
     aoei_source *sources;       /* owned [o->n_data] */
-    aoei_file_loss *losses;     /* owned [o->n_data] what each one's batches minimise */
-    size_t arity;               /* texts of an example, at most */
-    int contrastive;            /* 1: there are batches without labels */
+    aoei_file_loss *losses;     /* owned [o->n_data] loss of each file */
+    size_t arity;               /* most texts per example */
+    int contrastive;            /* 1: some batches have no labels */
     aoei_batches batches;
-    int warned;      /* of examples that are in no batch */
-    int has_teacher; /* there is one, and its term has a weight */
+    int warned;      /* 1: the warning about examples in no batch was logged */
+    int has_teacher; /* 1: there is a teacher and its weight is above 0 */
     aoei_teacher teacher;
     aoei_pair_step step;
     double *labels;       /* owned; [B] of the batch */
@@ -83,7 +83,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     return aoei_method_check(o, err);
 }
 
-/* e: the file's texts, the caller's to free. */
+/* e: the examples of the file; the caller frees them. */
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
@@ -100,7 +100,7 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     source->weight = o->weight;
     if (!code)
         code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
-    if (!code) /* a text that is there twice would be its own negative */
+    if (!code) /* a text that occurs twice would be its own negative */
         source->distinct = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
                            (p->losses[number].objective.w_ibn > 0 || p->losses[number].objective.w_cln > 0);
     return code;
@@ -118,7 +118,8 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
-/* Every file, checked against the objectives. files: [n_data] zeroed, the caller's to free; texts stay for a teacher alone. */
+/* Loads every file and checks it against its loss. files: [n_data] zeroed, freed by the caller; texts are kept only for a
+ * teacher. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
@@ -177,7 +178,7 @@ static json_t *real_or_null(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* What of a file decides the result; where it lies does not. */
+/* The properties of a file that decide the result; its path does not. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
     static const char *const forms[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
@@ -201,7 +202,7 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     return NULL;
 }
 
-/* The vectors decide the result, not where the teacher lies: their fingerprint tells. */
+/* The fingerprint identifies the vectors of the teacher, which decide the result; its path does not. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
     const int there = p->has_teacher;
@@ -253,7 +254,7 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* The longest text, and bounds of the tokens of a batch of n examples, over all sources. */
+/* *longest: tokens of the longest text; *tokens: upper bound of the tokens of a batch of n examples, over all sources. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {
@@ -262,7 +263,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         const int code = aoei_dataset_batch_tokens(d, n, &most, err);
         if (code)
             return code;
-        /* a source of weight above 1 may give its largest example more than once */
+        /* a source with a weight above 1 may contribute its longest example several times */
         if (p->sources[i].weight > 1 && most < n * d->arity * d->longest)
             most = n * d->arity * d->longest;
         most *= p->losses[i].copies;

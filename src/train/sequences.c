@@ -86,7 +86,7 @@ size_t aoei_sequences_skipped(const aoei_sequences *s) {
     return s->skipped;
 }
 
-/* 1: the text is on the side that was asked for. */
+/* 1: the text belongs to the requested part. */
 static int is_wanted(const aoei_sequences *s, aoe_text text) {
     if (s->o.held_out <= 0)
         return !s->o.want_held_out;
@@ -103,7 +103,7 @@ static int open_file(aoei_sequences *s, aoe_error *err) {
     return rc;
 }
 
-/* Adds a row's text to the window. AOEI_BAD_ROW when it is none. */
+/* Adds the text of a row to the window. AOEI_BAD_ROW: the field is not a text. */
 static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     const aoe_text text = row->field[0].text;
     if (row->field[0].kind != AOEI_FIELD_TEXT) {
@@ -138,7 +138,7 @@ static int read_window(aoei_sequences *s, aoe_error *err) {
             if (rc)
                 return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
         }
-        if (s->n_texts == 0) { /* nothing more in this file */
+        if (s->n_texts == 0) { /* the file has ended */
             aoei_table_close(s->table);
             s->table = NULL;
         }
@@ -181,12 +181,12 @@ static void end_text(aoei_sequences *s) {
     append(s, s->post->id + s->post->n_before, s->post->n_after);
 }
 
-/* Tokens that are left of the text at hand. */
+/* Remaining tokens of the current text. */
 static size_t left_of_text(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
-/* Takes the text at hand, or as much of it as fits an empty sequence. 0: it does not fit any more. */
+/* Appends the current text, or the part that fits an empty sequence. 0: the text does not fit. */
 static int take_text(aoei_sequences *s) {
     const size_t left = left_of_text(s), used = s->n + s->post->n_after;
     const size_t fits = s->o.max_length > used ? s->o.max_length - used : 0;
@@ -207,7 +207,7 @@ static int take_text(aoei_sequences *s) {
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err) {
     begin(s);
     for (;;) {
-        while (s->text < s->tokens.n && left_of_text(s) == 0) /* no token was left of it */
+        while (s->text < s->tokens.n && left_of_text(s) == 0) /* all its tokens have been used */
             s->text++;
         if (s->text == s->tokens.n) {
             const int rc = next_window(s, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Setting a training run up: every input is looked at before anything is
- * written. The order is the order in which a mistake is cheapest to report:
- * options, output directory, model, data, labels, memory.
+ * Setup of a training run. Every input is checked before anything is written, cheap checks
+ * first: options, output directory, model, data, labels, memory.
  */
 #include "train/setup.h"
 
@@ -24,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STEPS = INT32_MAX }; /* of epochs and steps alike: products of the two fit */
+enum { MAX_STEPS = INT32_MAX }; /* of epochs and of steps, so that their product fits */
 #define MAX_MINUTES 1e6
 
 void aoei_training_args_defaults(aoe_training_args *o) {
@@ -175,7 +174,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : describe_lora(t, r, err);
 }
 
-/* Memory of the run: parameters, activations, the best weights. */
+/* Allocates parameters, activations and the best weights. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
     int code = t->task->lay_out(t->task, t, err);
     if (code)
@@ -195,7 +194,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     return aoe_embedder_create(&t->embedder, t->view, &e, err);
 }
 
-/* A checkpoint holds adapters as the run began with them, or made them; new ones are made of no checkpoint. */
+/* Checks that the checkpoint contains adapters if and only if the run trains adapters. */
 static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int saved, aoe_error *err) {
     const int adapters = aoei_is_adapter_dir(checkpoint), wanted = t->task->lora && (saved || t->task->lora->r);
     if (adapters == wanted)
@@ -206,7 +205,7 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
         checkpoint, adapters ? "trains" : "does not train");
 }
 
-/* Adapters are nothing without their base, which the output must not replace. */
+/* Adapters need their base model, which the output must not replace. */
 static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;
@@ -214,7 +213,8 @@ static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *
                      t->o->output, base);
 }
 
-/* Opens the model to start from, or of a run that goes on its checkpoint: adapters beside the model that the run began with. */
+/* Opens the initial model, or the checkpoint of a resumed run. Adapters of a checkpoint are opened with the base model of the
+ * run. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int saved = aoei_is_adapter_dir(o->model);
@@ -226,7 +226,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     if (!code && checkpoint && aoei_is_adapter_dir(checkpoint)) {
         code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
-        aoe_lora_defaults(&again); /* describe() tells of the others */
+        aoe_lora_defaults(&again); /* describe() reports the given values */
         again.dropout = p.lora->dropout;
         p.lora = &again;
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Making the teacher's vectors, a block of texts at a time, so that a long wait can
- * be followed in the log.
+ * Computes the vectors of the teacher in blocks of texts and logs the progress.
  */
 #include "train/teacher.h"
 
@@ -13,17 +12,17 @@
 
 #include <string.h>
 
-enum { BLOCK = 4096 /* texts at a time; batches are made within a block */ };
+enum { BLOCK = 4096 /* texts per call; batches are formed within a block */ };
 #define LOG_EVERY 10.0 /* seconds */
 
-/* What embedding the files works with. */
+/* State of embedding the files. */
 typedef struct work {
     aoei_teacher *t;
     aoe_context *ctx;
     aoe_embedder *embedder; /* owned */
     aoe_text_info *info;    /* owned [BLOCK] */
     size_t done, all;       /* texts of all files */
-    double logged;          /* seconds: when progress was last told */
+    double logged;          /* seconds: time of the last progress message */
 } work;
 
 int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_error *err) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The training log: OUTPUT/train-log.jsonl. Losses, rates and scores, one object
- * a line, flushed line by line. A resumed run drops the lines past its checkpoint, so
- * that the log reads as if the run had never stopped, but for its times.
+ * The training log OUTPUT/train-log.jsonl: losses, learning rates and scores, one object per
+ * line, flushed after each line. A resumed run removes the lines after its checkpoint, so that
+ * its log equals that of an uninterrupted run except for the times.
  */
 #include "train/train_log.h"
 
@@ -25,7 +25,7 @@ struct aoei_train_log {
     char *path; /* owned */
 };
 
-/* Keeps the lines of `data` whose "step" is at most `step`, but not the end of a run; a torn last line goes. */
+/* Appends the lines of `data` whose "step" is at most `step`, except "done" events and an incomplete last line. */
 static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t step) {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(data + at, '\n', size - at);
@@ -100,7 +100,7 @@ static int set_integer(json_t *o, const char *key, size_t v) {
     return json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static json_t *event_json(const aoe_train_event *e) {
     json_t *o = json_object();
     int bad = !o;
@@ -144,7 +144,7 @@ static int append(const char *text, size_t len, void *buffer) {
 
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err) {
     json_t *o = event_json(e);
-    aoei_buffer line = {0}; /* not json_dumps: its own buffer drops what it has no memory for */
+    aoei_buffer line = {0}; /* not json_dumps, whose buffer omits text when memory runs out */
     int code = AOE_OK;
     if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) || aoei_buffer_putc(&line, '\n'))
         code = aoei_fail_nomem(err, line.len);

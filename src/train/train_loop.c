@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The training loop. Order and dropout masks are pure functions of (seed, epoch)
- * and (seed, step), so a run resumed from a checkpoint takes the same steps to
- * the same bits. Evaluation belongs to the caller (a callback); this file knows
- * no metric.
+ * The training loop. The order of the examples and the dropout masks are pure functions of
+ * (seed, epoch) and (seed, step), so a resumed run computes bit-identical steps. The task
+ * evaluates the model.
  */
 #include "train/train_loop.h"
 
@@ -21,10 +20,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Figures for progress; not part of the result. */
+/* Measurements for progress; not part of the result. */
 typedef struct meter {
-    double start, last; /* seconds: of this process; of the last step event */
-    double before;      /* seconds that processes before this one took, of a run by the clock */
+    double start, last; /* seconds: start of this process; last step event */
+    double before;      /* seconds of training before this process, for runs with a time limit */
     uint64_t first_step;
     int cancelled;
 } meter;
@@ -50,8 +49,8 @@ static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_trai
     return e;
 }
 
-/* To the log and to the caller. The log has about a thousand steps a run and nothing that tells a resumed run from one that
- * never stopped, but for the times. */
+/* Sends an event to the log and to the caller. The log contains about a thousand steps per run; except for the times, the log
+ * of a resumed run equals that of an uninterrupted run. */
 static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;
     const int again = e->kind == AOE_TRAIN_START && e->step > 0;
@@ -70,8 +69,8 @@ static void take_time(aoei_trainer *t, const meter *m) {
     t->progress.seconds = m->before + aoei_now() - m->start;
 }
 
-/* After a step of a run that goes by the clock: how many steps it will be at this pace; this one is the last when the time is
- * over. */
+/* For runs with a time limit: estimates the number of steps at the current speed. The step just taken is the last if the time
+ * is over. */
 static void plan_by_clock(aoei_trainer *t, const meter *m) {
     const uint64_t step = t->progress.step;
     const double here = t->progress.seconds - m->before, left = 60 * t->o->max_minutes - t->progress.seconds;
@@ -79,8 +78,8 @@ static void plan_by_clock(aoei_trainer *t, const meter *m) {
     t->total_steps = step + (left <= 0 ? 0 : !(more > 1) ? 1 : more < INT32_MAX ? (size_t)more : INT32_MAX);
 }
 
-/* Linear warm-up to the peak, then linear decay that would reach 0 one step after the last. step counts from 0. By the clock
- * both are linear in the time. */
+/* Linear warm-up to the peak, then linear decay that reaches 0 one step after the last. step counts from 0. With a time limit
+ * both are linear in the training time. */
 static double learning_rate(const aoei_trainer *t, uint64_t step) {
     if (t->o->max_minutes > 0) {
         const double share = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
@@ -137,7 +136,7 @@ static int due(const aoei_trainer *t, size_t every) {
     return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
 }
 
-/* Weights that an update has made infinite or NaN are not scored, saved or handed over. */
+/* Weights that are infinite or NaN are neither evaluated nor saved. */
 static int check_weights(const aoei_trainer *t, aoe_error *err) {
     if (aoei_tensor_finite(t->ctx, t->params->value))
         return AOE_OK;
@@ -152,7 +151,7 @@ static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
     const int code = t->task->evaluate(t->task, t, &score, &r, err);
     if (code)
         return code;
-    /* A score that is not a number never wins against one that is; the first evaluation always sets the best. */
+    /* A NaN score never replaces a number; the first evaluation always sets the best. */
     if (!p->has_best || score > p->best_score || (isnan(p->best_score) && !isnan(score))) {
         p->has_best = 1;
         p->best_score = score;
@@ -217,10 +216,10 @@ static int loop(aoei_trainer *t, meter *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* The record of aoe.json: the settings, and what came of them. */
+/* The training record of aoe.json: the options and the results. */
 static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
-    json_t *r = json_object(); /* not json_copy: it leaves out what it has no memory for */
+    json_t *r = json_object(); /* not json_copy, which omits values when memory runs out */
     int bad = !r || json_object_update(r, t->settings);
     bad |= json_object_set_new(r, "steps", json_integer((json_int_t)p->step));
     if (p->has_best) {

@@ -116,7 +116,7 @@ static void test_binary_errors(void **state) {
     aoe_error err = {0};
     assert_int_equal(aoe_binary(&m, score, label, 0, &err), AOE_EARG);
     assert_int_equal(aoe_binary(&m, score, label, 2, &err), AOE_ENUMERIC);
-    assert_non_null(strstr(err.message, "score 1 is not a number"));
+    assert_non_null(strstr(err.message, "score 1 is NaN"));
     aoei_alloc_fail_at(1);
     assert_int_equal(aoe_binary(&m, score, label, 1, NULL), AOE_ENOMEM);
     aoei_alloc_fail_at(0);

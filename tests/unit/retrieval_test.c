@@ -374,7 +374,7 @@ static void test_beir_gone_wrong(void **state) {
     expect("wrong", &o, AOE_EFORMAT, "wrong/queries.jsonl:2: the id of line 1 again; remove one of them");
     write_in("wrong", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
     expect("wrong", &o, AOE_EFORMAT,
-           "wrong/queries.jsonl:1: '_id': it is not a JSON string; correct the row or set options.skip_bad_rows");
+           "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
     write_in("none", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
     expect("none", &o, AOE_ENOENT,
            "none/corpus.jsonl: no such file; a folder for retrieval has corpus.jsonl, queries.jsonl and qrels");
@@ -390,7 +390,7 @@ static void test_groups_gone_wrong(void **state) {
     free(test_write_text(test_dir, "empty.tsv", "image\tcaption\na\t1\n \t2\n"));
     expect("empty.tsv", &o, AOE_EFORMAT, "empty.tsv:3: the group is empty; correct or remove the row");
     o.recall_at[0] = 0;
-    expect("alone.tsv", &o, AOE_EARG, "recall, MRR and nDCG are of the first 1 or more; correct the numbers");
+    expect("alone.tsv", &o, AOE_EARG, "options.recall_at and options.top must be at least 1");
     char *path = write_groups();
     circle c = {.specials = 1, .ctx = context, .poisoned = "52"};
     const aoei_eval_model e = circle_encoder(&c);

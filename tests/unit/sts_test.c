@@ -129,7 +129,8 @@ static void test_folders_gone_wrong(void **state) {
                         "none: no SentEval files here; a folder holds STS.input.SUBSET.txt with STS.gs.SUBSET.txt, or "
                         "give tables");
     write_in("nogold", "STS.input.x.txt", "1\t2\n");
-    expect_folder_error("nogold", 0, "nogold/STS.input.x.txt: no gold file STS.gs.x.txt beside it; add it or remove the input");
+    expect_folder_error("nogold", 0,
+                        "nogold/STS.input.x.txt: the gold file STS.gs.x.txt is missing; add it or remove the input");
     write_in("count", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("count", "STS.gs.x.txt", "1\n2\n3\n4\n5\n");
     expect_folder_error("count", 1,
