@@ -190,7 +190,7 @@ static void take(fixture *f, aoei_arena *a) {
     f->token_type = aoei_tensor_take(a, 2, HIDDEN);
     f->dtoken = aoei_tensor_take(a, 2, HIDDEN);
     f->pooled = aoei_tensor_take(a, f->batch.n_texts, HIDDEN);
-    f->work = aoei_room_take(a, aoei_attention_scratch(f->ctx, &f->attention, f->type, f->batch.longest));
+    f->work = aoei_workspace_take(a, aoei_attention_scratch(f->ctx, &f->attention, f->type, f->batch.longest));
     f->segment = (aoei_adamw_segment){.begin = 0, .end = f->parameters, .decay = 1};
     f->tasks = aoei_adamw_plan(&f->segment, 1);
 }

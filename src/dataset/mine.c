@@ -95,7 +95,7 @@ static void lay_out(miner *m) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     m->vectors = aoei_tensor_take(&m->arena, m->t.n_classes, m->D);
     m->queries = aoei_tensor_take(&m->arena, m->searches, m->D);
-    m->workspace = aoei_room_take(&m->arena, aoei_nearest_room(ctx, m->searches, m->t.n_candidates, m->D));
+    m->workspace = aoei_workspace_take(&m->arena, aoei_nearest_workspace(ctx, m->searches, m->t.n_candidates, m->D));
 }
 
 static int create(miner *m, aoe_error *err) {
@@ -197,7 +197,7 @@ static void search_window(miner *m, size_t n_searches) {
                                   .k = m->k,
                                   .pass_over = is_known,
                                   .user = m,
-                                  .room = m->workspace};
+                                  .workspace = m->workspace};
     for (size_t i = 0; i < n_searches; i++)
         m->index[i] = m->search[i].class_of;
     aoei_rows_gather(ctx, job.queries, m->vectors, m->index);

@@ -163,10 +163,10 @@ static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe
     const size_t shapes[][2] = {{D, D}, {z->H, D}, {D, z->H}};
     size_t most = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const size_t bytes = aoei_linear_room(ctx, z->type, z->M, shapes[i][0], shapes[i][1]);
+        const size_t bytes = aoei_linear_workspace(ctx, z->type, z->M, shapes[i][0], shapes[i][1]);
         most = bytes > most ? bytes : most;
     }
-    r->workspace = aoei_room_take(a, most);
+    r->workspace = aoei_workspace_take(a, most);
 }
 
 /* Tensors that all layers use one after the other. */
@@ -178,7 +178,7 @@ static void work_layout(aoei_ran_state *r, const aoei_encoder_state *s, const ao
     const size_t windows = aoei_ran_window_count(&l, s->longest);
     const size_t in_window = aoei_attention_spans_scratch(ctx, &window, z->type, z->window_rows, z->window_rows),
                  in_review = aoei_attention_spans_scratch(ctx, &review, z->type, s->longest, windows);
-    r->scratch = aoei_room_take(a, in_window > in_review ? in_window : in_review);
+    r->scratch = aoei_workspace_take(a, in_window > in_review ? in_window : in_review);
     r->ones = aoei_tensor_take(a, 1, z->D);
     r->zeros = aoei_tensor_take(a, 1, z->D);
     r->host = aoei_arena_take_array(a, z->D, sizeof *r->host);
@@ -346,7 +346,7 @@ static void mlm_dropout(const aoe_context *ctx, const aoei_encoder_config *c, ao
 }
 
 static void mlm_forward(const aoei_mlm_transform *t) {
-    const aoei_linear_epilogue e = {.room = t->workspace};
+    const aoei_linear_epilogue e = {.workspace = t->workspace};
     aoei_linear_forward(t->ctx, t->pre, t->in, t->w[AOEI_HW_TRANSFORM], t->w[AOEI_HW_TRANSFORM_BIAS], &e);
     aoei_swish_forward(t->ctx, t->act, t->pre, NULL);
     aoei_ran_norm_forward(t->ctx, t->config, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS]);
@@ -357,7 +357,7 @@ static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
                            t->w[AOEI_HW_NORM]);
     aoei_swish_backward(t->ctx, t->act, d, t->pre, NULL); /* `act` becomes the gradient of `pre` */
     const aoei_linear_grads l = {
-        .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .room = t->workspace};
+        .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .workspace = t->workspace};
     aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);
 }
 

@@ -122,7 +122,7 @@ static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, 
 
 /* y = x w^T + b, with the weight of a slot and the bias in the next slot. */
 static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
-    const aoei_linear_epilogue e = {.room = p->s->workspace};
+    const aoei_linear_epilogue e = {.workspace = p->s->workspace};
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
 }
 

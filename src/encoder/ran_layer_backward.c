@@ -30,13 +30,13 @@ static void drop_back(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *k
 
 /* dx (+)= dy w with the weight of a slot. */
 static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dy, size_t slot) {
-    const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .room = p->s->workspace};
+    const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
 /* Adds to the gradients of the weight of a slot and of the bias in the next slot. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
-    const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .room = p->s->workspace};
+    const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 

@@ -87,8 +87,8 @@ static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
         aoei_slot d;
         aoei_slot_describe(c, aoei_layer_slot(0, kind), &d);
-        const size_t room = d.linear && !d.absent ? aoei_linear_room(ctx, type, n, d.rows, d.cols) : 0;
-        most = room > most ? room : most;
+        const size_t workspace = d.linear && !d.absent ? aoei_linear_workspace(ctx, type, n, d.rows, d.cols) : 0;
+        most = workspace > most ? workspace : most;
     }
     return most;
 }
@@ -116,13 +116,13 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     const aoei_lora *lora = &c->lora;
     const size_t n = s->n_tokens;
     if (s->mode.training || lora->r)
-        t->workspace = aoei_room_take(arena, linear_workspace(ctx, c, s->mode.type, n));
+        t->workspace = aoei_workspace_take(arena, linear_workspace(ctx, c, s->mode.type, n));
     if (!lora->r)
         return;
-    t->low = aoei_room_take(arena, aoei_adapter_low_bytes(n, lora->r));
+    t->low = aoei_workspace_take(arena, aoei_adapter_low_bytes(n, lora->r));
     if (s->mode.training && lora->dropout > 0) {
         const size_t most = c->intermediate > aoei_query_width(c) ? c->intermediate : aoei_query_width(c);
-        t->dropped = aoei_room_take(arena, aoei_adapter_dropped_bytes(n, most > c->hidden ? most : c->hidden));
+        t->dropped = aoei_workspace_take(arena, aoei_adapter_dropped_bytes(n, most > c->hidden ? most : c->hidden));
     }
 }
 
@@ -133,7 +133,7 @@ static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, 
     const size_t columns = c->intermediate > qkv || !s->mode.training ? c->intermediate : qkv;
     const aoei_attention a = {.heads = c->heads, .kv_heads = aoei_kv_heads(c), .head_dim = aoei_head_dim(c)};
     t->ffn_hidden = aoei_tensor_take_typed(arena, s->mode.type, n, columns);
-    t->scratch = aoei_room_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
+    t->scratch = aoei_workspace_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
     if (c->rope.theta > 0)
         t->rope = aoei_tensor_take(arena, n, aoei_head_dim(c));
 }
@@ -235,7 +235,7 @@ static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
 }
 
 static void mlm_forward(const aoei_mlm_transform *t) {
-    const aoei_linear_epilogue e = {.activation = t->config->activation, .pre = t->pre, .room = t->workspace};
+    const aoei_linear_epilogue e = {.activation = t->config->activation, .pre = t->pre, .workspace = t->workspace};
     aoei_linear_forward(t->ctx, t->act, t->in, t->w[AOEI_HW_TRANSFORM], t->w[AOEI_HW_TRANSFORM_BIAS], &e);
     aoei_layernorm_forward(t->ctx, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS], t->config->norm_eps);
 }
@@ -244,7 +244,7 @@ static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
     aoei_layernorm_backward(t->ctx, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats, t->w[AOEI_HW_NORM]);
     aoei_activation_backward(t->ctx, t->act, d, t->pre, t->config->activation); /* `act` becomes the gradient of `pre` */
     const aoei_linear_grads l = {
-        .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .room = t->workspace};
+        .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .workspace = t->workspace};
     aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);
 }
 

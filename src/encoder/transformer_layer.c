@@ -113,15 +113,15 @@ int aoei_layer_adapter(const aoei_layer *b, size_t kind, aoei_adapter *a) {
 }
 
 void aoei_layer_linear(const aoei_layer *b, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
-    aoei_linear_epilogue with_room;
-    memset(&with_room, 0, sizeof with_room);
+    aoei_linear_epilogue with_workspace;
+    memset(&with_workspace, 0, sizeof with_workspace);
     if (e)
-        with_room = *e;
-    with_room.room = b->s->workspace;
+        with_workspace = *e;
+    with_workspace.workspace = b->s->workspace;
     aoei_adapter adapter;
     if (aoei_layer_adapter(b, kind, &adapter))
-        with_room.adapter = &adapter;
-    aoei_linear_forward(b->ctx, y, x, b->w[kind], b->w[kind + 1], &with_room);
+        with_workspace.adapter = &adapter;
+    aoei_linear_forward(b->ctx, y, x, b->w[kind], b->w[kind + 1], &with_workspace);
 }
 
 /* sum = residual + dropout(x w^T + bias) */
@@ -148,7 +148,7 @@ static void attend(const aoei_layer *b) {
     aoei_layer_linear(b, AOEI_LW_K, k, l->in, NULL);
     aoei_layer_linear(b, AOEI_LW_V, v, l->in, NULL);
     if (b->c->rope.theta > 0) /* the columns of queries and keys are adjacent */
-        aoei_rope_turn(b->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), b->s->rope, 0);
+        aoei_rope_apply(b->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), b->s->rope, 0);
     aoei_attention_forward(b->ctx, l->heads, q, k, v, b->batch, &a, b->s->scratch);
 }
 
@@ -160,7 +160,7 @@ static void expand(const aoei_layer *b) {
     if (b->c->gated) {
         aoei_layer_linear(b, AOEI_LW_GATE, l->gate, l->mid, NULL);
         aoei_layer_linear(b, AOEI_LW_UP, l->up, l->mid, NULL);
-        aoei_gate_forward(b->ctx, b->act, l->gate, l->up, b->c->activation);
+        aoei_glu_forward(b->ctx, b->act, l->gate, l->up, b->c->activation);
         return;
     }
     up.activation = b->c->activation;

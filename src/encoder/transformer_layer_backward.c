@@ -30,7 +30,7 @@ void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_c
 static void linear_backward(const aoei_layer *b, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
     dx.dw = b->g[kind];
     dx.db = b->g[kind + 1];
-    dx.room = b->s->workspace;
+    dx.workspace = b->s->workspace;
     aoei_adapter adapter;
     if (aoei_layer_adapter(b, kind, &adapter))
         dx.adapter = &adapter;
@@ -62,9 +62,9 @@ static void feed_forward_backward(const aoei_layer *b, aoei_tensor ddown, aoei_t
     const aoei_activation activation = b->c->activation;
     aoei_linear_grads down = input_grad(b->act, 0);
     if (b->c->gated) {
-        aoei_gate_forward(b->ctx, b->act, l->gate, l->up, activation);
+        aoei_glu_forward(b->ctx, b->act, l->gate, l->up, activation);
         linear_backward(b, AOEI_LW_DOWN, ddown, b->act, down);
-        aoei_gate_backward(b->ctx, l->gate, l->up, b->act, activation);
+        aoei_glu_backward(b->ctx, l->gate, l->up, b->act, activation);
         linear_backward(b, AOEI_LW_GATE, l->gate, l->mid, input_grad(dmid, accumulate));
         linear_backward(b, AOEI_LW_UP, l->up, l->mid, input_grad(dmid, 1));
         return;
@@ -89,7 +89,7 @@ static void attention_backward(const aoei_layer *b, aoei_tensor dproj, aoei_tens
     aoei_attention_backward(b->ctx, dq, dk, dv, dheads, aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K),
                             aoei_tensor_cols(l->qkv, Q + K, K), b->batch, &a, b->s->scratch);
     if (b->c->rope.theta > 0)
-        aoei_rope_turn(b->ctx, aoei_tensor_cols(dqkv, 0, Q + K), b->s->rope, 1);
+        aoei_rope_apply(b->ctx, aoei_tensor_cols(dqkv, 0, Q + K), b->s->rope, 1);
     linear_backward(b, AOEI_LW_Q, dq, l->in, input_grad(din, accumulate));
     linear_backward(b, AOEI_LW_K, dk, l->in, input_grad(din, 1));
     linear_backward(b, AOEI_LW_V, dv, l->in, input_grad(din, 1));

@@ -25,7 +25,7 @@ typedef struct search {
     size_t D, k; /* components; neighbours per query */
     aoei_arena arena;
     aoei_tensor texts, queries; /* [texts, D], [queries, D] of unit length, or zero */
-    aoei_tensor room;           /* of the search */
+    aoei_tensor workspace;      /* of the search */
     float *host;                /* owned [EMBED, D] */
     uint8_t *truncated;         /* owned [EMBED]; texts of host that lost tokens */
     aoe_text *text;             /* owned [EMBED] */
@@ -67,7 +67,7 @@ static void lay_out(search *s) {
     const size_t at_once = s->d->n_queries < SEARCH ? s->d->n_queries : SEARCH;
     s->texts = aoei_tensor_take(&s->arena, s->d->texts.n, s->D);
     s->queries = aoei_tensor_take(&s->arena, s->d->n_queries, s->D);
-    s->room = aoei_room_take(&s->arena, aoei_nearest_room(s->ctx, at_once, s->d->texts.n, s->D));
+    s->workspace = aoei_workspace_take(&s->arena, aoei_nearest_workspace(s->ctx, at_once, s->d->texts.n, s->D));
 }
 
 static int create(search *s, aoe_error *err) {
@@ -196,7 +196,7 @@ static void search_all(search *s, aoe_retrieval_result *r) {
     for (size_t first = 0; first < d->n_queries; first += SEARCH) {
         const size_t n = d->n_queries - first < SEARCH ? d->n_queries - first : SEARCH;
         const aoei_nearest_job job = {
-            .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .room = s->room};
+            .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .workspace = s->workspace};
         aoei_nearest(s->ctx, &job, s->best);
         for (size_t i = 0; i < n; i++)
             judge(s, &d->query[first + i], s->best + i * s->k, r);

@@ -18,9 +18,9 @@ size_t aoei_adapter_dropped_bytes(size_t N, size_t in) {
     return N * in * sizeof(float);
 }
 
-/* [rows, cols] of a type in a room of float32 size. */
-static aoei_tensor in_room(aoei_tensor room, aoei_dtype type, size_t rows, size_t cols) {
-    return aoei_tensor_wrap_typed(type, room.data, NULL, rows, cols);
+/* [rows, cols] of a type in a workspace of float32 size. */
+static aoei_tensor in_workspace(aoei_tensor workspace, aoei_dtype type, size_t rows, size_t cols) {
+    return aoei_tensor_wrap_typed(type, workspace.data, NULL, rows, cols);
 }
 
 static aoei_product product(aoei_tensor c, aoei_tensor a, double scale) {
@@ -57,30 +57,30 @@ static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tens
     static const aoei_tensor none;
     if (a->drop.p == 0)
         return x;
-    const aoei_tensor dropped = in_room(a->dropped, x.type, x.rows, x.cols);
+    const aoei_tensor dropped = in_workspace(a->dropped, x.type, x.rows, x.cols);
     aoei_dropout_add(ctx, dropped, x, none, a->batch, &a->drop);
     return dropped;
 }
 
 /* scale * x down^T */
-static aoei_tensor low_product(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x, aoei_tensor room) {
-    const aoei_tensor low = in_room(a->low, x.type, x.rows, a->down.rows);
+static aoei_tensor low_product(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x, aoei_tensor workspace) {
+    const aoei_tensor low = in_workspace(a->low, x.type, x.rows, a->down.rows);
     aoei_product g = product(low, x, a->scale);
     g.packed = packed_for(a->down, x);
-    aoei_multiply(ctx, x.type, &g, a->down, 1, room);
+    aoei_multiply(ctx, x.type, &g, a->down, 1, workspace);
     return low;
 }
 
-void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor room) {
-    const aoei_tensor low = low_product(ctx, a, drop(ctx, a, x), room);
+void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor workspace) {
+    const aoei_tensor low = low_product(ctx, a, drop(ctx, a, x), workspace);
     aoei_product g = product(y, low, 1);
     add_to(&g);
     g.packed = packed_for(a->up, x);
-    aoei_multiply(ctx, x.type, &g, a->up, 1, room);
+    aoei_multiply(ctx, x.type, &g, a->up, 1, workspace);
 }
 
 /* dw[O,I] += dy^T x */
-static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x, aoei_tensor room) {
+static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_tensor dy, aoei_tensor x, aoei_tensor workspace) {
     aoei_product g = {.M = dy.cols,
                       .N = x.cols,
                       .K = dy.rows,
@@ -91,37 +91,37 @@ static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_ten
                       .c_row = dw.ld,
                       .accumulate = 1,
                       .scale = 1};
-    aoei_multiply(ctx, x.type, &g, x, 0, room);
+    aoei_multiply(ctx, x.type, &g, x, 0, workspace);
 }
 
-/* scale * dy up, in the room of the low product */
-static aoei_tensor low_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor room) {
-    const aoei_tensor dlow = in_room(a->low, dy.type, dy.rows, a->up.cols);
+/* scale * dy up, in the workspace of the low product */
+static aoei_tensor low_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor workspace) {
+    const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     aoei_product g = product(dlow, dy, a->scale);
-    aoei_multiply(ctx, dy.type, &g, a->up, 0, room);
+    aoei_multiply(ctx, dy.type, &g, a->up, 0, workspace);
     return dlow;
 }
 
 void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor x,
-                                      aoei_tensor room) {
+                                      aoei_tensor workspace) {
     const aoei_tensor dropped = drop(ctx, a, x);
-    add_weight_gradient(ctx, a->dup, dy, low_product(ctx, a, dropped, room), room);
-    add_weight_gradient(ctx, a->ddown, low_gradient(ctx, a, dy, room), dropped, room);
+    add_weight_gradient(ctx, a->dup, dy, low_product(ctx, a, dropped, workspace), workspace);
+    add_weight_gradient(ctx, a->ddown, low_gradient(ctx, a, dy, workspace), dropped, workspace);
 }
 
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
-                                 aoei_activation activation, aoei_tensor gate, aoei_tensor room) {
+                                 aoei_activation activation, aoei_tensor gate, aoei_tensor workspace) {
     /* computed by aoei_adapter_parameter_gradients */
-    const aoei_tensor dlow = in_room(a->low, dy.type, dy.rows, a->up.cols);
+    const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     const int dropout = a->drop.p > 0;
-    const aoei_tensor to = dropout ? in_room(a->dropped, dx.type, dx.rows, dx.cols) : dx;
+    const aoei_tensor to = dropout ? in_workspace(a->dropped, dx.type, dx.rows, dx.cols) : dx;
     aoei_product g = product(to, dlow, 1);
     g.activation = activation;
     g.gate = gate.data;
     g.gate_row = gate.ld;
     if (!dropout)
         add_to(&g);
-    aoei_multiply(ctx, dy.type, &g, a->down, 0, room);
+    aoei_multiply(ctx, dy.type, &g, a->down, 0, workspace);
     if (dropout) /* the mask is the same for every factor of an element */
         aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);
 }

@@ -37,15 +37,15 @@ static inline uint32_t aoei_adapter_site(size_t layer, size_t index) {
 /* Merges an adapter into a weight: w[O, I] (float32) += scale * up[O, r] down[r, I]. w and up may be any matching rows. */
 void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down, aoei_tensor up, double scale);
 
-/* y[N, O] += scale * (dropout(x) down^T) up^T. y is of x's type or float32. room: packing workspace, as in nn/linear.h. */
-void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor room);
+/* y[N, O] += scale * (dropout(x) down^T) up^T. y is of x's type or float32. workspace: packing workspace, as in nn/linear.h. */
+void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor workspace);
 /* Adds the gradients of down and up, for dy[N, O] and x[N, I] of one type. */
 void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor x,
-                                      aoei_tensor room);
+                                      aoei_tensor workspace);
 /* Adds the adapter's part of the input gradient to dx, which must already hold the layer's own part:
  * dx += dropout'(scale * (dy up) down), multiplied by activation'(gate) if gate is present.
  * Call it directly after aoei_adapter_parameter_gradients, because it reuses an intermediate result from the workspace. */
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
-                                 aoei_activation activation, aoei_tensor gate, aoei_tensor room);
+                                 aoei_activation activation, aoei_tensor gate, aoei_tensor workspace);
 
 #endif

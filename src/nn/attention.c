@@ -310,10 +310,10 @@ typedef struct key_sums {
     size_t ld;
 } key_sums;
 
-static key_sums sums_in(const head_work *w, aoei_tensor t, float *room) {
+static key_sums sums_in(const head_work *w, aoei_tensor t, float *workspace) {
     if (t.type == AOEI_F32)
         return (key_sums){aoei_tensor_at(t, w->k_first, w->k_col), t.ld};
-    return (key_sums){room, w->job->a->head_dim};
+    return (key_sums){workspace, w->job->a->head_dim};
 }
 
 static void clear_sums(const head_work *w, key_sums s) {

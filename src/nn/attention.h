@@ -28,7 +28,7 @@ typedef struct aoei_attention {
 size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t longest);
 /* out[N, H d] = dropout(softmax(scale q k^T)) v for each text and head. q is [N, H d]; k and v are [N, kv_heads d]; they may be
  * column views and have one type. In bf16, scores and softmax are float32, and probabilities are rounded to bf16 before they
- * are multiplied by v. scratch comes from aoei_room_take. */
+ * are multiplied by v. scratch comes from aoei_workspace_take. */
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch);
 /* Overwrites dq, dk and dv. The probabilities are recomputed, so the forward keeps nothing. */

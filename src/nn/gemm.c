@@ -97,13 +97,14 @@ void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g) {
     aoei_parallel_for(ctx->pool, ceil_div(g->M, s.rows) * s.across, block_task, &s);
 }
 
-void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed, aoei_tensor room) {
+void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed,
+                   aoei_tensor workspace) {
     g->b = b.data;
     g->b_row = transposed ? 1 : b.ld;
     g->b_col = transposed ? b.ld : 1;
-    if (!g->packed && room.data && (g->M >= ROOM_ROWS || b.type != type)) {
-        aoei_gemm_pack(ctx, type, room.data, b, transposed);
-        g->packed = room.data;
+    if (!g->packed && workspace.data && (g->M >= ROOM_ROWS || b.type != type)) {
+        aoei_gemm_pack(ctx, type, workspace.data, b, transposed);
+        g->packed = workspace.data;
     }
     assert(g->packed || b.type == type);
     aoei_gemm(ctx, type, g);

@@ -16,9 +16,11 @@ void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g);
 void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed);
 #define AOEI_CONVERTED_SIDE (AOEI_WORKER_SCRATCH / AOEI_GEMM_PANEL)
 
-/* The product of A of type `type` and B = b, or its transpose; g says the rest. B is packed into `room` (aoei_linear_room, may
- * be absent) by all threads unless g->packed has it, where there are rows enough to repay it or it must be converted. */
-void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed, aoei_tensor room);
+/* The product of A of type `type` and B = b, or its transpose; g says the rest. B is packed into `workspace`
+ * (aoei_linear_workspace, may be absent) by all threads unless g->packed has it, where there are rows enough to repay it or it
+ * must be converted. */
+void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed,
+                   aoei_tensor workspace);
 
 /* Size in bytes of the packed form of a weight [out, in] for x of `type`, a multiple of 64. */
 size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in);

@@ -30,12 +30,12 @@ static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
                                              : k->gelu_grad_f32;
 }
 
-/* n elements from `at` on as float32: where they are, or widened into room. */
-static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *room) {
+/* n elements from `at` on as float32: where they are, or widened into workspace. */
+static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *workspace) {
     if (t.type == AOEI_F32)
         return aoei_f32(t) + at;
-    aoei_kernels_of(j->ctx)->from_bf16(room, aoei_b16(t) + at, n);
-    return room;
+    aoei_kernels_of(j->ctx)->from_bf16(workspace, aoei_b16(t) + at, n);
+    return workspace;
 }
 
 /* x[n], rounded to t's type, to element `at` of t, unless it is there already. */
@@ -47,12 +47,12 @@ static void put(const gate_job *j, aoei_tensor t, size_t at, size_t n, const flo
 static void forward_task(void *arg, size_t task, size_t worker) {
     const gate_job *j = arg;
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
-    float *room = aoei_worker_scratch(j->ctx, worker), *value = room + 2 * PIECE;
+    float *workspace = aoei_worker_scratch(j->ctx, worker), *value = workspace + 2 * PIECE;
     for (size_t at = task * BLOCK; at < end; at += PIECE) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
-        const float *up = wide(j, j->up, at, n, room + PIECE);
+        const float *up = wide(j, j->up, at, n, workspace + PIECE);
         float *y = j->y.type == AOEI_F32 ? aoei_f32(j->y) + at : value;
-        value_kernel(j)(value, wide(j, j->gate, at, n, room), n); /* not into y, which may be up */
+        value_kernel(j)(value, wide(j, j->gate, at, n, workspace), n); /* not into y, which may be up */
         aoei_kernels_of(j->ctx)->mul_f32(y, value, up, n);
         put(j, j->y, at, n, y);
     }
@@ -61,11 +61,11 @@ static void forward_task(void *arg, size_t task, size_t worker) {
 static void backward_task(void *arg, size_t task, size_t worker) {
     const gate_job *j = arg;
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
-    float *room = aoei_worker_scratch(j->ctx, worker), *value = room + 3 * PIECE, *through = room + 4 * PIECE;
+    float *workspace = aoei_worker_scratch(j->ctx, worker), *value = workspace + 3 * PIECE, *through = workspace + 4 * PIECE;
     for (size_t at = task * BLOCK; at < end; at += PIECE) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
-        float *gate = wide(j, j->gate, at, n, room), *up = wide(j, j->up, at, n, room + PIECE);
-        const float *dy = wide(j, j->y, at, n, room + 2 * PIECE);
+        float *gate = wide(j, j->gate, at, n, workspace), *up = wide(j, j->up, at, n, workspace + PIECE);
+        const float *dy = wide(j, j->y, at, n, workspace + 2 * PIECE);
         value_kernel(j)(value, gate, n);
         aoei_kernels_of(j->ctx)->mul_f32(through, dy, up, n);
         aoei_kernels_of(j->ctx)->mul_f32(up, dy, value, n);
@@ -75,13 +75,13 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-void aoei_gate_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, aoei_tensor up, aoei_activation activation) {
+void aoei_glu_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, aoei_tensor up, aoei_activation activation) {
     assert(activation != AOEI_IDENTITY && y.type == gate.type && up.type == gate.type);
     gate_job j = {.ctx = ctx, .y = y, .gate = gate, .up = up, .activation = activation, .n = y.rows * y.cols};
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, forward_task, &j);
 }
 
-void aoei_gate_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy, aoei_activation activation) {
+void aoei_glu_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy, aoei_activation activation) {
     assert(activation != AOEI_IDENTITY && dy.type == gate.type && up.type == gate.type);
     gate_job j = {.ctx = ctx, .y = dy, .gate = gate, .up = up, .activation = activation, .n = gate.rows * gate.cols};
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, backward_task, &j);

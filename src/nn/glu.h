@@ -9,8 +9,8 @@
 #include "nn/tensor.h"
 
 /* y = activation(gate) * up for each element; y may be gate or up. */
-void aoei_gate_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, aoei_tensor up, aoei_activation activation);
+void aoei_glu_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor gate, aoei_tensor up, aoei_activation activation);
 /* Replaces gate and up by their gradients, given dy. */
-void aoei_gate_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy, aoei_activation activation);
+void aoei_glu_backward(const aoe_context *ctx, aoei_tensor gate, aoei_tensor up, aoei_tensor dy, aoei_activation activation);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define SUM_COLS ((size_t)64) /* columns of db a task sums */
 
-size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in) {
+size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in) {
     size_t (*size)(size_t, size_t) =
         type == AOEI_BF16 ? aoei_kernels_of(ctx)->gemm_bf16_packed_size : aoei_kernels_of(ctx)->gemm_f32_packed_size;
     const size_t forward = size(in, out), backward = size(out, in), weight = size(N, in);
@@ -40,17 +40,17 @@ static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_t
                       .pre_row = e->pre.ld,
                       .residual = e->residual.data,
                       .residual_row = e->residual.ld};
-    aoei_multiply(ctx, x.type, &g, w, 1, e->room);
+    aoei_multiply(ctx, x.type, &g, w, 1, e->workspace);
 }
 
 /* With an adapter the activation has to wait for it. */
 static void forward_adapted(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                             const aoei_linear_epilogue *e) {
-    const aoei_linear_epilogue sum = {.room = e->room, .residual = e->residual};
+    const aoei_linear_epilogue sum = {.workspace = e->workspace, .residual = e->residual};
     const aoei_tensor pre = e->pre.data ? e->pre : y;
     assert(e->activation == AOEI_IDENTITY || !e->residual.data);
     forward(ctx, pre, x, w, b, &sum);
-    aoei_adapter_forward(ctx, pre, x, e->adapter, e->room);
+    aoei_adapter_forward(ctx, pre, x, e->adapter, e->workspace);
     if (e->activation != AOEI_IDENTITY)
         aoei_activation_forward(ctx, y, pre, e->activation);
 }
@@ -90,7 +90,7 @@ static void weight_gradient(const aoe_context *ctx, const aoei_linear_grads *l, 
                       .c_row = l->dw.ld,
                       .accumulate = 1,
                       .scale = 1};
-    aoei_multiply(ctx, x.type, &g, x, 0, l->room);
+    aoei_multiply(ctx, x.type, &g, x, 0, l->workspace);
 }
 
 static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, aoei_tensor dy, aoei_tensor w) {
@@ -108,7 +108,7 @@ static void input_gradient(const aoe_context *ctx, const aoei_linear_grads *l, a
                       .activation = l->activation,
                       .gate = l->gate.data,
                       .gate_row = l->gate.ld};
-    aoei_multiply(ctx, dy.type, &g, w, 0, l->room);
+    aoei_multiply(ctx, dy.type, &g, w, 0, l->workspace);
 }
 
 void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x, aoei_tensor w) {
@@ -119,9 +119,9 @@ void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, ao
         aoei_parallel_for(ctx->pool, (dy.cols + SUM_COLS - 1) / SUM_COLS, column_sum_task, &s);
     }
     if (g->adapter)
-        aoei_adapter_parameter_gradients(ctx, g->adapter, dy, x, g->room);
+        aoei_adapter_parameter_gradients(ctx, g->adapter, dy, x, g->workspace);
     if (g->dx.data)
         input_gradient(ctx, g, dy, w);
     if (g->adapter && g->dx.data)
-        aoei_adapter_input_gradient(ctx, g->adapter, g->dx, dy, g->activation, g->gate, g->room);
+        aoei_adapter_input_gradient(ctx, g->adapter, g->dx, dy, g->activation, g->gate, g->workspace);
 }

@@ -20,7 +20,8 @@ typedef struct aoei_linear_epilogue {
     aoei_activation activation;
     aoei_tensor pre;      /* output [N, O] of y's type: the values before the activation; may be absent */
     aoei_tensor residual; /* [N, O] of y's type, added last; may be absent */
-    aoei_tensor room;     /* packing workspace of aoei_linear_room bytes; absent: each task packs its own part (float32 only) */
+    aoei_tensor
+        workspace; /* packing workspace of aoei_linear_workspace bytes; absent: each task packs its own part (float32 only) */
     const aoei_adapter
         *adapter; /* NULL: none. With an adapter and an activation, y and pre are contiguous and residual is absent */
 } aoei_linear_epilogue;
@@ -38,12 +39,13 @@ typedef struct aoei_linear_grads {
     aoei_tensor gate; /* [N, I] of dx's type: dx = (dy w) * activation'(gate), the backward of x = activation(gate) */
     aoei_tensor dw;   /* [O, I] float32, += dy^T x */
     aoei_tensor db;   /* [1, O] float32, += column sums of dy */
-    aoei_tensor room; /* packing workspace of aoei_linear_room bytes; absent: each task packs its own part (no dx in bf16) */
+    aoei_tensor
+        workspace; /* packing workspace of aoei_linear_workspace bytes; absent: each task packs its own part (no dx in bf16) */
     const aoei_adapter *adapter; /* NULL: none */
 } aoei_linear_grads;
 /* dy[N, O] and x[N, I] have one type, w[O, I] any type. */
 void aoei_linear_backward(const aoe_context *ctx, const aoei_linear_grads *g, aoei_tensor dy, aoei_tensor x, aoei_tensor w);
 /* Size in bytes of the packing workspace for layers [out, in] and up to N tokens of `type`. */
-size_t aoei_linear_room(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in);
+size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in);
 
 #endif

@@ -90,9 +90,9 @@ void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighb
             const aoei_tensor texts = aoei_tensor_rows(j->texts, t, N - t < TEXTS ? N - t : TEXTS);
             const size_t n_scores = queries.rows * texts.rows;
             scan s = {.j = j, .best = best + q * j->k, .first_query = q, .first_text = t};
-            s.scores = aoei_tensor_slice(j->room, 0, queries.rows, texts.rows);
-            const aoei_linear_epilogue e = {
-                .room = aoei_tensor_slice(j->room, (n_scores + 15) / 16 * 16, 1, j->room.cols - (n_scores + 15) / 16 * 16)};
+            s.scores = aoei_tensor_slice(j->workspace, 0, queries.rows, texts.rows);
+            const aoei_linear_epilogue e = {.workspace = aoei_tensor_slice(j->workspace, (n_scores + 15) / 16 * 16, 1,
+                                                                           j->workspace.cols - (n_scores + 15) / 16 * 16)};
             aoei_linear_forward(ctx, s.scores, queries, texts, (aoei_tensor){0}, &e);
             aoei_parallel_for(ctx->pool, (queries.rows + ROWS - 1) / ROWS, scan_task, &s);
         }
@@ -101,7 +101,7 @@ void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighb
         sort(best + q * j->k, j->k);
 }
 
-size_t aoei_nearest_room(const aoe_context *ctx, size_t Q, size_t N, size_t D) {
+size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D) {
     const size_t queries = Q < QUERIES ? Q : QUERIES, texts = N < TEXTS ? N : TEXTS;
-    return (queries * texts + 15) / 16 * 16 * sizeof(float) + aoei_linear_room(ctx, AOEI_F32, 1, texts, D);
+    return (queries * texts + 15) / 16 * 16 * sizeof(float) + aoei_linear_workspace(ctx, AOEI_F32, 1, texts, D);
 }

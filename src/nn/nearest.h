@@ -29,12 +29,12 @@ typedef struct aoei_nearest_job {
     size_t k;
     aoei_pass_over_fn pass_over; /* NULL: none is */
     const void *user;
-    aoei_tensor room; /* aoei_room_take of aoei_nearest_room bytes */
+    aoei_tensor workspace; /* aoei_workspace_take of aoei_nearest_workspace bytes */
 } aoei_nearest_job;
 
 /* best[Q][k] on the host: the k best of each query, best first. A score that is no number is none of the best. */
 void aoei_nearest(const aoe_context *ctx, const aoei_nearest_job *j, aoei_neighbor *best);
-/* Bytes of room for up to Q queries and N texts of D components. */
-size_t aoei_nearest_room(const aoe_context *ctx, size_t Q, size_t N, size_t D);
+/* Bytes of workspace for up to Q queries and N texts of D components. */
+size_t aoei_nearest_workspace(const aoe_context *ctx, size_t Q, size_t N, size_t D);
 
 #endif

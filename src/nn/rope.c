@@ -65,7 +65,7 @@ void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope 
     aoei_parallel_for(ctx->pool, batch->n_texts, table_task, &j);
 }
 
-static void turn_task(void *arg, size_t task, size_t worker) {
+static void rotate_task(void *arg, size_t task, size_t worker) {
     const rope_job *j = arg;
     const size_t end = (task + 1) * ROWS < j->x.rows ? (task + 1) * ROWS : j->x.rows;
     const size_t d = j->table.cols, heads = j->x.cols / d;
@@ -79,7 +79,7 @@ static void turn_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-void aoei_rope_turn(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back) {
+void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back) {
     rope_job j = {.ctx = ctx, .table = table, .x = x, .direction = back ? -1.0f : 1.0f};
-    aoei_parallel_for(ctx->pool, (x.rows + ROWS - 1) / ROWS, turn_task, &j);
+    aoei_parallel_for(ctx->pool, (x.rows + ROWS - 1) / ROWS, rotate_task, &j);
 }

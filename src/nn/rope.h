@@ -29,6 +29,6 @@ typedef struct aoei_rope {
 void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope *r, const aoei_batch *batch);
 /* Rotates the pairs (i, i + d / 2) of every head of x[N, heads d] by the angles of its token; back = 1 rotates back, which is
  * the backward of the rotation. x may be a column view and of either type. */
-void aoei_rope_turn(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back);
+void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back);
 
 #endif

@@ -28,7 +28,7 @@ aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols) {
     return aoei_tensor_take_typed(a, AOEI_F32, rows, cols);
 }
 
-aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes) {
+aoei_tensor aoei_workspace_take(aoei_arena *a, size_t bytes) {
     return aoei_tensor_take(a, 1, (bytes + sizeof(float) - 1) / sizeof(float));
 }
 

@@ -26,7 +26,7 @@ typedef struct aoei_tensor {
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);                        /* float32, uninitialised */
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols); /* uninitialised */
 /* A workspace of `bytes` bytes, rounded up to whole floats; absent in a measuring arena. */
-aoei_tensor aoei_room_take(aoei_arena *a, size_t bytes);
+aoei_tensor aoei_workspace_take(aoei_arena *a, size_t bytes);
 /* A weight that lies in mapped memory (4-byte aligned); never written through. */
 aoei_tensor aoei_tensor_wrap(const float *data, size_t rows, size_t cols);
 /* The same of another type; scale [rows] for AOEI_I8, else NULL. */

@@ -45,9 +45,9 @@ int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
     s->d_normed = aoei_tensor_take(arena, n, D);
     s->logits = aoei_tensor_take(arena, block, c->vocab);
     s->d_logits = o->type == AOEI_F32 ? s->logits : aoei_tensor_take_typed(arena, o->type, block, c->vocab);
-    const size_t decoder = aoei_linear_room(ctx, o->type, block, c->vocab, D),
-                 transform = aoei_linear_room(ctx, o->type, n, D, D);
-    s->room = aoei_room_take(arena, decoder > transform ? decoder : transform);
+    const size_t decoder = aoei_linear_workspace(ctx, o->type, block, c->vocab, D),
+                 transform = aoei_linear_workspace(ctx, o->type, n, D, D);
+    s->workspace = aoei_workspace_take(arena, decoder > transform ? decoder : transform);
     const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute};
     return aoei_encoder_layout(&s->state, ctx, c, arena, n, o->texts, o->longest, mode, err);
 }
@@ -103,7 +103,7 @@ static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
                                 .act = aoei_tensor_rows(s->act, 0, n),
                                 .out = aoei_tensor_rows(s->normed, 0, n),
                                 .stats = aoei_tensor_rows(s->stats, 0, n),
-                                .workspace = s->room};
+                                .workspace = s->workspace};
 }
 
 /* Dropout of hidden states, or of their gradients, in place, for architectures whose head starts with it. */
@@ -128,7 +128,7 @@ static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale,
     const aoei_tensor x = aoei_tensor_rows(s->normed, first, n), logits = aoei_tensor_rows(s->logits, 0, n);
     aoei_linear_epilogue e;
     memset(&e, 0, sizeof e);
-    e.room = s->room;
+    e.workspace = s->workspace;
     aoei_linear_forward(s->ctx, logits, x, w[AOEI_W_WORD], w[bias], &e);
     const aoei_tensor d = aoei_tensor_rows(s->d_logits, 0, n);
     aoei_cross_entropy(s->ctx, d, logits, s->target + first, scale, s->loss, s->best);
@@ -144,7 +144,7 @@ static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale,
     l.dx = aoei_tensor_rows(s->d_normed, first, n);
     l.dw = g[AOEI_W_WORD];
     l.db = g[bias];
-    l.room = s->room;
+    l.workspace = s->workspace;
     aoei_linear_backward(s->ctx, &l, d, x, w[AOEI_W_WORD]);
 }
 

@@ -39,7 +39,7 @@ typedef struct aoei_mlm_step {
     aoei_tensor stats;                  /* [tokens, 2] float32 */
     aoei_tensor logits, d_logits;       /* [block, V]: float32, and in bf16 their gradient */
     aoei_tensor d_normed;               /* [tokens, D] float32 */
-    aoei_tensor room;                   /* packing room of the head's layers */
+    aoei_tensor workspace;              /* packing room of the head's layers */
     double *loss;                       /* [block], owned */
     uint8_t *best;                      /* [block], owned */
 } aoei_mlm_step;

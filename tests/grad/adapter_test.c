@@ -24,7 +24,7 @@ enum { N = 75, I = 40, O = 70, R = 5 };
 typedef struct layer {
     aoei_tensor x, w, b, dy, gate;  /* w of the frozen type */
     aoei_tensor y, pre, dx, dw, db; /* results; dx starts as a gradient that is added to */
-    aoei_tensor down, up, ddown, dup, low, dropped, room;
+    aoei_tensor down, up, ddown, dup, low, dropped, workspace;
     aoei_tensor w32; /* what w stands for */
     float *scales;
     aoei_batch batch;
@@ -64,7 +64,7 @@ static layer layer_create(const aoe_context *ctx, aoei_dtype type, aoei_dtype we
                .dup = test_tensor(O, R, 0, 1, 13),
                .low = test_tensor_poisoned(1, aoei_adapter_low_bytes(N, R) / sizeof(float), 0),
                .dropped = test_tensor_poisoned(1, aoei_adapter_dropped_bytes(N, I) / sizeof(float), 0),
-               .room = test_tensor_poisoned(1, aoei_linear_room(ctx, type, N, O, I) / sizeof(float) + 1, 0),
+               .workspace = test_tensor_poisoned(1, aoei_linear_workspace(ctx, type, N, O, I) / sizeof(float) + 1, 0),
                .w32 = test_tensor(O, I, 0, 0.3, 2),
                .scales = calloc(O, sizeof(float)),
                .batch = test_batch(lengths, 3, 10)};
@@ -83,8 +83,8 @@ static layer layer_create(const aoe_context *ctx, aoei_dtype type, aoei_dtype we
 }
 
 static void layer_free(layer *l) {
-    const aoei_tensor all[] = {l->x,    l->b,  l->dy,    l->gate, l->y,   l->pre,     l->dx,   l->dw, l->db,
-                               l->down, l->up, l->ddown, l->dup,  l->low, l->dropped, l->room, l->w32};
+    const aoei_tensor all[] = {l->x,    l->b,  l->dy,    l->gate, l->y,   l->pre,     l->dx,        l->dw, l->db,
+                               l->down, l->up, l->ddown, l->dup,  l->low, l->dropped, l->workspace, l->w32};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         test_tensor_free(all[i]);
     free(l->w.data);
@@ -170,8 +170,10 @@ static void read_mask(const aoe_context *ctx, const layer *l, double *mask) {
 
 static void run(const aoe_context *ctx, layer *l, aoei_activation activation, int accumulate) {
     l->adapter.batch = &l->batch;
-    const aoei_linear_epilogue e = {
-        .activation = activation, .pre = activation ? l->pre : (aoei_tensor){0}, .room = l->room, .adapter = &l->adapter};
+    const aoei_linear_epilogue e = {.activation = activation,
+                                    .pre = activation ? l->pre : (aoei_tensor){0},
+                                    .workspace = l->workspace,
+                                    .adapter = &l->adapter};
     aoei_linear_forward(ctx, l->y, l->x, l->w, l->b, &e);
     const aoei_linear_grads g = {.dx = l->dx,
                                  .accumulate = accumulate,
@@ -179,7 +181,7 @@ static void run(const aoe_context *ctx, layer *l, aoei_activation activation, in
                                  .gate = activation ? l->gate : (aoei_tensor){0},
                                  .dw = l->dw,
                                  .db = l->db,
-                                 .room = l->room,
+                                 .workspace = l->workspace,
                                  .adapter = &l->adapter};
     aoei_linear_backward(ctx, &g, l->dy, l->x, l->w);
 }

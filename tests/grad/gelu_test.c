@@ -119,16 +119,17 @@ static void test_threads(void **state) {
         aoei_tensor w = test_tensor(1, COLS, 0, 1, 3), y[3], dx[3];
         for (size_t threads = 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context((aoei_tier)(k / 2), threads);
-            aoei_tensor room = test_tensor_poisoned(1, aoei_linear_room(ctx, type, ROWS, 1, COLS) / sizeof(float) + 1, 0);
+            aoei_tensor workspace =
+                test_tensor_poisoned(1, aoei_linear_workspace(ctx, type, ROWS, 1, COLS) / sizeof(float) + 1, 0);
             const size_t i = threads - 1;
             y[i] = test_poisoned_typed(type, ROWS, COLS, 0);
             dx[i] = test_poisoned_typed(type, ROWS, COLS, 0);
-            const aoei_linear_grads g = {.dx = dx[i], .activation = AOEI_GELU, .gate = x, .room = room};
+            const aoei_linear_grads g = {.dx = dx[i], .activation = AOEI_GELU, .gate = x, .workspace = workspace};
             aoei_activation_forward(ctx, y[i], x, AOEI_GELU);
             aoei_linear_backward(ctx, &g, dy, x, w);
             test_same_bits(y[0], y[i]);
             test_same_bits(dx[0], dx[i]);
-            test_tensor_free(room);
+            test_tensor_free(workspace);
             aoe_context_destroy(ctx);
         }
         for (size_t i = 0; i < 3; i++) {

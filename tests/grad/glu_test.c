@@ -64,16 +64,16 @@ static void check(const aoe_context *ctx, aoei_dtype type, aoei_activation a) {
         dup[i] = dy[i] * v;
         dgate[i] = dy[i] * up[i] * slope;
     }
-    aoei_gate_forward(ctx, t.y, t.gate, t.up, a);
+    aoei_glu_forward(ctx, t.y, t.gate, t.up, a);
     test_close(t.y, y, bound);
     for (int over_up = 0; over_up < 2; over_up++) { /* into an input's memory */
         tensors own = create(type);
         const aoei_tensor to = over_up ? own.up : own.gate;
-        aoei_gate_forward(ctx, to, own.gate, own.up, a);
+        aoei_glu_forward(ctx, to, own.gate, own.up, a);
         test_same_bits(to, t.y);
         destroy(own);
     }
-    aoei_gate_backward(ctx, t.gate, t.up, t.dy, a);
+    aoei_glu_backward(ctx, t.gate, t.up, t.dy, a);
     test_close(t.gate, dgate, bound);
     test_close(t.up, dup, bound);
     free(in);
@@ -100,8 +100,8 @@ static void test_threads(void **state) {
             aoe_context *ctx = test_context(test_best_tier(), threads);
             tensors *own = &t[threads - 1];
             *own = create((aoei_dtype)type);
-            aoei_gate_forward(ctx, own->y, own->gate, own->up, AOEI_SILU);
-            aoei_gate_backward(ctx, own->gate, own->up, own->dy, AOEI_SILU);
+            aoei_glu_forward(ctx, own->y, own->gate, own->up, AOEI_SILU);
+            aoei_glu_backward(ctx, own->gate, own->up, own->dy, AOEI_SILU);
             test_same_bits(own->y, t[0].y);
             test_same_bits(own->gate, t[0].gate);
             test_same_bits(own->up, t[0].up);

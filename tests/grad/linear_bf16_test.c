@@ -44,7 +44,7 @@ static double slope(double x, aoei_activation form) {
 typedef struct layer {
     aoei_tensor x, w, b, y, pre, residual; /* w and b float32 */
     aoei_tensor dy, dx, dw, db, gate;      /* dw and db float32, with numbers that the gradients add to */
-    aoei_tensor room;
+    aoei_tensor workspace;
     double *rounded; /* [O, I] w in bf16 */
 } layer;
 
@@ -60,7 +60,7 @@ static layer layer_create(const aoe_context *ctx, size_t N, size_t I, size_t O, 
                .dw = test_tensor(O, I, 0, 1, 6),
                .db = test_tensor(1, O, 0, 1, 7),
                .gate = test_tensor_typed(AOEI_BF16, N, I, 0, 1, 8)};
-    l.room = test_tensor_poisoned(1, aoei_linear_room(ctx, AOEI_BF16, N, O, I) / sizeof(float) + 1, 0);
+    l.workspace = test_tensor_poisoned(1, aoei_linear_workspace(ctx, AOEI_BF16, N, O, I) / sizeof(float) + 1, 0);
     l.rounded = malloc(O * I * sizeof *l.rounded);
     assert_non_null(l.rounded);
     for (size_t i = 0; i < O * I; i++)
@@ -69,7 +69,7 @@ static layer layer_create(const aoe_context *ctx, size_t N, size_t I, size_t O, 
 }
 
 static void layer_free(layer *l) {
-    const aoei_tensor all[] = {l->x, l->w, l->b, l->y, l->pre, l->residual, l->dy, l->dx, l->dw, l->db, l->gate, l->room};
+    const aoei_tensor all[] = {l->x, l->w, l->b, l->y, l->pre, l->residual, l->dy, l->dx, l->dw, l->db, l->gate, l->workspace};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         test_tensor_free(all[i]);
     free(l->rounded);
@@ -133,7 +133,7 @@ static void forward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t
             aoei_linear_forward(ctx, l.y, l.x, packed, biased ? l.b : none, &e);
             check_forward(&l, &e, biased);
             aoei_tensor_copy(ctx, first, l.y);
-            e.room = l.room; /* not packed beforehand: the same bits */
+            e.workspace = l.workspace; /* not packed beforehand: the same bits */
             aoei_linear_forward(ctx, l.y, l.x, l.w, biased ? l.b : none, &e);
             test_same_bits(first, l.y);
         }
@@ -223,21 +223,21 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
     double *start = malloc(N * I * sizeof *start);
     assert_non_null(start);
     test_to_double(start, wide);
-    aoei_linear_grads g = {.dx = l.dx, .dw = l.dw, .db = l.db, .room = l.room};
+    aoei_linear_grads g = {.dx = l.dx, .dw = l.dw, .db = l.db, .workspace = l.workspace};
     aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
     check_dx(&l, l.dx, NULL, AOEI_IDENTITY, none);
     check_parameters(&l, l.x);
-    /* dw and db need no room; their bits are the same without */
+    /* dw and db need no workspace; their bits are the same without */
     aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = again.dw, .db = again.db}, l.dy, l.x, l.w);
     test_same_bits(l.dw, again.dw);
     test_same_bits(l.db, again.db);
     /* float32, added to */
-    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .accumulate = 1, .room = l.room}, l.dy, l.x, l.w);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .accumulate = 1, .workspace = l.workspace}, l.dy, l.x, l.w);
     check_dx(&l, wide, start, AOEI_IDENTITY, none);
-    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .room = l.room}, l.dy, l.x, l.w);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.dx = wide, .workspace = l.workspace}, l.dy, l.x, l.w);
     check_dx(&l, wide, NULL, AOEI_IDENTITY, none);
     for (int a = AOEI_GELU; a <= AOEI_GELU_TANH; a++) {
-        g = (aoei_linear_grads){.dx = l.dx, .activation = (aoei_activation)a, .gate = l.gate, .room = l.room};
+        g = (aoei_linear_grads){.dx = l.dx, .activation = (aoei_activation)a, .gate = l.gate, .workspace = l.workspace};
         aoei_linear_backward(ctx, &g, l.dy, l.x, l.w);
         check_dx(&l, l.dx, NULL, g.activation, l.gate);
     }
@@ -245,7 +245,7 @@ static void backward(const aoe_context *ctx, size_t N, size_t I, size_t O, size_
     g.dx = again.x;
     g.dw = again.dw;
     aoei_tensor_copy(ctx, again.dw, l.dw);
-    aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = l.dw, .room = l.room}, l.dy, l.x, l.w);
+    aoei_linear_backward(ctx, &(aoei_linear_grads){.dw = l.dw, .workspace = l.workspace}, l.dy, l.x, l.w);
     aoei_linear_backward(ctx, &g, l.dy, again.x, l.w);
     test_same_bits(l.dx, again.x);
     test_same_bits(l.dw, again.dw);
@@ -269,9 +269,9 @@ enum { N = 300, I = 70, O = 450 };
 
 /* Both directions with everything in them. */
 static void run(const aoe_context *ctx, layer *l, aoei_tensor w) {
-    const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l->pre, .residual = l->residual, .room = l->room};
+    const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l->pre, .residual = l->residual, .workspace = l->workspace};
     const aoei_linear_grads g = {
-        .dx = l->dx, .activation = AOEI_GELU, .gate = l->gate, .dw = l->dw, .db = l->db, .room = l->room};
+        .dx = l->dx, .activation = AOEI_GELU, .gate = l->gate, .dw = l->dw, .db = l->db, .workspace = l->workspace};
     aoei_linear_forward(ctx, l->y, l->x, w, l->b, &e);
     aoei_linear_backward(ctx, &g, l->dy, l->x, w);
 }
@@ -317,7 +317,8 @@ static void rows_alone(const aoe_context *ctx) {
             const size_t rows = N - n < groups[i] ? N - n : groups[i];
 #define PART(t) aoei_tensor_rows(t, n, rows)
             const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = PART(p.pre), .residual = PART(p.residual)};
-            const aoei_linear_grads g = {.dx = PART(p.dx), .activation = AOEI_GELU, .gate = PART(p.gate), .room = p.room};
+            const aoei_linear_grads g = {
+                .dx = PART(p.dx), .activation = AOEI_GELU, .gate = PART(p.gate), .workspace = p.workspace};
             aoei_linear_forward(ctx, PART(p.y), PART(p.x), packed, p.b, &e);
             aoei_linear_backward(ctx, &g, PART(p.dy), PART(p.x), packed);
 #undef PART

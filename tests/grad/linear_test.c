@@ -2,7 +2,7 @@
  * tags: numbers threads
  * Linear layers in float32, alone and with GELU: forward against double precision,
  * backward against finite differences, and the promises about bits: any number of
- * threads, rows alone, packed weights, packing room or none, what is fused as in passes
+ * threads, rows alone, packed weights, packing workspace or none, what is fused as in passes
  * of its own, gradients continued over parts. linear_bf16_test.c has the other type.
  */
 #include <math.h>
@@ -337,38 +337,38 @@ static void test_fused(void **state) {
     test_each_tier(fused);
 }
 
-/* The packing room changes nothing, however many rows there are. It is NaN at first. */
-static void with_room(const aoe_context *ctx) {
+/* The packing workspace changes nothing, however many rows there are. It is NaN at first. */
+static void with_workspace(const aoe_context *ctx) {
     static const size_t rows[] = {1, 33, 63, 64, N};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         layer want = layer_create(rows[i], I, O, 3), l = layer_create(rows[i], I, O, 3);
-        const size_t bytes = aoei_linear_room(ctx, AOEI_F32, rows[i], O, I);
-        aoei_tensor room = test_tensor_poisoned(1, bytes / sizeof(float) + 1, 0);
+        const size_t bytes = aoei_linear_workspace(ctx, AOEI_F32, rows[i], O, I);
+        aoei_tensor workspace = test_tensor_poisoned(1, bytes / sizeof(float) + 1, 0);
         run(ctx, &want, AOEI_GELU);
-        const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l.pre, .room = room};
+        const aoei_linear_epilogue e = {.activation = AOEI_GELU, .pre = l.pre, .workspace = workspace};
         aoei_linear_forward(ctx, l.y, l.x, l.w, l.b, &e);
         test_same_bits(l.y, want.y);
         test_same_bits(l.pre, want.pre);
-        const aoei_linear_grads g = {.dx = l.dx, .dw = l.dw, .db = l.db, .room = room};
+        const aoei_linear_grads g = {.dx = l.dx, .dw = l.dw, .db = l.db, .workspace = workspace};
         aoei_linear_backward(ctx, &g, want.dpre, l.x, l.w);
         test_same_bits(l.dx, want.dx);
         test_same_bits(l.dw, want.dw);
         test_same_bits(l.db, want.db);
-        test_tensor_free(room);
+        test_tensor_free(workspace);
         layer_free(&want);
         layer_free(&l);
     }
 }
 
-static void test_with_room(void **state) {
+static void test_with_workspace(void **state) {
     (void)state;
-    test_each_tier(with_room);
+    test_each_tier(with_workspace);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),  cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_parts),
-                                       cmocka_unit_test(test_absent),     cmocka_unit_test(test_fused),
-                                       cmocka_unit_test(test_with_room)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),     cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_rows_alone),    cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_absent),        cmocka_unit_test(test_fused),
+                                       cmocka_unit_test(test_with_workspace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void reference(scored *want, size_t *n, const vectors *q, const vectors *
 
 static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q, const vectors *t, size_t k,
                    aoei_pass_over_fn pass, const void *user) {
-    const size_t bytes = aoei_nearest_room(ctx, q->n, t->n, t->D) + 64;
+    const size_t bytes = aoei_nearest_workspace(ctx, q->n, t->n, t->D) + 64;
     aoei_arena arena;
     assert_int_equal(aoei_arena_create(&arena, bytes, NULL), 0);
     const aoei_nearest_job j = {.queries = aoei_tensor_wrap(q->x, q->n, q->D),
@@ -70,7 +70,7 @@ static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q
                                 .k = k,
                                 .pass_over = pass,
                                 .user = user,
-                                .room = aoei_tensor_take(&arena, 1, bytes / sizeof(float) - 16)};
+                                .workspace = aoei_tensor_take(&arena, 1, bytes / sizeof(float) - 16)};
     assert_false(arena.overflow);
     memset(best, 0x55, q->n * k * sizeof *best);
     aoei_nearest(ctx, &j, best);
