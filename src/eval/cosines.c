@@ -27,7 +27,7 @@ typedef struct window {
     size_t *source;     /* [2 * pairs] for each distinct text the index of its first slot */
     size_t *vector;     /* [2 * pairs] by index: which distinct text */
     float *vectors;     /* [2 * pairs, dims] of the distinct texts */
-    uint8_t *truncated; /* [2 * pairs] likewise */
+    uint8_t *truncated; /* [2 * pairs] 1: the text was truncated */
 } window;
 
 static int compare_slots(const void *a, const void *b) {

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * In-batch negatives in two passes over the scores: the first finds each row's
- * log of sums, the second its gradient. With the scores S_uv = <z_u, z_v> / tau,
- * p the softmax of row u without u itself, T the targets (symmetric) and
- * n_u = sum_v T_uv:
+ * In-batch negatives. The scores are computed in two sweeps: the first gives the log of sums
+ * of each row, the second its gradient. With the scores S_uv = <z_u, z_v> / tau, p the softmax
+ * of row u without u itself, T the targets (symmetric) and n_u = sum_v T_uv:
  *     N L   = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
  *     N dL/dz_u = sum_v (n_u p_uv + n_v p_vu - 2 T_uv) z_v / tau
- * Scores and weights of z_v are symmetric, so only blocks (I, J) with J <= I
- * exist: block J of columns holds rows from J on. As many columns as fit the
- * storage make a strip; a strip's blocks are computed in parallel, then rows
- * take what concerns them. A row X meets block (X, J) as its row and block
- * (I, X) as its column. Each row goes through strips and blocks in one order,
- * fixed by N alone: nothing depends on the threads.
+ * Scores and weights of z_v are symmetric, so only blocks (I, J) with J <= I are computed. A
+ * strip consists of as many columns of blocks as fit the buffer. The blocks of a strip are
+ * computed in parallel, then each row X reads block (X, J) by rows and block (I, X) by
+ * columns. Each row visits strips and blocks in an order that depends only on N, so the result
+ * does not depend on the number of threads.
  */
 #include "loss/ibn.h"
 

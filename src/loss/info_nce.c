@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * One pass over strips of queries. With the scores S_ij = <q_i, t_j> / tau, p the
- * softmax of row i and T_ij = 1 for j = i, else 0:
+ * InfoNCE over strips of queries. With the scores S_ij = <q_i, t_j> / tau, p the softmax of
+ * row i and T_ij = 1 for j = i, else 0:
  *     B L = sum_i (log sum_j exp(S_ij) - S_ii)
- * To the score of a query with its own negative, candidate B + i, `hard` is added first.
  *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau,  B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
- * A strip has whole rows, so its scores become weights where they lie, and both
- * gradients take their share. Sums of a row go through blocks of columns in
- * one order; a component of a gradient is one chain over all candidates or all
- * queries, ascending: neither threads nor the strips show in a bit.
+ * `hard` is added to the score of a query with its own negative, candidate B + i, before the
+ * softmax. A strip contains whole rows, so its scores are replaced by weights in place, from
+ * which both gradients are accumulated. Sums of a row run over blocks of columns in one order;
+ * a component of a gradient is accumulated over all candidates or all queries in ascending
+ * order. The result depends neither on the number of threads nor on the strips.
  */
 #include "loss/info_nce.h"
 

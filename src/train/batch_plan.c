@@ -110,8 +110,9 @@ static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const u
     return 1;
 }
 
-#define TRIES 64 /* examples that a batch rejects, per example of its size, before it stays incomplete; keeps planning linear  \
-                  */
+#define TRIES                                                                                                                  \
+    64 /* examples that a batch rejects, per example of its size, before it stays incomplete; keeps planning linear            \
+        */
 
 /* Plans the batches of a source, starting at b->batch[*n_batches] and pick *n_picks. */
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {

@@ -254,7 +254,7 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* *longest: tokens of the longest text; *tokens: upper bound of the tokens of a batch of n examples, over all sources. */
+/* *longest: most tokens of a text; *tokens: upper bound of the tokens of a batch of n examples, over all sources. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {

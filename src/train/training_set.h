@@ -19,7 +19,7 @@ typedef struct aoei_dataset {
     double *labels;          /* [n], owned */
     uint32_t *groups;        /* [texts], owned: equal numbers mark equal token lists */
     double lowest, highest;  /* labels */
-    size_t longest;          /* tokens of the longest text */
+    size_t longest;          /* most tokens of a text */
     size_t truncated;        /* texts that were truncated */
     uint64_t fingerprint;    /* hash of tokens, alternatives and labels: detects a changed file */
 } aoei_dataset;
