@@ -2,8 +2,8 @@
  * aoe bench: speed of the encoder on random weights of a known shape.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 #include "cli/common/text_input.h"
 
 #include <errno.h>
@@ -173,7 +173,7 @@ static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
     return 0;
 }
 
-int cli_bench(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.shape = "bert-base"};
     cli_general_defaults(&o.general);
     aoe_bench_options_defaults(&o.bench);
@@ -207,3 +207,9 @@ int cli_bench(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_bench_command = {
+    .name = "bench",
+    .summary = "measure the speed of the encoder on this machine",
+    .run = run_command,
+};

@@ -3,8 +3,8 @@
  * check. Needs no tokenizer.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <math.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static int run_verify(const options *o, const char *dir, aoe_context *ctx) {
     return 0;
 }
 
-int cli_verify(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.dtype = AOE_DTYPE_AUTO};
     cli_general_defaults(&o.general);
     const cli_group groups[] = {
@@ -91,3 +91,9 @@ int cli_verify(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_verify_command = {
+    .name = "verify",
+    .summary = "check the numerical results of this build against reference values",
+    .run = run_command,
+};

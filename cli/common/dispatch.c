@@ -20,7 +20,7 @@ static void print_help(FILE *out, const cli_command *group, const char *path) {
     const char *space = path[0] ? " " : "", *what = placeholder(path);
     fprintf(out, "usage: aoe %s%s%s [OPTIONS] [FILES]\n\n%s\n", path, space, what, group->about);
     for (size_t i = 0; i < group->n_children; i++)
-        fprintf(out, "  %-14s %s\n", group->children[i].name, group->children[i].summary);
+        fprintf(out, "  %-14s %s\n", group->children[i]->name, group->children[i]->summary);
     fprintf(out, "\n  aoe %s%s%s --help    help of a %s\n", path, space, what, path[0] ? "subcommand" : "command");
     if (group->examples)
         fputs(group->examples, out);
@@ -28,8 +28,8 @@ static void print_help(FILE *out, const cli_command *group, const char *path) {
 
 static const cli_command *find(const cli_command *group, const char *name) {
     for (size_t i = 0; i < group->n_children; i++)
-        if (strcmp(name, group->children[i].name) == 0)
-            return &group->children[i];
+        if (strcmp(name, group->children[i]->name) == 0)
+            return group->children[i];
     return NULL;
 }
 
@@ -39,7 +39,7 @@ static int unknown(const cli_command *group, const char *path, const char *name)
     char list[512] = "";
     size_t len = 0;
     for (size_t i = 0; i < group->n_children; i++) {
-        names[i] = group->children[i].name;
+        names[i] = group->children[i]->name;
         if (len < sizeof list)
             len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", names[i]);
     }

@@ -3,7 +3,7 @@
  */
 #include "aoe_annotate.h"
 #include "aoe_data.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/data/chat_job.h"
 #include "cli/data/data_tools.h"
 
@@ -129,7 +129,7 @@ static int run(options *o, const cli_args *args) {
     return cli_chat_finish(&o->chat, &r.chat, rows, as_json(o, &r));
 }
 
-int cli_data_annotate(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.general = {.quiet = 0}};
     cli_general_defaults(&o.general);
     cli_chat_defaults(&o.chat);
@@ -180,3 +180,9 @@ int cli_data_annotate(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_annotate_command = {
+    .name = "annotate",
+    .summary = "generate pairs and triplets with chat models",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * when something is.
  */
 #include "aoe_data.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -237,7 +237,7 @@ static int run(job *j, aoe_data_check_options *c, const cli_args *args) {
     return result.total > 0;
 }
 
-int cli_data_check(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.format = -1, .max = 10};
     cli_general_defaults(&o.general);
     aoe_data_check_options_defaults(&o.c);
@@ -274,3 +274,9 @@ int cli_data_check(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_check_command = {
+    .name = "check",
+    .summary = "report bad rows, duplicates and texts shared between files",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * what became of them to stdout, or to stderr when the rows are on stdout.
  */
 #include "aoe_data.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -190,7 +190,7 @@ static int check_options(const options *o) {
     return CLI_GO;
 }
 
-int cli_data_convert(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     cli_general_defaults(&o.general);
     aoe_data_convert_options_defaults(&o.c);
@@ -229,3 +229,9 @@ int cli_data_convert(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_convert_command = {
+    .name = "convert",
+    .summary = "convert a table to another format (.tsv, .csv, .jsonl) or to triplets",
+    .run = run_command,
+};

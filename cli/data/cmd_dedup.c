@@ -3,7 +3,7 @@
  * what became of them to stdout, or to stderr when the rows are on stdout.
  */
 #include "aoe_data.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/data/data_tools.h"
 
 #include <string.h>
@@ -153,7 +153,7 @@ static int check_options(const options *o, const char *input) {
     return CLI_GO;
 }
 
-int cli_data_dedup(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.max = 10};
     cli_general_defaults(&o.general);
     aoe_data_dedup_options_defaults(&o.d);
@@ -189,3 +189,9 @@ int cli_data_dedup(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_dedup_command = {
+    .name = "dedup",
+    .summary = "remove duplicate rows and report contradicting labels",
+    .run = run_command,
+};

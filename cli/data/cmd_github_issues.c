@@ -3,8 +3,8 @@
  * stdout, the rest to stderr. The token comes from the environment alone, so that no list of processes shows it.
  */
 #include "aoe_data.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 #include "cli/train/course.h"
 
 #include <errno.h>
@@ -495,7 +495,7 @@ static int check_options(const options *o) {
     return CLI_GO;
 }
 
-int cli_data_github_issues(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     cli_general_defaults(&o.general);
     aoe_github_options_defaults(&o.g);
@@ -546,3 +546,9 @@ int cli_data_github_issues(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_github_issues_command = {
+    .name = "github-issues",
+    .summary = "collect pairs of duplicate issues from GitHub repositories",
+    .run = run_command,
+};

@@ -4,8 +4,8 @@
  * when the triplets are on stdout.
  */
 #include "aoe_data.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <math.h>
 #include <string.h>
@@ -332,7 +332,7 @@ static int check_options(options *o) {
     return CLI_GO;
 }
 
-int cli_data_mine(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.format = FORMAT_BY_NAME};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -376,3 +376,9 @@ int cli_data_mine(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_mine_command = {
+    .name = "mine",
+    .summary = "find hard negatives for queries and their positives",
+    .run = run_command,
+};

@@ -2,7 +2,7 @@
  * aoe data score: pairs into pairs with a label that chat models give; the work is the library's.
  */
 #include "aoe_annotate.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/data/chat_job.h"
 #include "cli/data/data_tools.h"
 
@@ -78,7 +78,7 @@ static int run(options *o, const cli_args *args) {
     return cli_chat_finish(&o->chat, &r.chat, rows, as_json(o, &r));
 }
 
-int cli_data_score(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.general = {.quiet = 0}};
     cli_general_defaults(&o.general);
     cli_chat_defaults(&o.chat);
@@ -121,3 +121,9 @@ int cli_data_score(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_score_command = {
+    .name = "score",
+    .summary = "label pairs from 0 to 5 with chat models",
+    .run = run_command,
+};

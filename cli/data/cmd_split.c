@@ -5,7 +5,7 @@
 #include "aoe_data.h"
 #include "base/dir.h"
 #include "base/path.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -242,7 +242,7 @@ static void release(job *j, int failed) {
         rmdir(j->o->output);
 }
 
-int cli_data_split(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.format = -1, .parts = {{"train", "dev", "test"}, {80, 10, 10}, 3}};
     cli_general_defaults(&o.general);
     aoe_data_split_options_defaults(&o.s);
@@ -280,3 +280,9 @@ int cli_data_split(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_split_command = {
+    .name = "split",
+    .summary = "split rows into train, dev and test sets that share no text",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * library's. Only the tokenizer of a model is opened.
  */
 #include "aoe_data.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -306,7 +306,7 @@ static int run(job *j, aoe_data_stats_options *s) {
     return 0;
 }
 
-int cli_data_stats(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.format = -1, .only = VIEW_ALL};
     cli_general_defaults(&o.general);
     aoe_data_stats_options_defaults(&o.s);
@@ -351,3 +351,9 @@ int cli_data_stats(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_data_stats_command = {
+    .name = "stats",
+    .summary = "count rows, texts and labels, and measure text lengths",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * duplicates, answers), and over several tables the mean.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
@@ -144,7 +144,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     }
 }
 
-int cli_eval_pairs(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
     aoe_binary_options_defaults(&r.o.b);
@@ -184,3 +184,9 @@ int cli_eval_pairs(int argc, char **argv) {
     free(r.rows);
     return code;
 }
+
+const cli_command cli_eval_pairs_command = {
+    .name = "pairs",
+    .summary = "binary pair classification: accuracy, F1, average precision",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * folders in the layout of BEIR. Searching is exact and inside of the library.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/eval/eval_common.h"
 
 #include <stdlib.h>
@@ -210,7 +210,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     }
 }
 
-int cli_eval_retrieval(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
     aoe_retrieval_options_defaults(&r.o.r);
@@ -258,3 +258,9 @@ int cli_eval_retrieval(int argc, char **argv) {
     cli_session_close(&r.docs);
     return code;
 }
+
+const cli_command cli_eval_retrieval_command = {
+    .name = "retrieval",
+    .summary = "retrieval in groups of texts and BEIR folders: recall, MRR, nDCG",
+    .run = run_command,
+};

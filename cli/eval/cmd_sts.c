@@ -3,7 +3,7 @@
  * SentEval folders. Nothing is printed before every input was read and scored.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
@@ -108,7 +108,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     }
 }
 
-int cli_eval_sts(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
     const cli_group groups[] = {
@@ -148,3 +148,9 @@ int cli_eval_sts(int argc, char **argv) {
     free(r.rows);
     return code;
 }
+
+const cli_command cli_eval_sts_command = {
+    .name = "sts",
+    .summary = "semantic similarity: correlation of cosines with gold scores",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * that are not there are named, and the average says of how many it is.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
@@ -204,7 +204,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     *truncated = all->truncated;
 }
 
-int cli_eval_suite(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     report r = {.o.setting = SETTING_EACH};
     cli_eval_defaults(&r.o.eval);
     const cli_group groups[] = {
@@ -246,3 +246,9 @@ int cli_eval_suite(int argc, char **argv) {
     free(r.rows);
     return code;
 }
+
+const cli_command cli_eval_suite_command = {
+    .name = "suite",
+    .summary = "STS12 to STS16, STS-B and SICK-R with their average",
+    .run = run_command,
+};

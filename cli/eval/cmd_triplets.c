@@ -3,7 +3,7 @@
  * the negative.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/eval/eval_common.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
     *truncated = r->truncated;
 }
 
-int cli_eval_triplets(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
     /* of the table options, those that triplets have a use for */
@@ -137,3 +137,9 @@ int cli_eval_triplets(int argc, char **argv) {
     free(r.rows);
     return code;
 }
+
+const cli_command cli_eval_triplets_command = {
+    .name = "triplets",
+    .summary = "how often the positive is closer to the query than the negative",
+    .run = run_command,
+};

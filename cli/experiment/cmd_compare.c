@@ -5,9 +5,9 @@
  * experiment.h's, the statistics the library's.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
-#include "cli/experiment/experiment.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
+#include "cli/experiment/experiment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -454,7 +454,7 @@ static int run_compare(options *o, const cli_args *args) {
     return code;
 }
 
-int cli_compare(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.format = -1};
     o.e.o = (cli_experiment_options){.seeds = "5", .jobs = 1, .keep = CLI_KEEP_NONE};
     aoe_bootstrap_options_defaults(&o.bootstrap);
@@ -488,3 +488,9 @@ int cli_compare(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_compare_command = {
+    .name = "compare",
+    .summary = "train several configurations with several seeds, test the differences",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * which was best on average. Runs, records and resuming are experiment.h's.
  */
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/experiment/experiment.h"
 
 #include <math.h>
@@ -398,7 +398,7 @@ static int run_grid(options *o, const cli_args *args) {
     return code;
 }
 
-int cli_grid(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     o.e.o = (cli_experiment_options){.seeds = "1", .jobs = 1, .keep = CLI_KEEP_BEST};
     const cli_group groups[] = {
@@ -430,3 +430,9 @@ int cli_grid(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_grid_command = {
+    .name = "grid",
+    .summary = "train with every combination of option values, report the best",
+    .run = run_command,
+};

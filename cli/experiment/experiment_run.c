@@ -4,7 +4,7 @@
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/experiment/experiment_check.h"
 
 #include <dirent.h>
@@ -21,6 +21,8 @@
 
 #include "cli/train/course.h"
 #include "cli/experiment/scheduler.h"
+
+extern const cli_command cli_train_command;
 
 /* ---- names and scores */
 
@@ -172,7 +174,7 @@ static int run_trial(void *user, size_t i) {
         cli_words_add(&train, has_checkpoint(r->e, t) ? "--resume" : "--force");
         cli_words_add(&train, "--quiet");
         cli_words_add(&train, "--json");
-        code = cli_train((int)train.n, train.word);
+        code = cli_train_command.run((int)train.n, train.word);
         cli_words_free(&train);
     }
     if (!code && cli_interrupted())

@@ -3,8 +3,8 @@
  * int8 rows; or word vectors in a text file as a model directory.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
     return 0;
 }
 
-int cli_convert(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.storage = -1};
     cli_general_defaults(&o.general);
     aoe_convert_options_defaults(&o.convert);
@@ -156,3 +156,9 @@ int cli_convert(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_convert_command = {
+    .name = "convert",
+    .summary = "store weights as f32, bf16 or int8, or convert word vectors to a model",
+    .run = run_command,
+};

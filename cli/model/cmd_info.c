@@ -3,8 +3,8 @@
  * memory that it, or a shape, takes.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -301,7 +301,7 @@ static int check_options(const options *o, const cli_args *args) {
     return CLI_GO;
 }
 
-int cli_info(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.stored = -1};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -340,3 +340,9 @@ int cli_info(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_info_command = {
+    .name = "info",
+    .summary = "show the contents of a model directory",
+    .run = run_command,
+};

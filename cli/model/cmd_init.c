@@ -3,8 +3,8 @@
  * given text or taken from another model.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <string.h>
 
@@ -175,7 +175,7 @@ static int run_init(options *o, aoe_context *ctx) {
     return 0;
 }
 
-int cli_init(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.storage = AOE_STORAGE_F32};
     cli_general_defaults(&o.general);
     aoe_init_options_defaults(&o.init);
@@ -211,3 +211,9 @@ int cli_init(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_init_command = {
+    .name = "init",
+    .summary = "create a model with random weights and its own vocabulary",
+    .run = run_command,
+};

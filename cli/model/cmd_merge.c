@@ -3,8 +3,8 @@
  * models as their mean.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
     return 0;
 }
 
-int cli_merge(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.storage = AOE_STORAGE_F32};
     cli_general_defaults(&o.general);
     aoe_convert_options_defaults(&o.convert);
@@ -102,3 +102,9 @@ int cli_merge(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_merge_command = {
+    .name = "merge",
+    .summary = "merge adapters into their base model, or average models",
+    .run = run_command,
+};

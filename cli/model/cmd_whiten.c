@@ -3,8 +3,8 @@
  * components of vectors uncorrelated and of variance 1 on given texts.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static int run_whiten(options *o, const cli_args *args, const char *dir, aoe_con
     return 0;
 }
 
-int cli_whiten(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.output = NULL};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -99,3 +99,9 @@ int cli_whiten(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_whiten_command = {
+    .name = "whiten",
+    .summary = "add a linear layer that whitens the embeddings of a model",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * scores, and the perplexity of pretraining. Of one run all losses share a panel; of several each
  * loss has one of its own, a line a run.
  */
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/run_log.h"
 
@@ -397,7 +397,7 @@ static int draw(job *j, const char *const *dir) {
     return 0;
 }
 
-int cli_plot_curve(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
@@ -438,3 +438,9 @@ int cli_plot_curve(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_plot_curve_command = {
+    .name = "curve",
+    .summary = "loss, dev score and perplexity of training runs",
+    .run = run_command,
+};

@@ -5,7 +5,7 @@
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 
 #include <math.h>
@@ -424,7 +424,7 @@ static void job_free(job *j) {
     cli_picture_close(&j->picture);
 }
 
-int cli_plot_density(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.scale = {NAN, NAN}};
     cli_plot_defaults(&o.plot);
     cli_model_defaults(&o.model);
@@ -457,3 +457,9 @@ int cli_plot_density(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_plot_density_command = {
+    .name = "density",
+    .summary = "distribution of cosines for each gold score",
+    .run = run_command,
+};

@@ -3,7 +3,7 @@
  * DIR/results.jsonl: {"point":{option:value,...},"seed":N,"score":x,"seconds":s} a line.
  * A cell is the mean over seeds and over all other options; the best is framed.
  */
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 
 #include <errno.h>
@@ -362,7 +362,7 @@ static void job_free(job *j) {
     cli_picture_close(&j->picture);
 }
 
-int cli_plot_grid(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
@@ -395,3 +395,9 @@ int cli_plot_grid(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_plot_grid_command = {
+    .name = "grid",
+    .summary = "scores of a grid search over two of its options",
+    .run = run_command,
+};

@@ -5,7 +5,7 @@
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 
 #include <math.h>
@@ -309,7 +309,7 @@ static void job_free(job *j) {
     cli_picture_close(&j->picture);
 }
 
-int cli_plot_lengths(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
@@ -342,3 +342,9 @@ int cli_plot_lengths(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_plot_lengths_command = {
+    .name = "lengths",
+    .summary = "distribution of text lengths in tokens",
+    .run = run_command,
+};

@@ -5,7 +5,7 @@
  * vectors at each angle, with no formula of a curve in here.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
+#include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 
 #include <math.h>
@@ -218,7 +218,7 @@ static int draw(const options *o) {
     return failed;
 }
 
-int cli_plot_saturation(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.dims = 256, .pairs = 64};
     cli_plot_defaults(&o.plot);
     const cli_group groups[] = {
@@ -247,3 +247,9 @@ int cli_plot_saturation(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_plot_saturation_command = {
+    .name = "saturation",
+    .summary = "cosine, angle score and their gradients over the angle of two vectors",
+    .run = run_command,
+};

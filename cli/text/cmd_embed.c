@@ -3,8 +3,8 @@
  * so that memory does not grow with the input.
  */
 #include "aoe_data.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 #include "cli/common/float_text.h"
 #include "cli/common/text_input.h"
 
@@ -378,7 +378,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     return 0;
 }
 
-int cli_embed(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.format = FORMAT_BY_NAME};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -427,3 +427,9 @@ int cli_embed(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_embed_command = {
+    .name = "embed",
+    .summary = "compute embeddings of texts",
+    .run = run_command,
+};

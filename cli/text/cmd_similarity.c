@@ -2,8 +2,8 @@
  * aoe similarity: cosine and angle score of two texts.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 
 #include <stdlib.h>
 
@@ -85,7 +85,7 @@ static int run_similarity(cli_session *s, const options *o, const cli_args *args
     return code;
 }
 
-int cli_similarity(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {.angle_form = AOE_ANGLE_REFERENCE};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -119,3 +119,9 @@ int cli_similarity(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_similarity_command = {
+    .name = "similarity",
+    .summary = "compute the similarity of two texts",
+    .run = run_command,
+};

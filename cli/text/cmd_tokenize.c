@@ -2,8 +2,8 @@
  * aoe tokenize: a JSON array of token ids for each line of text. Opens the
  * tokenizer's files alone, no weights.
  */
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 #include "cli/common/text_input.h"
 
 #include <stdlib.h>
@@ -178,7 +178,7 @@ static int run_tokenize(job *j, const cli_args *args) {
     return code;
 }
 
-int cli_tokenize(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     cli_general_defaults(&o.general);
     const cli_group groups[] = {
@@ -209,3 +209,9 @@ int cli_tokenize(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_tokenize_command = {
+    .name = "tokenize",
+    .summary = "convert texts to token ids",
+    .run = run_command,
+};

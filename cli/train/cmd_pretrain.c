@@ -3,8 +3,8 @@
  * Results (evaluations, the end) go to stdout, the rest to stderr.
  */
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 #include "cli/train/course.h"
 
 #include <math.h>
@@ -207,7 +207,7 @@ static int check_options(const options *o) {
     return CLI_GO;
 }
 
-int cli_pretrain(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     options o = {0};
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -246,3 +246,9 @@ int cli_pretrain(int argc, char **argv) {
     cli_args_free(&args);
     return code;
 }
+
+const cli_command cli_pretrain_command = {
+    .name = "pretrain",
+    .summary = "train a model on plain text with masked language modeling",
+    .run = run_command,
+};

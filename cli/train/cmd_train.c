@@ -5,8 +5,8 @@
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "aoe_train.h"
-#include "cli/commands.h"
 #include "cli/common/common.h"
+#include "cli/common/dispatch.h"
 #include "cli/train/course.h"
 #include "cli/train/train_options.h"
 
@@ -643,9 +643,15 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
     return code;
 }
 
-int cli_train(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     return take(argc, argv, NULL, NULL);
 }
+
+const cli_command cli_train_command = {
+    .name = "train",
+    .summary = "fine-tune a model on pairs or triplets of texts",
+    .run = run_command,
+};
 
 int cli_train_parse(int argc, char **argv, cli_train_look look, void *user) {
     return take(argc, argv, look, user);
