@@ -77,7 +77,7 @@ static void test_refused(void **state) {
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 0, \"target_modules\": [\"query\"]}", "lora_alpha", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4}", "target_modules", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*query\"}", "target_modules", AOE_EUNSUPPORTED},
-        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [7]}", "no name", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [7]}", "not a name", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"q_proj\"]}", "'q_proj'; its layers are query, key",
          AOE_EFORMAT},
     };
