@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * `aoe bench`: speed of the encoder on random weights of a known shape: the
- * inference forward with pooling (weights packed once, as aoe_model_open does),
- * a whole training step (forward, three objectives, backward, AdamW; dropout 0.1), or
- * one of pretraining. No files.
+ * Benchmark of the encoder with random weights of a known shape. It measures one of three
+ * operations: inference (forward pass and pooling; weights packed once, as in aoe_model_open), a
+ * training step (forward pass, three objectives, backward pass, AdamW; dropout 0.1), or a
+ * pretraining step. It reads no files.
  */
 #include "bench/bench.h"
 
@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_RUNS = 5, LEAST_VOCABULARY = 1024 };
-#define MOST_PARAMETERS ((size_t)1 << 31)
+enum { MIN_RUNS = 5, REDUCED_VOCABULARY = 1024 };
+#define MAX_PARAMETERS ((size_t)1 << 31)
 
 void aoe_bench_options_defaults(aoe_bench_options *o) {
     memset(o, 0, sizeof *o);
@@ -41,33 +41,34 @@ void aoe_bench_options_defaults(aoe_bench_options *o) {
 typedef struct aoei_bench {
     aoe_context *ctx; /* borrowed */
     aoe_bench_options options;
-    const aoe_bench_options *o; /* options */
-    uint64_t runs;              /* so far */
-    aoei_encoder_config config; /* of what is timed */
-    size_t layers;              /* of the shape */
-    aoei_dtype type;
-    aoei_pair_step step; /* training */
-    aoei_mlm_step mlm;   /* pretraining */
-    aoei_params params;  /* inference */
-    aoei_arena arena;    /* inference: parameters, activations, packed weights */
-    aoei_encoder_state state;
-    aoei_batch_buffer buffer;
-    aoei_tensor pooled;
-    double *labels; /* [pairs], owned */
-    size_t tokens, longest;
+    const aoe_bench_options *o; /* points to options */
+    uint64_t runs;              /* completed runs, warm-up included */
+    aoei_encoder_config config; /* configuration that is timed; may have fewer layers than the shape */
+    size_t layers;              /* layers of the shape */
+    aoei_dtype type;            /* data type of the GEMMs */
+    aoei_pair_step step;        /* training */
+    aoei_mlm_step mlm;          /* pretraining */
+    aoei_params params;         /* inference */
+    aoei_arena arena;           /* inference: memory of parameters, activations and packed weights; owned */
+    aoei_encoder_state state;   /* inference: activations */
+    aoei_batch_buffer buffer;   /* inference: token ids */
+    aoei_tensor pooled;         /* inference: [texts, hidden] */
+    double *labels;             /* training: [pairs], owned */
+    size_t tokens;              /* tokens of all texts */
+    size_t longest;             /* tokens of the longest text */
 } bench;
 
 static size_t text_length(const bench *b, size_t i) {
     return b->o->lengths ? b->o->lengths[i] : b->o->length;
 }
 
-/* Weights that are too many to be made: one layer is timed, with a small vocabulary. */
+/* Shapes with more than MAX_PARAMETERS are reduced to one layer and a small vocabulary. */
 static void reduce(bench *b) {
     b->layers = b->config.layers;
-    if (aoei_parameter_count(&b->config) <= MOST_PARAMETERS)
+    if (aoei_parameter_count(&b->config) <= MAX_PARAMETERS)
         return;
     b->config.layers = 1;
-    b->config.vocab = LEAST_VOCABULARY;
+    b->config.vocab = REDUCED_VOCABULARY;
 }
 
 static int check(bench *b, aoe_error *err) {
@@ -90,7 +91,8 @@ static int check(bench *b, aoe_error *err) {
     for (size_t i = 0; i < o->texts; i++) {
         const size_t n = text_length(b, i);
         if (n == 0 || n > most)
-            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens; this shape takes 1 to %zu", i, n, most);
+            return aoei_fail(err, AOE_EARG, "text %zu has %zu tokens, but this shape supports 1 to %zu; use shorter texts", i,
+                             n, most);
         b->tokens += n;
         if (n > b->longest)
             b->longest = n;
@@ -98,7 +100,7 @@ static int check(bench *b, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Normal weights with sd 0.02, norms 1, biases 0, as `aoe init` makes them. */
+/* Initializes weights from a normal distribution with standard deviation 0.02, norms to 1 and biases to 0, as `aoe init`. */
 static int randomize(bench *b, aoei_params *p, aoe_error *err) {
     const float one = 1.0F;
     aoei_tensor_zero(b->ctx, p->value);
@@ -130,7 +132,7 @@ static void fill(const bench *b, aoei_batch_buffer *buffer, int32_t *ids) {
     }
 }
 
-/* Inference keeps no gradients: only the values of the parameter set are touched. */
+/* Inference uses only the values of the parameter set, so gradients and moments need no memory pages. */
 static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
     const int code = aoei_params_layout(&b->params, b->ctx, &b->config, AOEI_F32, arena, err);
     if (code)
@@ -166,7 +168,7 @@ static int create_inference(bench *b, aoe_error *err) {
     return code;
 }
 
-/* Random values, moments and gradients zero. */
+/* Sets values to random numbers, and moments and gradients to zero. */
 static int start_params(bench *b, aoei_params *p, aoe_error *err) {
     aoei_tensor_zero(b->ctx, p->grad);
     aoei_tensor_zero(b->ctx, p->m);
@@ -197,7 +199,7 @@ static int create_pretraining(bench *b, aoe_error *err) {
     return code ? code : start_params(b, &b->mlm.params, err);
 }
 
-/* 3 of 20 tokens are to be predicted. */
+/* Selects 3 of every 20 tokens for prediction. */
 static void mask(bench *b) {
     const aoei_batch *batch = &b->mlm.buffer.batch;
     for (size_t i = 0; i < batch->n_tokens; i++)
@@ -290,7 +292,7 @@ void aoei_bench_destroy(aoei_bench *b) {
     aoei_free(b);
 }
 
-/* Operations of the GEMMs, two per multiply-add. The backward pass has twice those of the forward pass. */
+/* Floating-point operations of the GEMMs, two per multiply-add. The backward pass has twice as many as the forward pass. */
 static double operations(const bench *b) {
     const aoei_encoder_config *c = &b->config;
     const double D = (double)c->hidden;
@@ -317,12 +319,12 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
         code = aoei_bench_run(b, &seconds[i], err);
     if (!code) {
         qsort(seconds, b->o->runs, sizeof *seconds, ascending);
-        const double whole = (double)b->layers / (double)b->config.layers; /* of a part that was timed */
-        const double median = whole * seconds[b->o->runs / 2];
+        const double scale = (double)b->layers / (double)b->config.layers; /* extrapolates to all layers */
+        const double median = scale * seconds[b->o->runs / 2];
         result->tokens = b->tokens;
         result->layers_timed = b->config.layers;
         result->ms = 1e3 * median;
-        result->ms_min = 1e3 * whole * seconds[0];
+        result->ms_min = 1e3 * scale * seconds[0];
         result->tokens_per_second = (double)b->tokens / median;
         result->tflops = operations(b) / median / 1e12;
         result->peak_rss_mb = (double)aoei_peak_rss_bytes() / 1e6;

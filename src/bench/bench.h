@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A benchmark that is prepared once and run several times, for programs that alternate between
- * several measurements. aoe_bench uses it.
+ * A benchmark that is created once and run several times, for programs that alternate between
+ * several benchmarks. aoe_bench uses it.
  */
 #ifndef AOEI_BENCH_BENCH_H
 #define AOEI_BENCH_BENCH_H
@@ -10,9 +10,9 @@
 
 typedef struct aoei_bench aoei_bench;
 
-/* Weights, batch and memory for the options; ctx and o->lengths are borrowed. Errors: those of aoe_bench. */
+/* Creates weights, batch and buffers. ctx and o->lengths are borrowed. Errors: see aoe_bench. */
 int aoei_bench_create(aoei_bench **b, aoe_context *ctx, const aoe_bench_options *o, aoe_error *err);
-/* One run; *seconds is its time. Training continues with the weights of the run before. */
+/* Performs one run and sets *seconds to its duration. Training continues with the weights of the previous run. */
 int aoei_bench_run(aoei_bench *b, double *seconds, aoe_error *err);
 void aoei_bench_destroy(aoei_bench *b); /* accepts NULL */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The arithmetic of checks.
+ * Computes the errors of checks.
  */
 #include "aoe_eval.h"
 #include "bench/check.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SMALL_REFERENCE 1e-6 /* golden/README: below this norm the tolerance is absolute */
+#define SMALL_REFERENCE 1e-6 /* below this norm the tolerance is absolute, as in golden/README */
 
 void aoei_check_begin(aoei_check *c, const char *group, const char *name, double tolerance) {
     memset(c, 0, sizeof *c);
@@ -17,7 +17,7 @@ void aoei_check_begin(aoei_check *c, const char *group, const char *name, double
     snprintf(c->name, sizeof c->name, "%s", name);
 }
 
-static void take(aoei_check *c, double difference2, double reference2) {
+static void add_comparison(aoei_check *c, double difference2, double reference2) {
     if (c->joined) {
         difference2 = c->difference2 += difference2;
         reference2 = c->reference2 += reference2;
@@ -36,7 +36,7 @@ void aoei_check_values(aoei_check *c, const double *got, const double *want, siz
         difference2 += (got[i] - want[i]) * (got[i] - want[i]);
         reference2 += want[i] * want[i];
     }
-    take(c, difference2, reference2);
+    add_comparison(c, difference2, reference2);
 }
 
 void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_t n) {
@@ -46,7 +46,7 @@ void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_
         difference2 += d * d;
         reference2 += (double)want[i] * (double)want[i];
     }
-    take(c, difference2, reference2);
+    add_comparison(c, difference2, reference2);
 }
 
 void aoei_check_end(aoei_verify *v, const aoei_check *c) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Comparison with golden cases and its report.
+ * Comparison of computed values with golden cases, and the report.
  *
  * The error of a tensor or value is the norm of the difference divided by the norm of the
- * reference. If the norm of the reference is below 1e-6, the difference itself must be at most
- * 1e-6; it is reported times tolerance / 1e-6. In bf16 all tensors of a gradient are compared
- * as one, because the rounding errors of large tensors exceed the values of small ones (the
- * gradient of a key bias is 0 in theory).
+ * reference. If the norm of the reference is below 1e-6, the norm of the difference must be at
+ * most 1e-6; the reported error is this norm multiplied by tolerance / 1e-6. In bf16 all tensors
+ * of a gradient are compared as one tensor, because the rounding errors of large tensors exceed
+ * the values of small tensors (the gradient of a key bias is 0 in exact arithmetic).
  */
 #ifndef AOEI_BENCH_CHECK_H
 #define AOEI_BENCH_CHECK_H
@@ -14,28 +14,30 @@
 #include "aoe_eval.h"
 
 typedef struct aoei_verify {
-    aoe_context *ctx; /* borrowed */
-    aoe_dtype dtype;
+    aoe_context *ctx;     /* borrowed */
+    aoe_dtype dtype;      /* data type of the GEMMs */
     aoe_verify_fn report; /* may be NULL */
-    void *user;
-    size_t failed, done; /* checks */
+    void *user;           /* first argument of report */
+    size_t failed, done;  /* failed checks; all checks so far */
 } aoei_verify;
 
-/* One line of the report: the largest error of several comparisons. */
+/* One line of the report, which gives the largest error of several comparisons. */
 typedef struct aoei_check {
-    const char *group; /* "bert" */
-    char name[64];     /* "hidden" */
-    double tolerance;
-    double worst;                   /* largest error; stays NaN after a NaN */
-    int joined;                     /* 1: all tensors are compared as one */
-    double difference2, reference2; /* joined: sums of squares so far */
-    size_t compared;
+    const char *group;              /* first part of the name, such as "bert"; borrowed */
+    char name[64];                  /* second part of the name, such as "hidden.0" */
+    double tolerance;               /* largest error that passes */
+    double worst;                   /* largest error so far; NaN after any NaN */
+    int joined;                     /* 1: all tensors are compared as one tensor */
+    double difference2, reference2; /* joined: squared norms of the difference and of the reference so far */
+    size_t compared;                /* number of comparisons */
 } aoei_check;
 
+/* Starts a check. group is borrowed; name is copied. */
 void aoei_check_begin(aoei_check *c, const char *group, const char *name, double tolerance);
+/* Compare got[n] with the reference want[n]. */
 void aoei_check_values(aoei_check *c, const double *got, const double *want, size_t n);
 void aoei_check_floats(aoei_check *c, const float *got, const float *want, size_t n);
-/* Reports the line; a check that compared nothing fails. */
+/* Ends the check and reports it. A check without comparisons fails. */
 void aoei_check_end(aoei_verify *v, const aoei_check *c);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe_verify: finds golden cases in a directory and runs them. verify_model.c and
- * verify_objectives.c do the comparisons. An architecture that the encoder does not
- * support is skipped with a warning if it is one of several folders; it is an error if
- * its folder was given.
+ * verify_objectives.c compare the results. If the given directory is an architecture that the
+ * encoder does not support, this is an error; if it is a subfolder, it is skipped with a warning.
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
@@ -24,7 +23,7 @@ static int has_file(const char *dir, const char *name) {
     return yes;
 }
 
-/* The last component of a path, without trailing slashes, into out. */
+/* Copies the last component of a path, without trailing slashes, to out. */
 static void base_name(char *out, size_t size, const char *path) {
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
@@ -35,7 +34,7 @@ static void base_name(char *out, size_t size, const char *path) {
     snprintf(out, size, "%.*s", (int)(len - begin), path + begin);
 }
 
-/* One entry of the parent folder; entries without cases are skipped. */
+/* Verifies one entry of the parent folder. Entries without golden cases are skipped. */
 static int verify_entry(aoei_verify *v, const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
     if (!path)
@@ -73,7 +72,7 @@ int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn
     aoei_verify v = {.ctx = ctx, .dtype = dtype, .report = report, .user = user};
     int code;
     if (!aoei_is_dir(dir))
-        return aoei_fail(err, AOE_ENOENT, "%s: not a directory; give a folder with cases.json, or its parent", dir);
+        return aoei_fail(err, AOE_ENOENT, "%s: not a directory; give a folder with cases.json, or its parent folder", dir);
     if (has_file(dir, "cases.json")) {
         char name[128];
         base_name(name, sizeof name, dir);
@@ -84,8 +83,8 @@ int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn
     if (code)
         return code;
     if (v.done == 0)
-        return aoei_fail(err, AOE_ENOENT,
-                         "%s: no golden cases; give a folder with cases.json, or a parent with objectives.json", dir);
+        return aoei_fail(err, AOE_ENOENT, "%s: no golden cases found; give a folder with cases.json, or its parent folder",
+                         dir);
     if (v.failed)
         return aoei_fail(err, AOE_EMISMATCH, "%s: %zu of %zu checks failed", dir, v.failed, v.done);
     return AOE_OK;

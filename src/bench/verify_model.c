@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Golden cases of one architecture: config.json, model.safetensors, cases.json (texts and pairs as id
- * lists) and expected.safetensors: hidden states of every layer, every pooling, the gradient of every
- * parameter for each objective, and a trace of ten AdamW steps; with adapters (adapter/) the last layer and
- * the gradients of theirs. Needs no tokenizer.
+ * Golden cases of one architecture. A folder contains config.json, model.safetensors, cases.json and
+ * expected.safetensors. cases.json has texts and pairs as lists of token ids, losses, and the losses and
+ * gradient norms of ten AdamW steps (the trace). expected.safetensors has the hidden states of every layer,
+ * the vectors of every pooling, and the gradients of every parameter for each objective. If there is a
+ * folder adapter/, expected.safetensors also has the last hidden states and the gradients with adapters.
+ * No tokenizer is needed.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -25,39 +27,39 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Relative, by the type of the products. */
+/* Largest relative errors, per data type of the GEMMs. */
 typedef struct tolerances {
     double hidden, loss, gradient, trace_loss, trace_norm;
-    size_t steps; /* of the trace that are compared */
+    size_t steps; /* number of steps of the trace that are compared */
 } tolerances;
 
-/* Where norms come before the sums, these are never normalised, and the random weights of the cases make attention so sharp
- * that ten steps amplify a rounding 10 to 80 times: in bf16 the trace is compared before the first one. */
+/* In pre-norm architectures the residual stream is never normalized. With the random weights of the golden cases, attention is
+ * so sharp that ten steps amplify rounding errors 10 to 80 times. In bf16 only the first step of their trace is compared. */
 static const tolerances allowed[] = {
     [AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4, SIZE_MAX}, [AOEI_BF16] = {1e-2, 1e-2, 5e-2, 1e-2, 3e-2, SIZE_MAX}};
 static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1};
 
-/* Texts of a case file: id lists laid end to end. */
+/* Concatenated lists of token ids. */
 typedef struct id_texts {
-    size_t n;
-    int32_t *ids;    /* owned */
-    size_t *offsets; /* [n + 1], owned */
-    size_t longest;
+    size_t n;        /* number of texts */
+    int32_t *ids;    /* [offsets[n]], owned */
+    size_t *offsets; /* [n + 1], owned; text i has the ids [offsets[i], offsets[i + 1]) */
+    size_t longest;  /* tokens of the longest text */
 } id_texts;
 
 typedef struct golden {
-    const char *name; /* of the report */
-    const char *dir;
+    const char *name;           /* group in the report; borrowed */
+    const char *dir;            /* folder of the golden cases; borrowed */
     json_t *cases;              /* owned */
     char *cases_path;           /* owned */
     aoei_safetensors *expected; /* owned */
     aoe_model *model;           /* owned */
     aoei_pair_step step;        /* owned */
-    id_texts texts, pairs;      /* owned; pairs interleaved */
-    double *graded, *binary;    /* [B], owned */
-    uint32_t *groups;           /* [2B], owned */
-    float *host;                /* owned; room for the largest tensor compared */
-    aoe_pooling pooling;        /* of training */
+    id_texts texts, pairs;      /* owned; pairs: texts 2i and 2i + 1 are pair i of B */
+    double *graded, *binary;    /* [B], owned; graded and binary labels */
+    uint32_t *groups;           /* [2B], owned; equal for equal texts */
+    float *host;                /* owned; workspace for the largest tensor that is compared */
+    aoe_pooling pooling;        /* pooling for losses and gradients */
 } golden;
 
 static const tolerances *tolerance(const golden *g) {
@@ -83,10 +85,11 @@ static void golden_free(golden *g) {
 }
 
 static int bad_cases(const golden *g, const char *what, aoe_error *err) {
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; take the golden cases anew", g->cases_path, what);
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is missing or malformed; generate the golden cases again", g->cases_path,
+                     what);
 }
 
-/* Appends one JSON list of ids. */
+/* Appends one JSON list of token ids. */
 static int add_ids(id_texts *t, const json_t *list, size_t vocab) {
     const size_t n = json_array_size(list), at = t->offsets[t->n];
     int32_t *grown = aoei_realloc_array(t->ids, at + n + 1, sizeof *grown);
@@ -105,7 +108,7 @@ static int add_ids(id_texts *t, const json_t *list, size_t vocab) {
     return n ? AOE_OK : AOE_EFORMAT;
 }
 
-/* "texts" (per entry one list) or "pairs" (per entry two). */
+/* Reads "texts" (one list of ids per entry) or "pairs" (two lists per entry). */
 static int read_texts(golden *g, id_texts *t, const char *key, size_t lists, aoe_error *err) {
     const json_t *array = json_object_get(g->cases, key);
     const size_t n = json_array_size(array);
@@ -139,7 +142,7 @@ static int read_labels(golden *g, double **out, const char *key, aoe_error *err)
     return AOE_OK;
 }
 
-/* Equal id lists get equal numbers: the index of the first. */
+/* Sets the group of each text to the index of the first text with equal ids. */
 static int find_groups(golden *g, aoe_error *err) {
     const id_texts *t = &g->pairs;
     g->groups = aoei_calloc(t->n, sizeof *g->groups);
@@ -191,7 +194,7 @@ static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
     if (code)
         return code;
     for (size_t s = 0; s < g->step.params.n_slots; s++)
-        g->step.params.segments[s].decay = 1; /* the golden trace decays biases and norms, too */
+        g->step.params.segments[s].decay = 1; /* in the golden trace, weight decay also applies to biases and norms */
     aoei_params_load(v->ctx, &g->step.params, g->model->weights);
     g->host = aoei_malloc_array(g->step.params.count + tokens * g->model->config.hidden, sizeof *g->host);
     return g->host ? AOE_OK : aoei_fail_nomem(err, g->step.params.count * sizeof *g->host);
@@ -203,13 +206,13 @@ static void fill(golden *g, const id_texts *t) {
         aoei_batch_add(&g->step.buffer, t->ids + t->offsets[i], t->offsets[i + 1] - t->offsets[i], (uint32_t)i);
 }
 
-/* Compares `got` with the tensor of that name; a missing tensor or another size is an error. */
+/* Compares got[n] with the expected tensor. A missing tensor or a different size is an error. */
 static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
     if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != n)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s/expected.safetensors: no F32 tensor \"%s\" of %zu values; take the golden cases anew", g->dir,
-                         name, n);
+                         "%s/expected.safetensors: no F32 tensor \"%s\" with %zu values; generate the golden cases again",
+                         g->dir, name, n);
     float *want = aoei_malloc_array(n, sizeof *want);
     if (!want)
         return aoei_fail_nomem(err, n * sizeof *want);
@@ -266,7 +269,7 @@ static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* The last layer with all layers attending in both directions, of the texts that have it: causal models. */
+/* Causal models: checks the last hidden states with bidirectional attention in all layers, for texts that have them. */
 static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
     aoei_encoder_config c = g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
@@ -294,8 +297,8 @@ static int check_bidirectional(golden *g, aoei_verify *v, aoe_error *err) {
 static const char *const loss_names[] = {"cosine", "angle", "ibn", "ibn-isp"};
 enum { COSINE, ANGLE, IBN, IBN_ISP, LOSSES };
 
-/* Scale 20 for cosine and ibn, 1 for angle: the temperatures of the paper, which are the defaults. Binary labels: 1 is
- * positive. */
+/* The temperatures are the defaults, which are those of the paper: scale 20 for cosine and ibn, 1 for angle. Binary label 1
+ * means positive. */
 static aoe_objective_options loss_options(unsigned mask) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);
@@ -307,7 +310,7 @@ static aoe_objective_options loss_options(unsigned mask) {
     return o;
 }
 
-/* Adds the gradient of the losses in mask (all on the same labels); *loss += their sum. */
+/* Adds the gradients of the losses in mask, and adds the losses to *loss. */
 static int add_gradient(golden *g, unsigned mask, const double *label, double *loss, aoe_error *err) {
     const aoe_objective_options o = loss_options(mask);
     aoe_objective_result r;
@@ -317,13 +320,13 @@ static int add_gradient(golden *g, unsigned mask, const double *label, double *l
     return code;
 }
 
-/* The expected gradient of a slot by the loss called `name`: of an adapter without ".weight". */
+/* Name of the expected gradient of a slot for the loss `name`. Names of adapters have no ".weight". */
 static void gradient_name(char *out, size_t size, const golden *g, const char *name, const aoei_slot *slot) {
     const size_t tail = slot->adapter ? strlen(".weight") : 0;
     snprintf(out, size, "grad.%s.%s%.*s", name, g->model->files.prefix, (int)(strlen(slot->name) - tail), slot->name);
 }
 
-/* name: of the loss among the expected. */
+/* Checks the loss and all gradients. name: name of the loss in the golden cases. */
 static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name, aoe_error *err) {
     aoei_check value, gradient;
     char line[48];
@@ -359,7 +362,7 @@ static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name
     return code;
 }
 
-/* The last layer of the texts, with adapters. */
+/* Checks the last hidden states of the texts with adapters. */
 static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_batch *b = &g->step.buffer.batch;
     aoei_check check;
@@ -380,7 +383,7 @@ static int check_adapted(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Checks the model with the adapters of DIR/adapter, if there are any: forward, and gradients of the angle loss. */
+/* If DIR/adapter exists, checks the forward pass and the gradients of the angle loss with its adapters. */
 static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     char *dir = aoei_path_join(whole->dir, "adapter");
     golden g = *whole;
@@ -407,7 +410,7 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-/* Ten steps on the one batch: cosine + ibn-isp + angle; decay on every parameter. */
+/* Checks ten AdamW steps on the batch of pairs. Loss: cosine + angle + ibn-isp. Weight decay applies to every parameter. */
 static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
     const json_t *betas = json_object_get(adamw, "betas");

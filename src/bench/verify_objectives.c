@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Golden cases of the objectives alone: objectives.json is a list of
+ * Golden cases of the objectives without a model. objectives.json is a list of
  * {x, y: [B][D], label: [B], scale: {cosine, angle, ibn}, out: {TERM: {loss, grad_x, grad_y}}}.
- * scale is the inverse of a temperature. In-batch negatives without identical-sentence
- * detection, positives from label 1 on.
+ * scale is the inverse of the temperature. In-batch negatives are used without identical-sentence
+ * detection; labels of at least 1 are positive.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -19,10 +19,10 @@ enum { TERMS = 3 };
 
 typedef struct objective_case {
     size_t B, D;
-    double *label;      /* [B] */
-    float *x, *y;       /* [B, D] */
-    float *gx, *gy;     /* [B, D] computed */
-    double *got, *want; /* [B, D] */
+    double *label;      /* [B], owned */
+    float *x, *y;       /* [B, D], owned; vectors */
+    float *gx, *gy;     /* [B, D], owned; computed gradients */
+    double *got, *want; /* [B, D], owned; computed and expected values */
 } objective_case;
 
 static void case_free(objective_case *c) {
@@ -42,8 +42,8 @@ static int read_matrix(double *out, const json_t *rows, size_t B, size_t D, cons
         for (size_t k = 0; k < D; k++) {
             const json_t *row = json_array_get(rows, i), *value = json_array_get(row, k);
             if (json_array_size(rows) != B || json_array_size(row) != D || !json_is_number(value))
-                return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %zu rows of %zu numbers; take the file anew", file, what,
-                                 B, D);
+                return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %zu rows of %zu numbers; generate the file again", file,
+                                 what, B, D);
             out[i * D + k] = json_number_value(value);
         }
     return AOE_OK;
@@ -56,7 +56,7 @@ static int case_read(objective_case *c, const json_t *o, const char *file, aoe_e
     c->D = json_array_size(json_array_get(x, 0));
     const size_t n = c->B * c->D;
     if (n == 0 || json_array_size(label) != c->B)
-        return aoei_fail(err, AOE_EFORMAT, "%s: a case has no x, or not a label a row; take the file anew", file);
+        return aoei_fail(err, AOE_EFORMAT, "%s: a case has no x, or not one label per row; generate the file again", file);
     c->label = aoei_calloc(c->B, sizeof *c->label);
     float **const floats[] = {&c->x, &c->y, &c->gx, &c->gy};
     int bad = !c->label;
@@ -75,7 +75,7 @@ static int case_read(objective_case *c, const json_t *o, const char *file, aoe_e
         c->y[i] = (float)c->want[i];
     for (size_t i = 0; i < c->B && !code; i++) {
         if (!json_is_number(json_array_get(label, i)))
-            code = aoei_fail(err, AOE_EFORMAT, "%s: label %zu of a case is not a number; take the file anew", file, i);
+            code = aoei_fail(err, AOE_EFORMAT, "%s: label %zu of a case is not a number; generate the file again", file, i);
         c->label[i] = json_number_value(json_array_get(label, i));
     }
     return code;
@@ -95,7 +95,7 @@ static int run_term(aoei_check *loss, aoei_check *grad, objective_case *c, const
         return AOE_OK;
     const json_t *want = json_object_get(out, "loss");
     if (!json_is_number(scale) || !json_is_number(want))
-        return aoei_fail(err, AOE_EFORMAT, "%s: a case has no scale or loss for %s; take the file anew", file,
+        return aoei_fail(err, AOE_EFORMAT, "%s: a case has no scale or loss for %s; generate the file again", file,
                          term_names[term]);
     aoe_objective_options options;
     aoe_objective_result r;
@@ -125,7 +125,7 @@ int aoei_verify_objectives(aoei_verify *v, const char *path, aoe_error *err) {
     aoei_check loss[TERMS], grad[TERMS];
     int code = aoei_json_load(&root, path, err);
     if (!code && !json_is_array(root))
-        code = aoei_fail(err, AOE_EFORMAT, "%s: not a list of cases; take the file anew", path);
+        code = aoei_fail(err, AOE_EFORMAT, "%s: not a list of cases; generate the file again", path);
     for (int t = 0; t < TERMS; t++) {
         char name[32];
         snprintf(name, sizeof name, "%s.loss", term_names[t]);

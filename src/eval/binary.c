@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pairs with labels of two classes: what the cosines say about the labels. Reads and
- * checks every table first; then one after the other is embedded and judged.
+ * Binary classification of pairs by their cosines. All tables are read and checked first. Each
+ * table is then embedded and evaluated in turn.
  */
 #include "eval/binary.h"
 
@@ -17,7 +17,8 @@
 typedef struct input {
     char *name;       /* owned */
     aoe_pairs *pairs; /* owned */
-    size_t skipped, empty;
+    size_t skipped;   /* rows that were not evaluated */
+    size_t empty;     /* empty texts in the pairs */
 } input;
 
 void aoe_binary_options_defaults(aoe_binary_options *o) {
@@ -54,9 +55,9 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return 0;
 }
 
-/* cosine, label, positive: [pairs]. */
-static int judge(aoe_binary_result *r, const input *in, double positive_from, const double *cosine, double *label,
-                 uint8_t *positive, aoe_error *err) {
+/* Computes the metrics of one table. cosine: [pairs]; label, positive: [pairs], workspace. */
+static int compute_metrics(aoe_binary_result *r, const input *in, double positive_from, const double *cosine, double *label,
+                           uint8_t *positive, aoe_error *err) {
     const size_t n = aoe_pairs_count(in->pairs);
     *r = (aoe_binary_result){.name = in->name, .pairs = n, .skipped = in->skipped, .empty = in->empty};
     for (size_t i = 0; i < n; i++) {
@@ -77,7 +78,7 @@ static int evaluate(const aoei_eval_model *e, const input *in, double positive_f
     if (!rc)
         rc = aoei_pairs_cosines(e, in->pairs, cosine, &truncated, p, err);
     if (!rc)
-        rc = judge(r, in, positive_from, cosine, cosine + n, positive, err);
+        rc = compute_metrics(r, in, positive_from, cosine, cosine + n, positive, err);
     r->truncated = truncated;
     aoei_free(cosine);
     aoei_free(positive);
@@ -87,7 +88,7 @@ static int evaluate(const aoei_eval_model *e, const input *in, double positive_f
 int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
                     aoe_binary_fn report, void *user, aoe_error *err) {
     if (!n_paths)
-        return aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give tables");
+        return aoei_fail(err, AOE_EARG, "no input paths; give at least one table of labelled pairs");
     input *in = aoei_calloc(n_paths, sizeof *in);
     if (!in)
         return aoei_fail_nomem(err, n_paths * sizeof *in);

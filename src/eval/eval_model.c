@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An embedder as an aoei_eval_model, the progress of evaluations and the names of inputs.
+ * The adapter from an embedder to aoei_eval_model, progress reports, and the names of inputs.
  */
 #include "eval/eval_model.h"
 
@@ -32,7 +32,8 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoei_embedder_adapter *s = user;
     const aoe_model *m = aoe_embedder_model(s->e);
     const aoe_tokenizer *t = aoe_model_tokenizer(m);
-    if (!t || aoei_allows_no_tokens(m)) /* aoe_embed says so before anything is reported; texts may have none */
+    /* Without a tokenizer, aoe_embed fails before the first report. Some models accept texts without tokens. */
+    if (!t || aoei_allows_no_tokens(m))
         return 0;
     aoe_model_info info;
     aoe_model_get_info(m, &info);
@@ -69,7 +70,7 @@ int aoei_eval_advance(aoei_eval_progress *p, size_t n, aoe_error *err) {
     return 0;
 }
 
-/* The last part of a path, which slashes may follow. */
+/* The last component of a path, without trailing slashes. */
 static aoe_text last_part(const char *path) {
     size_t end = strlen(path), begin;
     while (end > 1 && path[end - 1] == '/')

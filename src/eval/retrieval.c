@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Retrieval: all texts are embedded, each query's nearest are searched (exactly, with the
- * product kernels), and its list is judged. Queries that are texts of the index have their
- * vectors already, unless another encoder makes those of the texts.
+ * Retrieval evaluation: embeds all texts, finds the nearest texts of each query by exact search
+ * with the GEMM kernels, and computes the metrics of each ranked list. If the queries are among
+ * the texts and both use the same model, the vectors of the queries are copied from the texts.
  */
 #include "eval/retrieval.h"
 
@@ -16,23 +16,26 @@
 #include "nn/rows.h"
 #include "stats/ranking.h"
 
-enum { EMBED = 4096, SEARCH = 1024 }; /* texts embedded, queries searched at a time */
+enum { EMBED = 4096, SEARCH = 1024 }; /* texts per call of embed, queries per search */
 
 typedef struct search {
     const aoe_retrieval_options *o;
     const aoei_retrieval_data *d;
     const aoe_context *ctx;
-    size_t D, k; /* components; neighbours per query */
-    aoei_arena arena;
-    aoei_tensor texts, queries; /* [texts, D], [queries, D] of unit length, or zero */
-    aoei_tensor workspace;      /* of the search */
-    float *host;                /* owned [EMBED, D] */
-    uint8_t *truncated;         /* owned [EMBED]; texts of host that lost tokens */
-    aoe_text *text;             /* owned [EMBED] */
-    uint32_t *index;            /* owned [queries] */
-    aoei_neighbor *best;        /* owned [SEARCH, k] */
-    double *gain_of;            /* owned [texts] of the query at hand; else 0 */
-    double *gain, *ideal;       /* owned [k], [most relevant texts of a query] */
+    size_t D;              /* components of a vector */
+    size_t k;              /* neighbours per query */
+    aoei_arena arena;      /* memory of texts, queries and workspace; owned */
+    aoei_tensor texts;     /* [texts, D], unit length or zero */
+    aoei_tensor queries;   /* [queries, D], unit length or zero */
+    aoei_tensor workspace; /* workspace of aoei_nearest */
+    float *host;           /* [EMBED, D], owned; vectors of one call of embed */
+    uint8_t *truncated;    /* [EMBED], owned; 1 for each text that was truncated */
+    aoe_text *text;        /* [EMBED], owned; texts of one call of embed */
+    uint32_t *index;       /* [queries], owned; index of each query among the texts */
+    aoei_neighbor *best;   /* [SEARCH, k], owned; nearest texts of each query */
+    double *gain_of;       /* [texts], owned; gain of each text for the current query, 0 between queries */
+    double *gain;          /* [k], owned; gains of the ranked list */
+    double *ideal;         /* [most relevant texts of a query], owned; gains of the relevant texts, descending */
 } search;
 
 void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
@@ -46,7 +49,7 @@ static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
     return good ? 0 : aoei_fail(err, AOE_EARG, "options.recall_at and options.top must be at least 1");
 }
 
-/* What of a query's list is needed: the query itself may be among it, to be struck out. */
+/* Number of neighbours to search per query. It includes one for the query itself, which may be removed from the list. */
 static size_t neighbours_wanted(const search *s) {
     size_t k = s->o->top;
     for (size_t i = 0; i < s->o->n_recall; i++)
@@ -109,12 +112,12 @@ static void destroy(search *s) {
 
 /* ------------------------------------------------------------------ vectors */
 
-/* Texts of the index, or queries. */
+/* The texts to search or the queries. */
 typedef struct side {
     const aoei_eval_model *encoder;
     aoe_text (*text)(const aoei_retrieval_data *d, size_t i);
-    int queries;
-    size_t n;
+    int queries; /* 1: queries; 0: texts */
+    size_t n;    /* number of texts or queries */
 } side;
 
 static side texts_of(const aoei_retrieval_data *d, const aoei_eval_model *e) {
@@ -131,7 +134,7 @@ static int name_text(const aoei_retrieval_data *d, const side *x, size_t i, int 
     return rc;
 }
 
-/* Every text has a token, or the encoder does with texts that have none. */
+/* Checks that every text has a token. Encoders that accept texts without tokens pass the check. */
 static int check_tokens(const aoei_retrieval_data *d, const side *x, aoe_error *err) {
     int all;
     int rc = aoei_eval_model_has_specials(x->encoder, &all, err);
@@ -166,12 +169,12 @@ static int embed(search *s, const side *x, aoei_tensor to, size_t *truncated, ao
     return rc;
 }
 
-/* ----------------------------------------------------------------- judging */
+/* ----------------------------------------------------------------- metrics */
 
-/* Adds what the list of one query gives; best: [k] its nearest texts. */
-static void judge(search *s, const aoei_query *q, const aoei_neighbor *best, aoe_retrieval_result *r) {
+/* Adds the metrics of one query to *r. best: [k], the nearest texts of the query. */
+static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best, aoe_retrieval_result *r) {
     const aoei_relevant *relevant = s->d->relevant + q->first;
-    const uint32_t struck = s->o->count_query && s->d->grouped ? AOEI_NO_TEXT : q->own;
+    const uint32_t removed = s->o->count_query && s->d->grouped ? AOEI_NO_TEXT : q->own;
     size_t found = 0, own_group = 0, group = q->n + (s->d->grouped && !s->o->count_query);
     for (size_t i = 0; i < q->n; i++) {
         s->gain_of[relevant[i].text] = relevant[i].gain;
@@ -179,7 +182,7 @@ static void judge(search *s, const aoei_query *q, const aoei_neighbor *best, aoe
     }
     for (size_t i = 0; i < s->k && best[i].text != AOEI_NO_TEXT; i++) {
         own_group += i < group && (s->gain_of[best[i].text] > 0 || best[i].text == q->own);
-        if (best[i].text != struck)
+        if (best[i].text != removed)
             s->gain[found++] = s->gain_of[best[i].text];
     }
     r->strict += own_group == group;
@@ -199,7 +202,7 @@ static void search_all(search *s, aoe_retrieval_result *r) {
             .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .workspace = s->workspace};
         aoei_nearest(s->ctx, &job, s->best);
         for (size_t i = 0; i < n; i++)
-            judge(s, &d->query[first + i], s->best + i * s->k, r);
+            add_query(s, &d->query[first + i], s->best + i * s->k, r);
     }
 }
 
@@ -250,12 +253,11 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
                        const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err) {
     int rc = check_options(o, err);
     if (!rc && !n_paths)
-        rc = aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give tables of groups or BEIR folders");
+        rc = aoei_fail(err, AOE_EARG, "no input paths; give at least one table of groups or BEIR folder");
     if (!rc && queries->dims != docs->dims)
-        rc = aoei_fail(
-            err, AOE_EARG,
-            "the vectors of queries have %zu components and those of texts have %zu; use models with equal vector sizes",
-            queries->dims, docs->dims);
+        rc = aoei_fail(err, AOE_EARG,
+                       "query vectors have %zu components but text vectors have %zu; use models with equal vector sizes",
+                       queries->dims, docs->dims);
     if (rc)
         return rc;
     aoei_retrieval_data *d = aoei_calloc(n_paths, sizeof *d);

@@ -7,8 +7,8 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* As aoe_eval_retrieval; queries and docs may be the same model; o is not NULL and its doc_embedder is ignored. All inputs are
- * read and checked before the first report. */
+/* Implements aoe_eval_retrieval. queries and docs may be the same model. o is not NULL; o->doc_embedder is ignored. All inputs
+ * are read and checked before the first report. */
 int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *docs, const char *const *paths, size_t n_paths,
                        const aoe_retrieval_options *o, aoe_retrieval_fn report, void *user, aoe_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Readers of retrieval data. Groups and ids are both told apart by sorting names; of
- * what is sorted the order in the file is kept, so that nothing depends on names.
+ * Readers of retrieval data. Groups and ids are found by sorting names. The results are in file
+ * order, so they do not depend on the names.
  */
 #include "eval/retrieval_data.h"
 
@@ -17,10 +17,10 @@
 #include "eval/eval_model.h"
 #include "table/labels.h"
 
-/* Names of examples (their first role), sorted. */
+/* The name of an example: its group or id, which is its first text. */
 typedef struct named {
-    aoe_text name;
-    uint32_t index;
+    aoe_text name;  /* borrowed */
+    uint32_t index; /* index of the example in the file */
 } named;
 
 static int compare_texts(aoe_text a, aoe_text b) {
@@ -35,6 +35,7 @@ static int by_name(const void *pa, const void *pb) {
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
+/* Names of all examples in ascending order; owned by the caller. NULL: out of memory. */
 static named *sort_names(const aoei_examples *x, aoe_error *err) {
     named *sorted = aoei_malloc_array(x->n, sizeof *sorted);
     if (!sorted) {
@@ -50,15 +51,15 @@ static named *sort_names(const aoei_examples *x, aoe_error *err) {
 static int check_number(const aoei_examples *x, aoe_error *err) {
     if (x->n < AOEI_NO_TEXT)
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: %zu texts are too many; give less than 2^32 - 1", x->name, x->n);
+    return aoei_fail(err, AOE_EFORMAT, "%s: %zu texts are not supported; give fewer than 2^32 - 1", x->name, x->n);
 }
 
 /* ------------------------------------------------------------------ groups */
 
-/* Texts of one group: [first, first + n) of the sorted names, the lowest index first. */
+/* One group: the sorted names [first, first + n), in ascending order of their indices. */
 typedef struct group {
     size_t first, n;
-    uint32_t lowest;
+    uint32_t lowest; /* lowest index of the group */
 } group;
 
 static int by_lowest(const void *pa, const void *pb) {
@@ -66,7 +67,7 @@ static int by_lowest(const void *pa, const void *pb) {
     return (a->lowest > b->lowest) - (a->lowest < b->lowest);
 }
 
-/* group[x->n]: the groups in the order in which they first come; returns how many. */
+/* Writes the groups to groups[n] in the order of their first text in the file and returns their number. */
 static size_t find_groups(const named *sorted, size_t n, group *groups) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
@@ -78,7 +79,7 @@ static size_t find_groups(const named *sorted, size_t n, group *groups) {
     return count;
 }
 
-/* Member `which` of a group as a query: what is relevant is appended. Room is the caller's business. */
+/* Appends member `which` of a group as a query, with its relevant texts. The caller provides the capacity. */
 static void add_member(aoei_retrieval_data *d, const named *sorted, const group *g, size_t which, int count_query) {
     const uint32_t own = sorted[g->first + which].index;
     aoei_query *q = &d->query[d->n_queries++];
@@ -90,7 +91,7 @@ static void add_member(aoei_retrieval_data *d, const named *sorted, const group 
     d->largest = g->n > d->largest ? g->n : d->largest;
 }
 
-/* How many queries a group gives. */
+/* Number of queries that a group contributes. */
 static size_t queries_of(const group *g, aoe_query_choice choice) {
     return g->n < 2 ? 0 : choice == AOE_QUERY_ALL ? g->n : 1;
 }
@@ -106,7 +107,7 @@ static int choose_queries(aoei_retrieval_data *d, const named *sorted, const gro
             return aoei_fail_nomem(err, SIZE_MAX);
     }
     if (!queries)
-        return aoei_fail(err, AOE_EFORMAT, "%s: no group has two texts; name the column of the group with options.columns",
+        return aoei_fail(err, AOE_EFORMAT, "%s: no group has two texts; set options.columns to the column of the group",
                          d->texts.name);
     d->query = aoei_malloc_array(queries, sizeof *d->query);
     d->relevant = aoei_malloc_array(relevant, sizeof *d->relevant);
@@ -154,7 +155,7 @@ static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retri
 
 /* -------------------------------------------------------------------- BEIR */
 
-/* DIR/NAME, or compressed under that name; *path owned by the caller. */
+/* Sets *path to DIR/NAME, DIR/NAME.gz or DIR/NAME.zst, whichever exists first; owned by the caller. */
 static int find_file(char **path, const char *dir, const char *name, aoe_error *err) {
     static const char *const ends[] = {"", ".gz", ".zst"};
     for (size_t i = 0; i < 3; i++) {
@@ -174,7 +175,7 @@ static int find_file(char **path, const char *dir, const char *name, aoe_error *
                      dir, name);
 }
 
-/* Selects the columns, the last of which may be missing; *n of them are there. */
+/* Selects three columns by name. The first `needed` must exist; *n: number of columns found. */
 static int select_columns(aoei_table *t, const char *const *names, size_t needed, size_t *n, aoe_error *err) {
     size_t column[3];
     *n = 0;
@@ -186,8 +187,9 @@ static int select_columns(aoei_table *t, const char *const *names, size_t needed
         if (at < aoei_table_columns(t))
             column[(*n)++] = at;
         else if (i < needed)
-            return aoei_fail(err, AOE_EFORMAT, "%s: no column '%s'; it must have %s, %s%s%s", aoei_table_name(t), names[i],
-                             names[0], names[1], needed > 2 ? ", " : "", needed > 2 ? names[2] : "");
+            return aoei_fail(err, AOE_EFORMAT, "%s: column '%s' is missing; the file must have the columns %s, %s%s%s",
+                             aoei_table_name(t), names[i], names[0], names[1], needed > 2 ? ", " : "",
+                             needed > 2 ? names[2] : "");
     }
     return aoei_table_select(t, column, *n, err);
 }
@@ -199,7 +201,7 @@ static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const cha
     return AOEI_BAD_ROW;
 }
 
-/* What a row of a table becomes: 0, AOEI_BAD_ROW or an error. */
+/* Stores one row of a table. Returns 0, AOEI_BAD_ROW or an error. */
 typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err);
 
 static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t needed, row_fn fn, void *user,
@@ -227,11 +229,11 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
 }
 
 typedef struct entries {
-    aoei_examples *x;
-    aoei_buffer text; /* scratch: title and text */
+    aoei_examples *x; /* destination; borrowed */
+    aoei_buffer text; /* workspace: title and text; owned */
 } entries;
 
-/* An id and a text, which follows its title if there is one (BEIR: title, space, text). */
+/* Adds the id and the text of a row. If the row has a title, the text is "TITLE TEXT", as in BEIR. */
 static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
     entries *e = user;
     for (size_t i = 0; i < n; i++)
@@ -254,7 +256,7 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_
                                 err);
 }
 
-/* Entries of DIR/NAME and their names, sorted; an id twice is an error. */
+/* Reads the entries of DIR/NAME and sorts their ids into *sorted. A duplicate id is an error. */
 static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted, const char *dir, const char *name,
                         const char *const *columns, int skip_bad_rows, aoe_error *err) {
     char *path = NULL;
@@ -265,21 +267,21 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named **sorted
     if (!rc)
         rc = read_rows(d, path, columns, 2, add_entry, &e, skip_bad_rows, err);
     if (!rc && !x->n)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no text; fetch it again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no text; download it again", path);
     if (!rc)
         rc = check_number(x, err);
     if (!rc && !(*sorted = sort_names(x, err)))
         rc = AOE_ENOMEM;
     for (size_t i = 1; !rc && i < x->n; i++)
         if (!compare_texts((*sorted)[i].name, (*sorted)[i - 1].name))
-            rc = aoei_fail(err, AOE_EFORMAT, "%s:%zu: the id of line %zu again; remove one of them", path,
+            rc = aoei_fail(err, AOE_EFORMAT, "%s:%zu: the id is a duplicate of line %zu; remove one of the two lines", path,
                            x->line[(*sorted)[i].index], x->line[(*sorted)[i - 1].index]);
     aoei_buffer_free(&e.text);
     aoei_free(path);
     return rc;
 }
 
-/* Index of the entry of that name, or AOEI_NO_TEXT. */
+/* Index of the entry with the given name, or AOEI_NO_TEXT. */
 static uint32_t find_entry(const named *sorted, size_t n, aoe_text name) {
     size_t low = 0;
     while (n > 0) {
@@ -298,14 +300,14 @@ static uint32_t find_entry(const named *sorted, size_t n, aoe_text name) {
 }
 
 typedef struct judgement {
-    uint32_t query;
-    aoei_relevant relevant; /* gain 0 or less: not relevant */
+    uint32_t query;         /* index of the query */
+    aoei_relevant relevant; /* text and gain; a gain of 0 or less means not relevant */
 } judgement;
 
 typedef struct judgements {
     const aoei_retrieval_data *d;
-    const named *texts, *queries; /* sorted */
-    judgement *item;              /* owned [n] */
+    const named *texts, *queries; /* names in ascending order; borrowed */
+    judgement *item;              /* [n], owned */
     size_t n, capacity;
 } judgements;
 
@@ -315,10 +317,10 @@ static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, s
     (void)n;
     const uint32_t query = find_entry(j->queries, j->d->queries.n, row->field[0].text);
     if (query == AOEI_NO_TEXT)
-        return bad_row(t, row, 0, "there is no query of this id", err);
+        return bad_row(t, row, 0, "no query has this id", err);
     const uint32_t text = find_entry(j->texts, j->d->texts.n, row->field[1].text);
     if (text == AOEI_NO_TEXT)
-        return bad_row(t, row, 1, "there is no text of this id in the corpus", err);
+        return bad_row(t, row, 1, "no text of the corpus has this id", err);
     if (aoei_number_of(row->field[2].text, &gain) != AOEI_LABEL_VALUE)
         return bad_row(t, row, 2, "the value is not a number", err);
     if (aoei_grow((void **)&j->item, &j->capacity, j->n, sizeof *j->item))
@@ -327,7 +329,7 @@ static int add_judgement(void *user, const aoei_table *t, const aoei_row *row, s
     return 0;
 }
 
-/* By query, then the best first; a judgement that comes twice counts as its better one. */
+/* Order: by query, then by descending gain. */
 static int by_query(const void *pa, const void *pb) {
     const judgement *a = pa, *b = pb;
     if (a->query != b->query)
@@ -337,6 +339,7 @@ static int by_query(const void *pa, const void *pb) {
     return (a->relevant.text > b->relevant.text) - (a->relevant.text < b->relevant.text);
 }
 
+/* Order: by query, then by text, then by descending gain. */
 static int by_text(const void *pa, const void *pb) {
     const judgement *a = pa, *b = pb;
     if (a->query != b->query || a->relevant.text == b->relevant.text)
@@ -344,6 +347,7 @@ static int by_text(const void *pa, const void *pb) {
     return a->relevant.text < b->relevant.text ? -1 : 1;
 }
 
+/* Keeps the judgement with the largest gain for each query and text. */
 static void drop_repeated(judgements *j) {
     size_t kept = 0;
     if (!j->n)
@@ -355,7 +359,7 @@ static void drop_repeated(judgements *j) {
     j->n = kept;
 }
 
-/* From judgements to queries with their relevant texts, in the order of the queries' file. */
+/* Converts judgements to queries with their relevant texts, in the order of the query file. */
 static int keep_judged(aoei_retrieval_data *d, judgements *j, const char *path, aoe_error *err) {
     drop_repeated(j);
     if (j->n)

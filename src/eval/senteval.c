@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reader of SentEval folders. Gold and input files are read line by line side by
- * side; a pair whose gold line is empty is counted and otherwise ignored.
+ * Reader of SentEval folders. The gold and input files are read in parallel, line by line. A
+ * pair with an empty gold line is counted and otherwise ignored.
  */
 #include "eval/senteval.h"
 
@@ -21,7 +21,7 @@ static const char input_prefix[] = "STS.input.";
 static const char gold_prefix[] = "STS.gs.";
 static const char suffix[] = ".txt";
 
-/* The SUBSET in prefix SUBSET .txt; len 0: the name is another one. */
+/* SUBSET of a file name PREFIX SUBSET .txt; len 0 if the name does not have this form. */
 static aoe_text subset_of(const char *name, const char *prefix) {
     size_t n = strlen(name), p = strlen(prefix), s = strlen(suffix);
     if (n <= p + s || strncmp(name, prefix, p) != 0 || strcmp(name + n - s, suffix) != 0)
@@ -29,7 +29,7 @@ static aoe_text subset_of(const char *name, const char *prefix) {
     return (aoe_text){name + p, n - p - s};
 }
 
-/* dir/prefix name .txt, owned by the caller; NULL: no memory. */
+/* Path DIR/PREFIX NAME .txt, owned by the caller; NULL: out of memory. */
 static char *file_of(const char *dir, const char *prefix, const char *name) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s%s", dir, prefix, name, suffix);
@@ -42,13 +42,13 @@ static int compare_subsets(const void *a, const void *b) {
     return strcmp(((const aoei_senteval_subset *)a)->name, ((const aoei_senteval_subset *)b)->name);
 }
 
-/* Two files read side by side. */
+/* Two files that are read in parallel. */
 typedef struct reader {
-    aoei_lines *gold, *input;
-    int skip_bad_rows;
+    aoei_lines *gold, *input; /* owned */
+    int skip_bad_rows;        /* as in aoe_table_options */
 } reader;
 
-/* One scored line: 0, AOEI_BAD_ROW or an error. */
+/* Adds the pair of one scored line. Returns 0, AOEI_BAD_ROW or an error. */
 static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, const aoei_line *input, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     double score = 0;
@@ -70,11 +70,12 @@ static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, co
 }
 
 static int fail_counts(const reader *r, size_t gold, size_t input, aoe_error *err) {
-    return aoei_fail(err, AOE_EFORMAT, "%s has %zu lines but %s has %zu; they must match line by line: fetch both again",
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s has %zu lines but %s has %zu; the files must match line by line, so download both again",
                      aoei_lines_name(r->input), input, aoei_lines_name(r->gold), gold);
 }
 
-/* Reads both files to their ends; more than one file ends early is an error that needs both counts. */
+/* Reads both files to the end, even if one ends early, because the error message needs both line counts. */
 static int read_pairs(aoei_senteval_subset *s, const reader *r, aoe_error *err) {
     size_t n_gold = 0, n_input = 0;
     for (;;) {
@@ -115,7 +116,7 @@ static int load_subset(aoei_senteval_subset *s, const char *dir, int skip_bad_ro
     if (!rc)
         rc = read_pairs(s, &r, err);
     if (!rc && aoe_pairs_count(s->pairs) == 0)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no line has a score; fetch the gold file again", gold);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: no line has a score; download the gold file again", gold);
     aoei_lines_close(r.gold);
     aoei_lines_close(r.input);
     aoei_free(gold);
@@ -132,7 +133,7 @@ static int has_name(char *const *names, size_t n, const char *prefix, aoe_text s
     return 0;
 }
 
-/* Fills in the names of the subsets, and counts gold files without input. */
+/* Finds the subsets, sorted by name, and counts the gold files without an input file. */
 static int find_subsets(aoei_senteval *s, const char *dir, char *const *names, size_t n, aoe_error *err) {
     for (size_t i = 0; i < n; i++) {
         aoe_text gold = subset_of(names[i], gold_prefix), input = subset_of(names[i], input_prefix);
@@ -150,7 +151,7 @@ static int find_subsets(aoei_senteval *s, const char *dir, char *const *names, s
     }
     if (s->n == 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: no SentEval files here; a folder holds %sSUBSET%s with %sSUBSET%s, or give tables", dir,
+                         "%s: no SentEval files found; give a folder with %sSUBSET%s and %sSUBSET%s, or give tables", dir,
                          input_prefix, suffix, gold_prefix, suffix);
     qsort(s->subset, s->n, sizeof *s->subset, compare_subsets);
     return 0;

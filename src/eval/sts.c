@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * STS evaluation: cosines of pairs against gold scores. A plan of rows is made
- * first (loading and checking all inputs); a row that holds pairs owns a range of
- * the two arrays of all cosines and golds, and a total is just a longer range.
- * Invariant: rows are in the order of the report, totals after their parts.
+ * STS evaluation: correlation of the cosines of pairs with gold scores. All inputs are loaded and
+ * checked first, which gives a plan with one entry per row of the report. A row with pairs owns a
+ * range of the arrays of cosines and gold scores. A total covers the ranges of its parts.
+ * Invariant: rows are in the order of the report; totals follow their parts.
  */
 #include "eval/sts.h"
 
@@ -25,18 +25,20 @@ typedef struct row {
     aoe_sts_row kind;
     char *name;        /* owned */
     aoe_pairs *pairs;  /* owned; NULL: a total */
-    size_t begin, end; /* its range of cosine and gold */
-    size_t skipped, empty, truncated;
+    size_t begin, end; /* range [begin, end) of plan.cosine and plan.gold */
+    size_t skipped;    /* rows that were not evaluated */
+    size_t empty;      /* empty texts */
+    size_t truncated;  /* texts truncated to the maximum length; 0 for totals */
 } row;
 
 typedef struct plan {
-    row *row; /* [n] */
-    size_t n, capacity;
-    size_t total;          /* pairs of all rows that hold some */
-    double *cosine, *gold; /* [total] */
+    row *row;              /* [n], owned */
+    size_t n, capacity;    /* number of rows; allocated rows */
+    size_t total;          /* pairs of all rows, totals excluded */
+    double *cosine, *gold; /* [total], owned */
 } plan;
 
-/* Appends a row, taking pairs over (on failure too). name: of it, copied; after_slash: NULL or a second part. */
+/* Appends a row named "NAME" or "NAME/AFTER_SLASH" (after_slash may be NULL). Takes ownership of pairs, also on failure. */
 static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *after_slash, aoe_pairs *pairs, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s%s%s", name, after_slash ? "/" : "", after_slash ? after_slash : "");
@@ -52,7 +54,7 @@ static int add_row(plan *l, aoe_sts_row kind, const char *name, const char *afte
     return 0;
 }
 
-/* A total over the rows from `first` that hold pairs. */
+/* Appends a total over the rows with pairs, from row `first` to the last. */
 static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, aoe_error *err) {
     int rc = add_row(l, kind, name, NULL, NULL, err);
     if (rc)
@@ -61,7 +63,7 @@ static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, 
     total->begin = l->row[first].begin;
     for (size_t i = first; i + 1 < l->n; i++) {
         total->empty += l->row[i].pairs ? l->row[i].empty : 0;
-        /* what a folder's total counts beyond its subsets (gold files without input) is in no subset's row */
+        /* the total of a folder already includes its subsets, and also counts gold files without an input file */
         total->skipped += l->row[i].kind == AOE_STS_SUBSET && kind == AOE_STS_ALL ? 0 : l->row[i].skipped;
     }
     return 0;
@@ -88,7 +90,7 @@ static int add_folder(plan *l, const char *path, const char *name, const aoe_tab
     for (size_t i = 0; !rc && i < s.n; i++) {
         aoei_senteval_subset *subset = &s.subset[i];
         aoe_pairs *pairs = subset->pairs;
-        subset->pairs = NULL; /* moves to the row */
+        subset->pairs = NULL; /* now owned by the row */
         rc = add_row(l, AOE_STS_SUBSET, name, subset->name, pairs, err);
         if (rc)
             break;
@@ -132,7 +134,7 @@ static int make_arrays(plan *l, aoe_error *err) {
 }
 
 static int read_inputs(plan *l, const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err) {
-    int rc = n_paths ? 0 : aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give tables or SentEval folders");
+    int rc = n_paths ? 0 : aoei_fail(err, AOE_EARG, "no input paths; give at least one table or SentEval folder");
     for (size_t i = 0; !rc && i < n_paths; i++)
         rc = add_path(l, paths, n_paths, i, o, err);
     if (!rc && n_paths > 1)
@@ -140,7 +142,7 @@ static int read_inputs(plan *l, const char *const *paths, size_t n_paths, const 
     return rc;
 }
 
-/* Reads and checks everything. */
+/* Reads and checks all inputs, and allocates the arrays. */
 static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_table_options *o,
                      aoe_error *err) {
     int rc = read_inputs(l, paths, n_paths, o, err);
@@ -150,12 +152,12 @@ static int make_plan(plan *l, const aoei_eval_model *e, const char *const *paths
     return rc ? rc : make_arrays(l, err);
 }
 
-/* Texts of a row that were cut; of a total, of its parts. */
+/* Number of truncated texts of a row; for a total, the sum over its parts. */
 static size_t truncated_of(const plan *l, const row *r) {
     size_t n = r->truncated;
     for (size_t i = 0; i < l->n; i++)
         if (l->row + i != r && l->row[i].begin >= r->begin && l->row[i].end <= r->end)
-            n += l->row[i].truncated; /* other totals have none of their own */
+            n += l->row[i].truncated; /* 0 for other totals */
     return n;
 }
 
@@ -169,7 +171,7 @@ static int score(const plan *l, const row *r, aoe_sts_result *result, aoe_error 
     return aoei_correlate(l->cosine + r->begin, l->gold + r->begin, result->pairs, &result->spearman, &result->pearson, err);
 }
 
-/* Fills the row's range of the arrays; the pairs are not needed any more afterwards. */
+/* Computes the row's range of cosine and gold, and frees its pairs. */
 static int evaluate(plan *l, row *r, const aoei_eval_model *e, aoei_eval_progress *p, aoe_error *err) {
     for (size_t k = r->begin; k < r->end; k++)
         l->gold[k] = aoe_pairs_label(r->pairs, k - r->begin);
@@ -221,7 +223,7 @@ int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result 
     return rc;
 }
 
-/* 1: two of the pairs in the range of a row have different scores. */
+/* Returns 1 if two pairs in the range of a row have different scores. */
 static int has_order(const plan *l, const row *r) {
     double first = NAN;
     for (size_t i = 0; i < l->n; i++) {
@@ -242,7 +244,7 @@ int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_opti
     for (size_t i = 0; !rc && i < l.n; i++)
         if ((l.row[i].kind == AOE_STS_FILE || l.row[i].kind == AOE_STS_FOLDER) && !has_order(&l, &l.row[i]))
             rc = aoei_fail(err, AOE_EFORMAT,
-                           "%s: all scores are equal, so models cannot be compared on it; give pairs with different scores",
+                           "%s: all scores are equal, so models cannot be compared; give pairs with different scores",
                            l.row[i].name);
     plan_free(&l);
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The suite: every set that is there, scored in SentEval's three settings, and the
- * average. A year is judged on exactly the subsets of the table in suite_sets.c: one that
- * is missing is an error, one that is too many is left out and counted.
+ * The STS suite: every available set is evaluated with SentEval's three aggregation settings,
+ * followed by the average over the sets. Each year of SemEval uses exactly the subsets listed in
+ * suite_sets.c. A missing subset is an error. Other subsets are ignored and counted.
  */
 #include "eval/suite.h"
 
@@ -21,24 +21,26 @@
 #include "eval/senteval.h"
 #include "eval/suite_sets.h"
 
-/* One of the seven. */
+/* One of the seven sets. */
 typedef struct set {
-    const aoei_suite_set *is;
+    const aoei_suite_set *info;        /* static */
     char *path;                        /* owned; NULL: not found */
-    aoe_pairs *part[AOEI_SUITE_PARTS]; /* owned */
-    size_t skipped[AOEI_SUITE_PARTS];  /* lines of each */
-    size_t n, pairs, skipped_besides;  /* parts; their pairs; subsets and gold files that do not count */
+    aoe_pairs *part[AOEI_SUITE_PARTS]; /* owned; pairs of each part */
+    size_t skipped[AOEI_SUITE_PARTS];  /* skipped lines of each part */
+    size_t n;                          /* number of parts */
+    size_t pairs;                      /* pairs of all parts */
+    size_t ignored;                    /* subsets that are not part of the suite, and gold files without input */
 } set;
 
 typedef struct run {
-    const aoei_eval_model *e;
+    const aoei_eval_model *e; /* borrowed */
     set set[AOEI_SUITE_SETS];
-    double *cosine, *gold; /* owned [most pairs of a set] */
+    double *cosine, *gold; /* [most pairs of a set], owned */
     aoei_eval_progress progress;
-    aoe_suite_fn report;
-    void *user;
-    aoe_suite_result average;
-    char name[64]; /* of the subset that is reported */
+    aoe_suite_fn report;      /* may be NULL */
+    void *user;               /* first argument of report */
+    aoe_suite_result average; /* sums over the sets until the end */
+    char name[64];            /* name of the subset that is reported */
 } run;
 
 const char *aoe_setting_name(aoe_setting s) {
@@ -48,38 +50,38 @@ const char *aoe_setting_name(aoe_setting s) {
 
 /* ----------------------------------------------------------------- reading */
 
-/* Takes the subsets of the table out of what the folder has. */
+/* Moves the subsets that are part of the suite from the folder to the set. */
 static int take_parts(set *s, aoei_senteval *folder, aoe_error *err) {
-    s->skipped_besides = folder->n + folder->without_input;
-    for (size_t i = 0; i < s->is->n; i++) {
+    s->ignored = folder->n + folder->without_input;
+    for (size_t i = 0; i < s->info->n; i++) {
         size_t at = 0;
-        while (at < folder->n && strcmp(folder->subset[at].name, s->is->part[i].name) != 0)
+        while (at < folder->n && strcmp(folder->subset[at].name, s->info->part[i].name) != 0)
             at++;
         if (at == folder->n)
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: no STS.input.%s.txt, which is one of the %zu subsets of %s; fetch it, or "
-                             "take the folder away",
-                             s->path, s->is->part[i].name, s->is->n, s->is->name);
+                             "%s: STS.input.%s.txt, one of the %zu subsets of %s, is missing; download it, or "
+                             "remove the folder",
+                             s->path, s->info->part[i].name, s->info->n, s->info->name);
         s->part[s->n] = folder->subset[at].pairs;
         s->skipped[s->n++] = folder->subset[at].unscored + folder->subset[at].bad;
         folder->subset[at].pairs = NULL;
-        s->skipped_besides--;
+        s->ignored--;
     }
     return 0;
 }
 
 static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_rows, aoe_error *err) {
     aoei_senteval folder = {0};
-    int rc = aoei_suite_find(&s->path, s->is, dirs, n_dirs, err);
+    int rc = aoei_suite_find(&s->path, s->info, dirs, n_dirs, err);
     if (rc || !s->path)
         return rc;
-    if (s->is->layout == AOEI_SUITE_FOLDER) {
+    if (s->info->layout == AOEI_SUITE_FOLDER) {
         rc = aoei_senteval_load(&folder, s->path, skip_bad_rows, err);
         if (!rc)
             rc = take_parts(s, &folder, err);
         aoei_senteval_free(&folder);
     } else {
-        rc = aoei_suite_read_file(&s->part[0], s->is->layout, s->path, skip_bad_rows, &s->skipped[0], err);
+        rc = aoei_suite_read_file(&s->part[0], s->info->layout, s->path, skip_bad_rows, &s->skipped[0], err);
         s->n = !rc;
     }
     for (size_t i = 0; !rc && i < s->n; i++)
@@ -89,7 +91,7 @@ static int load(set *s, const char *const *dirs, size_t n_dirs, int skip_bad_row
 
 static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad_rows, aoe_error *err) {
     size_t most = 0, found = 0;
-    int rc = n_dirs ? 0 : aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give a folder of SentEval's data");
+    int rc = n_dirs ? 0 : aoei_fail(err, AOE_EARG, "no input folders; give at least one folder with SentEval's data");
     for (size_t i = 0; !rc && i < n_dirs; i++) {
         DIR *d = opendir(dirs[i]);
         if (!d)
@@ -99,7 +101,7 @@ static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad
     }
     for (size_t i = 0; !rc && i < AOEI_SUITE_SETS; i++) {
         set *s = &r->set[i];
-        s->is = &aoei_suite_sets[i];
+        s->info = &aoei_suite_sets[i];
         rc = load(s, dirs, n_dirs, skip_bad_rows, err);
         for (size_t k = 0; !rc && k < s->n; k++)
             rc = aoei_pairs_check(r->e, s->part[k], err);
@@ -109,8 +111,8 @@ static int load_all(run *r, const char *const *dirs, size_t n_dirs, int skip_bad
     }
     if (!rc && !found)
         rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: none of the sets is here; a folder of SentEval's data has STS12-en-test to STS16-en-test, "
-                       "STSBenchmark and SICK in it",
+                       "%s: the folder contains none of the sets; give a folder of SentEval's data, which contains "
+                       "STS12-en-test to STS16-en-test, STSBenchmark and SICK",
                        dirs[0]);
     if (rc)
         return rc;
@@ -131,22 +133,22 @@ static void release(run *r) {
 
 /* ----------------------------------------------------------------- scoring */
 
-static void tell(const run *r, const aoe_suite_result *result) {
+static void report_row(const run *r, const aoe_suite_result *result) {
     if (r->report)
         r->report(r->user, result);
 }
 
-/* Scores part k of a set, whose pairs begin at `first`. */
+/* Evaluates part k of a set. first: index of its first pair in r->cosine and r->gold. */
 static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_result *result, aoe_error *err) {
     const aoe_pairs *p = s->part[k];
     const size_t n = aoe_pairs_count(p);
     double *cosine = r->cosine + first, *gold = r->gold + first;
-    snprintf(r->name, sizeof r->name, "%s/%s", s->is->name, s->is->n ? s->is->part[k].name : "");
+    snprintf(r->name, sizeof r->name, "%s/%s", s->info->name, s->info->n ? s->info->part[k].name : "");
     *result = (aoe_suite_result){.row = AOE_SUITE_SUBSET,
                                  .name = r->name,
                                  .parts = 1,
                                  .pairs = n,
-                                 .published_pairs = s->is->part[k].pairs,
+                                 .published_pairs = s->info->part[k].pairs,
                                  .skipped = s->skipped[k],
                                  .empty = aoei_pairs_empty(p)};
     for (size_t i = 0; i < n; i++)
@@ -158,12 +160,12 @@ static int score_part(run *r, const set *s, size_t k, size_t first, aoe_suite_re
         result->spearman[k2] = result->spearman[0];
         result->pearson[k2] = result->pearson[0];
     }
-    if (!rc && s->is->n)
-        tell(r, result);
+    if (!rc && s->info->n)
+        report_row(r, result);
     return rc;
 }
 
-/* Adds a part to the sums of the mean settings. */
+/* Adds the results of a part to the sums for AOE_SETTING_MEAN and AOE_SETTING_WMEAN. */
 static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
     const double n = (double)part->pairs;
     total->parts++;
@@ -178,11 +180,11 @@ static void add_part(aoe_suite_result *total, const aoe_suite_result *part) {
 
 static int score_set(run *r, const set *s, aoe_error *err) {
     aoe_suite_result total = {.row = AOE_SUITE_SET,
-                              .name = s->is->name,
+                              .name = s->info->name,
                               .path = s->path,
-                              .published_pairs = s->is->pairs,
+                              .published_pairs = s->info->pairs,
                               .pairs = s->pairs,
-                              .skipped = s->skipped_besides};
+                              .skipped = s->ignored};
     int rc = 0;
     for (size_t k = 0, first = 0; !rc && k < s->n; first += aoe_pairs_count(s->part[k++])) {
         aoe_suite_result part;
@@ -208,7 +210,7 @@ static int score_set(run *r, const set *s, aoe_error *err) {
     r->average.skipped += total.skipped;
     r->average.empty += total.empty;
     r->average.truncated += total.truncated;
-    tell(r, &total);
+    report_row(r, &total);
     return 0;
 }
 
@@ -224,7 +226,7 @@ int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_d
         r.average.pearson[k] /= (double)r.average.parts;
     }
     if (!rc)
-        tell(&r, &r.average);
+        report_row(&r, &r.average);
     release(&r);
     return rc;
 }

@@ -7,7 +7,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* As aoe_eval_suite; o is not NULL. All sets are read and checked before the first report. */
+/* Implements aoe_eval_suite; o is not NULL. All sets are read and checked before the first report. */
 int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
                    aoe_suite_fn report, void *user, aoe_error *err);
 

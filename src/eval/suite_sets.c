@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The table of sets, and the files of STS-B (no header, seven or more columns) and
- * SICK-R (a header, relatedness from 1 to 5).
+ * The table of sets, and the readers of STS-B (no header, at least seven columns) and SICK-R (with
+ * a header, relatedness from 1 to 5).
  */
 #include "eval/suite_sets.h"
 
@@ -44,7 +44,8 @@ const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
     {"SICK-R", "SICK/SICK_test_annotated.txt", AOEI_SUITE_SICK, 0, 4927, {{NULL, 0}}},
 };
 
-/* dir/before/place, or NULL with *rc set where there is no such thing or no memory. */
+/* Returns the path DIR/BEFORE PLACE if it exists, owned by the caller. Returns NULL if it does not exist, or if memory is
+ * exhausted, in which case *rc is set. folder: 1 if the path must be a folder, 0 if it must be a file. */
 static char *try_place(const char *dir, const char *before, const char *place, int folder, int *rc, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_buffer_printf(&b, "%s/%s%s", dir, before, place);
@@ -57,7 +58,7 @@ static char *try_place(const char *dir, const char *before, const char *place, i
 }
 
 int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *dirs, size_t n, aoe_error *err) {
-    /* locations of the given folder in the data of SentEval, and common folders of the bare files */
+    /* the given folder may be any of these folders of SentEval's data; "senteval/" is common for single files */
     static const char *const before[] = {
         "", "STS/", "downstream/STS/", "downstream/", "data/downstream/STS/", "data/downstream/", "senteval/"};
     const char *slash = strrchr(set->place, '/');
@@ -74,7 +75,7 @@ int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *d
     return 0;
 }
 
-/* Fields of a line between TABs: at most `most`; returns how many there are of these. */
+/* Splits a line at TABs into at most `most` fields and returns their number. */
 static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
     const char *at = line->data, *end = line->data + line->len;
     for (size_t n = 0; n < most; n++) {
@@ -87,21 +88,21 @@ static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
     return most;
 }
 
-/* Which of the columns is what. */
-typedef struct places {
-    size_t score, text1, text2, columns;
-    int header; /* 1: the first line is one */
-} places;
+typedef struct file_layout {
+    size_t score, text1, text2; /* column indices */
+    size_t columns;             /* lowest number of columns of a line */
+    int header;                 /* 1: the first line is a header */
+} file_layout;
 
-/* One line: 0, AOEI_BAD_ROW or an error. */
-static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const places *at, aoe_error *err) {
+/* Adds the pair of one line. Returns 0, AOEI_BAD_ROW or an error. */
+static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const file_layout *at, aoe_error *err) {
     enum { COLUMNS = 7 };
     aoe_text field[COLUMNS];
     char excerpt[AOEI_EXCERPT];
     double score = 0;
     const size_t n = split(line, field, COLUMNS);
     if (n < at->columns) {
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line has %zu columns, not %zu; " AOEI_ROW_REMEDY, aoei_lines_name(from),
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line has %zu columns but needs %zu; " AOEI_ROW_REMEDY, aoei_lines_name(from),
                   line->number, n, at->columns);
         return AOEI_BAD_ROW;
     }
@@ -113,7 +114,7 @@ static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line,
     return aoei_pairs_append(p, field[at->text1], field[at->text2], score, line->number, err);
 }
 
-static int read_lines(aoe_pairs *p, aoei_lines *from, const places *at, int skip_bad_rows, size_t *bad, aoe_error *err) {
+static int read_lines(aoe_pairs *p, aoei_lines *from, const file_layout *at, int skip_bad_rows, size_t *bad, aoe_error *err) {
     aoei_line line;
     for (;;) {
         int rc = aoei_lines_next(from, &line, err);
@@ -129,12 +130,12 @@ static int read_lines(aoe_pairs *p, aoei_lines *from, const places *at, int skip
     }
     return aoe_pairs_count(p)
                ? 0
-               : aoei_fail(err, AOE_EFORMAT, "%s: the file contains no pair; fetch it again", aoei_pairs_name(p));
+               : aoei_fail(err, AOE_EFORMAT, "%s: the file contains no pair; download it again", aoei_pairs_name(p));
 }
 
 int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,
                           aoe_error *err) {
-    static const places stsb = {4, 5, 6, 7, 0}, sick = {3, 1, 2, 4, 1};
+    static const file_layout stsb = {4, 5, 6, 7, 0}, sick = {3, 1, 2, 4, 1};
     *bad = 0;
     int rc = aoei_pairs_create(p, aoei_lines_name(from), err);
     if (!rc)

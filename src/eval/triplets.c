@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Triplets: is the positive nearer to the query than the negative? A triplet is two
- * pairs, 2 i with the positive and 2 i + 1 with the negative, so the query is
- * embedded once.
+ * Triplet evaluation: how often is the positive nearer to the query than the negative? Triplet i
+ * becomes the pairs 2i (query, positive) and 2i + 1 (query, negative). The query is embedded once.
  */
 #include "eval/triplets.h"
 
@@ -14,7 +13,7 @@
 
 typedef struct input {
     char *name;             /* owned */
-    aoei_examples examples; /* owned; one text a role */
+    aoei_examples examples; /* owned; three texts per example */
 } input;
 
 static aoe_text pair_text(const void *source, size_t pair, size_t side) {
@@ -26,12 +25,12 @@ static size_t pair_line(const void *source, size_t pair) {
     return ((const aoei_examples *)source)->line[pair / 2];
 }
 
-static const char *pair_role(size_t pair, size_t side) {
+static const char *side_name(size_t pair, size_t side) {
     return !side ? "query" : pair % 2 ? "negative" : "positive";
 }
 
 static aoei_text_pairs pairs_of(const aoei_examples *x) {
-    return (aoei_text_pairs){2 * x->n, x->name, x, pair_text, pair_line, pair_role, 1};
+    return (aoei_text_pairs){2 * x->n, x->name, x, pair_text, pair_line, side_name, 1};
 }
 
 static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i, const aoe_triplet_options *o,
@@ -51,7 +50,7 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     return rc ? rc : aoei_text_pairs_check(e, &pairs, err);
 }
 
-static void judge(aoe_triplet_result *r, const input *in, const double *cosine) {
+static void compute_metrics(aoe_triplet_result *r, const input *in, const double *cosine) {
     const aoei_examples *x = &in->examples;
     *r = (aoe_triplet_result){.name = in->name, .triplets = x->n, .skipped = x->skipped};
     for (size_t i = 0; i < x->n_texts; i++)
@@ -77,7 +76,7 @@ static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_resul
     size_t truncated;
     const int rc = aoei_cosines(e, &pairs, cosine, &truncated, p, err);
     if (!rc)
-        judge(r, in, cosine);
+        compute_metrics(r, in, cosine);
     r->truncated = truncated;
     aoei_free(cosine);
     return rc;
@@ -86,7 +85,7 @@ static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_resul
 int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err) {
     if (!n_paths)
-        return aoei_fail(err, AOE_EARG, "there is nothing to evaluate; give tables of triplets");
+        return aoei_fail(err, AOE_EARG, "no input paths; give at least one table of triplets");
     input *in = aoei_calloc(n_paths, sizeof *in);
     if (!in)
         return aoei_fail_nomem(err, n_paths * sizeof *in);

@@ -7,7 +7,7 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* As aoe_eval_triplets; o is not NULL. All inputs are read and checked before the first report. */
+/* Implements aoe_eval_triplets; o is not NULL. All inputs are read and checked before the first report. */
 int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Accuracy, F1 and average precision over all thresholds, in one pass over the scores in
- * descending order; equal scores are one step. Counts are exact; only divisions round.
+ * Best accuracy and F1 over all thresholds, and average precision. The scores are visited once in
+ * descending order; equal scores share one threshold. Counts are exact; only divisions round.
  */
 #include "aoe.h"
 #include "aoe_eval.h"
@@ -23,7 +23,8 @@ typedef struct step {
     size_t accepted, right;
 } step;
 
-static void judge(aoe_binary_metrics *m, const step *s, size_t n) {
+/* Updates the best accuracy and F1 with the counts at one threshold. n: number of pairs. */
+static void add_threshold(aoe_binary_metrics *m, const step *s, size_t n) {
     const size_t wrong = s->accepted - s->right, missed = m->positives - s->right;
     const double accuracy = (double)(n - wrong - missed) / (double)n;
     if (accuracy > m->accuracy) {
@@ -32,7 +33,7 @@ static void judge(aoe_binary_metrics *m, const step *s, size_t n) {
     }
     if (!m->positives)
         return;
-    /* 2 p r / (p + r) with p = right / accepted, r = right / positives; 0 where nothing is right */
+    /* 2 p r / (p + r) with precision p = right / accepted and recall r = right / positives; 0 if right is 0 */
     const double f1 = 2.0 * (double)s->right / (double)(s->accepted + m->positives);
     if (f1 > m->f1) {
         m->f1 = f1;
@@ -42,9 +43,10 @@ static void judge(aoe_binary_metrics *m, const step *s, size_t n) {
     }
 }
 
-static void walk(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, const size_t *order) {
+static void visit_thresholds(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n,
+                             const size_t *order) {
     step s = {.threshold = nextafter(score[order[n - 1]], INFINITY)}; /* accepts no pair */
-    judge(m, &s, n);
+    add_threshold(m, &s, n);
     for (size_t end = n, first; end > 0; end = first) {
         size_t before = s.right;
         for (first = end; first > 0 && score[order[first - 1]] == score[order[end - 1]]; first--)
@@ -52,7 +54,7 @@ static void walk(aoe_binary_metrics *m, const double *score, const uint8_t *posi
         s.accepted = n - first;
         const double accepted = score[order[first]];
         s.threshold = first ? midway(accepted, score[order[first - 1]]) : accepted;
-        judge(m, &s, n);
+        add_threshold(m, &s, n);
         if (m->positives)
             m->average_precision += (double)(s.right - before) / (double)m->positives * ((double)s.right / (double)s.accepted);
     }
@@ -71,7 +73,7 @@ int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positi
     if (!order)
         return aoei_fail_nomem(err, 2 * n * sizeof *order);
     aoei_argsort(score, n, order, order + n);
-    walk(m, score, positive, n, order);
+    visit_thresholds(m, score, positive, n, order);
     aoei_free(order);
     if (!m->positives)
         m->f1 = m->f1_threshold = m->f1_precision = m->f1_recall = m->average_precision = NAN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pearson's and Spearman's correlation in double: means first, then products
- * of deviations, so that a large common offset costs no digits. Spearman is
- * Pearson of the average ranks, exact with ties.
+ * Pearson's and Spearman's correlation in double. The means are subtracted before multiplying, so
+ * that a large common offset costs no precision. Spearman's correlation is Pearson's correlation of
+ * the average ranks, which is exact with ties.
  */
 #include "stats/correlation.h"
 
@@ -36,7 +36,7 @@ static int is_constant(const double *x, size_t n) {
     return 1;
 }
 
-/* The power of two that scales the largest |x| below 1: squares then neither overflow nor underflow, and no digit changes. */
+/* The power of two that scales the largest |x| below 1. Squares of scaled values do not overflow, and scaling is exact. */
 static double scale_of(const double *x, size_t n) {
     double most = 0.0;
     int exponent;
@@ -47,7 +47,7 @@ static double scale_of(const double *x, size_t n) {
 }
 
 double aoe_pearson(const double *x, const double *y, size_t n) {
-    /* compares values, since the rounded mean of equal values may differ from them */
+    /* is_constant compares the values, because the rounded mean of equal values may differ from them */
     if (n < 2 || is_constant(x, n) || is_constant(y, n))
         return NAN;
     const double ax = scale_of(x, n), ay = scale_of(y, n), mx = mean_of(x, n, ax), my = mean_of(y, n, ay);
@@ -90,7 +90,7 @@ double aoe_spearman(const double *x, const double *y, size_t n) {
 int aoei_correlate(const double *x, const double *y, size_t n, double *spearman, double *pearson, aoe_error *err) {
     *pearson = aoe_pearson(x, y, n);
     *spearman = aoe_spearman(x, y, n);
-    if (isnan(*spearman) && !isnan(*pearson)) /* values that vary have a rank correlation, so memory ran out */
+    if (isnan(*spearman) && !isnan(*pearson)) /* Spearman is defined whenever Pearson is, so memory ran out */
         return aoei_fail_nomem(err, n * sizeof *x);
     return 0;
 }

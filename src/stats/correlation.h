@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Average ranks, which aoe_spearman uses, and both correlation coefficients with an error
- * code. The coefficients themselves are public: aoe_pearson and aoe_spearman.
+ * Average ranks, and a function that computes both correlation coefficients with an error code.
+ * aoe_pearson and aoe_spearman are public (aoe_eval.h).
  */
 #ifndef AOEI_STATS_CORRELATION_H
 #define AOEI_STATS_CORRELATION_H
@@ -9,7 +9,8 @@
 
 #include "aoe.h"
 
-/* rank[n]: ranks of x[n] from 1, equal values get the mean of their ranks. x contains no NaN. order, scratch: [n]. */
+/* Writes the ranks of x[n], counted from 1, to rank[n]. Equal values get the mean of their ranks. x must not contain NaN.
+ * order, scratch: [n], workspace. */
 void aoei_ranks(const double *x, size_t n, double *rank, size_t *order, size_t *scratch);
 /* Computes both coefficients; undefined ones are NaN. Errors: AOE_ENOMEM. */
 int aoei_correlate(const double *x, const double *y, size_t n, double *spearman, double *pearson, aoe_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Distributions of a sample: quantiles, Gaussian kernel densities with
- * reflection at bounds, and the bandwidth for them. Plain sums in the order of the
- * sample, in double: bit-identical everywhere except for the rounding of exp().
+ * Distribution of a sample: quantiles, Gaussian kernel density estimates with reflection at the
+ * bounds, and their bandwidth. Sums are in double and in the order of the sample. The results are
+ * bit-identical on all machines except for the rounding of exp().
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@ static double quantile_of_sorted(const double *x, const size_t *order, size_t n,
     return share > 0 && above > below ? (1 - share) * below + share * above : below;
 }
 
-/* order[n] of x, owned by the caller; NULL: out of memory. */
+/* Indices [n] that sort x in ascending order, owned by the caller; NULL: out of memory. */
 static size_t *sort(const double *x, size_t n) {
     size_t *order = aoei_malloc_array(n, 2 * sizeof *order);
     if (order)
@@ -38,7 +38,7 @@ double aoe_quantile(const double *x, size_t n, double q) {
     return value;
 }
 
-/* Standard deviation of n > 1 values with n - 1 in the denominator. */
+/* Sample standard deviation of n > 1 values (divisor n - 1). */
 static double deviation(const double *x, size_t n) {
     double sum = 0, squares = 0, rest = 0;
     for (size_t i = 0; i < n; i++)
@@ -81,7 +81,7 @@ int aoe_density(const double *x, size_t n, double bandwidth, double low, double 
     if (n == 0)
         return aoei_fail(err, AOE_EARG, "there are no values; give at least one");
     if (!(bandwidth > 0) || !isfinite(bandwidth))
-        return aoei_fail(err, AOE_EARG, "the bandwidth %g of a density is not a number above 0", bandwidth);
+        return aoei_fail(err, AOE_EARG, "bandwidth is %g; it must be a positive number", bandwidth);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i]) || x[i] < low || x[i] > high)
             return aoei_fail(err, AOE_EARG, "value %zu, %g, is not between %g and %g; widen the bounds", i, x[i], low, high);

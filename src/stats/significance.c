@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Significance of differences between runs: Student's t test over runs, and bootstrap
- * intervals (Efron 1979, percentiles) over runs and pairs of texts. A resample of pairs is
- * represented by a count per pair: values are sorted once, and the average ranks of a resample
- * follow from its counts in one pass.
- * Invariant: replicate r of a seed draws the same pairs and runs for all metrics.
+ * Significance of differences between runs: Student's t test over runs, and percentile bootstrap
+ * intervals (Efron 1979) over runs and pairs of texts. A resample of pairs is represented by a
+ * count per pair. The values are sorted once; one pass over the counts gives the average ranks of a
+ * resample.
+ * Invariant: for a given seed, replicate r draws the same pairs and runs for all metrics.
  */
 #include "stats/significance.h"
 
@@ -20,8 +20,8 @@
 
 /* ---- Student's t */
 
-/* The continued fraction of the incomplete beta function (Numerical analysis' classic, DLMF 8.17.22) by Lentz's method;
- * it converges fast for x < (a + 1) / (a + b + 2). */
+/* The continued fraction of the incomplete beta function (DLMF 8.17.22), evaluated with Lentz's method. It converges fast for
+ * x < (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x) {
     enum { MOST = 100000 };
     const double tiny = 1e-300;
@@ -49,7 +49,7 @@ static double beta_fraction(double a, double b, double x) {
 
 static double log_gamma(double x) {
     int sign;
-    return lgamma_r(x, &sign); /* lgamma writes to a global */
+    return lgamma_r(x, &sign); /* lgamma is not thread-safe: it writes a global variable */
 }
 
 double aoei_incomplete_beta(double a, double b, double x, double y) {
@@ -85,7 +85,7 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     const double first = x[0] - (y ? y[0] : 0.0);
     for (size_t i = 0; i < n; i++) {
         const double d = x[i] - (y ? y[i] : 0.0);
-        sum += d - first; /* equal differences leave an exact mean */
+        sum += d - first; /* the mean of equal differences is exact */
         equal = equal && !(d < first) && !(d > first);
     }
     const double shift = sum / (double)n;
@@ -110,24 +110,24 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
 
 /* ---- bootstrap */
 
-/* One side of a correlation, ready for resampling. */
+/* One of the two variables of a correlation, prepared for resampling. */
 typedef struct column {
-    const double *value; /* [n] borrowed */
-    size_t *order;       /* [n] ascending */
-    double *rank;        /* [n] of the resample; of values that are not drawn meaningless */
+    const double *value; /* [n], borrowed */
+    size_t *order;       /* [n], owned; indices that sort value in ascending order */
+    double *rank;        /* [n], owned; centered ranks of the resample, undefined for values that are not drawn */
 } column;
 
 typedef struct bootstrap {
-    const aoe_bootstrap_options *o;
-    size_t pairs, runs;
-    column gold;
-    column *x, *y;   /* [runs]; y NULL: none */
-    column *columns; /* [1 + runs or 1 + 2 runs] all of them, the owner */
-    size_t n_columns;
-    size_t *scratch;      /* [pairs] */
-    uint32_t *pair_count; /* [pairs] how often each is drawn */
-    uint32_t *run_count;  /* [runs] */
-    double *statistic;    /* [replicates] */
+    const aoe_bootstrap_options *o; /* borrowed */
+    size_t pairs, runs;             /* number of pairs; number of runs */
+    column gold;                    /* gold scores; points into columns */
+    column *x, *y;                  /* [runs], scores of each run, point into columns; y is NULL without a second system */
+    column *columns;                /* [n_columns], owned; gold, x and y */
+    size_t n_columns;               /* 1 + runs, or 1 + 2 * runs with y */
+    size_t *scratch;                /* [pairs], owned; workspace for sorting */
+    uint32_t *pair_count;           /* [pairs], owned; how often each pair is drawn */
+    uint32_t *run_count;            /* [runs], owned; how often each run is drawn */
+    double *statistic;              /* [replicates], owned; defined values of the statistic */
 } bootstrap;
 
 void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o) {
@@ -144,7 +144,7 @@ static int column_create(column *c, const double *value, size_t n, size_t *scrat
     return 0;
 }
 
-/* Average ranks of the resample less their mean, (n + 1) / 2. */
+/* Average ranks of the resample minus their mean, (n + 1) / 2. */
 static void rank_resample(column *c, const uint32_t *count, size_t n) {
     const double middle = 0.5 * ((double)n + 1.0);
     double before = 0.0;
@@ -159,7 +159,7 @@ static void rank_resample(column *c, const uint32_t *count, size_t n) {
     }
 }
 
-/* Spearman's correlation of the resample; NaN where a side is constant in it. Both columns are ranked. */
+/* Spearman's correlation of the resample from the ranks of both columns; NaN if a column is constant in the resample. */
 static double correlate(const column *a, const column *b, const uint32_t *count, size_t n) {
     double aa = 0.0, bb = 0.0, ab = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -204,7 +204,7 @@ static int compare_reals(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of sorted values, between neighbours linear. */
+/* Quantile of sorted values with linear interpolation; NaN if n is 0. */
 static double quantile(const double *sorted, size_t n, double q) {
     if (!n)
         return NAN;
@@ -260,13 +260,15 @@ static int check_bootstrap(const bootstrap *b, const double *gold, const double 
     size_t values;
     if (b->pairs < 2 || b->pairs > UINT32_MAX || !b->runs || b->runs > UINT32_MAX / 2 ||
         aoei_mul_size(b->pairs, b->runs, &values))
-        return aoei_fail(err, AOE_EARG, "%zu runs over %zu pairs cannot be resampled; give 2 pairs or more and a run", b->runs,
-                         b->pairs);
+        return aoei_fail(err, AOE_EARG, "%zu runs over %zu pairs cannot be resampled; give at least 2 pairs and at least 1 run",
+                         b->runs, b->pairs);
     if (!b->o->replicates || b->o->replicates > UINT32_MAX || !(b->o->confidence > 0.0 && b->o->confidence < 1.0))
-        return aoei_fail(err, AOE_EARG, "%zu replicates at confidence %g; give one or more, and a confidence between 0 and 1",
-                         b->o->replicates, b->o->confidence);
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.replicates is %zu and options.confidence is %g; replicates must be at least 1, confidence between 0 and 1",
+            b->o->replicates, b->o->confidence);
     if (has_nan(gold, b->pairs) || has_nan(x, values) || (y && has_nan(y, values)))
-        return aoei_fail(err, AOE_ENUMERIC, "a score to be resampled is not a number; leave its run out");
+        return aoei_fail(err, AOE_ENUMERIC, "a score is NaN, which cannot be resampled; remove its run");
     return 0;
 }
 

@@ -357,7 +357,7 @@ static void test_beir_gone_wrong(void **state) {
     o.split = "test";
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq9\td5\t1\nq1\td9\t1\nq1\td1\tgood\nq1\td1\t1\n");
     expect("wrong", &o, AOE_EFORMAT,
-           "wrong/qrels/test.tsv:2: 'query-id': there is no query of this id; correct the row or set options.skip_bad_rows");
+           "wrong/qrels/test.tsv:2: 'query-id': no query has this id; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     char *path = test_path(test_dir, "wrong");
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -369,9 +369,10 @@ static void test_beir_gone_wrong(void **state) {
     expect("wrong", &o, AOE_EFORMAT,
            "wrong/qrels/test.tsv: no text is relevant to any query; choose another split with options.split");
     write_in("wrong/qrels", "test.tsv", "query-id\tcorpus-id\nq1\td1\n");
-    expect("wrong", &o, AOE_EFORMAT, "wrong/qrels/test.tsv: no column 'score'; it must have query-id, corpus-id, score");
+    expect("wrong", &o, AOE_EFORMAT,
+           "wrong/qrels/test.tsv: column 'score' is missing; the file must have the columns query-id, corpus-id, score");
     write_in("wrong", "queries.jsonl", "{\"_id\":\"q1\",\"text\":\"1\"}\n{\"_id\":\"q1\",\"text\":\"2\"}\n");
-    expect("wrong", &o, AOE_EFORMAT, "wrong/queries.jsonl:2: the id of line 1 again; remove one of them");
+    expect("wrong", &o, AOE_EFORMAT, "wrong/queries.jsonl:2: the id is a duplicate of line 1; remove one of the two lines");
     write_in("wrong", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
     expect("wrong", &o, AOE_EFORMAT,
            "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
@@ -385,8 +386,7 @@ static void test_groups_gone_wrong(void **state) {
     aoe_retrieval_options o;
     aoe_retrieval_options_defaults(&o);
     free(test_write_text(test_dir, "alone.tsv", "image\tcaption\na\t1\nb\t2\n"));
-    expect("alone.tsv", &o, AOE_EFORMAT,
-           "alone.tsv: no group has two texts; name the column of the group with options.columns");
+    expect("alone.tsv", &o, AOE_EFORMAT, "alone.tsv: no group has two texts; set options.columns to the column of the group");
     free(test_write_text(test_dir, "empty.tsv", "image\tcaption\na\t1\n \t2\n"));
     expect("empty.tsv", &o, AOE_EFORMAT, "empty.tsv:3: the group is empty; correct or remove the row");
     o.recall_at[0] = 0;

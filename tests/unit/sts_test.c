@@ -126,7 +126,7 @@ static void test_folders_gone_wrong(void **state) {
     (void)state;
     write_in("none", "STS.gs.x.txt", "1\n");
     expect_folder_error("none", 0,
-                        "none: no SentEval files here; a folder holds STS.input.SUBSET.txt with STS.gs.SUBSET.txt, or "
+                        "none: no SentEval files found; give a folder with STS.input.SUBSET.txt and STS.gs.SUBSET.txt, or "
                         "give tables");
     write_in("nogold", "STS.input.x.txt", "1\t2\n");
     expect_folder_error("nogold", 0,
@@ -134,12 +134,12 @@ static void test_folders_gone_wrong(void **state) {
     write_in("count", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("count", "STS.gs.x.txt", "1\n2\n3\n4\n5\n");
     expect_folder_error("count", 1,
-                        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 5; they must match line by line: "
-                        "fetch both again");
+                        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 5; the files must match line by line, "
+                        "so download both again");
     write_in("count", "STS.gs.x.txt", "1\n");
     expect_folder_error("count", 0,
-                        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 1; they must match line by line: "
-                        "fetch both again");
+                        "count/STS.input.x.txt has 2 lines but count/STS.gs.x.txt has 1; the files must match line by line, "
+                        "so download both again");
     write_in("tab", "STS.input.x.txt", "1\t2\nno tab\n");
     write_in("tab", "STS.gs.x.txt", "1\n2\n");
     expect_folder_error("tab", 0,
@@ -151,7 +151,7 @@ static void test_folders_gone_wrong(void **state) {
                         "or set options.skip_bad_rows");
     write_in("unscored", "STS.input.x.txt", "1\t2\n1\t2\n");
     write_in("unscored", "STS.gs.x.txt", "\n\n");
-    expect_folder_error("unscored", 0, "unscored/STS.gs.x.txt: no line has a score; fetch the gold file again");
+    expect_folder_error("unscored", 0, "unscored/STS.gs.x.txt: no line has a score; download the gold file again");
 }
 
 static void test_folder_skips_bad_rows(void **state) {

@@ -236,23 +236,23 @@ static void test_gone_wrong(void **state) {
     (void)state;
     write_file("empty", "readme", "");
     expect("empty", NULL, AOE_ENOENT,
-           "empty: none of the sets is here; a folder of SentEval's data has STS12-en-test to STS16-en-test, STSBenchmark and "
-           "SICK in it");
+           "empty: the folder contains none of the sets; give a folder of SentEval's data, which contains STS12-en-test to "
+           "STS16-en-test, STSBenchmark and SICK");
     write_year("less", 1);
     char *path = test_path(test_dir, "less/STS13-en-test/STS.input.FNWN.txt");
     assert_int_equal(remove(path), 0);
     free(path);
     expect(
         "less", NULL, AOE_EFORMAT,
-        "less/STS13-en-test: no STS.input.FNWN.txt, which is one of the 3 subsets of STS13; fetch it, or take the folder away");
+        "less/STS13-en-test: STS.input.FNWN.txt, one of the 3 subsets of STS13, is missing; download it, or remove the folder");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\t5.0\t0\n");
     expect("stsb_bad", NULL, AOE_EFORMAT,
-           "stsb_bad/sts-test.csv:1: the line has 6 columns, not 7; correct the row or set options.skip_bad_rows");
+           "stsb_bad/sts-test.csv:1: the line has 6 columns but needs 7; correct the row or set options.skip_bad_rows");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\n");
     expect("stsb_bad", NULL, AOE_EFORMAT,
            "stsb_bad/sts-test.csv:1: 'good' is not a score; correct the row or set options.skip_bad_rows");
     const aoe_suite_options skip = {.skip_bad_rows = 1};
-    expect("stsb_bad", &skip, AOE_EFORMAT, "stsb_bad/sts-test.csv: the file contains no pair; fetch it again");
+    expect("stsb_bad", &skip, AOE_EFORMAT, "stsb_bad/sts-test.csv: the file contains no pair; download it again");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\ng\tf\t2012\t1\t2\t0\t1\ng\tf\t2012\t1\t3\t0\t0\n");
     char *dir = test_path(test_dir, "stsb_bad");
     const char *dirs[] = {dir};
