@@ -4,6 +4,7 @@
  */
 #include "cli/common/text_input.h"
 
+#include "base/utf8.h"
 #include "cli/common/output.h"
 
 #include <errno.h>
@@ -11,32 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-size_t cli_utf8_sequence(const unsigned char *s, size_t len) {
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
-    if (s[0] < 0xC2 || s[0] > 0xF4 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    int overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
-    int outside = (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF4 && s[1] > 0x8F);
-    return overlong || outside ? 0 : n;
-}
-
-/* Offset of the first byte that is not UTF-8, or len. */
-static size_t valid_bytes(const char *s, size_t len) {
-    size_t i = 0;
-    while (i < len) {
-        size_t n = cli_utf8_sequence((const unsigned char *)s + i, len - i);
-        if (!n)
-            break;
-        i += n;
-    }
-    return i;
-}
 
 static int open_next(cli_lines *l) {
     const char *path = l->n ? l->path[l->next] : "-";
@@ -83,7 +58,7 @@ static int next_of_file(cli_lines *l, aoe_text *line) {
     if (l->text[len - 1] == '\n')
         len -= len > 1 && l->text[len - 2] == '\r' ? 2 : 1;
     l->number++;
-    size_t valid = valid_bytes(l->text, len);
+    size_t valid = aoei_utf8_valid(l->text, len);
     if (valid < len) {
         if (l->number == 1 && is_compressed(l->text, len))
             cli_fail("%s: compressed; texts are read as they are here: zcat or zstdcat it into aoe", l->name);

@@ -11,9 +11,6 @@
 
 #include <aoe.h>
 
-/* Bytes of the UTF-8 sequence at s (len > 0); 0: there is none. */
-size_t cli_utf8_sequence(const unsigned char *s, size_t len);
-
 typedef struct cli_lines {
     const char *const *path; /* [n], borrowed; "-" is stdin */
     size_t n;

@@ -193,7 +193,7 @@ static int write_jsonl(const job *j, const aoe_mined *t) {
         json_decref(o);
         o = NULL;
     }
-    const int failed = !o || (json_dumpf(o, j->out.file, JSON_COMPACT | JSON_REAL_PRECISION(9)) && !ferror(j->out.file));
+    const int failed = !o || cli_put_json(j->out.file, o);
     json_decref(o);
     if (failed)
         return cli_fail("out of memory while printing JSON");

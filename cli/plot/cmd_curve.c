@@ -300,10 +300,11 @@ static void place_panel(const job *j, layout *l, int above) {
 /* The runs' names, once for all panels: the key of an empty plot as wide as the picture. */
 static void write_legend(const job *j, const layout *l) {
     FILE *gp = j->picture.gp;
-    fprintf(gp,
-            "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\nset bmargin at screen 0\n"
-            "unset border\nunset tics\nset key at screen 0.5, screen %.4f center center horizontal samplen 4\nplot [0:1] [0:1]",
-            1 - (l->band - 16.0) / l->height);
+    fprintf(
+        gp,
+        "set lmargin at screen 0\nset rmargin at screen 1\nset tmargin at screen 1\nset bmargin at screen 0\n"
+        "unset border\nunset tics\nset key at screen 0.5, screen %.4f center center horizontal Left reverse samplen 4 width 2\nplot [0:1] [0:1]",
+        1 - (l->band - 16.0) / l->height);
     for (size_t i = 0; i < j->n; i++) {
         fprintf(gp, "%s NaN with linespoints ls %zu title ", i ? "," : "", i + 1);
         cli_gp_string(gp, j->run[i].label);
@@ -353,7 +354,7 @@ static void write_script(job *j) {
     if (j->n > 1)
         write_legend(j, &l);
     else
-        fputs("set key at graph 0.5, graph 1.02 center bottom horizontal maxcols 2 samplen 3 width -3\n", gp);
+        fputs("set key at graph 0.5, graph 1.02 center bottom horizontal Left reverse maxcols 2 samplen 3 width -3\n", gp);
     fputs("set xlabel 'step'\n", gp);
     write_panels(j, &l, key, parts);
     fputs("unset multiplot\n", gp);

@@ -255,8 +255,27 @@ static void row_name(const job *j, int row, char out[32]) {
         snprintf(out, 32, "%g", j->scale.low + (j->scale.high - j->scale.low) * row / (GROUPS - 1));
 }
 
-static double base_line(int row) {
-    return row == GROUPS ? GROUPS + 0.6 : row;
+/* The y coordinate of a row's base line: rows without pairs take no space, and a gap separates the row of all pairs. */
+static double base_line(const job *j, int row) {
+    double y = row == GROUPS ? 0.6 : 0;
+    for (int below = 0; below < row; below++)
+        y += j->size[below] > 0;
+    return y;
+}
+
+/* 1 if the gold scores of each group are equal, as binary labels are: their densities would be spikes in an empty panel. */
+static int gold_is_discrete(const job *j) {
+    double value[GROUPS];
+    for (int k = 0; k < GROUPS; k++)
+        value[k] = NAN;
+    for (size_t i = 0; i < j->n; i++) {
+        double *first = &value[j->group[i]];
+        if (isnan(*first))
+            *first = j->rating[i];
+        if (j->rating[i] < *first || j->rating[i] > *first)
+            return 0;
+    }
+    return 1;
 }
 
 static void write_data(job *j) {
@@ -277,7 +296,7 @@ static void write_data(job *j) {
         for (int row = 0; row < ROWS; row++) {
             row_name(j, row, name);
             if (j->size[row])
-                fprintf(j->picture.dat, "%.6g %g %s %zu\n", c->median[row], base_line(row), name, j->size[row]);
+                fprintf(j->picture.dat, "%.6g %g %s %zu\n", c->median[row], base_line(j, row), name, j->size[row]);
         }
     }
 }
@@ -290,7 +309,7 @@ static void write_plot(const job *j, size_t k) {
     for (int row = ROWS - 1; row >= 0; row--) {
         if (!j->size[row])
             continue;
-        const double base = base_line(row), height = 1.4 / c->peak[row];
+        const double base = base_line(j, row), height = 1.4 / c->peak[row];
         cli_ramp_colour(colour, (double)row / (GROUPS - 1));
         fprintf(j->picture.gp,
                 "    data index %zu using 1:(%g + %.4g * $2):(%g) with filledcurves fc rgb '%s', \\\n"
@@ -311,7 +330,7 @@ static void write_tics(const job *j) {
         if (!j->size[row])
             continue;
         row_name(j, row, name);
-        fprintf(gp, "%s'%s' %g", first ? "" : ", ", name, base_line(row));
+        fprintf(gp, "%s'%s' %g", first ? "" : ", ", name, base_line(j, row));
         first = 0;
     }
     fputs(") scale 0\n", gp);
@@ -335,32 +354,35 @@ static void write_titles(const job *j) {
 
 static void write_script(job *j) {
     FILE *gp = j->picture.gp;
-    const int width = 70 + 270 * (int)j->columns, height = 520;
-    const double left = 60.0 / width, room = (1 - left) / (double)j->columns;
+    enum { LEFT = 60, BOTTOM = 73, ROW_HEIGHT = 45, PANEL_WIDTH = 270 }; /* pixels */
+    const double top = base_line(j, GROUPS) + 1.6, above = *j->o->plot.title ? 94 : 68;
+    const size_t panels = j->columns - (size_t)gold_is_discrete(j);
+    const int width = LEFT + 10 + PANEL_WIDTH * (int)panels, height = (int)(BOTTOM + ROW_HEIGHT * (top + 0.3) + above);
+    const double left = (double)LEFT / width, panel_width = (1 - left) / (double)panels;
     write_titles(j);
     cli_picture_begin(&j->picture, width, height);
     fputs("set multiplot title title\n"
           "unset key\n"
-          "set yrange [-0.3:8.2]\n"
           "set border 1\n"
           "set xtics nomirror out\n"
-          "set bmargin at screen 0.14\n"
           "set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'\n",
           gp);
-    fprintf(gp, "set tmargin at screen %.2f\n", *j->o->plot.title ? 0.82 : 0.87);
-    for (size_t k = 0; k < j->columns; k++) {
+    fprintf(gp, "set yrange [-0.3:%g]\nset bmargin at screen %.4f\nset tmargin at screen %.4f\n", top, (double)BOTTOM / height,
+            1 - above / height);
+    for (size_t k = 0; k < panels; k++) {
         const column *c = &j->column[k];
         const int gold = k + 1 == j->columns;
-        fprintf(gp, "\nset lmargin at screen %.4f\nset rmargin at screen %.4f\n", left + room * (double)k,
-                left + room * ((double)k + 0.88));
+        fprintf(gp, "\nset lmargin at screen %.4f\nset rmargin at screen %.4f\n", left + panel_width * (double)k,
+                left + panel_width * ((double)k + 0.88));
         fprintf(gp, "set xrange [%g:%g]\nset xlabel '%s'\n", c->begin, c->end, gold ? "gold score" : "cosine");
         fprintf(gp, "set xtics %g\n", gold ? (c->end - c->begin) / 5 : c->end - c->begin > 1.2 ? 0.5 : 0.2);
-        fprintf(gp,
-                "set label 1 title%zu at graph 0.5, graph 1.1 center\nset label 2 note%zu at graph 0.5, graph 1.04 center\n",
-                k + 1, k + 1);
+        fprintf(
+            gp,
+            "set label 1 title%zu at graph 0.5, graph 1 center offset 0, 2.1\nset label 2 note%zu at graph 0.5, graph 1 center offset 0, 0.8\n",
+            k + 1, k + 1);
         if (k == 0) {
             write_tics(j);
-            fputs("set ylabel 'pairs by gold score (triangle: median)' offset 1\n", gp);
+            fputs("set ylabel 'gold score (triangle: median)' offset 1\n", gp);
         } else if (k == 1) {
             fputs("unset ytics\nunset ylabel\n", gp);
         }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Pictures: the frame of data and script, colours and quoting; see gnuplot.h.
- * Running gnuplot is in gnuplot_run.c.
+ * Writes the data file and the gnuplot script of a plot: header, labels, line styles, colors and file names.
  */
 #include "cli/plot/gnuplot.h"
-#include "cli/common/outfile.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/common/outfile.h"
 #include "cli/plot/gnuplot_run.h"
-#include "cli/common/text_input.h"
+#include "cli/plot/quote.h"
 
 enum { DAT, GP, SVG, PNG };
 static const char *const suffixes[CLI_PICTURE_FILES] = {".dat", ".gp", ".svg", ".png"};
@@ -27,63 +26,7 @@ static char *join(const char *a, const char *b) {
     return text;
 }
 
-/* ---- text */
-
-/* Bytes of the character at s that stands as it is in a script and in XML; 0: it becomes '?'. */
-static size_t plain_bytes(const char *s) {
-    const unsigned char c = (unsigned char)s[0];
-    const size_t n = cli_utf8_sequence((const unsigned char *)s, strlen(s));
-    const int control = c < 0x20 || c == 0x7F;
-    const int no_character = n == 3 && c == 0xEF && memcmp(s + 1, "\xBF\xBE", 2) >= 0; /* U+FFFE and U+FFFF */
-    return control || no_character ? 0 : n;
-}
-
-/* doubled: characters that are written twice. */
-static void put_text(FILE *f, const char *text, const char *doubled) {
-    while (*text) {
-        const size_t n = plain_bytes(text);
-        if (n == 0)
-            putc('?', f);
-        else
-            fwrite(text, 1, n, f);
-        if (n == 1 && strchr(doubled, *text))
-            putc(*text, f);
-        text += n ? n : 1;
-    }
-}
-
-void cli_gp_string(FILE *gp, const char *text) {
-    putc('\'', gp);
-    put_text(gp, text, "'");
-    putc('\'', gp);
-}
-
-void cli_gp_tic(FILE *gp, const char *text) {
-    putc('\'', gp);
-    put_text(gp, text, "'%");
-    putc('\'', gp);
-}
-
-void cli_gp_path(FILE *gp, const char *path) {
-    putc('\'', gp);
-    for (const char *s = path; *s; s++) {
-        putc(*s, gp);
-        if (*s == '\'')
-            putc(*s, gp);
-    }
-    putc('\'', gp);
-}
-
-/* A backslash at the end would draw the next line into the comment; backquotes run a command wherever gnuplot looks for them.
- */
-void cli_gp_comment(FILE *f, const char *text) {
-    char *plain = cli_strdup(text);
-    for (char *s = plain; *s; s++)
-        if (*s == '`' || *s == '\\')
-            *s = '\'';
-    put_text(f, plain, "");
-    free(plain);
-}
+/* ---- labels */
 
 /* The last `parts` components of a path, without a suffix of tables. */
 static char *short_label(const char *path, int parts) {
@@ -241,18 +184,20 @@ size_t cli_picture_block(cli_picture *p, const char *fmt, ...) {
     return p->blocks++;
 }
 
+enum { PNG_SCALE = 2 }; /* pixels of the .png file per pixel of the .svg file: sharp on slides */
+
 void cli_picture_begin(cli_picture *p, int width, int height) {
     fprintf(p->gp,
             "\ndo for [format in 'svg png'] {\nreset\n"
             "if (format eq 'svg') {\n"
             "    set terminal svg size %d,%d noenhanced font 'sans-serif,12' background rgb 'white'\n"
             "} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
-            "    set terminal pngcairo size %d,%d noenhanced font 'sans,10' lw 1.3 dl 1.3 ps 1.4\n"
+            "    set terminal pngcairo size %d,%d noenhanced fontscale 2 font 'sans,10' lw 2.6 dl 1.3 ps 2.8\n"
             "} else {\n"
             "    set terminal png size %d,%d noenhanced\n"
             "}}\n"
             "set output out.'.'.format\n\n",
-            width, height, width, height, width, height);
+            width, height, PNG_SCALE * width, PNG_SCALE * height, PNG_SCALE * width, PNG_SCALE * height);
 }
 
 void cli_picture_end(cli_picture *p) {

@@ -40,15 +40,6 @@ int cli_picture_draw(cli_picture *p, int characters);
 void cli_picture_report(const cli_picture *p, int json, json_t *more);
 void cli_picture_close(cli_picture *p); /* accepts a zeroed one */
 
-/* Writes text as a quoted string, which nothing in it can end: what is not UTF-8 and control characters become '?'. */
-void cli_gp_string(FILE *gp, const char *text);
-/* Likewise of a file's name, without control characters, byte for byte. */
-void cli_gp_path(FILE *gp, const char *path);
-/* Likewise of a tic's label, in which gnuplot takes % for the beginning of a format. */
-void cli_gp_tic(FILE *gp, const char *text);
-/* Likewise without quotes, for a comment. */
-void cli_gp_comment(FILE *f, const char *text);
-
 /* Labels of n files or directories: their names without the suffixes of tables, with as many of the folders before them as it
  * takes to tell them apart. The array and its elements are to be freed with cli_picture_labels_free. */
 char **cli_picture_labels(const char *const *path, size_t n);

@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/plot/gnuplot.h"
+#include "cli/common/output.h"
+#include "cli/plot/quote.h"
 
 extern char **environ;
 

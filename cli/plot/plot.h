@@ -7,6 +7,7 @@
 
 #include "cli/common/common.h"
 #include "cli/plot/gnuplot.h"
+#include "cli/plot/quote.h"
 
 typedef struct cli_plot_options {
     cli_general general;

@@ -135,7 +135,7 @@ static void write_text(job *j, const float *v, char separator) {
 static int write_jsonl(job *j, size_t i, const float *v) {
     json_t *text = cli_json_text(j->window.text[i].data, j->window.text[i].len);
     fputs("{\"text\":", j->to);
-    int failed = !text || (json_dumpf(text, j->to, JSON_ENCODE_ANY) && !ferror(j->to));
+    int failed = !text || cli_put_json(j->to, text);
     json_decref(text);
     if (failed)
         return cli_fail("out of memory while printing JSON");

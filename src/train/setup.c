@@ -108,17 +108,16 @@ static int open_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
     return code;
 }
 
-static int plan_steps(aoei_trainer *t, aoe_error *err) {
+static void plan_steps(aoei_trainer *t) {
     const aoe_training_args *o = t->o;
     t->steps_per_epoch = t->task->steps_per_epoch;
     t->total_steps = o->max_minutes > 0 ? 1 : o->max_steps ? o->max_steps : o->epochs * t->steps_per_epoch;
     t->warmup_steps = o->warmup < 1 ? (size_t)(o->warmup * (double)t->total_steps) : (size_t)o->warmup;
     if (t->warmup_steps > t->total_steps)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.warmup of %zu steps is longer than the run of %zu steps; use fewer steps, or a fraction below 1",
-            t->warmup_steps, t->total_steps);
-    return 0;
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING,
+                       "options.warmup of %zu steps is longer than the run of %zu steps: the learning rate never reaches its "
+                       "maximum; use a fraction below 1",
+                       t->warmup_steps, t->total_steps);
 }
 
 /* Adds the adapters of the run. New adapters are described as the options ask for them, since a checkpoint that is resumed may
@@ -268,7 +267,7 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
     if (!code) {
         t->hidden_dropout = o->dropout >= 0 ? o->dropout : t->base->config.hidden_dropout;
         t->attention_dropout = o->dropout >= 0 ? o->dropout : t->base->config.attention_dropout;
-        code = plan_steps(t, err);
+        plan_steps(t);
     }
     if (!code)
         code = describe(t, err);

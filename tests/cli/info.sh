@@ -29,3 +29,5 @@ cp -r model prefix/share/aoe/models/second
 fails prefix/bin/aoe info
 cp -r model prefix/share/aoe/models/default
 found
+# JSON numbers have as few digits as read back equal
+"$AOE" info model --json | grep -o '"dropout":[0-9.]*'
