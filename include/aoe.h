@@ -40,6 +40,12 @@ extern "C" {
 #define AOE_API
 #endif
 
+/* Marks pointer parameters that may be NULL. All other pointers must not be NULL: functions that return a code return AOE_EARG
+ * and name the argument; other functions return 0, NULL or NaN. */
+#ifndef AOE_NULLABLE
+#define AOE_NULLABLE
+#endif
+
 /* -------------------------------------------------------------------- errors */
 
 /* name, value, text */
@@ -77,17 +83,18 @@ typedef enum aoe_log_level { AOE_LOG_INFO, AOE_LOG_WARNING } aoe_log_level;
 typedef void (*aoe_log_fn)(void *user, aoe_log_level level, const char *message);
 
 typedef struct aoe_context_options {
-    size_t threads; /* worker threads, the caller included; 0: the CPUs this process may use */
-    aoe_log_fn log; /* NULL: messages are dropped; may be called from the thread that calls the library */
-    void *log_user; /* first argument of log */
+    size_t struct_size; /* set by aoe_context_options_defaults */
+    size_t threads;     /* worker threads, the caller included; 0: the CPUs this process may use */
+    aoe_log_fn log;     /* NULL: messages are dropped; may be called from the thread that calls the library */
+    void *log_user;     /* first argument of log */
 } aoe_context_options;
 
 typedef struct aoe_context aoe_context; /* thread pool, CPU tier, log; safe to share between threads */
 
 AOE_API void aoe_context_options_defaults(aoe_context_options *o);
 /* Errors: AOE_EARG (AOE_CPU in the environment names no tier), AOE_ENOMEM. */
-AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *o, aoe_error *err);
-AOE_API void aoe_context_destroy(aoe_context *ctx); /* NULL accepted */
+AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_context_destroy(aoe_context *AOE_NULLABLE ctx); /* NULL accepted */
 AOE_API size_t aoe_context_threads(const aoe_context *ctx);
 AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* "c", "avx2", "avx512" ...; static */
 
@@ -112,7 +119,7 @@ typedef enum aoe_pooling {
 
 /* "cls", "cls-last-avg" ...; static, NULL for an unknown value. */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
-AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err);
+AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------------- texts */
 
@@ -128,11 +135,14 @@ AOE_API aoe_text aoe_text_of(const char *s); /* of a C string */
 typedef struct aoe_tokenizer aoe_tokenizer; /* immutable, safe to share between threads */
 
 typedef struct aoe_encode_options {
+    size_t struct_size;    /* set by aoe_encode_options_defaults */
     size_t max_length;     /* tokens, specials included; 0: no truncation */
     const char *prompt;    /* template with {text}, or NULL: the text alone. The text is truncated, never the template */
     int no_special_tokens; /* leave the tokens of the post-processor out */
     int drop_unknown;      /* leave unknown tokens out; there may be none left */
 } aoe_encode_options;
+
+AOE_API void aoe_encode_options_defaults(aoe_encode_options *o);
 
 typedef struct aoe_ids {
     int32_t *id;     /* [n], owned; aoe_ids_free */
@@ -143,17 +153,17 @@ typedef struct aoe_ids {
 
 /* Reads tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt, from a model directory.
  * Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED (the feature is named). */
-AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err);
-AOE_API void aoe_tokenizer_close(aoe_tokenizer *t); /* NULL accepted */
+AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t); /* NULL accepted */
 /* Replaces the contents of *ids (zero it before the first call) with the ids of one text, exactly as
  * Hugging Face tokenizers gives them. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG
  * (max_length leaves no room beside the template and the specials; a prompt without {text}), AOE_ENOMEM. */
-AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
-                                 aoe_error *err);
+AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
+                                 aoe_error *AOE_NULLABLE err);
 /* How the model in a directory has its texts tokenized: a static model without specials and unknown tokens, others, and where
  * no model can be recognised, as all zeros say. Opens no weights. Errors: AOE_ENOMEM. */
-AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err);
-AOE_API void aoe_ids_free(aoe_ids *ids);
+AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest id + 1 */
 /* Token text of an id (not NUL-terminated in general), len 0 and NULL when there is none. */
 AOE_API aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id);
@@ -164,6 +174,7 @@ AOE_API const char *aoe_tokenizer_kind(const aoe_tokenizer *t); /* "WordPiece", 
 typedef struct aoe_model aoe_model; /* immutable after open, safe to share between threads */
 
 typedef struct aoe_model_options {
+    size_t struct_size;  /* set by aoe_model_options_defaults */
     aoe_dtype dtype;     /* AUTO: bf16 where the CPU multiplies it natively and the engine has it, else f32 */
     aoe_pooling pooling; /* AUTO: aoe.json, else 1_Pooling, else the architecture's default */
     const char *prompt;  /* NULL: the directory's prompt; "": none */
@@ -182,8 +193,9 @@ AOE_API void aoe_model_options_defaults(aoe_model_options *o);
  * adapters merged in; tokenizer and settings are its own where it has them, else the base's.
  * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or
  * infinite weights, tensor named), AOE_EUNSUPPORTED (architecture or module named), AOE_ENOMEM. */
-AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err);
-AOE_API void aoe_model_close(aoe_model *m); /* NULL accepted */
+AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULLABLE dir,
+                           const aoe_model_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m); /* NULL accepted */
 
 typedef struct aoe_model_info {
     const char *architecture; /* "bert", "llama", "static" ...; static */
@@ -228,7 +240,7 @@ typedef struct aoe_shape {
 } aoe_shape;
 /* bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b,
  * tinyllama-1.1b, qwen2.5-0.5b, ran-base, ran-mini. AOE_EARG lists the names. */
-AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err);
+AOE_API int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *AOE_NULLABLE err);
 AOE_API const char *aoe_shape_names(void); /* comma-separated; static */
 
 /* ----------------------------------------------------------------- embedding */
@@ -242,6 +254,7 @@ typedef enum aoe_chunk {
 } aoe_chunk;
 
 typedef struct aoe_embedder_options {
+    size_t struct_size;   /* set by aoe_embedder_options_defaults */
     size_t batch_tokens;  /* packed tokens of a batch; default 4096; a longer text is a batch of its own */
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
     size_t chunk_overlap; /* tokens of a text that neighbouring windows share; default (size_t)-1: an eighth of what a window
@@ -255,14 +268,16 @@ typedef struct aoe_text_info {
 } aoe_text_info;
 
 AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
-AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *o, aoe_error *err);
-AOE_API void aoe_embedder_destroy(aoe_embedder *e); /* NULL accepted */
+AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
+                                aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e); /* NULL accepted */
 /* vectors: [n, dims] row-major, caller's. info: [n] or NULL. Texts are batched by length inside; the
  * vector of a text is bit-identical alone, in any batch and for any number of threads. That of a text
  * without tokens is zero in a static model; in others it is an error.
  * Errors: AOE_EFORMAT (invalid UTF-8; no token), AOE_ENUMERIC, AOE_ENOMEM. aoe_embed_failed_text returns the index of the
  * text that failed; the message does not repeat the index. */
-AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err);
+AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
+                      aoe_error *AOE_NULLABLE err);
 /* The index of the text in the last failed aoe_embed, or (size_t)-1. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* borrowed */

@@ -43,6 +43,7 @@ typedef int (*aoe_chat_progress_fn)(void *user, const aoe_chat_progress *p);
 typedef int (*aoe_chat_prompt_fn)(void *user, const aoe_chat_model *model, aoe_text prompt);
 
 typedef struct aoe_chat_options {
+    size_t struct_size;           /* set by aoe_chat_options_defaults */
     const aoe_chat_model *models; /* [n_models] each is asked everything */
     size_t n_models;
     const char
@@ -83,6 +84,7 @@ typedef struct aoe_chat_result {
 AOE_API void aoe_chat_options_defaults(aoe_chat_options *o);
 
 typedef struct aoe_annotate_options {
+    size_t struct_size; /* set by aoe_annotate_options_defaults */
     aoe_chat_options chat;
     const char *const *files; /* [n_files] texts: .txt, or tables (columns: "text=NAME", else all columns of texts) */
     size_t n_files;
@@ -116,9 +118,10 @@ AOE_API void aoe_annotate_options_defaults(aoe_annotate_options *o);
  * when all answers are there, the same for any concurrency; a run that was stopped is continued by the next with the same
  * cache. Errors: AOE_EARG (options, templates, endpoints), AOE_EFORMAT (files), AOE_EIO (the endpoint fails, or refuses key,
  * model or request), AOE_ECANCELLED, those of the cache. result is filled on failure too, as far as it got. */
-AOE_API int aoe_annotate(const aoe_annotate_options *o, aoe_annotate_result *result, aoe_error *err);
+AOE_API int aoe_annotate(const aoe_annotate_options *AOE_NULLABLE o, aoe_annotate_result *result, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_score_options {
+    size_t struct_size;      /* set by aoe_score_options_defaults */
     aoe_chat_options chat;   /* temperature 0, max_tokens 64 */
     const char *file;        /* a table with text1 and text2; a label is not needed and not looked at */
     aoe_table_options table; /* label_map and allow_empty are ignored */
@@ -140,7 +143,7 @@ typedef struct aoe_score_result {
 
 AOE_API void aoe_score_options_defaults(aoe_score_options *o);
 /* Has chat models rate the similarity of pairs from 0 to 5. Otherwise as aoe_annotate. */
-AOE_API int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *err);
+AOE_API int aoe_score(const aoe_score_options *AOE_NULLABLE o, aoe_score_result *result, aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

@@ -29,6 +29,7 @@ typedef enum aoe_table_format {
 } aoe_table_format;
 
 typedef struct aoe_table_options {
+    size_t struct_size;    /* set by aoe_table_options_defaults */
     const char *columns;   /* "text1=a,text2=b,label=c"; NULL: recognized names */
     const char *label_map; /* "entailment=1,neutral=drop"; NULL: the defaults of the manual */
     int skip_bad_rows;     /* count bad rows instead of failing */
@@ -40,6 +41,8 @@ typedef struct aoe_table_options {
      * writes it. Ignored for AOE_TABLE_JSONL. */
     char delimiter;
 } aoe_table_options;
+
+AOE_API void aoe_table_options_defaults(aoe_table_options *o);
 
 /* The kind of examples in a file. In .jsonl a text may be a list of alternatives: one of them is drawn each epoch (for a
  * positive: one that differs from the query). Functions that take training data accept the first four values. */
@@ -56,8 +59,9 @@ typedef struct aoe_pairs aoe_pairs; /* labelled pairs in memory, immutable */
 
 /* Reads form A (text1, text2, label) from .tsv, .csv, .jsonl, each also .gz or .zst.
  * Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO. */
-AOE_API int aoe_pairs_load(aoe_pairs **p, const char *path, const aoe_table_options *o, aoe_error *err);
-AOE_API void aoe_pairs_free(aoe_pairs *p); /* NULL accepted */
+AOE_API int aoe_pairs_load(aoe_pairs **p, const char *path, const aoe_table_options *AOE_NULLABLE o,
+                           aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_pairs_free(aoe_pairs *AOE_NULLABLE p); /* NULL accepted */
 AOE_API size_t aoe_pairs_count(const aoe_pairs *p);
 AOE_API aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i); /* borrowed */
 AOE_API aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i);
@@ -74,7 +78,8 @@ typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
  * is called with each. o: columns, input_format and delimiter are used; NULL: the defaults. Files may be compressed (.gz,
  * .zst). Errors: AOE_EFORMAT with file, line and column, AOE_ENOENT, AOE_EIO; those of fn, with the location before the
  * message. */
-AOE_API int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn, void *user, aoe_error *err);
+AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
+                           aoe_error *AOE_NULLABLE err);
 
 /* -------------------------------------------------------------- common types */
 
@@ -103,6 +108,7 @@ typedef enum aoe_pairing {
 } aoe_pairing;
 
 typedef struct aoe_data_convert_options {
+    size_t struct_size;      /* set by aoe_data_convert_options_defaults */
     const char *name;        /* of the output: its format and compression, as of inputs; .txt takes one column */
     aoe_example_kind to;     /* AUTO: the rows as they are, with all columns */
     aoe_example_kind from;   /* AUTO: told by the columns; not looked at when `to` is AUTO */
@@ -139,12 +145,13 @@ AOE_API void aoe_data_convert_options_defaults(aoe_data_convert_options *o);
  *   positives to pairs   label 1, and `negatives` drawn positives of other rows with label 0; to triplets: a row for each drawn
  * Never drawn: the query, and a text that stands with it in any row. Where the form changes, other columns are left out.
  * result may be NULL. Errors: AOE_EFORMAT (file, line, column; a text that the output's format cannot hold), AOE_EARG. */
-AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result,
-                             aoe_error *err);
+AOE_API int aoe_data_convert(const char *path, const aoe_data_convert_options *AOE_NULLABLE o,
+                             aoe_data_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------------- split */
 
 typedef struct aoe_data_split_options {
+    size_t struct_size;         /* set by aoe_data_split_options_defaults */
     aoe_table_options table;    /* columns; allow_empty and label_map are ignored: labels are not looked at */
     aoe_text_equality equality; /* AOE_TEXT_EQUAL_CASE: texts that are the same stay together */
     double near_duplicates;     /* and those whose sets of words have a Jaccard index from here on; NaN: none */
@@ -174,8 +181,8 @@ AOE_API void aoe_data_split_options_defaults(aoe_data_split_options *o);
  * rows, are a cluster, and a cluster goes into one part. Heavy clusters are placed first, where they fit; a cluster that is
  * larger than any part's share makes the shares impossible, which the sizes show. Rows keep their bytes and order.
  * part: [o->parts]. result may be NULL. Errors: AOE_EFORMAT, AOE_EARG. */
-AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part,
-                           aoe_data_split_result *result, aoe_error *err);
+AOE_API int aoe_data_split(const char *path, const aoe_data_split_options *AOE_NULLABLE o, aoe_data_split_part *part,
+                           aoe_data_split_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------------- dedup */
 
@@ -194,6 +201,7 @@ typedef struct aoe_data_conflict {
 } aoe_data_conflict;
 
 typedef struct aoe_data_dedup_options {
+    size_t struct_size;         /* set by aoe_data_dedup_options_defaults */
     aoe_table_options table;    /* columns; allow_empty and label_map are ignored */
     aoe_text_equality equality; /* AOE_TEXT_EQUAL_EXACT */
     int ordered;                /* 1: a pair the other way round is another one */
@@ -215,7 +223,8 @@ AOE_API void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o);
 /* Writes the rows of a table without those whose texts equal an earlier row's. Columns that are neither texts nor label are not
  * looked at; labels are the same when they are the same number or word. Rows keep their bytes and order. result may be NULL.
  * Errors: AOE_EFORMAT, AOE_EARG. */
-AOE_API int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_dedup_result *result, aoe_error *err);
+AOE_API int aoe_data_dedup(const char *path, const aoe_data_dedup_options *AOE_NULLABLE o,
+                           aoe_data_dedup_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* ---------------------------------------------------------------- statistics */
 
@@ -234,6 +243,7 @@ typedef struct aoe_data_label {
 } aoe_data_label;
 
 typedef struct aoe_data_stats_options {
+    size_t struct_size;         /* set by aoe_data_stats_options_defaults */
     aoe_table_options table;    /* allow_empty is ignored */
     aoe_text_equality equality; /* AOE_TEXT_EQUAL_EXACT: of distinct texts */
     double threshold;           /* labels from here on are positive; NaN: lowest + 0.8 x range */
@@ -261,8 +271,9 @@ typedef struct aoe_data_stats_result {
 AOE_API void aoe_data_stats_options_defaults(aoe_data_stats_options *o);
 /* Counts of a table, and lengths of its texts, each as often as it occurs. Free *result with aoe_data_stats_free, after a
  * failure too. Errors: AOE_EFORMAT, AOE_EARG; those of `tokens`. */
-AOE_API int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_stats_result *result, aoe_error *err);
-AOE_API void aoe_data_stats_free(aoe_data_stats_result *result); /* accepts a zeroed one */
+AOE_API int aoe_data_stats(const char *path, const aoe_data_stats_options *AOE_NULLABLE o, aoe_data_stats_result *result,
+                           aoe_error *AOE_NULLABLE err);
+AOE_API void aoe_data_stats_free(aoe_data_stats_result *AOE_NULLABLE result); /* accepts a zeroed one */
 
 /* --------------------------------------------------------------------- check */
 
@@ -301,6 +312,7 @@ typedef struct aoe_finding {
 } aoe_finding;
 
 typedef struct aoe_data_check_options {
+    size_t struct_size;                                     /* set by aoe_data_check_options_defaults */
     aoe_table_options table;                                /* skip_bad_rows and allow_empty are ignored */
     aoe_text_equality equality;                             /* AOE_TEXT_EQUAL_CASE */
     int ordered;                                            /* 1: a pair the other way round is another one */
@@ -321,8 +333,8 @@ AOE_API void aoe_data_check_options_defaults(aoe_data_check_options *o);
 /* Looks for what is wrong in tables, one by one and with those before: a file's rows and texts should not be in an earlier
  * file, as test data in training data. Findings are no error. Errors: AOE_EFORMAT (a fault of a file, not of a row), AOE_EARG.
  */
-AOE_API int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o,
-                           aoe_data_check_result *result, aoe_error *err);
+AOE_API int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *AOE_NULLABLE o,
+                           aoe_data_check_result *result, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------ hard negatives */
 
@@ -341,6 +353,7 @@ typedef int (*aoe_mine_fn)(void *user, const aoe_mined *mined);
 typedef int (*aoe_mine_progress_fn)(void *user, aoe_mine_stage stage, size_t done, size_t total);
 
 typedef struct aoe_mine_options {
+    size_t struct_size;       /* set by aoe_mine_options_defaults */
     const char *const *files; /* [n_files] training files, as aoe_train reads them */
     size_t n_files;
     aoe_example_kind kind;     /* of all of them; AUTO */
@@ -383,7 +396,8 @@ AOE_API void aoe_mine_options_defaults(aoe_mine_options *o);
  * equal tokens, prompt included and truncated, are one text. Takes the vectors of all distinct texts in memory, and beside
  * them a few MB. The same triplets for any number of threads. A query that a static model knows no word of has no negative.
  * Errors: AOE_EFORMAT (file, line, column; no positive), AOE_EARG, AOE_ECANCELLED, those of aoe_embed. */
-AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err);
+AOE_API int aoe_mine(aoe_embedder *e, const aoe_mine_options *AOE_NULLABLE o, aoe_mine_result *result,
+                     aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------ duplicates on GitHub */
 
@@ -416,6 +430,7 @@ typedef struct aoe_github_progress {
 } aoe_github_progress;
 
 typedef struct aoe_github_options {
+    size_t struct_size;              /* set by aoe_github_options_defaults */
     const char *const *repositories; /* [n_repositories] "owner/name" */
     size_t n_repositories;
     const char *cache; /* SQLite file, made when it is not there; needed */
@@ -475,7 +490,7 @@ AOE_API void aoe_github_options_defaults(aoe_github_options *o);
  * cache, options and seed: same bytes. Needs memory for titles and numbers of all issues, and for the texts of those written.
  * Errors: AOE_EARG, AOE_EIO (network, after several tries; a refused token; quota that comes back too late), AOE_ECANCELLED,
  * those of a cache that cannot be used, AOE_ENOMEM. */
-AOE_API int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err);
+AOE_API int aoe_github_issues(const aoe_github_options *AOE_NULLABLE o, aoe_github_result *result, aoe_error *AOE_NULLABLE err);
 /* The repositories of a preset, "owner/name" each: "angle", the 55 of the paper (appendix A.1). NULL: there is no such preset.
  * Static. */
 AOE_API const char *const *aoe_github_preset(const char *name, size_t *n);

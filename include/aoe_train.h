@@ -21,6 +21,7 @@ typedef enum aoe_angle_form {
 } aoe_angle_form;
 
 typedef struct aoe_objective_options {
+    size_t struct_size;                    /* set by aoe_objective_options_defaults */
     double w_cosine, w_ibn, w_angle;       /* weights w1 w2 w3 of equation 8; default 1; 0 turns a term off */
     double w_cln;                          /* of the contrastive term with negatives; default 1; pairs have none */
     double tau_cosine, tau_ibn, tau_angle; /* temperatures (divisors); default 0.05, 0.05, 1.0 */
@@ -46,9 +47,10 @@ AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
  * group: [2B] identity class of each text, x0 y0 x1 y1 ...: equal numbers are equal texts (NULL: all differ).
  * grad_x, grad_y: [B, D] with the same stride, overwritten with d total / d x; both may be NULL.
  * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0, a temperature <= 0), AOE_ENUMERIC, AOE_ENOMEM. */
-AOE_API int aoe_objective(const aoe_objective_options *o, const float *x, const float *y, size_t stride, const double *label,
-                          const uint32_t *group, size_t B, size_t D, float *grad_x, float *grad_y, aoe_objective_result *result,
-                          aoe_error *err);
+AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const float *x, const float *y, size_t stride,
+                          const double *label, const uint32_t *AOE_NULLABLE group, size_t B, size_t D,
+                          float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *result,
+                          aoe_error *AOE_NULLABLE err);
 /* Value and gradient for B examples of a query and a positive text (arity 2), or of these and a negative (arity 3).
  * v: [arity B, D], q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: the same shape, overwritten with d total / d v, or NULL.
  * With C(t) the mean over queries of the cross entropy of q_i's positive among the candidates t, scores cos / tau_ibn:
@@ -57,8 +59,8 @@ AOE_API int aoe_objective(const aoe_objective_options *o, const float *x, const 
  *     arity 3: total = contrastive + w_cosine cosine + w_angle angle, contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2,
  *              cosine and angle those of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
  * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: as aoe_objective; AOE_EARG for another arity. */
-AOE_API int aoe_contrastive(const aoe_objective_options *o, const float *v, size_t arity, size_t B, size_t D, float *grad,
-                            aoe_objective_result *result, aoe_error *err);
+AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
+                            float *AOE_NULLABLE grad, aoe_objective_result *result, aoe_error *AOE_NULLABLE err);
 /* The angle score of one pair, before the temperature. x, y: [D], D even (else NaN). */
 AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form);
 
@@ -67,6 +69,7 @@ AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_ang
 /* Low-rank adapters (LoRA, Hu et al. 2021), trained beside weights that stay as they are; docs/lora.md. Where training starts
  * from a directory of adapters, they go on: r, alpha and targets are theirs and not to be given. */
 typedef struct aoe_lora {
+    size_t struct_size;  /* set by aoe_lora_defaults */
     size_t r;            /* rank; 0: no new adapters */
     double alpha;        /* their product is multiplied by alpha / r; NaN: 32 */
     double dropout;      /* on what an adapter sees; NaN: 0.1, or of saved adapters theirs */
@@ -108,6 +111,7 @@ typedef struct aoe_memory_plan {
 } aoe_memory_plan;
 
 typedef struct aoe_plan_options {
+    size_t struct_size; /* set by aoe_plan_options_defaults */
     size_t n_texts, length;
     aoe_lora lora;       /* of training; r 0: of adapters that go on theirs, else all weights are trained */
     aoe_dtype dtype;     /* of a shape: as in aoe_model_options */
@@ -116,10 +120,11 @@ typedef struct aoe_plan_options {
 
 /* 64 texts of 32 tokens, no adapters, weights of a shape stored as bf16. */
 AOE_API void aoe_plan_options_defaults(aoe_plan_options *o);
-AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err);
+AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
+                           aoe_error *AOE_NULLABLE err);
 /* The same for a model that need not exist. */
-AOE_API int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan,
-                           aoe_error *err);
+AOE_API int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
+                           aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------------ training */
 
@@ -154,6 +159,7 @@ typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error 
 
 /* What every kind of training has in common. */
 typedef struct aoe_training_args {
+    size_t struct_size;              /* set by aoe_training_args_defaults */
     const char *model;               /* directory to start from */
     const char *output;              /* directory of the result */
     aoe_model_options model_options; /* pooling, prompt, max length, normalize: stored in the output */
@@ -177,6 +183,8 @@ typedef struct aoe_training_args {
     aoe_train_fn event;              /* NULL: none */
     void *event_user;
 } aoe_training_args;
+
+AOE_API void aoe_training_args_defaults(aoe_training_args *o);
 
 /* What of a teacher's vectors is learned; docs/objectives.md has the formulas. */
 typedef enum aoe_distill {
@@ -209,9 +217,10 @@ typedef enum aoe_method {
     AOE_METHOD_COUNT
 } aoe_method;
 AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; static, NULL for an unknown value */
-AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err);
+AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_train_options {
+    size_t struct_size; /* set by aoe_train_options_defaults */
     aoe_training_args args;
     const aoe_train_data *data; /* [n_data]; a batch is of one file, the order of batches random */
     size_t n_data;
@@ -241,11 +250,12 @@ AOE_API void aoe_train_options_defaults(aoe_train_options *o);
  * A teacher's vectors of all texts are made once, before the first step; they must be the same when a run is resumed.
  * Errors: AOE_EFORMAT (data: file, line, column; or labels that give no ordered pair while cosine or angle is on),
  * AOE_EEXIST (a model or checkpoints in output without force or resume), AOE_EARG, AOE_ENUMERIC (loss not finite), I/O. */
-AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err);
+AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------- pretraining */
 
 typedef struct aoe_pretrain_options {
+    size_t struct_size;       /* set by aoe_pretrain_options_defaults */
     aoe_training_args args;   /* lr 5e-4; max length: of a sequence, and of texts later on; evaluation: the held-out loss */
     const char *const *texts; /* [n_texts] .txt (a text a line) or tables with a column `text`, .gz and .zst too */
     size_t n_texts;
@@ -263,11 +273,12 @@ AOE_API void aoe_pretrain_options_defaults(aoe_pretrain_options *o);
  * starts from it. Events: loss.total is the mean loss of masked tokens in nats, `accuracy` the share of them predicted,
  * score = -loss of the held-out texts. Same seed, same bits, for any number of threads and after resume.
  * Errors: those of aoe_train; AOE_EFORMAT (no [MASK] token; no text). */
-AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *o, aoe_error *err);
+AOE_API int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 
 /* ---------------------------------------------------------------- new models */
 
 typedef struct aoe_init_options {
+    size_t struct_size;       /* set by aoe_init_options_defaults */
     aoe_shape shape;          /* vocab 0: as many as the tokenizer has */
     const char *const *texts; /* [n_texts] files to train the vocabulary on: .txt or tables, .gz and .zst too */
     size_t n_texts;
@@ -289,9 +300,11 @@ typedef struct aoe_init_result {
 AOE_API void aoe_init_options_defaults(aoe_init_options *o);
 /* Writes a complete model directory with random weights, some of which are in memory at a time. result may be NULL.
  * Errors: AOE_EEXIST (without force), AOE_EARG, I/O. */
-AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err);
+AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *AOE_NULLABLE o,
+                     aoe_init_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_convert_options {
+    size_t struct_size;  /* set by aoe_convert_options_defaults */
     aoe_storage storage; /* default F32 */
     int force;           /* replace a model that is there */
     int merge;           /* 1: it is an error when `from` holds no adapters */
@@ -310,20 +323,24 @@ AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
  * result may be NULL. f32 keeps every bit of any form; what was read from bf16 or int8 is stored in it with the same bytes
  * again. Errors: AOE_EEXIST and AOE_EARG (`to` holds a model, or is `from`, without force), AOE_ENUMERIC (a value that the form
  * cannot hold), those of aoe_model_open, I/O. */
-AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o,
-                        aoe_convert_result *result, aoe_error *err);
+AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,
+                        aoe_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Writes into `to` a model whose weights are the mean of those in the n directories `from`, as fine-tuning runs from one start
  * leave them (model soups, Wortsman et al. 2022); sums in float64, in the order given, rounded once. Settings, tokenizer and
  * other files are those of from[0]. merge and base of the options are not looked at. Errors: those of aoe_convert, and
  * AOE_EARG: configurations or vocabularies that differ, adapters. */
-AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
-                        aoe_convert_result *result, aoe_error *err);
+AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to,
+                        const aoe_convert_options *AOE_NULLABLE o, aoe_convert_result *AOE_NULLABLE result,
+                        aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_word_vectors_options {
+    size_t struct_size;  /* set by aoe_word_vectors_options_defaults */
     aoe_storage storage; /* F32 */
     int lowercase;       /* 1: texts are lowered first, for vectors of lower-case words */
     int force;           /* replace a model that is there */
 } aoe_word_vectors_options;
+
+AOE_API void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o);
 
 typedef struct aoe_word_vectors_result {
     size_t words, dims; /* words of the file; the unknown one comes on top */
@@ -333,12 +350,13 @@ typedef struct aoe_word_vectors_result {
 /* Word vectors in a text file (a word, then its numbers, a line, as GloVe's; a first line of two counts is passed over; .gz and
  * .zst too) as a static model: the mean of a text's words, looked up as they are written, unknown ones passed over.
  * options NULL: all zeros; result may be NULL. Errors: AOE_EFORMAT with file and line, AOE_EEXIST, AOE_ENOMEM, I/O. */
-AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *options,
-                             aoe_word_vectors_result *result, aoe_error *err);
+AOE_API int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *AOE_NULLABLE o,
+                             aoe_word_vectors_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* ----------------------------------------------------------------- whitening */
 
 typedef struct aoe_whiten_options {
+    size_t struct_size; /* set by aoe_whiten_options_defaults */
     const char *const
         *texts; /* [n_texts] files of any kind: the lines of .txt, all texts of tables; labels are not looked at */
     size_t n_texts;
@@ -361,8 +379,8 @@ AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
  * and covariance 1 (BERT-whitening, Su et al. 2021): y = S^(-1/2) U^T (x - mean), covariance = U S U^T. Adapters are merged.
  * result may be NULL. Errors: those of aoe_convert and aoe_embed; AOE_EARG (more components than vary; the model has a dense
  * layer already). */
-AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *o,
-                       aoe_whiten_result *result, aoe_error *err);
+AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *AOE_NULLABLE o,
+                       aoe_whiten_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

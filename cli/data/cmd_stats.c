@@ -336,7 +336,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO && o.general.json && (o.format != -1 || o.only != VIEW_ALL))
         code = cli_usage("data stats", "--json prints all tables in its own format; leave out --format and --only");
     if (code == CLI_GO) {
-        job j = {.o = &o, .path = args.operand, .n = args.n};
+        job j = {.o = &o, .encode = {.struct_size = sizeof(aoe_encode_options)}, .path = args.operand, .n = args.n};
         j.result = cli_realloc(NULL, j.n * sizeof *j.result);
         memset(j.result, 0, j.n * sizeof *j.result);
         cli_set_quiet(o.general.quiet);

@@ -111,6 +111,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
 static int run_command(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
+    aoe_sts_options_defaults(&r.o.sts);
     const cli_group groups[] = {
         CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", cli_table_table, &r.o.sts.table),
         CLI_GROUP("input files", cli_input_table, &r.o.sts.table),

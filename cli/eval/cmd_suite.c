@@ -191,7 +191,10 @@ static void report_undefined(const report *r) {
 
 static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progress *progress, aoe_error *err) {
     report *r = found;
-    const aoe_suite_options suite = {r->o.skip_bad_rows, cli_eval_progress, progress};
+    const aoe_suite_options suite = {.struct_size = sizeof(aoe_suite_options),
+                                     .skip_bad_rows = r->o.skip_bad_rows,
+                                     .progress = cli_eval_progress,
+                                     .user = progress};
     return aoe_eval_suite(e, args->operand, args->n, &suite, keep_row, r, err);
 }
 

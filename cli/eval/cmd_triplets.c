@@ -87,6 +87,7 @@ static void count(const void *found, size_t *empty, size_t *truncated) {
 static int run_command(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
+    aoe_triplet_options_defaults(&r.o.t);
     /* of the table options, those that triplets have a use for */
     static const cli_option tables[] = {
         {.name = "columns",

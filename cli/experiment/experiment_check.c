@@ -330,7 +330,8 @@ static void measure_texts(struct cli_plans *p, const cli_train_view *v, const ch
     p->texts_key = key;
     p->longest = 1;
     p->arity = 2;
-    const aoe_encode_options o = {.max_length = info.max_length, .prompt = *info.prompt ? info.prompt : NULL};
+    const aoe_encode_options o = {
+        .struct_size = sizeof(aoe_encode_options), .max_length = info.max_length, .prompt = *info.prompt ? info.prompt : NULL};
     for (size_t i = 0; i < v->train->n_data; i++) {
         const aoe_train_data *d = &v->train->data[i];
         const int may_be_pairs = d->kind == AOE_EXAMPLES_AUTO || d->kind == AOE_EXAMPLES_PAIRS;

@@ -97,7 +97,8 @@ static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
 }
 
 static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
-    const aoe_word_vectors_options v = {.storage = o->storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o->storage,
+    const aoe_word_vectors_options v = {.struct_size = sizeof(aoe_word_vectors_options),
+                                        .storage = o->storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o->storage,
                                         .lowercase = o->lowercase,
                                         .force = o->convert.force};
     aoe_word_vectors_result r;

@@ -449,6 +449,7 @@ static void job_free(job *j) {
 static int run_command(int argc, char **argv) {
     options o = {.scale = {NAN, NAN}};
     cli_plot_defaults(&o.plot);
+    aoe_table_options_defaults(&o.table);
     cli_model_defaults(&o.model);
     const cli_group groups[] = {
         CLI_GROUP("plot", cli_plot_table, &o.plot),

@@ -104,7 +104,7 @@ static int compare(const void *a, const void *b) {
 static int read_file(job *j, size_t i) {
     aoe_error err;
     violin *v = j->reading = &j->violin[i];
-    const aoe_table_options table = {.columns = j->o->columns};
+    const aoe_table_options table = {.struct_size = sizeof(aoe_table_options), .columns = j->o->columns};
     if (aoe_texts_read(j->path[i], &table, take_text, j, &err))
         return cli_fail("%s", err.message);
     if (v->n == 0)
@@ -332,7 +332,7 @@ static int run_command(int argc, char **argv) {
     cli_args args;
     int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
     if (code == CLI_GO) {
-        job j = {.o = &o, .path = args.operand, .n = args.n};
+        job j = {.o = &o, .encode = {.struct_size = sizeof(aoe_encode_options)}, .path = args.operand, .n = args.n};
         j.violin = cli_realloc(NULL, j.n * sizeof *j.violin);
         memset(j.violin, 0, j.n * sizeof *j.violin);
         j.label = cli_picture_labels(j.path, j.n);

@@ -180,6 +180,7 @@ static int run_tokenize(job *j, const cli_args *args) {
 
 static int run_command(int argc, char **argv) {
     options o = {0};
+    aoe_encode_options_defaults(&o.encode);
     cli_general_defaults(&o.general);
     const cli_group groups[] = {
         CLI_GROUP("tokenizing", table, &o),
@@ -198,7 +199,7 @@ static int run_command(int argc, char **argv) {
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO) {
-        job j = {.o = &o};
+        job j = {.o = &o, .encode = o.encode};
         cli_set_quiet(o.general.quiet);
         code = run_tokenize(&j, &args);
         cli_lines_close(&j.lines);

@@ -587,6 +587,8 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
     aoe_train_options_defaults(&o.t);
+    aoe_table_options_defaults(&o.table);
+    aoe_table_options_defaults(&o.dev_table);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
         CLI_GROUP("output", cli_output_table, &o.t.args),

@@ -9,12 +9,14 @@
 #include "aoe_annotate.h"
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "annotate/calls.h"
 #include "annotate/chat_options.h"
 #include "annotate/parse_sentences.h"
 #include "annotate/prompt.h"
 #include "annotate/reply_text.h"
+#include "base/options.h"
 #include "dataset/distinct.h"
 #include "dataset/text_equality.h"
 #include "table/labels.h"
@@ -62,7 +64,9 @@ typedef struct job {
 /* ---- options */
 
 void aoe_annotate_options_defaults(aoe_annotate_options *o) {
-    *o = (aoe_annotate_options){.positives = 5, .negatives = 5, .positive_label = 1, .negative_label = 0};
+    *o = (aoe_annotate_options){
+        .struct_size = sizeof *o, .positives = 5, .negatives = 5, .positive_label = 1, .negative_label = 0};
+    aoe_table_options_defaults(&o->table);
     aoe_chat_options_defaults(&o->chat);
 }
 
@@ -324,6 +328,8 @@ static void destroy(job *j) {
 }
 
 int aoe_annotate(const aoe_annotate_options *o, aoe_annotate_result *result, aoe_error *err) {
+    AOEI_CHECK(err, result);
+    AOEI_OPTIONS(aoe_annotate_options, o, err);
     aoe_annotate_result own;
     job j = {.o = o, .result = result ? result : &own};
     *j.result = (aoe_annotate_result){.texts = 0};

@@ -11,8 +11,14 @@
 #include "table/table.h"
 
 void aoe_chat_options_defaults(aoe_chat_options *o) {
-    *o = (aoe_chat_options){
-        .concurrency = 4, .attempts = 6, .retry_delay = 1, .timeout = 120, .max_tokens = 1024, .temperature = NAN, .seed = 42};
+    *o = (aoe_chat_options){.struct_size = sizeof *o,
+                            .concurrency = 4,
+                            .attempts = 6,
+                            .retry_delay = 1,
+                            .timeout = 120,
+                            .max_tokens = 1024,
+                            .temperature = NAN,
+                            .seed = 42};
 }
 
 int aoei_chat_check_writable(aoe_text text, const char *output, const char *file, size_t line, aoe_error *err) {

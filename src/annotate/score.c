@@ -9,12 +9,14 @@
 
 #include "aoe_annotate.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "annotate/calls.h"
 #include "annotate/chat_options.h"
 #include "annotate/prompt.h"
 #include "annotate/parse_score.h"
 #include "annotate/reply_text.h"
+#include "base/options.h"
 #include "table/columns.h"
 #include "table/examples.h"
 #include "table/labels.h"
@@ -48,7 +50,8 @@ struct job {
 };
 
 void aoe_score_options_defaults(aoe_score_options *o) {
-    *o = (aoe_score_options){.label = "label"};
+    *o = (aoe_score_options){.struct_size = sizeof *o, .label = "label"};
+    aoe_table_options_defaults(&o->table);
     aoe_chat_options_defaults(&o->chat);
     o->chat.temperature = 0;
     o->chat.max_tokens = 64;
@@ -341,6 +344,8 @@ static int check_file(const char *path, aoe_error *err) {
 }
 
 int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *err) {
+    AOEI_CHECK(err, result);
+    AOEI_OPTIONS(aoe_score_options, o, err);
     aoe_score_result own;
     job j = {.o = o, .result = result ? result : &own};
     *j.result = (aoe_score_result){.mean = NAN};

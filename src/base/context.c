@@ -4,16 +4,16 @@
 #include "base/context.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 
 float *aoei_worker_scratch(const aoe_context *ctx, size_t worker) {
     return ctx->scratch + worker * AOEI_WORKER_SCRATCH;
 }
 
 void aoe_context_options_defaults(aoe_context_options *o) {
-    o->threads = 0;
-    o->log = NULL;
-    o->log_user = NULL;
+    *o = (aoe_context_options){.struct_size = sizeof *o};
 }
 
 static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_error *err) {
@@ -33,19 +33,20 @@ static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_erro
     return 0;
 }
 
-int aoe_context_create(aoe_context **out, const aoe_context_options *options, aoe_error *err) {
-    aoe_context_options defaults;
-    aoe_context_options_defaults(&defaults);
-    *out = NULL;
-    aoe_context *ctx = aoei_calloc(1, sizeof *ctx);
-    if (!ctx)
-        return aoei_fail_nomem(err, sizeof *ctx);
-    int code = create_parts(ctx, options ? options : &defaults, err);
+int aoe_context_create(aoe_context **ctx, const aoe_context_options *o, aoe_error *err) {
+    if (ctx)
+        *ctx = NULL;
+    AOEI_CHECK(err, ctx);
+    AOEI_OPTIONS(aoe_context_options, o, err);
+    aoe_context *created = aoei_calloc(1, sizeof *created);
+    if (!created)
+        return aoei_fail_nomem(err, sizeof *created);
+    int code = create_parts(created, o, err);
     if (code) {
-        aoe_context_destroy(ctx);
+        aoe_context_destroy(created);
         return code;
     }
-    *out = ctx;
+    *ctx = created;
     return 0;
 }
 
@@ -63,9 +64,13 @@ int aoei_context_serial(aoe_context *ctx, aoe_error *err) {
 }
 
 size_t aoe_context_threads(const aoe_context *ctx) {
+    if (!ctx)
+        return 0;
     return aoei_pool_threads(ctx->pool);
 }
 
 const char *aoe_context_tier(const aoe_context *ctx) {
+    if (!ctx)
+        return NULL;
     return aoei_tier_name(ctx->tier);
 }

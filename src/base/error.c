@@ -162,5 +162,7 @@ const char *aoe_code_text(int code) {
 }
 
 aoe_text aoe_text_of(const char *s) {
+    if (!s)
+        return (aoe_text){NULL, 0};
     return (aoe_text){s, s ? strlen(s) : 0};
 }

@@ -9,8 +9,10 @@
 #include "aoe_eval.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "encoder/arch.h"
 #include "encoder/ran.h"
@@ -30,7 +32,7 @@ enum { MIN_RUNS = 5, REDUCED_VOCABULARY = 1024 };
 #define MAX_PARAMETERS ((size_t)1 << 31)
 
 void aoe_bench_options_defaults(aoe_bench_options *o) {
-    memset(o, 0, sizeof *o);
+    *o = (aoe_bench_options){.struct_size = sizeof *o};
     (void)aoe_shape_named(&o->shape, "bert-base", NULL);
     o->texts = 64;
     o->length = 32;
@@ -334,12 +336,12 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
     return code;
 }
 
-int aoe_bench(aoe_context *ctx, const aoe_bench_options *options, aoe_bench_result *result, aoe_error *err) {
-    aoe_bench_options defaults;
+int aoe_bench(aoe_context *ctx, const aoe_bench_options *o, aoe_bench_result *result, aoe_error *err) {
+    AOEI_CHECK(err, ctx, result);
+    AOEI_OPTIONS(aoe_bench_options, o, err);
     aoei_bench *b;
-    aoe_bench_options_defaults(&defaults);
     memset(result, 0, sizeof *result);
-    int code = aoei_bench_create(&b, ctx, options ? options : &defaults, err);
+    int code = aoei_bench_create(&b, ctx, o, err);
     if (!code)
         code = measure(b, result, err);
     aoei_bench_destroy(b);

@@ -5,6 +5,7 @@
  */
 #include "aoe_eval.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/context.h"
 #include "base/dir.h"
 #include "base/error.h"
@@ -69,6 +70,7 @@ static int verify_folder(aoei_verify *v, const char *dir, aoe_error *err) {
 }
 
 int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err) {
+    AOEI_CHECK(err, ctx, dir);
     aoei_verify v = {.ctx = ctx, .dtype = dtype, .report = report, .user = user};
     int code;
     if (!aoei_is_dir(dir))

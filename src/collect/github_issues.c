@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "aoe_data.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "collect/github_graphql.h"
 #include "collect/github_report.h"
 #include "collect/github_resolve.h"
@@ -19,13 +21,16 @@ static const char *const angle[] = {
 };
 
 const char *const *aoe_github_preset(const char *name, size_t *n) {
+    if (!name || !n)
+        return NULL;
     const int known = strcmp(name, "angle") == 0;
     *n = known ? sizeof angle / sizeof *angle : 0;
     return known ? angle : NULL;
 }
 
 void aoe_github_options_defaults(aoe_github_options *o) {
-    *o = (aoe_github_options){.ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
+    *o = (aoe_github_options){
+        .struct_size = sizeof *o, .ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
 
 /* Ratios of the splits that are written, or of all splits if none is. */
@@ -122,6 +127,8 @@ static void sum_up(const aoei_collection *c, const aoei_issue_pairs *p) {
 }
 
 int aoe_github_issues(const aoe_github_options *o, aoe_github_result *result, aoe_error *err) {
+    AOEI_CHECK(err, result);
+    AOEI_OPTIONS(aoe_github_options, o, err);
     aoei_collection c = {.result = result};
     aoei_issue_pairs p = {0};
     *result = (aoe_github_result){0};

@@ -9,11 +9,13 @@
 #include "encoder/slots.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/path.h"
 #include "create/convert.h"
 #include "model/open.h"
@@ -200,6 +202,8 @@ static int check_named_once(const char *const *from, size_t k, aoe_error *err) {
 
 int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char *to, const aoe_convert_options *o,
                 aoe_convert_result *result, aoe_error *err) {
+    AOEI_CHECK(err, ctx, from, to);
+    AOEI_OPTIONS(aoe_convert_options, o, err);
     aoe_convert_options options;
     aoe_convert_options_defaults(&options);
     if (o) {

@@ -5,10 +5,12 @@
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "aoe_train.h"
+#include "base/check.h"
 #include "base/context.h"
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/path.h"
 #include "create/convert.h"
 #include "model/open.h"
@@ -49,7 +51,7 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage s
 }
 
 void aoe_convert_options_defaults(aoe_convert_options *o) {
-    *o = (aoe_convert_options){.storage = AOE_STORAGE_F32};
+    *o = (aoe_convert_options){.struct_size = sizeof *o, .storage = AOE_STORAGE_F32};
 }
 
 int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, const char *to, aoe_convert_result *result,
@@ -65,6 +67,8 @@ int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, 
 
 int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o, aoe_convert_result *result,
                 aoe_error *err) {
+    AOEI_CHECK(err, ctx, from, to);
+    AOEI_OPTIONS(aoe_convert_options, o, err);
     aoe_convert_options defaults;
     aoe_convert_options_defaults(&defaults);
     o = o ? o : &defaults;

@@ -6,7 +6,9 @@
 
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "table/table.h"
 #include "table/texts.h"
 #include "create/init.h"
@@ -50,12 +52,14 @@ static int feed_files(void *user, aoei_wordpiece_trainer *trainer, aoe_error *er
 }
 
 void aoe_init_options_defaults(aoe_init_options *o) {
-    *o = (aoe_init_options){.vocab_size = 8000, .lowercase = 1, .dropout = 0.1, .seed = 42};
+    *o = (aoe_init_options){.struct_size = sizeof *o, .vocab_size = 8000, .lowercase = 1, .dropout = 0.1, .seed = 42};
     aoe_shape_named(&o->shape, "bert-mini", NULL);
     o->shape.vocab = 0;
 }
 
 int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err) {
+    AOEI_CHECK(err, ctx, dir);
+    AOEI_OPTIONS(aoe_init_options, o, err);
     aoe_init_options defaults;
     aoe_init_options_defaults(&defaults);
     o = o ? o : &defaults;

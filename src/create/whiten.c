@@ -9,12 +9,14 @@
 #include "aoe_data.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/context.h"
 #include "base/eigen.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/path.h"
 #include "create/convert.h"
 #include "model/extra_layers.h"
@@ -48,7 +50,8 @@ typedef struct work {
 } work;
 
 void aoe_whiten_options_defaults(aoe_whiten_options *o) {
-    memset(o, 0, sizeof *o);
+    *o = (aoe_whiten_options){.struct_size = sizeof *o};
+    aoe_table_options_defaults(&o->table);
     aoe_model_options_defaults(&o->model_options);
     o->batch_tokens = 4096;
 }
@@ -150,7 +153,7 @@ static int add_file(work *w, const char *path, aoe_error *err) {
 static int fit(work *w, const char *from, aoe_error *err) {
     aoe_model *m;
     aoe_model_options options = w->o->model_options;
-    const aoe_embedder_options e = {.batch_tokens = w->o->batch_tokens};
+    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = w->o->batch_tokens};
     options.normalize = 0;
     int rc = aoe_model_open(&m, w->ctx, from, &options, err);
     if (rc)
@@ -266,9 +269,12 @@ static int write_model(const work *w, const char *from, const char *to, const ao
 
 int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *o, aoe_whiten_result *result,
                aoe_error *err) {
+    AOEI_CHECK(err, ctx, from, to);
+    AOEI_OPTIONS(aoe_whiten_options, o, err);
     aoe_whiten_result local;
     work w = {.ctx = ctx, .o = o};
-    const aoe_convert_options output = {.storage = AOE_STORAGE_F32, .force = o->force};
+    const aoe_convert_options output = {
+        .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .force = o->force};
     result = result ? result : &local;
     *result = (aoe_whiten_result){0};
     int rc = o->n_texts ? 0 : aoei_fail(err, AOE_EARG, "whitening needs texts: name a file");

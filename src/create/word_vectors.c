@@ -16,10 +16,12 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/path.h"
 #include "base/utf8.h"
 #include "create/convert.h"
@@ -266,7 +268,7 @@ static int is_lowercase(aoe_text s) {
 
 /* apart[i] = 1: t takes word i apart. With `lowercase`, a word with capitals is one that no text has. */
 static int find_apart(const aoe_tokenizer *t, const reader *r, int lowercase, unsigned char *apart, aoe_error *err) {
-    const aoe_encode_options o = {.no_special_tokens = 1};
+    const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     aoe_ids ids = {0};
     int rc = 0;
     for (size_t i = 0; !rc && i < r->n; i++) {
@@ -322,11 +324,15 @@ static int write_model(aoe_context *ctx, reader *r, const char *to, const aoe_wo
     return rc;
 }
 
-int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *options,
+void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o) {
+    *o = (aoe_word_vectors_options){.struct_size = sizeof *o, .storage = AOE_STORAGE_F32};
+}
+
+int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const aoe_word_vectors_options *o,
                      aoe_word_vectors_result *result, aoe_error *err) {
-    static const aoe_word_vectors_options none = {.storage = AOE_STORAGE_F32};
-    const aoe_word_vectors_options *o = options ? options : &none;
-    const aoe_convert_options output = {.storage = o->storage, .force = o->force};
+    AOEI_CHECK(err, ctx, path, to);
+    AOEI_OPTIONS(aoe_word_vectors_options, o, err);
+    const aoe_convert_options output = {.struct_size = sizeof(aoe_convert_options), .storage = o->storage, .force = o->force};
     reader r = {.dims = 0};
     aoei_json_init();
     const int existed = aoei_exists(to);

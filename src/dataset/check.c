@@ -8,7 +8,9 @@
 
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "table/examples.h"
 #include "dataset/records.h"
 #include "table/table.h"
@@ -65,7 +67,9 @@ const char *aoe_finding_text(aoe_finding_kind kind) {
 }
 
 void aoe_data_check_options_defaults(aoe_data_check_options *o) {
-    *o = (aoe_data_check_options){.equality = AOE_TEXT_EQUAL_CASE, .low = NAN, .high = NAN, .longest = 20000};
+    *o = (aoe_data_check_options){
+        .struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_CASE, .low = NAN, .high = NAN, .longest = 20000};
+    aoe_table_options_defaults(&o->table);
 }
 
 static int looks_for(const check *c, aoe_finding_kind kind) {
@@ -343,6 +347,8 @@ static void release(check *c) {
 
 int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o, aoe_data_check_result *result,
                    aoe_error *err) {
+    AOEI_CHECK(err, paths, result);
+    AOEI_OPTIONS(aoe_data_check_options, o, err);
     aoe_data_check_result own;
     check c = {.o = o, .result = result ? result : &own, .n = n_paths};
     *c.result = (aoe_data_check_result){0};

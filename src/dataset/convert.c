@@ -5,14 +5,20 @@
 
 #include "aoe.h"
 #include "aoe_data.h"
+#include "base/check.h"
+#include "base/options.h"
 #include "dataset/convert_examples.h"
 #include "dataset/convert_rows.h"
 
 void aoe_data_convert_options_defaults(aoe_data_convert_options *o) {
-    *o = (aoe_data_convert_options){.threshold = NAN, .pairing = AOE_PAIRING_ZIP, .negatives = 1, .seed = 42};
+    *o = (aoe_data_convert_options){
+        .struct_size = sizeof *o, .threshold = NAN, .pairing = AOE_PAIRING_ZIP, .negatives = 1, .seed = 42};
+    aoe_table_options_defaults(&o->table);
 }
 
 int aoe_data_convert(const char *path, const aoe_data_convert_options *o, aoe_data_convert_result *result, aoe_error *err) {
+    AOEI_CHECK(err, path);
+    AOEI_OPTIONS(aoe_data_convert_options, o, err);
     aoe_data_convert_result own;
     result = result ? result : &own;
     *result = (aoe_data_convert_result){0};

@@ -4,7 +4,9 @@
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "table/compress.h"
 #include "dataset/records.h"
 
@@ -22,7 +24,8 @@ typedef struct dedup {
 } dedup;
 
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {
-    *o = (aoe_data_dedup_options){.equality = AOE_TEXT_EQUAL_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
+    *o = (aoe_data_dedup_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .conflicts = AOE_CONFLICTS_FIRST};
+    aoe_table_options_defaults(&o->table);
 }
 
 static int find_keys(dedup *d, aoe_error *err) {
@@ -123,6 +126,8 @@ static void release(dedup *d) {
 }
 
 int aoe_data_dedup(const char *path, const aoe_data_dedup_options *o, aoe_data_dedup_result *result, aoe_error *err) {
+    AOEI_CHECK(err, path);
+    AOEI_OPTIONS(aoe_data_dedup_options, o, err);
     dedup d = {.o = o};
     aoe_data_dedup_result own;
     result = result ? result : &own;

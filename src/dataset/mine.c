@@ -5,7 +5,9 @@
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "dataset/mine_texts.h"
 #include "model/embedder.h"
@@ -55,8 +57,16 @@ typedef struct miner {
 } miner;
 
 void aoe_mine_options_defaults(aoe_mine_options *o) {
-    *o = (aoe_mine_options){
-        .negatives = 1, .range = 50, .threshold = NAN, .margin = NAN, .min_score = NAN, .max_score = NAN, .seed = 42};
+    *o = (aoe_mine_options){.struct_size = sizeof *o,
+                            .negatives = 1,
+                            .range = 50,
+                            .threshold = NAN,
+                            .margin = NAN,
+                            .min_score = NAN,
+                            .max_score = NAN,
+                            .seed = 42};
+    aoe_table_options_defaults(&o->table);
+    aoe_table_options_defaults(&o->corpus_table);
 }
 
 static int check_options(const aoe_mine_options *o, aoe_error *err) {
@@ -348,6 +358,8 @@ static void sum_up(miner *m) {
 }
 
 int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result, aoe_error *err) {
+    AOEI_CHECK(err, e, result);
+    AOEI_OPTIONS(aoe_mine_options, o, err);
     miner m = {.embedder = e, .o = o};
     memset(result, 0, sizeof *result);
     int code = check_options(o, err);

@@ -7,7 +7,9 @@
 
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/utf8.h"
 #include "dataset/records.h"
 #include "dataset/text_equality.h"
@@ -28,7 +30,8 @@ typedef struct stats {
 } stats;
 
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
-    *o = (aoe_data_stats_options){.equality = AOE_TEXT_EQUAL_EXACT, .threshold = NAN, .bins = 10};
+    *o = (aoe_data_stats_options){.struct_size = sizeof *o, .equality = AOE_TEXT_EQUAL_EXACT, .threshold = NAN, .bins = 10};
+    aoe_table_options_defaults(&o->table);
 }
 
 /* ---- lengths */
@@ -217,6 +220,8 @@ static int count_labels(stats *s, aoe_error *err) {
 }
 
 int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_stats_result *result, aoe_error *err) {
+    AOEI_CHECK(err, path, result);
+    AOEI_OPTIONS(aoe_data_stats_options, o, err);
     stats s = {.o = o, .result = result};
     const aoei_records_options read = {.table = &o->table};
     *result = (aoe_data_stats_result){.threshold = NAN};

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
@@ -66,6 +67,7 @@ int aoei_shape_checked(aoei_encoder_config *c, const aoe_shape *s, aoe_error *er
 }
 
 int aoe_shape_named(aoe_shape *s, const char *name, aoe_error *err) {
+    AOEI_CHECK(err, s, name);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (!strcmp(shapes[i].name, name)) {
             *s = shapes[i].shape;

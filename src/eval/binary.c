@@ -9,7 +9,9 @@
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "table/pairs.h"
 #include "stats/correlation.h"
 #include "eval/cosines.h"
@@ -22,7 +24,8 @@ typedef struct input {
 } input;
 
 void aoe_binary_options_defaults(aoe_binary_options *o) {
-    *o = (aoe_binary_options){.positive_from = NAN};
+    *o = (aoe_binary_options){.struct_size = sizeof *o, .positive_from = NAN};
+    aoe_table_options_defaults(&o->table);
 }
 
 static int check_labels(const aoe_pairs *p, aoe_error *err) {
@@ -114,6 +117,8 @@ int aoei_binary_run(const aoei_eval_model *e, const char *const *paths, size_t n
 
 int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
                     aoe_binary_fn report, void *user, aoe_error *err) {
+    AOEI_CHECK(err, e, paths, report);
+    AOEI_OPTIONS(aoe_binary_options, o, err);
     aoe_binary_options options;
     aoe_binary_options_defaults(&options);
     aoei_embedder_adapter s;

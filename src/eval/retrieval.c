@@ -10,7 +10,9 @@
 
 #include "aoe_eval.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "eval/retrieval_data.h"
 #include "nn/pooling.h"
 #include "nn/rows.h"
@@ -39,7 +41,9 @@ typedef struct search {
 } search;
 
 void aoe_retrieval_options_defaults(aoe_retrieval_options *o) {
-    *o = (aoe_retrieval_options){.split = "test", .recall_at = {1, 5, 10}, .n_recall = 3, .top = 10, .seed = 42};
+    *o = (aoe_retrieval_options){
+        .struct_size = sizeof *o, .split = "test", .recall_at = {1, 5, 10}, .n_recall = 3, .top = 10, .seed = 42};
+    aoe_table_options_defaults(&o->table);
 }
 
 static int check_options(const aoe_retrieval_options *o, aoe_error *err) {
@@ -287,6 +291,8 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
 
 int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_retrieval_options *o,
                        aoe_retrieval_fn report, void *user, aoe_error *err) {
+    AOEI_CHECK(err, e, paths, report);
+    AOEI_OPTIONS(aoe_retrieval_options, o, err);
     aoe_retrieval_options defaults;
     aoe_retrieval_options_defaults(&defaults);
     o = o ? o : &defaults;

@@ -108,6 +108,8 @@ void aoei_angle_grad(const double *x, const double *y, size_t D, aoe_angle_form 
 }
 
 double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form) {
+    if (!x || !y)
+        return (double)NAN;
     if (D % 2 != 0)
         return NAN;
     angle_sums s = {0};

@@ -10,7 +10,9 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "loss/info_nce.h"
 #include "loss/ranking_terms.h"
 #include "loss/example_sweep.h"
@@ -182,6 +184,8 @@ int aoei_contrastive_objective(const aoe_objective_options *o, const aoei_exampl
 
 int aoe_contrastive(const aoe_objective_options *o, const float *v, size_t arity, size_t B, size_t D, float *grad,
                     aoe_objective_result *result, aoe_error *err) {
+    AOEI_CHECK(err, v, result);
+    AOEI_OPTIONS(aoe_objective_options, o, err);
     const aoei_example_batch batch = {.B = B, .D = D, .arity = arity, .v = v, .grad = grad};
     int rc = check_batch(&batch, err);
     if (rc)

@@ -64,6 +64,8 @@ void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, 
 }
 
 double aoe_cosine(const float *x, const float *y, size_t dims) {
+    if (!x || !y)
+        return (double)NAN;
     dots s = {0};
     double a[CHUNK], b[CHUNK];
     for (size_t at = 0; at < dims; at += CHUNK) {

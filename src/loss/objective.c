@@ -11,6 +11,7 @@
 
 void aoe_objective_options_defaults(aoe_objective_options *o) {
     *o = (aoe_objective_options){
+        .struct_size = sizeof *o,
         .w_cosine = 1.0,
         .w_ibn = 1.0,
         .w_cln = 1.0,

@@ -45,6 +45,8 @@ static const char *tier_reason(char *buf, size_t size) {
 }
 
 void aoe_model_describe(const aoe_model *m, char *text, size_t size) {
+    if (!m || !text)
+        return;
     char pooling[64], tier[64];
     snprintf(text, size, "pooling: %s (%s); dtype: %s (%s); CPU tier: %s (%s)", aoe_pooling_name(m->settings.pooling),
              pooling_reason(m, pooling, sizeof pooling), m->type == AOEI_BF16 ? "bf16" : "f32", dtype_reason(m),

@@ -220,7 +220,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
             code = lower(&lowered[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
             prompt = lowered[i].data;
         }
-        j.o[i] = (aoe_encode_options){.max_length = ways & WHOLE ? 0 : s->max_length,
+        j.o[i] = (aoe_encode_options){.struct_size = sizeof(aoe_encode_options),
+                                      .max_length = ways & WHOLE ? 0 : s->max_length,
                                       .prompt = !code && *prompt ? prompt : NULL,
                                       .no_special_tokens = plain,
                                       .drop_unknown = plain};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 
 static const char *const pooling_names[AOE_POOLING_COUNT] = {
@@ -27,6 +28,7 @@ const char *aoe_pooling_name(aoe_pooling p) {
 }
 
 int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
+    AOEI_CHECK(err, p, name);
     const char *own = !strcmp(name, "mean") ? "last-avg" : !strcmp(name, "max") ? "last-max" : name;
     for (int i = AOE_POOLING_AUTO + 1; i < AOE_POOLING_COUNT; i++)
         if (!strcmp(pooling_names[i], own)) {

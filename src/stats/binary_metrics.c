@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/sort.h"
 
@@ -61,6 +62,7 @@ static void visit_thresholds(aoe_binary_metrics *m, const double *score, const u
 }
 
 int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, aoe_error *err) {
+    AOEI_CHECK(err, m, score, positive);
     *m = (aoe_binary_metrics){.accuracy = -1, .f1 = -1};
     if (!n)
         return aoei_fail(err, AOE_EARG, "there are no pairs; give at least one");

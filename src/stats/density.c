@@ -8,6 +8,7 @@
 #include "aoe.h"
 #include "aoe_eval.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/sort.h"
 
@@ -27,6 +28,8 @@ static size_t *sort(const double *x, size_t n) {
 }
 
 double aoe_quantile(const double *x, size_t n, double q) {
+    if (!x)
+        return (double)NAN;
     for (size_t i = 0; i < n; i++)
         if (isnan(x[i]))
             return NAN;
@@ -53,6 +56,8 @@ static double deviation(const double *x, size_t n) {
 }
 
 double aoe_bandwidth(const double *x, size_t n) {
+    if (!x)
+        return (double)NAN;
     int varies = 0;
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(x[i]))
@@ -77,6 +82,7 @@ static double kernel(double distance, double bandwidth) {
 
 int aoe_density(const double *x, size_t n, double bandwidth, double low, double high, const double *at, size_t m,
                 double *density, aoe_error *err) {
+    AOEI_CHECK(err, x, at, density);
     static const double root_two_pi = 2.50662827463100050242;
     if (n == 0)
         return aoei_fail(err, AOE_EARG, "there are no values; give at least one");

@@ -14,7 +14,9 @@
 #include "aoe.h"
 #include "aoe_eval.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "base/sort.h"
 
@@ -77,6 +79,8 @@ double aoe_student_t_p(double t, double df) {
 }
 
 void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *result) {
+    if (!x || !result)
+        return;
     *result = (aoe_t_test_result){.n = n, .mean = NAN, .sd = NAN, .t = NAN, .df = NAN, .p = NAN};
     if (!n)
         return;
@@ -131,7 +135,7 @@ typedef struct bootstrap {
 } bootstrap;
 
 void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o) {
-    *o = (aoe_bootstrap_options){.replicates = 2000, .confidence = 0.95, .seed = 42};
+    *o = (aoe_bootstrap_options){.struct_size = sizeof *o, .replicates = 2000, .confidence = 0.95, .seed = 42};
 }
 
 static int column_create(column *c, const double *value, size_t n, size_t *scratch) {
@@ -274,6 +278,8 @@ static int check_bootstrap(const bootstrap *b, const double *gold, const double 
 
 int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, const double *y, size_t n_runs,
                            const aoe_bootstrap_options *o, aoe_interval *interval, aoe_error *err) {
+    AOEI_CHECK(err, gold, x, interval);
+    AOEI_OPTIONS(aoe_bootstrap_options, o, err);
     aoe_bootstrap_options defaults;
     aoe_bootstrap_options_defaults(&defaults);
     bootstrap b = {.o = o ? o : &defaults, .pairs = n_pairs, .runs = n_runs};

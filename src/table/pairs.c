@@ -5,9 +5,12 @@
 
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/options.h"
 #include "table/examples.h"
+#include <math.h>
 
 struct aoe_pairs {
     aoei_examples examples;
@@ -47,13 +50,20 @@ int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, 
     return rc;
 }
 
-int aoe_pairs_load(aoe_pairs **out, const char *path, const aoe_table_options *o, aoe_error *err) {
-    *out = NULL;
+void aoe_table_options_defaults(aoe_table_options *o) {
+    *o = (aoe_table_options){.struct_size = sizeof *o};
+}
+
+int aoe_pairs_load(aoe_pairs **p, const char *path, const aoe_table_options *o, aoe_error *err) {
+    if (p)
+        *p = NULL;
+    AOEI_CHECK(err, p, path);
+    AOEI_OPTIONS(aoe_table_options, o, err);
     aoei_table *t;
     int rc = aoei_table_open(&t, path, o, err);
     if (rc)
         return rc;
-    rc = aoei_pairs_read(out, t, o, err);
+    rc = aoei_pairs_read(p, t, o, err);
     aoei_table_close(t);
     return rc;
 }
@@ -66,30 +76,44 @@ void aoe_pairs_free(aoe_pairs *p) {
 }
 
 size_t aoe_pairs_count(const aoe_pairs *p) {
+    if (!p)
+        return 0;
     return p->examples.n;
 }
 
 aoe_text aoe_pairs_text1(const aoe_pairs *p, size_t i) {
+    if (!p)
+        return (aoe_text){NULL, 0};
     return p->examples.text[2 * i];
 }
 
 aoe_text aoe_pairs_text2(const aoe_pairs *p, size_t i) {
+    if (!p)
+        return (aoe_text){NULL, 0};
     return p->examples.text[2 * i + 1];
 }
 
 double aoe_pairs_label(const aoe_pairs *p, size_t i) {
+    if (!p)
+        return (double)NAN;
     return p->examples.label[i];
 }
 
 size_t aoe_pairs_line(const aoe_pairs *p, size_t i) {
+    if (!p)
+        return 0;
     return p->examples.line[i];
 }
 
 size_t aoe_pairs_skipped(const aoe_pairs *p) {
+    if (!p)
+        return 0;
     return p->examples.skipped;
 }
 
 size_t aoe_pairs_dropped(const aoe_pairs *p) {
+    if (!p)
+        return 0;
     return p->examples.dropped;
 }
 
@@ -99,6 +123,8 @@ static uint64_t hash_text(uint64_t h, aoe_text t) {
 }
 
 uint64_t aoe_pairs_fingerprint(const aoe_pairs *p) {
+    if (!p)
+        return 0;
     uint64_t h = AOEI_HASH_START;
     for (size_t i = 0; i < aoe_pairs_count(p); i++) {
         const double label = aoe_pairs_label(p, i);

@@ -9,7 +9,9 @@
 
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #define COLUMN_LIST                                                                                                             \
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
@@ -159,6 +161,8 @@ static int give_text(void *user, aoe_text text, size_t line, aoe_error *err) {
 }
 
 int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn, void *user, aoe_error *err) {
+    AOEI_CHECK(err, path, fn);
+    AOEI_OPTIONS(aoe_table_options, o, err);
     reader own = {fn, user};
     const receiver r = {.fn = give_text, .user = &own, .allow_empty = 1, .remedy = "correct the row"};
     aoei_table *t = NULL;

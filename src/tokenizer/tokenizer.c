@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe_read.h"
 #include "tokenizer/prompt.h"
@@ -211,7 +213,13 @@ done:
     return rc;
 }
 
+void aoe_encode_options_defaults(aoe_encode_options *o) {
+    *o = (aoe_encode_options){.struct_size = sizeof *o};
+}
+
 int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
+    AOEI_CHECK(err, t, ids);
+    AOEI_OPTIONS(aoe_encode_options, o, err);
     return encode(t, text, o, ids, NULL, err);
 }
 
@@ -240,11 +248,15 @@ int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err) {
 }
 
 size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t) {
+    if (!t)
+        return 0;
     size_t from_vocab = aoei_subword_vocab(&t->model)->n_ids, from_added = (size_t)(t->added.max_id + 1);
     return from_vocab > from_added ? from_vocab : from_added;
 }
 
 aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id) {
+    if (!t)
+        return (aoe_text){NULL, 0};
     size_t added = aoei_added_tokens_find_id(&t->added, id);
     if (added != (size_t)-1)
         return (aoe_text){t->added.token[added].content, t->added.token[added].len};
@@ -252,6 +264,8 @@ aoe_text aoe_tokenizer_token(const aoe_tokenizer *t, int32_t id) {
 }
 
 const char *aoe_tokenizer_kind(const aoe_tokenizer *t) {
+    if (!t)
+        return NULL;
     return aoei_subword_name(&t->model);
 }
 

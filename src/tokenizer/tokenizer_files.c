@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic_write.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -90,6 +91,9 @@ fail:
 }
 
 int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
+    if (t)
+        *t = NULL;
+    AOEI_CHECK(err, t);
     int rc = aoei_tokenizer_open_optional(t, dir, err);
     if (rc || *t)
         return rc;

@@ -5,7 +5,9 @@
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "encoder/arch.h"
 #include "encoder/shapes.h"
 #include "encoder/slots.h"
@@ -158,7 +160,7 @@ static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err
 }
 
 void aoe_plan_options_defaults(aoe_plan_options *o) {
-    memset(o, 0, sizeof *o);
+    *o = (aoe_plan_options){.struct_size = sizeof *o};
     o->n_texts = 64;
     o->length = 32;
     o->storage = AOE_STORAGE_BF16;
@@ -166,6 +168,8 @@ void aoe_plan_options_defaults(aoe_plan_options *o) {
 }
 
 int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
+    AOEI_CHECK(err, m, plan);
+    AOEI_OPTIONS(aoe_plan_options, o, err);
     size_t n_tokens;
     encoder_bytes inference = {0};
     aoe_model planned = *m; /* a shallow copy: it borrows all pointers */
@@ -183,6 +187,8 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
 }
 
 int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
+    AOEI_CHECK(err, ctx, s, plan);
+    AOEI_OPTIONS(aoe_plan_options, o, err);
     aoe_model m = {.ctx = ctx, .type = aoei_context_type(ctx, o->dtype), .settings = {.max_length = o->length}};
     size_t in_file;
     const int rc = aoei_shape_checked(&m.config, s, err);

@@ -7,6 +7,7 @@
 #include "aoe_data.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "table/texts.h"
 #include "modeldir/dense_module.h"
@@ -41,6 +42,7 @@ const char *aoe_method_name(aoe_method m) {
 }
 
 int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
+    AOEI_CHECK(err, m, name);
     for (int i = 0; i < AOE_METHOD_COUNT; i++)
         if (!strcmp(methods[i].name, name)) {
             *m = (aoe_method)i;

@@ -7,10 +7,12 @@
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/random.h"
 #include "train/mlm_step.h"
 #include "train/masking.h"
@@ -54,8 +56,9 @@ typedef struct mlm_task {
 } mlm_task;
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
-    memset(o, 0, sizeof *o);
-    aoei_training_args_defaults(&o->args);
+    *o = (aoe_pretrain_options){.struct_size = sizeof *o};
+    aoe_training_args_defaults(&o->args);
+    aoe_table_options_defaults(&o->table);
     o->args.lr = 5e-4;
     o->batch_size = 256;
     o->pack = 1;
@@ -390,6 +393,8 @@ static int evaluate(aoei_task *task, aoei_trainer *t, double *score, aoei_task_r
 }
 
 int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *o, aoe_error *err) {
+    AOEI_CHECK(err, ctx);
+    AOEI_OPTIONS(aoe_pretrain_options, o, err);
     int rc = check_options(o, err);
     if (rc)
         return rc;

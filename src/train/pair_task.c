@@ -7,9 +7,11 @@
 #include "aoe_data.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "train/pair_step.h"
 #include "train/batch_plan.h"
 #include "train/methods.h"
@@ -40,8 +42,8 @@ typedef struct pair_task {
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
-    memset(o, 0, sizeof *o);
-    aoei_training_args_defaults(&o->args);
+    *o = (aoe_train_options){.struct_size = sizeof *o};
+    aoe_training_args_defaults(&o->args);
     aoe_objective_options_defaults(&o->objective);
     o->objective.ibn_threshold = (double)NAN;
     o->batch_size = 32;
@@ -382,6 +384,8 @@ static int evaluate(aoei_task *task, aoei_trainer *t, double *score, aoei_task_r
 }
 
 int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
+    AOEI_CHECK(err, ctx);
+    AOEI_OPTIONS(aoe_train_options, o, err);
     int code = check_options(o, err);
     if (code)
         return code;

@@ -156,7 +156,7 @@ static int next_window(aoei_sequences *s, aoe_error *err) {
         const size_t start = i ? s->end[i - 1] : 0;
         s->texts[i] = (aoe_text){s->bytes.data + start, s->end[i] - start};
     }
-    const aoe_encode_options o = {.no_special_tokens = 1};
+    const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     size_t failed;
     aoe_error inner;
     rc = aoei_encode_texts_as(s->model, s->texts, s->n_texts, &o, &s->tokens, &failed, &inner);

@@ -26,8 +26,8 @@
 enum { MAX_STEPS = INT32_MAX }; /* of epochs and of steps, so that their product fits */
 #define MAX_MINUTES 1e6
 
-void aoei_training_args_defaults(aoe_training_args *o) {
-    memset(o, 0, sizeof *o);
+void aoe_training_args_defaults(aoe_training_args *o) {
+    *o = (aoe_training_args){.struct_size = sizeof *o};
     aoe_model_options_defaults(&o->model_options);
     o->epochs = 1;
     o->batch_tokens = 4096;
@@ -189,7 +189,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
         return aoei_fail_nomem(err, t->params->count * sizeof *t->best);
     if (!t->task->embeds)
         return AOE_OK;
-    const aoe_embedder_options e = {.batch_tokens = t->o->batch_tokens};
+    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = t->o->batch_tokens};
     return aoe_embedder_create(&t->embedder, t->view, &e, err);
 }
 

@@ -7,9 +7,6 @@
 #include "aoe_train.h"
 #include "train/trainer.h"
 
-/* Sets the defaults of the training arguments. */
-void aoei_training_args_defaults(aoe_training_args *o);
-
 /* Checks the options, locks the output directory, opens the model and the data, allocates all memory and, if the run resumes,
  * restores the newest complete checkpoint. On failure *t is zeroed. */
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);

@@ -91,7 +91,7 @@ static int embed_file(work *w, const aoei_examples *e, float **vectors, aoe_erro
 int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *files, size_t n, size_t batch_tokens,
                        aoe_error *err) {
     work w = {.t = t, .ctx = ctx, .logged = aoei_now()};
-    const aoe_embedder_options o = {.batch_tokens = batch_tokens};
+    const aoe_embedder_options o = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens};
     int code = aoe_embedder_create(&w.embedder, t->model, &o, err);
     for (size_t i = 0; i < n; i++)
         w.all += files[i].n_texts;

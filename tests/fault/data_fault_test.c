@@ -18,7 +18,10 @@
 static int load(void *path) {
     aoe_pairs *p;
     aoe_error err = {0};
-    aoe_table_options o = {.label_map = "neutral=0.5,bad=drop", .columns = "label=score", .skip_bad_rows = 1};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options),
+                           .label_map = "neutral=0.5,bad=drop",
+                           .columns = "label=score",
+                           .skip_bad_rows = 1};
     int rc = aoe_pairs_load(&p, path, &o, &err);
     if (rc == 0) {
         assert_int_equal(aoe_pairs_count(p), 40);

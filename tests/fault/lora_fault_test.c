@@ -86,7 +86,7 @@ static void opening_without_memory(void **state) {
 
 static int merge(void *arg) {
     (void)arg;
-    const aoe_convert_options o = {.merge = 1};
+    const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .merge = 1};
     const int rc = aoe_convert(ctx, adapters, to, &o, NULL, NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
     return rc;
@@ -115,7 +115,7 @@ static int save(void *arg) {
 }
 
 static void renew(void) {
-    const aoe_convert_options o = {.force = 1};
+    const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .force = 1};
     assert_int_equal(aoei_remove_tree(to, NULL), 0);
     assert_int_equal(aoe_convert(ctx, base, to, &o, NULL, NULL), 0);
 }

@@ -24,7 +24,7 @@ static aoe_context *ctx;
 
 static int open_context(void **state) {
     (void)state;
-    return aoe_context_create(&ctx, &(aoe_context_options){.threads = 1}, NULL);
+    return aoe_context_create(&ctx, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1}, NULL);
 }
 
 static int close_context(void **state) {
@@ -277,7 +277,9 @@ static void making_without_memory(void **state) {
 /* Int8 rows to bf16. */
 static int convert_once(void *dir) {
     char *from = test_path(dir, "small"), *to = test_path(dir, "made");
-    int rc = aoe_convert(ctx, from, to, &(aoe_convert_options){.storage = AOE_STORAGE_BF16}, NULL, NULL);
+    int rc = aoe_convert(ctx, from, to,
+                         &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16}, NULL,
+                         NULL);
     assert_int_equal(aoei_is_model_dir(to), !rc);
     free(from);
     free(to);
@@ -290,7 +292,11 @@ static void converting_without_memory(void **state) {
          *made = test_path(dir, "made");
     assert_int_equal(aoei_make_dir(from, NULL), 0);
     test_model_write(from, &(test_model_spec){.pooler = 1, .prefix = "bert."});
-    assert_int_equal(aoe_convert(ctx, from, to, &(aoe_convert_options){.storage = AOE_STORAGE_INT8}, NULL, NULL), 0);
+    assert_int_equal(
+        aoe_convert(ctx, from, to,
+                    &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8}, NULL,
+                    NULL),
+        0);
     int64_t live = aoei_alloc_live();
     for (uint64_t n = 1;; n++) {
         aoei_alloc_fail_at(n);

@@ -18,8 +18,10 @@ static int encode(const aoe_tokenizer *t, aoe_error *err) {
     aoe_ids ids = {0};
     int rc = aoe_tokenizer_encode(t, aoe_text_of(text), NULL, &ids, err);
     if (!rc)
-        rc = aoe_tokenizer_encode(t, aoe_text_of(text), &(aoe_encode_options){.prompt = "a {text} b", .max_length = 8}, &ids,
-                                  err);
+        rc = aoe_tokenizer_encode(
+            t, aoe_text_of(text),
+            &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = "a {text} b", .max_length = 8}, &ids,
+            err);
     aoe_ids_free(&ids);
     return rc;
 }

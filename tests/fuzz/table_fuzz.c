@@ -65,7 +65,7 @@ static void read_rows(aoei_table *t) {
 }
 
 static void read_pairs(aoei_table *t) {
-    aoe_table_options o = {.skip_bad_rows = 1, .label_map = "a=1,b=drop"};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .skip_bad_rows = 1, .label_map = "a=1,b=drop"};
     aoe_pairs *p;
     aoe_error err = {0};
     int rc = aoei_pairs_read(&p, t, &o, &err);

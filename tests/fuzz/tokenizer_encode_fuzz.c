@@ -38,7 +38,7 @@ static const char *const json[] = {
 
 static void compare(const aoe_tokenizer *t, aoe_text text, const aoe_ids *whole, const char *prompt, size_t max_length) {
     aoe_ids ids = {0};
-    aoe_encode_options o = {.prompt = prompt, .max_length = max_length};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length};
     if (aoe_tokenizer_encode(t, text, &o, &ids, NULL))
         abort();
     size_t n = max_length && max_length < whole->n ? max_length : whole->n;

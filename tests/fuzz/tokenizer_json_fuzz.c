@@ -13,7 +13,7 @@ static void use(const aoe_tokenizer *t) {
     static const char text[] = "a ab\xc3\xa9 [MASK]<x> b\xe4\xb8\xad, zz";
     aoe_ids ids = {0};
     aoe_error err = {0};
-    aoe_encode_options o = {.prompt = "b {text} a", .max_length = 6};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = "b {text} a", .max_length = 6};
     for (int prompted = 0; prompted < 2; prompted++) {
         int rc = aoe_tokenizer_encode(t, aoe_text_of(text), prompted ? &o : NULL, &ids, &err);
         if (rc && rc != AOE_EFORMAT && rc != AOE_EARG)

@@ -36,7 +36,7 @@ static void check(const aoe_word_vectors_result *r) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const aoe_word_vectors_options o = {.force = 1, .lowercase = size % 2};
+    const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1, .lowercase = size % 2};
     aoe_word_vectors_result r = {0};
     aoe_error err = {0};
     FILE *f = fopen(path, "wb");
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 static void set_up(void) {
-    const aoe_context_options o = {.threads = 1};
+    const aoe_context_options o = {.struct_size = sizeof(aoe_context_options), .threads = 1};
     const char *base = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/aoe-fuzz-XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(root) || aoe_context_create(&ctx, &o, NULL))

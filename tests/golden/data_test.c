@@ -25,7 +25,7 @@ static void expect_table(const table_case *c) {
     char *path = test_shared_path(c->path);
     if (!path)
         skip();
-    aoe_table_options o = {.label_map = c->label_map};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .label_map = c->label_map};
     if (aoe_pairs_load(&p, path, &o, &err))
         fail_msg("%s", err.message);
     assert_int_equal(aoe_pairs_count(p), c->pairs);
@@ -89,7 +89,7 @@ static void test_nli_pairs(void **state) {
     assert_int_equal(rows, 43908);
     char *path = test_shared_path("data/nli_part/pairs_train.tsv");
     aoe_pairs *p;
-    aoe_table_options o = {.label_map = "entailment=1,contradiction=drop"};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .label_map = "entailment=1,contradiction=drop"};
     size_t kept = 0, with_neutral = 0;
     assert_int_equal(aoe_pairs_load(&p, path, NULL, NULL), 0);
     kept = aoe_pairs_count(p);

@@ -30,7 +30,8 @@ aoe_context *test_model_context;
 
 int test_model_begin(void **state) {
     (void)state;
-    return aoe_context_create(&test_model_context, &(aoe_context_options){.threads = 2}, NULL);
+    return aoe_context_create(&test_model_context,
+                              &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 2}, NULL);
 }
 
 int test_model_end(void **state) {

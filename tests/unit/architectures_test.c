@@ -118,11 +118,11 @@ static void saves_and_opens(void **state) {
 static void keeps_bf16_as_stored(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
-    const aoe_model_options bf16 = {.dtype = AOE_DTYPE_BF16, .normalize = -1};
+    const aoe_model_options bf16 = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_BF16, .normalize = -1};
     for (size_t kind = 0; kind < KINDS; kind++) {
         char *from = test_path(test_dir, "from"), *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide");
         tiny_model o = tiny_kind(kind);
-        aoe_convert_options c = {.storage = AOE_STORAGE_BF16};
+        aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_BF16};
         aoe_error err = {0};
         tiny_model_write(from, &o);
         int rc = aoe_convert(ctx, from, narrow, &c, NULL, &err);
@@ -139,7 +139,7 @@ static void keeps_bf16_as_stored(void **state) {
         const vectors a = embed(m), b = embed_dir(ctx, wide, &bf16);
         assert_true(same(&a, &b));
         aoe_model_close(m);
-        const aoe_model_options f32 = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+        const aoe_model_options f32 = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
         const vectors x = embed_dir(ctx, narrow, &f32), y = embed_dir(ctx, wide, &f32);
         assert_true(same(&x, &y));
         test_dir_remove(from);
@@ -150,7 +150,8 @@ static void keeps_bf16_as_stored(void **state) {
 }
 
 static aoe_model_options both_from(size_t layer) {
-    return (aoe_model_options){.dtype = AOE_DTYPE_F32,
+    return (aoe_model_options){.struct_size = sizeof(aoe_model_options),
+                               .dtype = AOE_DTYPE_F32,
                                .pooling = AOE_POOLING_LAST_AVG,
                                .normalize = -1,
                                .bidirectional = 1,

@@ -76,7 +76,7 @@ static void test_forms(void **state) {
     assert_true(e.kind == AOE_EXAMPLES_TRIPLETS && e.n == 2 && e.roles == 3 && e.n_texts == 6);
     check_text(&e, 5, "f");
     aoei_examples_free(&e);
-    const aoe_table_options columns = {.columns = "query=x,positive=y"};
+    const aoe_table_options columns = {.struct_size = sizeof(aoe_table_options), .columns = "query=x,positive=y"};
     assert_int_equal(load(&e, "b.csv", "y,x\nb,a\n", &columns, NULL), 0);
     assert_true(e.kind == AOE_EXAMPLES_POSITIVES && e.n == 1);
     check_text(&e, 0, "a");

@@ -117,7 +117,7 @@ static void test_triples_by_hand(void **state) {
     char *path =
         test_write_text(test_dir, "triples.tsv", "premise\tentailment\tcontradiction\n0\t10\t20\n0\t40\t30\n0\t5\t5\n7\t7\t\n");
     const char *const paths[] = {path};
-    const aoe_triplet_options o = {{0}, NULL, NULL};
+    const aoe_triplet_options o = {.struct_size = sizeof(aoe_triplet_options)};
     circle c = {.specials = 2};
     reports r;
     aoe_error err = {0};
@@ -149,7 +149,7 @@ static void test_triples_gone_wrong(void **state) {
     char *good = test_write_text(test_dir, "good.tsv", "query\tpositive\tnegative\n0\t10\t20\n0\t40\t80\n");
     char *bad = test_write_text(test_dir, "bad.jsonl", "{\"query\":\"1\",\"positive\":[\"1\",\"2\"],\"negative\":\"3\"}\n");
     const char *const paths[] = {good, bad};
-    aoe_triplet_options o = {{0}, NULL, NULL};
+    aoe_triplet_options o = {.struct_size = sizeof(aoe_triplet_options)};
     circle c = {.specials = 2};
     reports r;
     aoe_error err = {0};

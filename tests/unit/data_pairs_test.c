@@ -119,7 +119,8 @@ static void test_label_words(void **state) {
     expect_pair(p, 1, "e", "f", 0, 4);
     expect_pair(p, 2, "g", "h", 0, 5);
     aoe_pairs_free(p);
-    aoe_table_options o = {.label_map = "neutral=0.5,contradiction=drop", .allow_empty = 1};
+    aoe_table_options o = {
+        .struct_size = sizeof(aoe_table_options), .label_map = "neutral=0.5,contradiction=drop", .allow_empty = 1};
     p = load("nli.tsv", nli, &o); /* what the map does not name keeps its value */
     assert_int_equal(aoe_pairs_count(p), 3);
     assert_int_equal(aoe_pairs_dropped(p), 1);
@@ -131,7 +132,7 @@ static void test_label_words(void **state) {
 
 static void test_label_map_of_numbers(void **state) {
     (void)state;
-    aoe_table_options o = {.label_map = "5=1,4=1,0=drop,a=b=-2"};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .label_map = "5=1,4=1,0=drop,a=b=-2"};
     aoe_pairs *p = load("joci.tsv", "label\tcontext\thypothesis\n5.0\ta\tb\n4\tc\td\n3\te\tf\n0\tg\th\na=b\ti\tj\n", &o);
     assert_int_equal(aoe_pairs_count(p), 4);
     assert_int_equal(aoe_pairs_dropped(p), 1);
@@ -151,7 +152,7 @@ static void test_json_labels(void **state) {
                                "{\"text1\": \"a\", \"text2\": \"b\", \"label\": \"entailment\"}\n"
                                "{\"text1\": \"a\", \"text2\": \"b\", \"label\": \"2.5\"}\n";
     const double plain[] = {4, 0.25, 1, 0, 1, 2.5}, mapped[] = {7, 0.25, 9, 0, 1, 2.5};
-    aoe_table_options o = {.label_map = "4=7,true=9"};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .label_map = "4=7,true=9"};
     aoe_pairs *p = load("l.jsonl", text, NULL), *q = load("l.jsonl", text, &o);
     assert_int_equal(aoe_pairs_count(p), 6);
     for (size_t i = 0; i < 6; i++) {
@@ -185,7 +186,7 @@ static void test_bad_label_maps(void **state) {
         {"a=1,b=2,a=1", "options.label_map: 'a' is given twice; remove one"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        aoe_table_options o = {.label_map = cases[i].map};
+        aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .label_map = cases[i].map};
         expect_error("nli.tsv", nli, &o, AOE_EARG, cases[i].message);
     }
 }
@@ -218,7 +219,7 @@ static void test_bad_rows(void **state) {
 
 static void test_skip_bad_rows(void **state) {
     (void)state;
-    aoe_table_options o = {.skip_bad_rows = 1};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .skip_bad_rows = 1};
     aoe_pairs *p = load("b.tsv", "text1\ttext2\tlabel\na\tb\tx\na\tb\n\tb\t1\nc\td\t1\na\tb\tneutral\n\ne\tf\t2\n", &o);
     assert_int_equal(aoe_pairs_count(p), 2);
     assert_int_equal(aoe_pairs_skipped(p), 3); /* the empty line is none */
@@ -241,7 +242,7 @@ static void test_skip_bad_rows(void **state) {
 
 static void test_no_usable_row(void **state) {
     (void)state;
-    aoe_table_options o = {.skip_bad_rows = 1};
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .skip_bad_rows = 1};
     expect_error("e.tsv", "", NULL, AOE_EFORMAT,
                  "e.tsv: the file is empty; expected a header line with the names of the columns");
     expect_error("h.tsv", "text1\ttext2\tlabel\n", NULL, AOE_EFORMAT,

@@ -223,7 +223,7 @@ static void test_delimiters(void **state) {
                  {"text.txt", "a,b\nx;y\n", 0, 1, "a,b"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const aoe_table_options o = {.delimiter = cases[i].delimiter};
+        const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .delimiter = cases[i].delimiter};
         aoei_table *t = open_with(cases[i].name, cases[i].text, &o);
         expect_row(t, cases[i].line, cases[i].row);
         aoei_table_close(t);
@@ -232,8 +232,9 @@ static void test_delimiters(void **state) {
 
 /* A pipe has no extension: the format is given. */
 static void test_given_format(void **state) {
-    static const aoe_table_options jsonl = {.input_format = AOE_TABLE_JSONL}, csv = {.input_format = AOE_TABLE_CSV},
-                                   txt = {.input_format = AOE_TABLE_TXT};
+    static const aoe_table_options jsonl = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_JSONL},
+                                   csv = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV},
+                                   txt = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_TXT};
     (void)state;
     aoei_table *t = open_with("fd", "{\"a\":\"x\\ny\"}\n", &jsonl);
     expect_row(t, 1, "x\ny");
@@ -309,7 +310,7 @@ static void test_open_errors(void **state) {
     expect_open_error("sep.csv", "sep=x\na,b\n", 10, AOE_EFORMAT,
                       "sep.csv:1: 'sep=x' names no delimiter; write for example sep=,");
     aoei_table *t;
-    const aoe_table_options quote = {.delimiter = '"'};
+    const aoe_table_options quote = {.struct_size = sizeof(aoe_table_options), .delimiter = '"'};
     aoe_error err;
     char *path = test_write(test_dir, "quote.csv", "a\n", 2);
     assert_int_equal(aoei_table_open(&t, path, &quote, &err), AOE_EARG);

@@ -31,7 +31,8 @@ static int collect(void *user, aoe_text text, aoe_error *err) {
 static void reads(const char *path, const char *columns, const char *want) {
     collected c = {{0}};
     aoe_error err = {0};
-    if (aoe_texts_read(path, &(aoe_table_options){.columns = columns}, collect, &c, &err))
+    if (aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns}, collect, &c,
+                       &err))
         fail_msg("%s", err.message);
     assert_string_equal(c.text, want);
 }
@@ -46,11 +47,15 @@ static void check_error(const char *name, const char *text, const char *columns,
     char *path = test_write_text(test_dir, name, text);
     collected c = {{0}};
     aoe_error err = {0};
-    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.columns = columns}, collect, &c, &err), code);
+    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns},
+                                    collect, &c, &err),
+                     code);
     assert_int_equal(err.code, code);
     assert_memory_equal(err.message, test_dir, strlen(test_dir));
     assert_string_equal(err.message + strlen(test_dir) + 1, want);
-    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.columns = columns}, collect, &c, NULL), code);
+    assert_int_equal(aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = columns},
+                                    collect, &c, NULL),
+                     code);
     free(path);
 }
 
@@ -80,7 +85,7 @@ static void *write_fifo(void *path) {
 
 /* A pipe, as of a process substitution, has no extension and is read once. */
 static void pipes(void **state) {
-    const aoe_table_options o = {.input_format = AOE_TABLE_CSV};
+    const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .input_format = AOE_TABLE_CSV};
     pthread_t writer;
     collected c = {{0}};
     aoe_error err = {0};
@@ -126,7 +131,8 @@ static void errors(void **state) {
 static int read_again(void *path) {
     collected c = {{0}};
     aoe_error err = {0};
-    const int code = aoe_texts_read(path, &(aoe_table_options){.columns = "b,a"}, collect, &c, &err);
+    const int code = aoe_texts_read(path, &(aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = "b,a"},
+                                    collect, &c, &err);
     assert_true(code || !strcmp(c.text, "1|2|3|4|"));
     return code;
 }

@@ -40,7 +40,7 @@ static int tear_down(void **state) {
 static int create(aoei_dataset *d, const aoe_model *m, const char *table, aoe_error *err) {
     aoei_examples e;
     char *path = test_write_text(dir, "data.tsv", table);
-    const aoe_table_options o = {.allow_empty = 1};
+    const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .allow_empty = 1};
     aoe_error loading = {0};
     if (aoei_examples_load(&e, path, AOE_EXAMPLES_AUTO, &o, &loading))
         fail_msg("%s", loading.message);

@@ -80,7 +80,7 @@ static double taught(const train_run *r, size_t first, size_t n) {
 /* Cosines of the n pairs by the model in dir. */
 static void cosines(const char *dir, const aoe_pairs *pairs, double *cosine) {
     aoe_context *ctx = tiny_context(1);
-    const aoe_model_options options = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    const aoe_model_options options = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
     aoe_model *m;
     aoe_embedder *e;
     float v[2][64];

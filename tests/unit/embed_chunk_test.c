@@ -82,7 +82,7 @@ static void copy_ids(int32_t *to, const int32_t *from, size_t n) {
 static void expected(const session *s, const char *before, const char *after, const size_t *first, size_t n, size_t room,
                      int normalize, double *want) {
     const aoe_tokenizer *t = aoe_model_tokenizer(s->model);
-    const aoe_encode_options bare = {.no_special_tokens = 1};
+    const aoe_encode_options bare = {.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1};
     aoe_ids own = {0}, head = {0}, tail = {0};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(long_text), &bare, &own, NULL), 0);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(before), &bare, &head, NULL), 0);

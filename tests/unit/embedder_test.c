@@ -67,7 +67,7 @@ typedef struct session {
 static session session_create(aoe_context *ctx, const char *path, const aoe_model_options *o, size_t batch_tokens) {
     session s = {.ctx = ctx};
     aoe_error err = {0};
-    const aoe_embedder_options e = {.batch_tokens = batch_tokens};
+    const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens};
     if (aoe_model_open(&s.model, ctx, path, o, &err) ||
         aoe_embedder_create(&s.embedder, s.model, batch_tokens ? &e : NULL, &err))
         fail_msg("%s", err.message);
@@ -113,7 +113,8 @@ static void test_same_bits_everywhere(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
     for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
-        const aoe_model_options o = {.dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
+        const aoe_model_options o = {
+            .struct_size = sizeof(aoe_model_options), .dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
         float want[TEXTS * D];
         for (size_t threads = 1; threads <= 3; threads++)
             for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++) {
@@ -156,7 +157,10 @@ static void test_values(void **state) {
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
             for (int normalize = 0; normalize < 2; normalize++) {
                 const aoe_dtype dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
-                const aoe_model_options o = {.dtype = dtype, .pooling = (aoe_pooling)pooling, .normalize = normalize};
+                const aoe_model_options o = {.struct_size = sizeof(aoe_model_options),
+                                             .dtype = dtype,
+                                             .pooling = (aoe_pooling)pooling,
+                                             .normalize = normalize};
                 session s = session_create(test_context((aoei_tier)(tier / 2), 2), model_dir, &o, 64);
                 float got[TEXTS * D];
                 double want[TEXTS * D];
@@ -176,7 +180,8 @@ static void test_view(void **state) {
     shape.seed = 8;
     tiny_model_write(path, &shape);
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
-        const aoe_model_options o = {.dtype = k % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
+        const aoe_model_options o = {
+            .struct_size = sizeof(aoe_model_options), .dtype = k % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, .normalize = -1};
         aoe_context *ctx = test_context((aoei_tier)(k / 2), 2);
         session s = session_create(ctx, path, &o, 0);
         float want[TEXTS * D], got[TEXTS * D];
@@ -216,7 +221,8 @@ static void test_truncation(void **state) {
                  {5, {4, 5, 5, 2}, {0, 1, 1, 0}},
                  {3, {3, 3, 3, 2}, {1, 1, 1, 0}}};
     for (size_t k = 0; k < 4; k++) {
-        const aoe_model_options o = {.max_length = cases[k].max_length, .normalize = -1};
+        const aoe_model_options o = {
+            .struct_size = sizeof(aoe_model_options), .max_length = cases[k].max_length, .normalize = -1};
         session s = session_create(tiny_context(1), model_dir, &o, 0);
         float v[4 * D], shorter[D];
         aoe_text_info info[4];
@@ -237,7 +243,7 @@ static void test_truncation(void **state) {
 
 static void test_prompt(void **state) {
     (void)state;
-    const aoe_model_options o = {.prompt = "old {text} runs", .normalize = -1};
+    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .prompt = "old {text} runs", .normalize = -1};
     session with = session_create(tiny_context(1), model_dir, &o, 0),
             without = session_create(tiny_context(1), model_dir, NULL, 0);
     const aoe_text bare = aoe_text_of("the cat"), written = aoe_text_of("old the cat runs");

@@ -65,9 +65,10 @@ static void test_lists(void **state) {
     aoe_text *texts = make_texts();
     for (size_t threads = 1; threads <= 3; threads++) {
         aoe_context *ctx = tiny_context(threads);
-        const aoe_model_options o = {.normalize = -1, .max_length = 9, .prompt = "the {text} cat"};
+        const aoe_model_options o = {
+            .struct_size = sizeof(aoe_model_options), .normalize = -1, .max_length = 9, .prompt = "the {text} cat"};
         aoe_model *m = open_model(ctx, &o);
-        const aoe_encode_options e = {.max_length = 9, .prompt = "the {text} cat"};
+        const aoe_encode_options e = {.struct_size = sizeof(aoe_encode_options), .max_length = 9, .prompt = "the {text} cat"};
         aoei_token_lists lists;
         size_t failed = 3, cut = 0;
         assert_int_equal(aoei_encode_texts(m, texts, TEXTS, &lists, &failed, NULL), 0);
@@ -145,7 +146,7 @@ static void test_lower_case(void **state) {
         aoe_model *m;
         aoei_token_lists l;
         aoe_error err = {0};
-        const aoe_model_options o = {.normalize = -1, .prompt = "OLD {text}"};
+        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .normalize = -1, .prompt = "OLD {text}"};
         assert_int_equal(aoe_model_open(&m, ctx, path, &o, NULL), 0);
         assert_int_equal(m->settings.lowercase, lower);
         assert_int_equal(aoei_encode_texts(m, texts, 2, &l, NULL, NULL), 0);

@@ -177,7 +177,8 @@ static void refuses_changed_options(void **state) {
 /* A text's vector in an opened directory. */
 static void probe(const char *dir, const char *base, float *v) {
     aoe_context *ctx = tiny_context(1);
-    const aoe_model_options o = {.dtype = AOE_DTYPE_F32, .normalize = -1, .base = base};
+    const aoe_model_options o = {
+        .struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1, .base = base};
     const aoe_text text = aoe_text_of("the old cat");
     aoe_model *m = NULL;
     aoe_embedder *e = NULL;

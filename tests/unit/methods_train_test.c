@@ -205,7 +205,7 @@ static void write_models(const train_run *r, char *paths[4]) {
 /* The vector of the probe text by the model in the output. */
 static void probe(const train_run *r, float v[TRAIN_DIMS]) {
     const aoe_text text = aoe_text_of("the old cat");
-    const aoe_model_options o = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     aoe_embedder *e;

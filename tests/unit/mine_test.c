@@ -116,7 +116,7 @@ static void clear(outcome *o) {
 static int mine_with(outcome *out, aoe_context *ctx, const char *model_dir, aoe_mine_options *o) {
     aoe_model *m;
     aoe_embedder *e;
-    const aoe_model_options options = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    const aoe_model_options options = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
     const size_t most = out->most;
     const int stop_stage = out->stop_stage;
     clear(out);
@@ -276,7 +276,8 @@ static void test_pairs(void **state) {
     assert_true(out.done[0] == 3 && out.total[0] == 3 && out.done[1] == 1 && out.total[1] == 1);
     o.table.label_map = "neutral=1";
     expect("a.tsv", words, o, "w00|w01|w03 w00|w02|w03", 0);
-    o.table = (aoe_table_options){.columns = "text1=b,text2=a,label=c", .skip_bad_rows = 1};
+    o.table =
+        (aoe_table_options){.struct_size = sizeof(aoe_table_options), .columns = "text1=b,text2=a,label=c", .skip_bad_rows = 1};
     assert_int_equal(mine_text(&out, "a.tsv", "a\tb\tc\nw00\tw01\t1\nw02\nw05\tw02\t0\n", o), 0);
     assert_string_equal(out.triple[0], "w01|w00|w05");
     assert_int_equal(out.result.skipped, 1);
@@ -490,7 +491,7 @@ static void test_large(void **state) {
     (void)state;
     enum { N = 5000 };
     static outcome out, again;
-    const aoe_model_options options = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    const aoe_model_options options = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
     aoe_mine_options o = defaults();
     row *rows = malloc(N * sizeof *rows);
     char *text = malloc(N * 512), *path;

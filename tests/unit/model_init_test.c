@@ -152,7 +152,8 @@ static void the_seed_decides(void **state) {
     aoe_context *one;
     aoe_init_options o = options(&c);
     size_t na, nb, nc;
-    assert_int_equal(aoe_context_create(&one, &(aoe_context_options){.threads = 1}, NULL), 0);
+    assert_int_equal(
+        aoe_context_create(&one, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1}, NULL), 0);
     assert_int_equal(aoe_init(test_model_context, a, &o, NULL, NULL), 0);
     assert_int_equal(aoe_init(one, b, &o, NULL, NULL), 0);
     o.seed = 43;

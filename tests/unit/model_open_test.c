@@ -71,7 +71,7 @@ static void packs_for_inference_only(void **state) {
     aoe_model *m;
     test_model_write(dir, NULL);
     for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
-        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1};
+        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1};
         const aoei_dtype type = aoei_context_type(test_model_context, o.dtype);
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
         assert_int_equal(m->type, type);
@@ -127,7 +127,7 @@ static void tells_what_it_is(void **state) {
     assert_int_equal(aoe_model_dims(m), 8);
     aoe_model_close(m);
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
-        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1};
+        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1};
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
         aoe_model_get_info(m, &info);
         assert_int_equal(info.dtype, dtype);
@@ -328,7 +328,10 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
 static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
     aoe_memory_plan p;
     size_t kept, kept_recompute, parameters = 0;
-    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = n_texts, .length = length}, &p, NULL), 0);
+    assert_int_equal(
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = n_texts, .length = length},
+                       &p, NULL),
+        0);
     assert_int_equal(p.dtype, aoei_public_dtype(m->type));
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot d;
@@ -369,12 +372,15 @@ static void plans_memory(void **state) {
     aoe_memory_plan p, larger, plans[3];
     test_model_write(dir, &(test_model_spec){.dtype = AOEI_ST_F16});
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
-        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1};
+        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1};
         assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
         check_plan(m, 2, 1);
         check_plan(m, 4, 10);
         check_plan(m, 64, 9);
-        assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 64, .length = 10}, &plans[dtype], NULL), 0);
+        assert_int_equal(
+            aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 64, .length = 10},
+                           &plans[dtype], NULL),
+            0);
         aoe_model_close(m);
     }
     assert_true(plans[AOE_DTYPE_BF16].activations < plans[AOE_DTYPE_F32].activations);
@@ -382,16 +388,27 @@ static void plans_memory(void **state) {
     assert_int_equal(plans[AOE_DTYPE_BF16].moments, plans[AOE_DTYPE_F32].moments);
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, NULL), 0);
     size_t parameters = aoei_parameter_count(&m->config);
-    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 4, .length = 10}, &p, NULL), 0);
+    assert_int_equal(
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 10}, &p, NULL),
+        0);
     assert_true(p.packed >= parameters * 4);
     assert_true(p.activations > 40 * TEST_HIDDEN * aoei_dtype_size(m->type));
     assert_true(p.training >= p.activations + 4 * 4 * parameters);
-    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 8, .length = 10}, &larger, NULL), 0);
+    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 8, .length = 10},
+                                    &larger, NULL),
+                     0);
     assert_true(larger.activations > p.activations && larger.training > p.training);
-    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 4, .length = 11}, &p, &err), AOE_EARG);
+    assert_int_equal(
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 11}, &p, &err),
+        AOE_EARG);
     FRAGMENT(err, "a text of 11 tokens is longer than the model's 10 positions");
-    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 0, .length = 10}, &p, &err), AOE_EARG);
-    assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = SIZE_MAX / 2, .length = 10}, &p, &err), AOE_EARG);
+    assert_int_equal(
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 0, .length = 10}, &p, &err),
+        AOE_EARG);
+    assert_int_equal(
+        aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = SIZE_MAX / 2, .length = 10},
+                       &p, &err),
+        AOE_EARG);
     FRAGMENT(err, "cannot be planned");
     aoe_model_close(m);
     test_dir_remove(dir);

@@ -70,7 +70,7 @@ static int run_killed(void (*fn)(const char *dir), const char *dir, int n) {
 
 static aoe_context *child_context(void) {
     aoe_context *ctx;
-    if (aoe_context_create(&ctx, &(aoe_context_options){.threads = 1}, NULL))
+    if (aoe_context_create(&ctx, &(aoe_context_options){.struct_size = sizeof(aoe_context_options), .threads = 1}, NULL))
         _exit(1);
     return ctx;
 }

@@ -179,7 +179,7 @@ static void test_convert(void **state) {
     float *want = embed(ran, 1, 4096, &mo);
     for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
         char *to = test_path(dir, names[storage]);
-        aoe_convert_options o = {.storage = (aoe_storage)storage};
+        aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .storage = (aoe_storage)storage};
         aoe_error err;
         if (aoe_convert(ctx, ran, to, &o, NULL, &err))
             fail_msg("%s", err.message);

@@ -259,11 +259,12 @@ static void test_bootstrap(void **state) {
     check_interval(&i, &intervals[0]);
     assert_int_equal(aoe_bootstrap_spearman(gold, PAIRS, x, y, RUNS, &o, &i, &err), 0);
     check_interval(&i, &intervals[1]);
-    o = (aoe_bootstrap_options){.replicates = 150, .confidence = 0.8, .seed = 12345678901234567};
+    o = (aoe_bootstrap_options){
+        .struct_size = sizeof(aoe_bootstrap_options), .replicates = 150, .confidence = 0.8, .seed = 12345678901234567};
     assert_int_equal(aoe_bootstrap_spearman(gold, PAIRS, x, y, RUNS, &o, &i, &err), 0);
     check_interval(&i, &intervals[2]);
     const double few[] = {0, 0, 0, 1}, one[] = {0.1, 0.4, 0.3, 0.2};
-    o = (aoe_bootstrap_options){.replicates = 50, .confidence = 0.9, .seed = 1};
+    o = (aoe_bootstrap_options){.struct_size = sizeof(aoe_bootstrap_options), .replicates = 50, .confidence = 0.9, .seed = 1};
     assert_int_equal(aoe_bootstrap_spearman(few, 4, one, NULL, 1, &o, &i, &err), 0);
     check_interval(&i, &intervals[3]);
 }
@@ -301,7 +302,7 @@ static void test_bootstrap_refuses(void **state) {
 
 static int bootstrap_both(void *arg) {
     double gold[PAIRS], x[RUNS * PAIRS], y[RUNS * PAIRS];
-    aoe_bootstrap_options o = {.replicates = 3, .confidence = 0.9, .seed = 1};
+    aoe_bootstrap_options o = {.struct_size = sizeof(aoe_bootstrap_options), .replicates = 3, .confidence = 0.9, .seed = 1};
     aoe_interval i;
     (void)arg;
     make_runs(gold, x, y);

@@ -210,7 +210,7 @@ static void test_run_of_tables_and_folders(void **state) {
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(r.result[i].truncated, cut[i]);
     size_t seen[3] = {0};
-    const aoe_sts_options o = {.progress = watch, .user = seen};
+    const aoe_sts_options o = {.struct_size = sizeof(aoe_sts_options), .progress = watch, .user = seen};
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), 0);
     assert_true(seen[0] == 11 && seen[1] == 11);
     seen[0] = 0;
@@ -231,7 +231,7 @@ static void test_check_without_a_model(void **state) {
     char *equal = test_write_text(test_dir, "equal.tsv", "text1\ttext2\tlabel\n0\t15\t5\n0\t80\t5\n");
     char *other = test_write_text(test_dir, "other.tsv", "left\tright\tlabel\n0\t15\t5\n0\t80\t3\n");
     const char *good[] = {table, folder}, *flat[] = {table, equal}, *foreign[] = {other};
-    const aoe_table_options columns = {.columns = "text1=left,text2=right"};
+    const aoe_table_options columns = {.struct_size = sizeof(aoe_table_options), .columns = "text1=left,text2=right"};
     aoe_error err = {0};
     assert_int_equal(aoe_sts_check(good, 2, NULL, &err), 0);
     assert_int_equal(aoe_sts_check(flat, 2, NULL, &err), AOE_EFORMAT);
@@ -257,7 +257,7 @@ static void test_nothing_is_reported_before_all_is_read(void **state) {
     assert_int_equal(aoei_sts_run(&e, paths, 2, NULL, collect, &r, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "b.tsv:3: column 'label': 'abc' is neither a number"));
     assert_int_equal(r.n + c.calls, 0);
-    aoe_sts_options o = {.table = {.skip_bad_rows = 1}};
+    aoe_sts_options o = {.struct_size = sizeof(aoe_sts_options), .table = {.skip_bad_rows = 1}};
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, collect, &r, NULL), 0);
     assert_int_equal(r.n, 3);
     assert_int_equal(r.result[1].skipped, 1);

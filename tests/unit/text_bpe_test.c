@@ -68,13 +68,17 @@ static void test_unknown(void **state) {
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), NULL, &ids, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "\"x\""));
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abc"), NULL, &ids, &err), 0);
-    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), &(aoe_encode_options){.drop_unknown = 1}, &ids, &err), 0);
+    assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"),
+                                          &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1},
+                                          &ids, &err),
+                     0);
     assert_int_equal(ids.n, 1);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("abx"), NULL, &ids, &err), AOE_EFORMAT);
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
     t = test_tokenizer_of(BPE(",\"unk_token\":\"<u>\"", UNK, "\"a b\""));
-    assert_string_equal(test_tokens(t, "abxab", &(aoe_encode_options){.drop_unknown = 1}), "ab ab");
+    assert_string_equal(
+        test_tokens(t, "abxab", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}), "ab ab");
     aoe_tokenizer_close(t);
 }
 
@@ -110,7 +114,7 @@ static void test_byte_level(void **state) {
     assert_string_equal(test_tokens(t, "a  <s> a", NULL), "a <s> \xc4\xa0"
                                                           "a");
     /* tokens of the text are cut, by what they come from */
-    aoe_encode_options o = {.prompt = "b{text}b", .max_length = 4};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = "b{text}b", .max_length = 4};
     assert_string_equal(test_tokens(t, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", &o), "b \xc3\x83\xc2\xa9 \xc3\x83\xc2\xa9 b");
     uint8_t kind[10];
     aoei_tokenizer_kinds(t, kind, 10);
@@ -169,7 +173,7 @@ static void test_metaspace(void **state) {
     assert_int_equal(kind[7], AOEI_TOKEN_WORD);
     assert_int_equal(kind[9], AOEI_TOKEN_CONTINUATION);
     aoe_ids ids = {0}; /* truncation stops early, in the middle of what is one word */
-    aoe_encode_options o = {.max_length = 3};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .max_length = 3};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ab ab ab ab ab"), &o, &ids, NULL), 0);
     assert_int_equal(ids.n, 3);
     assert_true(ids.truncated);

@@ -10,7 +10,8 @@
 static const test_tokenizer_spec spec = {.words = "q : a b c d e ##b ##c qa é en"};
 
 static void expect(const aoe_tokenizer *t, const char *prompt, const char *text, size_t max_length, const char *want) {
-    const char *got = test_tokens(t, text, &(aoe_encode_options){.prompt = prompt, .max_length = max_length});
+    const char *got = test_tokens(
+        t, text, &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length});
     if (strcmp(got, want) != 0)
         fail_msg("prompt \"%s\", text \"%s\", %zu: \"%s\" instead of \"%s\"", prompt ? prompt : "", text, max_length, got,
                  want);
@@ -20,7 +21,7 @@ static void expect_error(const aoe_tokenizer *t, const char *prompt, const char 
                          const char *part) {
     aoe_ids ids = {0};
     aoe_error err = {0};
-    aoe_encode_options o = {.prompt = prompt, .max_length = max_length};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = prompt, .max_length = max_length};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), &o, &ids, &err), code);
     assert_int_equal(err.code, code);
     if (!strstr(err.message, part))
@@ -40,9 +41,12 @@ static void test_truncation(void **state) {
     expect(t, NULL, "", 3, "[CLS] [SEP]");
     expect_error(t, NULL, "a", 2, AOE_EARG, "max_length 2 leaves no room for the text beside 2 special tokens");
     expect_error(t, NULL, "", 1, AOE_EARG, "max_length 1");
-    assert_string_equal(test_tokens(t, "a b", &(aoe_encode_options){.max_length = 1, .no_special_tokens = 1}), "a");
+    assert_string_equal(
+        test_tokens(t, "a b",
+                    &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .max_length = 1, .no_special_tokens = 1}),
+        "a");
     aoe_ids ids = {0};
-    aoe_encode_options o = {.max_length = 4};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .max_length = 4};
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a b c"), &o, &ids, NULL), 0);
     assert_int_equal(ids.truncated, 1);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("a b"), &o, &ids, NULL), 0);
@@ -100,7 +104,7 @@ static void test_every_length(void **state) {
     aoe_tokenizer *t = test_tokenizer(&spec);
     for (size_t p = 0; p < sizeof prompts / sizeof *prompts; p++) {
         aoe_ids whole = {0}, cut = {0};
-        aoe_encode_options o = {.prompt = prompts[p]};
+        aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = prompts[p]};
         assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of(text), &o, &whole, NULL), 0);
         for (o.max_length = whole.n + 1; o.max_length > 0; o.max_length--) {
             int rc = aoe_tokenizer_encode(t, aoe_text_of(text), &o, &cut, NULL);

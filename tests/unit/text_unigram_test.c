@@ -63,12 +63,14 @@ static void test_unknown(void **state) {
     assert_string_equal(test_tokens(t, "abc", NULL), "a bc");
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ax"), NULL, &ids, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "\"x\""));
-    assert_string_equal(test_tokens(t, "axxc", &(aoe_encode_options){.drop_unknown = 1}), "a c");
+    assert_string_equal(
+        test_tokens(t, "axxc", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}), "a c");
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("ax"), NULL, &ids, &err), AOE_EFORMAT);
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);
     t = test_tokenizer_of(UNIGRAM(",\"unk_id\":0", VOCAB));
-    assert_string_equal(test_tokens(t, "axxc", &(aoe_encode_options){.drop_unknown = 1}), "a c");
+    assert_string_equal(
+        test_tokens(t, "axxc", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1}), "a c");
     assert_string_equal(aoe_tokenizer_kind(t), "Unigram");
     aoe_tokenizer_close(t);
 }
@@ -97,7 +99,7 @@ static void test_xlm_roberta(void **state) {
         AOEI_TOKEN_SPECIAL, AOEI_TOKEN_CONTINUATION, AOEI_TOKEN_SPECIAL,      AOEI_TOKEN_SPECIAL, AOEI_TOKEN_WORD,
         AOEI_TOKEN_WORD,    AOEI_TOKEN_CONTINUATION, AOEI_TOKEN_CONTINUATION, AOEI_TOKEN_WORD,    AOEI_TOKEN_SPECIAL};
     assert_memory_equal(kind, want, sizeof want);
-    aoe_encode_options o = {.prompt = "the {text} s", .max_length = 7};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .prompt = "the {text} s", .max_length = 7};
     assert_string_equal(test_tokens(t, "the the the the", &o), "<s> " U "the " U "the " U "the " U " s </s>");
     aoe_tokenizer_close(t);
 }

@@ -24,7 +24,8 @@ static void test_rules(void **state) {
     assert_string_equal(test_tokens(t, "", NULL), "[CLS] [SEP]");
     assert_string_equal(test_tokens(t, " \t\n ", NULL), "[CLS] [SEP]");
     assert_string_equal(test_tokens_n(t, "un\0un", 5, NULL), "[CLS] [UNK] [SEP]"); /* NUL is cleaned away: "unun" */
-    assert_string_equal(test_tokens(t, "un", &(aoe_encode_options){.no_special_tokens = 1}), "un");
+    assert_string_equal(
+        test_tokens(t, "un", &(aoe_encode_options){.struct_size = sizeof(aoe_encode_options), .no_special_tokens = 1}), "un");
     assert_string_equal(aoe_tokenizer_kind(t), "WordPiece");
     assert_int_equal(aoe_tokenizer_vocab_size(t), 17);
     assert_int_equal(aoei_tokenizer_id(t, "##able", 6), 7);

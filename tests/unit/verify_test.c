@@ -276,7 +276,7 @@ static void test_unknown_architecture(void **state) {
     free(test_write_text(other, "cases.json", "{}"));
     free(test_write_text(other, "config.json", "{\"model_type\": \"t5\"}"));
     verify("other", AOE_EUNSUPPORTED, "t5");
-    aoe_context_options o = {.threads = 1, .log = on_log};
+    aoe_context_options o = {.struct_size = sizeof(aoe_context_options), .threads = 1, .log = on_log};
     aoe_context *logged;
     assert_int_equal(aoe_context_create(&logged, &o, NULL), 0);
     assert_int_equal(aoe_verify(logged, dir, AOE_DTYPE_F32, NULL, NULL, NULL), 0);

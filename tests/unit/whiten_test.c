@@ -75,7 +75,7 @@ static void whiten(const char *from, const aoe_whiten_options *o, aoe_whiten_res
 /* v[TEXTS, dims] of the texts. */
 static size_t embed(const char *model, const aoe_model_options *options, float *v) {
     aoe_context *ctx = tiny_context(1);
-    aoe_model_options o = {.dtype = AOE_DTYPE_F32, .normalize = -1};
+    aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1};
     aoe_model *m;
     aoe_embedder *e;
     aoe_error err = {0};
@@ -276,7 +276,7 @@ static void other_models(void **state) {
     }
     static float before[TEXTS * D], after[TEXTS * D];
     char *again = test_path(dir, "int8");
-    const aoe_convert_options c = {.storage = AOE_STORAGE_INT8, .force = 1};
+    const aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8, .force = 1};
     assert_int_equal(embed(out, NULL, before), 4);
     assert_int_equal(aoe_convert(ctx, out, again, &c, NULL, NULL), 0);
     assert_int_equal(embed(again, NULL, after), 4);

@@ -33,7 +33,7 @@ static int tear_down(void **state) {
 
 static int convert(const char *name, const char *text, const aoe_word_vectors_options *o, aoe_word_vectors_result *r,
                    aoe_error *err) {
-    aoe_word_vectors_options options = {.force = 1};
+    aoe_word_vectors_options options = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1};
     aoe_context *ctx = tiny_context(1);
     char *path = text ? test_write_text(dir, name, text) : test_path(dir, name);
     const int rc = aoe_word_vectors(ctx, path, out, o ? o : &options, r, err);
@@ -102,7 +102,7 @@ static void means(void **state) {
     check("", 0, 0, 0, 1);
     aoe_tokenizer *t;
     aoe_ids ids = {0};
-    const aoe_encode_options o = {.drop_unknown = 1, .no_special_tokens = 1};
+    const aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options), .drop_unknown = 1, .no_special_tokens = 1};
     assert_int_equal(aoe_tokenizer_open(&t, out, NULL), 0);
     assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("cats catcat the"), &o, &ids, NULL), 0);
     assert_true(ids.n == 1 && ids.id[0] == 0); /* words are not cut into pieces */
@@ -125,7 +125,7 @@ static void words_with_punctuation(void **state) {
     check(".com", 0, 0, 32, 1);
     check("site .com", 32, 0, 32, 2);
     check("Abc.", 64, 0, 0, 1);
-    const aoe_word_vectors_options lower = {.lowercase = 1, .force = 1};
+    const aoe_word_vectors_options lower = {.struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
     convert_ok("p.txt", text, &lower, NULL);
     check("U.S. He", 9, 8, 8, 2);
     check("Don't Mr.", 6, 0, 0, 2);
@@ -141,7 +141,8 @@ static void forms(void **state) {
     size_t packed_size;
     char *packed = test_gzip(text, strlen(text), &packed_size);
     for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
-        const aoe_word_vectors_options o = {.storage = (aoe_storage)storage, .force = 1};
+        const aoe_word_vectors_options o = {
+            .struct_size = sizeof(aoe_word_vectors_options), .storage = (aoe_storage)storage, .force = 1};
         free(test_write(dir, "v.txt.gz", packed, packed_size));
         convert_ok("v.txt.gz", NULL, &o, &r);
         assert_int_equal(r.words, 2);
@@ -151,7 +152,7 @@ static void forms(void **state) {
         assert_true(fabs((double)v[0] - 2) < 0.02 && fabs((double)v[1] - 3) < 0.02 && fabs((double)v[2] - 4) < 0.02);
     }
     free(packed);
-    const aoe_word_vectors_options lower = {.lowercase = 1, .force = 1};
+    const aoe_word_vectors_options lower = {.struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
     convert_ok("v.txt", vectors, &lower, NULL);
     check("The CAT", 11, 2, 3, 2);
     convert_ok("two.txt", "12 7\n13 8\n", NULL, &r); /* a header, and words that are numbers with one component */
@@ -177,7 +178,7 @@ static void refusals(void **state) {
     refuse("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
     assert_false(aoei_exists(out)); /* nothing is left */
     convert_ok("v.txt", vectors, NULL, NULL);
-    const aoe_word_vectors_options keep = {.force = 0};
+    const aoe_word_vectors_options keep = {.struct_size = sizeof(aoe_word_vectors_options), .force = 0};
     aoe_error err = {0};
     assert_int_equal(convert("v.txt", vectors, &keep, NULL, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, "holds a model already"));
@@ -191,7 +192,7 @@ static int has_config(const char *model) {
 }
 
 static int run_failing(void *arg) {
-    const aoe_word_vectors_options o = {.force = 1};
+    const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options), .force = 1};
     aoe_context *ctx;
     aoe_context_options c;
     aoe_context_options_defaults(&c);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Validation of pointer arguments at the entry of public functions.
+ */
+#ifndef AOEI_BASE_CHECK_H
+#define AOEI_BASE_CHECK_H
+
+#include "aoe.h"
+
+/* Returns from the function with AOE_EARG and the message "FUNCTION: argument 'NAME' is NULL" if one of the pointers is NULL.
+ * The first NULL argument in the order given is reported. */
+#define AOEI_CHECK(err, ...)                                                                                                   \
+    do {                                                                                                                       \
+        const void *const pointers_[] = {__VA_ARGS__};                                                                         \
+        const int code_ = aoei_check_pointers(__func__, #__VA_ARGS__, pointers_, sizeof pointers_ / sizeof *pointers_, err);   \
+        if (code_)                                                                                                             \
+            return code_;                                                                                                      \
+    } while (0)
+
+/* pointer: [n] arguments of `function`; names: their names in order, separated by ", ". Errors: AOE_EARG. */
+int aoei_check_pointers(const char *function, const char *names, const void *const *pointer, size_t n, aoe_error *err);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Options structs of the public API. Each begins with `size_t struct_size`, which its defaults function sets, so that a newer
+ * library can append fields: fields that the caller's struct does not have keep their defaults.
+ */
+#ifndef AOEI_BASE_OPTIONS_H
+#define AOEI_BASE_OPTIONS_H
+
+#include "aoe.h"
+
+/* Replaces the pointer `o` to a caller's options, or NULL, by a pointer to a complete copy that lives until the enclosing
+ * block ends. Returns from the function with AOE_EARG if struct_size is invalid. */
+#define AOEI_OPTIONS(type, o, err)                                                                                             \
+    type o##_copy_;                                                                                                            \
+    type##_defaults(&o##_copy_);                                                                                               \
+    const int o##_code_ = aoei_options_copy(&o##_copy_, sizeof o##_copy_, o, __func__, #type, err);                            \
+    if (o##_code_)                                                                                                             \
+        return o##_code_;                                                                                                      \
+    o = &o##_copy_
+
+/* Copies the struct `given`, of the size in its first field, over the defaults in full[size]; nothing if given is NULL.
+ * The first field of *full stays `size`. Errors: AOE_EARG (struct_size is 0, below the size of the field or above `size`). */
+int aoei_options_copy(void *full, size_t size, const void *given, const char *function, const char *type, aoe_error *err);
+
+#endif
