@@ -39,19 +39,23 @@ typedef void (*aoe_sts_fn)(void *user, const aoe_sts_result *result);
 typedef int (*aoe_eval_progress_fn)(void *user, size_t done, size_t total);
 
 typedef struct aoe_sts_options {
+    size_t struct_size;            /* set by aoe_sts_options_defaults */
     aoe_table_options table;       /* allow_empty is ignored: empty texts are fine */
     aoe_eval_progress_fn progress; /* pairs; NULL: none */
     void *user;                    /* of progress */
 } aoe_sts_options;
 
+AOE_API void aoe_sts_options_defaults(aoe_sts_options *o);
+
 /* Semantic textual similarity of tables (form A) and SentEval folders (STSxx-en-test). Reports in the order given,
  * subsets before their folder's total (the `all` setting), and a row for all inputs together when there are several. */
-AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o, aoe_sts_fn report,
-                         void *user, aoe_error *err);
+AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *AOE_NULLABLE o,
+                         aoe_sts_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 /* Reads and checks what aoe_eval_sts would, without a model (so not whether a text has tokens): 0 when models can be compared
  * on each of the inputs; AOE_EFORMAT also where all gold scores of a table or folder are equal. o: NULL: defaults. */
-AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err);
-AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
+AOE_API int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *AOE_NULLABLE o,
+                          aoe_error *AOE_NULLABLE err);
+AOE_API int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *AOE_NULLABLE err);
 
 /* The settings in which SentEval scores a year of STS: all subsets as one, the mean of the subsets' coefficients, and that
  * mean weighted with their pairs (docs/evaluation.md). */
@@ -76,16 +80,19 @@ typedef struct aoe_suite_result {
 typedef void (*aoe_suite_fn)(void *user, const aoe_suite_result *result);
 
 typedef struct aoe_suite_options {
+    size_t struct_size;            /* set by aoe_suite_options_defaults */
     int skip_bad_rows;             /* as in aoe_table_options */
     aoe_eval_progress_fn progress; /* pairs; NULL: none */
     void *user;                    /* of progress */
 } aoe_suite_options;
 
+AOE_API void aoe_suite_options_defaults(aoe_suite_options *o);
+
 /* The seven sets of the paper's table 2: STS12 to STS16, STS-B (test) and SICK-R (test), looked for in the folders in turn as
  * SentEval has them (docs/evaluation.md). Reports all seven in this order, subsets before their set, sets that were not found
  * too, and last the average over those that were. Errors: AOE_ENOENT (none found), AOE_EFORMAT (a year lacks a subset). */
-AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o,
-                           aoe_suite_fn report, void *user, aoe_error *err);
+AOE_API int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *AOE_NULLABLE o,
+                           aoe_suite_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
 /* How well scores tell positive from negative, over all thresholds: from the threshold on a pair counts as positive. Of
  * thresholds that are as good the highest; it lies midway between the scores that it parts. */
@@ -99,9 +106,11 @@ typedef struct aoe_binary_metrics {
 
 /* score[n], positive[n] 0 or 1. Equal scores are judged alike. Errors: AOE_EARG (n is 0), AOE_ENUMERIC (a score is NaN),
  * AOE_ENOMEM. */
-AOE_API int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n, aoe_error *err);
+AOE_API int aoe_binary(aoe_binary_metrics *m, const double *score, const uint8_t *positive, size_t n,
+                       aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_binary_options {
+    size_t struct_size; /* set by aoe_binary_options_defaults */
     aoe_table_options table;
     double positive_from;          /* labels from here on are positive; NaN: labels are 0 and 1, another one is an error */
     aoe_eval_progress_fn progress; /* pairs; NULL: none */
@@ -119,14 +128,17 @@ typedef void (*aoe_binary_fn)(void *user, const aoe_binary_result *result);
 
 AOE_API void aoe_binary_options_defaults(aoe_binary_options *o);
 /* Paraphrases, duplicates, answers: tables of form A with labels of two classes. A report for each table, in their order. */
-AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *o,
-                            aoe_binary_fn report, void *user, aoe_error *err);
+AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_binary_options *AOE_NULLABLE o,
+                            aoe_binary_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_triplet_options {
+    size_t struct_size;            /* set by aoe_triplet_options_defaults */
     aoe_table_options table;       /* columns: query, positive, negative */
     aoe_eval_progress_fn progress; /* two pairs a triplet; NULL: none */
     void *user;                    /* of progress */
 } aoe_triplet_options;
+
+AOE_API void aoe_triplet_options_defaults(aoe_triplet_options *o);
 
 typedef struct aoe_triplet_result {
     const char *name; /* borrowed for the call */
@@ -139,8 +151,9 @@ typedef struct aoe_triplet_result {
 typedef void (*aoe_triplet_fn)(void *user, const aoe_triplet_result *result);
 
 /* Tables of form C. A report for each, in their order. */
-AOE_API int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
-                              aoe_triplet_fn report, void *user, aoe_error *err);
+AOE_API int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t n_paths,
+                              const aoe_triplet_options *AOE_NULLABLE o, aoe_triplet_fn report, void *AOE_NULLABLE user,
+                              aoe_error *AOE_NULLABLE err);
 
 /* Which text of a group is its query. */
 typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL } aoe_query_choice;
@@ -148,6 +161,7 @@ typedef enum aoe_query_choice { AOE_QUERY_RANDOM, AOE_QUERY_FIRST, AOE_QUERY_ALL
 enum { AOE_RECALL_MAX = 8 };
 
 typedef struct aoe_retrieval_options {
+    size_t struct_size;               /* set by aoe_retrieval_options_defaults */
     aoe_table_options table;          /* of groups: columns "group=image,text=caption" */
     const char *split;                /* of a BEIR folder: qrels/SPLIT.tsv; "test" */
     size_t recall_at[AOE_RECALL_MAX]; /* [n_recall] 1, 5, 10 */
@@ -180,8 +194,9 @@ AOE_API void aoe_retrieval_options_defaults(aoe_retrieval_options *o);
 /* Exact search by cosine over tables of groups (captions of an image) and BEIR folders (corpus.jsonl, queries.jsonl, qrels);
  * of equal cosines the text that comes first is nearer. All vectors of an input are in memory. A report for each, in their
  * order. docs/evaluation.md has the formulas. */
-AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_retrieval_options *o,
-                               aoe_retrieval_fn report, void *user, aoe_error *err);
+AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths,
+                               const aoe_retrieval_options *AOE_NULLABLE o, aoe_retrieval_fn report, void *AOE_NULLABLE user,
+                               aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------- distributions */
 
@@ -190,7 +205,7 @@ AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t
  * (Silverman 1986, section 2.10), so that the density integrates to 1 between them, and outside it is 0. density: [m].
  * Errors: AOE_EARG (n 0; a bandwidth that is not above 0; an x that is not finite or not between low and high). */
 AOE_API int aoe_density(const double *x, size_t n, double bandwidth, double low, double high, const double *at, size_t m,
-                        double *density, aoe_error *err);
+                        double *density, aoe_error *AOE_NULLABLE err);
 /* Silverman's rule of thumb (1986, equation 3.31) for it: 0.9 min(sd, interquartile range / 1.34) n^(-1/5), of sd alone where
  * the quartiles are equal. NaN when n < 2, all x are equal or one is not finite; also when memory ran out. */
 AOE_API double aoe_bandwidth(const double *x, size_t n);
@@ -211,14 +226,15 @@ typedef struct aoe_t_test_result {
 
 /* Student's t test of paired values, as of runs with the same seeds: is the mean of x[i] - y[i] other than 0? y NULL: that of
  * x[i]. Assumes differences that are about normal. */
-AOE_API void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *result);
+AOE_API void aoe_t_test(const double *x, const double *AOE_NULLABLE y, size_t n, aoe_t_test_result *result);
 /* P(|T| >= |t|) of Student's t with df > 0 degrees of freedom, through the incomplete beta function; NaN for a NaN. */
 AOE_API double aoe_student_t_p(double t, double df);
 
 typedef struct aoe_bootstrap_options {
-    size_t replicates; /* 2000 */
-    double confidence; /* 0.95 */
-    uint64_t seed;     /* 42 */
+    size_t struct_size; /* set by aoe_bootstrap_options_defaults */
+    size_t replicates;  /* 2000 */
+    double confidence;  /* 0.95 */
+    uint64_t seed;      /* 42 */
 } aoe_bootstrap_options;
 
 typedef struct aoe_interval {
@@ -231,8 +247,9 @@ AOE_API void aoe_bootstrap_options_defaults(aoe_bootstrap_options *o);
  * gold: [n_pairs]; x, y: [n_runs, n_pairs] scores of the pairs by each run, y may be NULL. A replicate draws n_pairs pairs, the
  * same for every run and side, and n_runs runs, both with replacement. Quantiles are interpolated linearly.
  * Errors: AOE_EARG (fewer than 2 pairs, no run, options out of range), AOE_ENUMERIC (a NaN), AOE_ENOMEM. */
-AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, const double *y, size_t n_runs,
-                                   const aoe_bootstrap_options *o, aoe_interval *interval, aoe_error *err);
+AOE_API int aoe_bootstrap_spearman(const double *gold, size_t n_pairs, const double *x, const double *AOE_NULLABLE y,
+                                   size_t n_runs, const aoe_bootstrap_options *AOE_NULLABLE o, aoe_interval *interval,
+                                   aoe_error *AOE_NULLABLE err);
 
 /* ----------------------------------------------- verification and benchmarks */
 
@@ -247,7 +264,8 @@ typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
 
 /* Checks golden cases: a folder of one architecture, or the parent that holds several and objectives.json.
  * Errors: AOE_EMISMATCH when a check failed; AOE_ENOENT when there is nothing to check; those of aoe_model_open. */
-AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn report, void *user, aoe_error *err);
+AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn AOE_NULLABLE report,
+                       void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 
 typedef enum aoe_bench_mode {
     AOE_BENCH_INFER,   /* the encoder and its vectors */
@@ -256,7 +274,8 @@ typedef enum aoe_bench_mode {
 } aoe_bench_mode;
 
 typedef struct aoe_bench_options {
-    aoe_shape shape; /* random weights */
+    size_t struct_size; /* set by aoe_bench_options_defaults */
+    aoe_shape shape;    /* random weights */
     aoe_bench_mode mode;
     size_t texts;          /* 64 */
     const size_t *lengths; /* [texts] tokens of each text, or NULL: all `length` */
@@ -278,7 +297,8 @@ typedef struct aoe_bench_result {
 } aoe_bench_result;
 
 AOE_API void aoe_bench_options_defaults(aoe_bench_options *o);
-AOE_API int aoe_bench(aoe_context *ctx, const aoe_bench_options *o, aoe_bench_result *result, aoe_error *err);
+AOE_API int aoe_bench(aoe_context *ctx, const aoe_bench_options *AOE_NULLABLE o, aoe_bench_result *result,
+                      aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

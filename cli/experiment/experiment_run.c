@@ -129,7 +129,7 @@ static int score(void *user, const cli_train_view *v) {
     }
     int code = cli_session_open(&session, &g, &m);
     for (size_t i = 0; !code && i < s->e->n_files; i++) {
-        const aoe_sts_options sts = {.table = cli_score_table(v, s->e->file[i])};
+        const aoe_sts_options sts = {.struct_size = sizeof(aoe_sts_options), .table = cli_score_table(v, s->e->file[i])};
         s->path = pairs_path(s->e, s->t, i);
         code = aoe_eval_sts(session.embedder, &s->e->file[i], 1, &sts, write_pairs, s, &err) ? cli_fail("%s", err.message)
                                                                                              : s->failed;

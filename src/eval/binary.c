@@ -44,6 +44,7 @@ static int check_labels(const aoe_pairs *p, aoe_error *err) {
 static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i, const aoe_binary_options *o,
                 aoe_error *err) {
     aoe_table_options table = o->table;
+    table.struct_size = sizeof table;
     table.allow_empty = 1;
     in->name = aoei_input_name(paths, n, i);
     int rc = in->name ? aoe_pairs_load(&in->pairs, paths[i], &table, err) : aoei_fail_nomem(err, 1);

@@ -14,7 +14,9 @@
 #include "aoe_eval.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/path.h"
 #include "eval/cosines.h"
 #include "eval/senteval.h"
@@ -71,6 +73,7 @@ static int add_total(plan *l, aoe_sts_row kind, const char *name, size_t first, 
 
 static int add_table(plan *l, const char *path, const char *name, const aoe_table_options *o, aoe_error *err) {
     aoe_table_options lenient = o ? *o : (aoe_table_options){0};
+    lenient.struct_size = sizeof lenient;
     lenient.allow_empty = 1;
     aoe_pairs *pairs;
     int rc = aoe_pairs_load(&pairs, path, &lenient, err);
@@ -239,6 +242,8 @@ static int has_order(const plan *l, const row *r) {
 }
 
 int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_options *o, aoe_error *err) {
+    AOEI_CHECK(err, paths);
+    AOEI_OPTIONS(aoe_table_options, o, err);
     plan l = {0};
     int rc = read_inputs(&l, paths, n_paths, o, err);
     for (size_t i = 0; !rc && i < l.n; i++)
@@ -250,8 +255,15 @@ int aoe_sts_check(const char *const *paths, size_t n_paths, const aoe_table_opti
     return rc;
 }
 
+void aoe_sts_options_defaults(aoe_sts_options *o) {
+    *o = (aoe_sts_options){.struct_size = sizeof *o};
+    aoe_table_options_defaults(&o->table);
+}
+
 int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o, aoe_sts_fn report,
                  void *user, aoe_error *err) {
+    AOEI_CHECK(err, e, paths, report);
+    AOEI_OPTIONS(aoe_sts_options, o, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
     int rc = aoei_sts_run(&model, paths, n_paths, o, report, user, err);
@@ -260,6 +272,7 @@ int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, cons
 }
 
 int aoe_eval_pairs(aoe_embedder *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err) {
+    AOEI_CHECK(err, e, p, result);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
     int rc = aoei_sts_pairs(&model, p, result, err);

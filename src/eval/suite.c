@@ -14,7 +14,9 @@
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "table/pairs.h"
 #include "stats/correlation.h"
 #include "eval/cosines.h"
@@ -231,12 +233,17 @@ int aoei_suite_run(const aoei_eval_model *e, const char *const *dirs, size_t n_d
     return rc;
 }
 
+void aoe_suite_options_defaults(aoe_suite_options *o) {
+    *o = (aoe_suite_options){.struct_size = sizeof *o};
+}
+
 int aoe_eval_suite(aoe_embedder *e, const char *const *dirs, size_t n_dirs, const aoe_suite_options *o, aoe_suite_fn report,
                    void *user, aoe_error *err) {
-    static const aoe_suite_options none = {0};
+    AOEI_CHECK(err, e, dirs, report);
+    AOEI_OPTIONS(aoe_suite_options, o, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
-    int rc = aoei_suite_run(&model, dirs, n_dirs, o ? o : &none, report, user, err);
+    int rc = aoei_suite_run(&model, dirs, n_dirs, o, report, user, err);
     aoei_eval_model_close(&s);
     return rc;
 }

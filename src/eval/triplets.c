@@ -7,7 +7,9 @@
 #include "aoe_data.h"
 #include "aoe_eval.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "table/examples.h"
 #include "eval/cosines.h"
 
@@ -109,12 +111,18 @@ int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t
     return rc;
 }
 
+void aoe_triplet_options_defaults(aoe_triplet_options *o) {
+    *o = (aoe_triplet_options){.struct_size = sizeof *o};
+    aoe_table_options_defaults(&o->table);
+}
+
 int aoe_eval_triplets(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_triplet_options *o,
                       aoe_triplet_fn report, void *user, aoe_error *err) {
-    static const aoe_triplet_options none = {0};
+    AOEI_CHECK(err, e, paths, report);
+    AOEI_OPTIONS(aoe_triplet_options, o, err);
     aoei_embedder_adapter s;
     aoei_eval_model model = aoei_eval_model_open(&s, e);
-    int rc = aoei_triplets_run(&model, paths, n_paths, o ? o : &none, report, user, err);
+    int rc = aoei_triplets_run(&model, paths, n_paths, o, report, user, err);
     aoei_eval_model_close(&s);
     return rc;
 }

@@ -17,7 +17,7 @@
 /* elements that a task reads, or a row */
 
 void aoe_lora_defaults(aoe_lora *l) {
-    *l = (aoe_lora){.alpha = (double)NAN, .dropout = (double)NAN};
+    *l = (aoe_lora){.struct_size = sizeof *l, .alpha = (double)NAN, .dropout = (double)NAN};
 }
 
 /* Splits "a,b" into names in copy, which it changes. *names: aoei_free. */

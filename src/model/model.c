@@ -25,6 +25,8 @@ void aoe_model_close(aoe_model *m) {
 }
 
 void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
+    if (!m || !info)
+        return;
     const aoei_encoder_config *c = &m->config;
     *info = (aoe_model_info){
         .architecture = c->arch->model_type,
@@ -67,9 +69,13 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
 }
 
 size_t aoe_model_dims(const aoe_model *m) {
+    if (!m)
+        return 0;
     return aoei_vector_dims(&m->config); /* every pooling keeps the hidden size */
 }
 
 const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m) {
+    if (!m)
+        return NULL;
     return m->tokenizer;
 }

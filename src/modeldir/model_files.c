@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
 #include "modeldir/static_config.h"
@@ -132,6 +133,7 @@ const char *aoei_settings_dir(const aoei_model_files *f) {
 }
 
 int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
+    AOEI_CHECK(err, o);
     aoei_model_files f = {.dir = aoei_strdup(dir)};
     *o = (aoe_encode_options){0};
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);

@@ -55,7 +55,8 @@ static aoe_convert_result convert(const char *from, const char *to, aoe_storage 
     char *a = test_path(dir, from), *b = test_path(dir, to);
     aoe_convert_result r;
     aoe_error err;
-    if (aoe_convert(test_model_context, a, b, &(aoe_convert_options){.storage = storage}, &r, &err))
+    if (aoe_convert(test_model_context, a, b,
+                    &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = storage}, &r, &err))
         fail_msg("%s", err.message);
     assert_string_equal(r.to, aoei_storage_name(storage));
     free(a);
@@ -261,7 +262,10 @@ static void embeds_like_its_float_form(void **state) {
         assert_int_equal(aoe_model_open(&m, test_model_context, path, NULL, NULL), 0);
         assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
         assert_int_equal(aoe_embed(e, &text, 1, v[i], NULL, NULL), 0);
-        assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 2, .length = 4}, &plan, NULL), 0);
+        assert_int_equal(aoe_model_plan(m,
+                                        &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 2, .length = 4},
+                                        &plan, NULL),
+                         0);
         assert_int_equal(plan.weights, m->files.stored_bytes);
         aoe_embedder_destroy(e);
         aoe_model_close(m);
@@ -283,8 +287,12 @@ static void checks_the_request(void **state) {
     aoe_context *ctx;
     aoe_convert_options o;
     aoe_error err;
-    assert_int_equal(aoe_context_create(&ctx, &(aoe_context_options){.threads = 1, .log = warned, .log_user = &warnings}, NULL),
-                     0);
+    assert_int_equal(
+        aoe_context_create(&ctx,
+                           &(aoe_context_options){
+                               .struct_size = sizeof(aoe_context_options), .threads = 1, .log = warned, .log_user = &warnings},
+                           NULL),
+        0);
     aoe_convert_options_defaults(&o);
     assert_true(o.storage == AOE_STORAGE_F32 && !o.force);
     o.storage = (aoe_storage)3;
@@ -450,7 +458,7 @@ static void refuses_values_beyond_the_form(void **state) {
         rewrite("in", &(damage){pooler ? "pooler.dense.weight" : MATRIX, .value = pooler ? &nan : &most});
         for (int s = AOE_STORAGE_BF16; s <= AOE_STORAGE_INT8; s++) {
             aoe_error err;
-            const aoe_convert_options o = {.storage = (aoe_storage)s};
+            const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .storage = (aoe_storage)s};
             assert_int_equal(aoe_convert(test_model_context, in, out, &o, NULL, &err), AOE_ENUMERIC);
             FRAGMENT(err, pooler ? "tensor 'pooler.dense.weight' holds nan" : "tensor '" MATRIX "' holds 3.40282e+38");
             FRAGMENT(err, "use f32");

@@ -138,7 +138,8 @@ static void embed(aoe_model *m, size_t batch_tokens, const aoe_text *texts, size
     aoe_error err;
     for (size_t i = 0; i < n * D; i++)
         v[i] = NAN;
-    if (aoe_embedder_create(&e, m, &(aoe_embedder_options){.batch_tokens = batch_tokens}, &err) ||
+    if (aoe_embedder_create(
+            &e, m, &(aoe_embedder_options){.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens}, &err) ||
         aoe_embed(e, texts, n, v, info, &err))
         fail_msg("%s", err.message);
     aoe_embedder_destroy(e);
@@ -196,8 +197,10 @@ static void opens_every_layout(void **state) {
         assert_int_equal(aoe_encode_options_of(&o, dir, NULL), 0);
         assert_true(o.no_special_tokens && o.drop_unknown && !o.max_length && !o.prompt);
         check_vectors(m, 4096, layouts[i].normalize);
-        assert_int_equal(aoe_model_plan(m, &(aoe_plan_options){.n_texts = 4, .length = 5000}, &plan, NULL),
-                         0); /* texts have no longest length */
+        assert_int_equal(
+            aoe_model_plan(m, &(aoe_plan_options){.struct_size = sizeof(aoe_plan_options), .n_texts = 4, .length = 5000}, &plan,
+                           NULL),
+            0); /* texts have no longest length */
         assert_true(plan.packed == m->memory.converted_bytes && plan.training_packed == 0 &&
                     plan.kept == 4 * 5000 * D * sizeof(float));
         aoe_model_close(m);
@@ -225,7 +228,7 @@ static void same_bits_everywhere(void **state) {
 /* What --dtype bf16 means: rows are rounded, their mean is not. */
 static void computes_in_bf16_when_told(void **state) {
     (void)state;
-    const aoe_model_options o = {.dtype = AOE_DTYPE_BF16, .normalize = -1};
+    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_BF16, .normalize = -1};
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
     aoe_model *m = open_model(test_model_context, dir, &o);
@@ -255,7 +258,10 @@ static void cuts_after_dropping(void **state) {
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        const aoe_model_options o = {.max_length = cuts[i].max_length, .prompt = cuts[i].prompt, .normalize = -1};
+        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options),
+                                     .max_length = cuts[i].max_length,
+                                     .prompt = cuts[i].prompt,
+                                     .normalize = -1};
         aoe_model *m = open_model(test_model_context, dir, &o);
         const aoe_text text = aoe_text_of(cuts[i].text);
         aoei_token_lists l;
@@ -306,7 +312,7 @@ static void normalizes_as_told(void **state) {
     };
     for (size_t i = 0; i < sizeof saying / sizeof *saying; i++) {
         char *dir = test_dir_create();
-        const aoe_model_options o = {.normalize = saying[i].option};
+        const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .normalize = saying[i].option};
         write_model(dir, &(spec){.config = saying[i].config});
         if (saying[i].modules)
             free(test_write_text(dir, "modules.json", saying[i].modules));
