@@ -380,6 +380,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
 
 static int run_command(int argc, char **argv) {
     options o = {.format = FORMAT_BY_NAME};
+    aoe_table_options_defaults(&o.table);
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
     const cli_group groups[] = {

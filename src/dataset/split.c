@@ -6,7 +6,9 @@
 
 #include "aoe_data.h"
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/clusters.h"
 #include "dataset/near_duplicates.h"
 #include "table/compress.h"
@@ -27,8 +29,13 @@ typedef struct split {
 
 void aoe_data_split_options_defaults(aoe_data_split_options *o) {
     static const double ratios[] = {0.8, 0.1, 0.1};
-    *o = (aoe_data_split_options){
-        .equality = AOE_TEXT_EQUAL_CASE, .near_duplicates = NAN, .ratios = ratios, .parts = 3, .seed = 42};
+    *o = (aoe_data_split_options){.struct_size = sizeof *o,
+                                  .equality = AOE_TEXT_EQUAL_CASE,
+                                  .near_duplicates = NAN,
+                                  .ratios = ratios,
+                                  .parts = 3,
+                                  .seed = 42};
+    aoe_table_options_defaults(&o->table);
 }
 
 static int reserve(split *s, aoe_error *err) {
@@ -154,6 +161,8 @@ static void release(split *s) {
 
 int aoe_data_split(const char *path, const aoe_data_split_options *o, aoe_data_split_part *part, aoe_data_split_result *result,
                    aoe_error *err) {
+    AOEI_CHECK(err, path, part);
+    AOEI_OPTIONS(aoe_data_split_options, o, err);
     split s = {.o = o};
     aoe_data_split_result own;
     result = result ? result : &own;

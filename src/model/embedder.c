@@ -6,7 +6,9 @@
 #include "model/embedder.h"
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "encoder/encoder.h"
 #include "encoder/slots.h"
 #include "model/text_batch.h"
@@ -33,7 +35,7 @@ struct aoe_embedder {
 };
 
 void aoe_embedder_options_defaults(aoe_embedder_options *o) {
-    memset(o, 0, sizeof *o);
+    *o = (aoe_embedder_options){.struct_size = sizeof *o};
     o->batch_tokens = 4096;
     o->chunk_overlap = (size_t)-1;
 }
@@ -65,45 +67,44 @@ int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_op
     return code;
 }
 
-int aoe_embedder_create(aoe_embedder **out, aoe_model *m, const aoe_embedder_options *options, aoe_error *err) {
-    *out = NULL;
-    aoe_embedder_options o;
-    aoe_embedder_options_defaults(&o);
-    if (options)
-        o = *options;
-    if (o.batch_tokens == 0)
+int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
+    if (e)
+        *e = NULL;
+    AOEI_CHECK(err, e, m);
+    AOEI_OPTIONS(aoe_embedder_options, o, err);
+    if (o->batch_tokens == 0)
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
-    if (o.chunk != AOE_CHUNK_FIRST && o.chunk != AOE_CHUNK_MEAN)
-        return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o.chunk);
-    if (o.chunk_overlap != (size_t)-1 && o.chunk_overlap && o.chunk != AOE_CHUNK_MEAN) /* 0 shares nothing, as here */
+    if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
+        return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o->chunk);
+    if (o->chunk_overlap != (size_t)-1 && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN) /* 0 shares nothing, as here */
         return aoei_fail(err, AOE_EARG,
                          "options.chunk_overlap is %zu, but texts are not split into chunks; set options.chunk to mean",
-                         o.chunk_overlap);
-    if (o.chunk_overlap != (size_t)-1 && o.chunk_overlap >= m->settings.max_length)
+                         o->chunk_overlap);
+    if (o->chunk_overlap != (size_t)-1 && o->chunk_overlap >= m->settings.max_length)
         return aoei_fail(err, AOE_EARG, "options.chunk_overlap is %zu, but must be less than the length of a chunk, %zu tokens",
-                         o.chunk_overlap, m->settings.max_length);
-    aoe_embedder *e = aoei_calloc(1, sizeof *e);
-    if (!e)
-        return aoei_fail_nomem(err, sizeof *e);
-    e->model = m;
-    e->batch_tokens = o.batch_tokens;
-    e->chunk = o.chunk;
-    e->overlap = o.chunk_overlap;
-    e->failed = (size_t)-1;
-    const size_t most = largest_batch(m, &o);
+                         o->chunk_overlap, m->settings.max_length);
+    aoe_embedder *created = aoei_calloc(1, sizeof *created);
+    if (!created)
+        return aoei_fail_nomem(err, sizeof *created);
+    created->model = m;
+    created->batch_tokens = o->batch_tokens;
+    created->chunk = o->chunk;
+    created->overlap = o->chunk_overlap;
+    created->failed = (size_t)-1;
+    const size_t most = largest_batch(m, o);
     size_t bytes;
-    int code = aoei_embedder_bytes(&bytes, m, &o, err);
+    int code = aoei_embedder_bytes(&bytes, m, o, err);
     if (!code)
-        code = aoei_arena_create(&e->arena, bytes, err);
+        code = aoei_arena_create(&created->arena, bytes, err);
     if (!code)
-        code = aoei_batch_buffer_create(&e->buffer, most, most, err);
-    if (!code && !(e->window = aoei_malloc_array(aoe_model_dims(m), sizeof *e->window)))
-        code = aoei_fail_nomem(err, aoe_model_dims(m) * sizeof *e->window);
+        code = aoei_batch_buffer_create(&created->buffer, most, most, err);
+    if (!code && !(created->window = aoei_malloc_array(aoe_model_dims(m), sizeof *created->window)))
+        code = aoei_fail_nomem(err, aoe_model_dims(m) * sizeof *created->window);
     if (code) {
-        aoe_embedder_destroy(e);
+        aoe_embedder_destroy(created);
         return code;
     }
-    *out = e;
+    *e = created;
     return AOE_OK;
 }
 
@@ -117,10 +118,14 @@ void aoe_embedder_destroy(aoe_embedder *e) {
 }
 
 size_t aoe_embed_failed_text(const aoe_embedder *e) {
+    if (!e)
+        return (size_t)-1;
     return e->failed;
 }
 
 aoe_model *aoe_embedder_model(const aoe_embedder *e) {
+    if (!e)
+        return NULL;
     return e->model;
 }
 
@@ -290,6 +295,7 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
 }
 
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
+    AOEI_CHECK(err, e, texts, vectors);
     aoei_token_lists lists;
     int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_windows : aoei_encode_for_vectors)(e->model, texts, n, &lists,
                                                                                                 &e->failed, err);

@@ -5,7 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/check.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "encoder/arch.h"
 #include "encoder/slots.h"
 #include "model/generated_weights.h"
@@ -106,10 +108,14 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
 }
 
 void aoe_model_options_defaults(aoe_model_options *o) {
-    *o = (aoe_model_options){.dtype = AOE_DTYPE_AUTO, .pooling = AOE_POOLING_AUTO, .normalize = -1};
+    *o = (aoe_model_options){.struct_size = sizeof *o, .dtype = AOE_DTYPE_AUTO, .pooling = AOE_POOLING_AUTO, .normalize = -1};
 }
 
 int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {
+    if (m)
+        *m = NULL;
+    AOEI_CHECK(err, m, ctx);
+    AOEI_OPTIONS(aoe_model_options, o, err);
     return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){.packed = 1}, err);
 }
 

@@ -52,7 +52,7 @@ static vectors embed(aoe_model *m) {
 }
 
 static aoe_model *open_as(const char *dir, aoe_dtype dtype, const aoei_open_mode *p) {
-    const aoe_model_options o = {.dtype = dtype, .normalize = -1};
+    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options), .dtype = dtype, .normalize = -1};
     aoe_model *m;
     aoe_error err = {0};
     if (aoei_model_open_for(&m, test_model_context, dir, &o, p, &err))
@@ -108,7 +108,7 @@ static void remove_both(char *base, char *adapters) {
 
 static void merge(const char *from, const char *to, aoe_storage storage) {
     aoe_error err = {0};
-    const aoe_convert_options o = {.storage = storage, .merge = 1, .force = 1};
+    const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .storage = storage, .merge = 1, .force = 1};
     if (aoe_convert(test_model_context, from, to, &o, NULL, &err))
         fail_msg("%s", err.message);
 }
@@ -191,14 +191,16 @@ static void takes_a_base_of_any_form(void **state) {
     for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8; storage++) {
         char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
                                *merged = test_path(test_dir, "merged");
-        const aoe_convert_options to_narrow = {.storage = (aoe_storage)storage}, to_wide = {.storage = AOE_STORAGE_F32};
+        const aoe_convert_options to_narrow = {.storage = (aoe_storage)storage},
+                                  to_wide = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32};
         write_both(2, NULL, &base, &adapters);
         assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_narrow, NULL, NULL), 0);
         assert_int_equal(aoe_convert(test_model_context, narrow, wide, &to_wide, NULL, NULL), 0);
         for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++)
             for (int packed = 0; packed < 2; packed++) {
                 const aoei_open_mode *p = packed ? &inference : &apart;
-                aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
+                aoe_model_options o = {
+                    .struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
                 aoe_model *a, *b;
                 assert_int_equal(aoei_model_open_for(&a, test_model_context, adapters, &o, p, NULL), 0);
                 o.base = wide;
@@ -215,9 +217,11 @@ static void takes_a_base_of_any_form(void **state) {
                 aoe_model_close(a);
                 aoe_model_close(b);
             }
-        aoe_convert_options o = {.storage = AOE_STORAGE_F32, .merge = 1, .base = narrow};
+        aoe_convert_options o = {
+            .struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32, .merge = 1, .base = narrow};
         assert_int_equal(aoe_convert(test_model_context, adapters, merged, &o, NULL, NULL), 0);
-        aoe_model_options with = {.dtype = AOE_DTYPE_F32, .normalize = -1, .base = narrow};
+        aoe_model_options with = {
+            .struct_size = sizeof(aoe_model_options), .dtype = AOE_DTYPE_F32, .normalize = -1, .base = narrow};
         aoe_model *m;
         assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &with, NULL), 0);
         const vectors x = embed(m), y = embed_as(merged, AOE_DTYPE_F32, &inference);
@@ -234,13 +238,14 @@ static void takes_a_base_of_any_form(void **state) {
 static void holds_int8_rows(void **state) {
     (void)state;
     char *base, *adapters, *narrow = test_path(test_dir, "narrow");
-    const aoe_convert_options to_int8 = {.storage = AOE_STORAGE_INT8};
+    const aoe_convert_options to_int8 = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8};
     const aoei_open_mode eight = {.eight_bit = 1};
     write_both(0, NULL, &base, &adapters);
     assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_int8, NULL, NULL), 0);
     for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
         aoe_model *a = open_as(adapters, (aoe_dtype)dtype, &eight), *b;
-        const aoe_model_options o = {.dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
+        const aoe_model_options o = {
+            .struct_size = sizeof(aoe_model_options), .dtype = (aoe_dtype)dtype, .normalize = -1, .base = narrow};
         assert_int_equal(aoei_model_open_for(&b, test_model_context, adapters, &o, &apart, NULL), 0);
         for (size_t kind = 0; kind < AOEI_ADAPTERS - 1; kind++) { /* no gate */
             const size_t slot = aoei_layer_slot(1, aoei_adapter_kind(kind));
@@ -286,8 +291,12 @@ static void finds_what_belongs_to_it(void **state) {
     assert_int_equal(rename(base, elsewhere), 0);
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_ENOENT);
     FRAGMENT(err, "is not a directory here; set options.base");
-    const aoe_model_options o = {
-        .dtype = AOE_DTYPE_F32, .normalize = 0, .base = elsewhere, .pooling = AOE_POOLING_LAST_AVG, .max_length = 32};
+    const aoe_model_options o = {.struct_size = sizeof(aoe_model_options),
+                                 .dtype = AOE_DTYPE_F32,
+                                 .normalize = 0,
+                                 .base = elsewhere,
+                                 .pooling = AOE_POOLING_LAST_AVG,
+                                 .max_length = 32};
     assert_int_equal(aoe_model_open(&m, test_model_context, adapters, &o, &err), 0);
     const vectors again = embed(m);
     assert_true(same(&v, &again));
@@ -409,7 +418,7 @@ static void refuses_other_requests(void **state) {
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
     FRAGMENT(err,
              "options.lora.targets: a bert model has no linear layer 'q_proj'; its layers are query, key, value, output.dense");
-    const aoe_convert_options merging = {.merge = 1};
+    const aoe_convert_options merging = {.struct_size = sizeof(aoe_convert_options), .merge = 1};
     assert_int_equal(aoe_convert(test_model_context, base, ran, &merging, NULL, &err), AOE_EARG);
     FRAGMENT(err, "no adapters to merge");
     free(text);
