@@ -118,7 +118,8 @@ AOE_API void aoe_annotate_options_defaults(aoe_annotate_options *o);
  * when all answers are there, the same for any concurrency; a run that was stopped is continued by the next with the same
  * cache. Errors: AOE_EARG (options, templates, endpoints), AOE_EFORMAT (files), AOE_EIO (the endpoint fails, or refuses key,
  * model or request), AOE_ECANCELLED, those of the cache. result is filled on failure too, as far as it got. */
-AOE_API int aoe_annotate(const aoe_annotate_options *AOE_NULLABLE o, aoe_annotate_result *result, aoe_error *AOE_NULLABLE err);
+AOE_API int aoe_annotate(const aoe_annotate_options *AOE_NULLABLE o, aoe_annotate_result *AOE_NULLABLE result,
+                         aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_score_options {
     size_t struct_size;      /* set by aoe_score_options_defaults */
@@ -143,7 +144,8 @@ typedef struct aoe_score_result {
 
 AOE_API void aoe_score_options_defaults(aoe_score_options *o);
 /* Has chat models rate the similarity of pairs from 0 to 5. Otherwise as aoe_annotate. */
-AOE_API int aoe_score(const aoe_score_options *AOE_NULLABLE o, aoe_score_result *result, aoe_error *AOE_NULLABLE err);
+AOE_API int aoe_score(const aoe_score_options *AOE_NULLABLE o, aoe_score_result *AOE_NULLABLE result,
+                      aoe_error *AOE_NULLABLE err);
 
 #ifdef __cplusplus
 }

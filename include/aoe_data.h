@@ -334,7 +334,7 @@ AOE_API void aoe_data_check_options_defaults(aoe_data_check_options *o);
  * file, as test data in training data. Findings are no error. Errors: AOE_EFORMAT (a fault of a file, not of a row), AOE_EARG.
  */
 AOE_API int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *AOE_NULLABLE o,
-                           aoe_data_check_result *result, aoe_error *AOE_NULLABLE err);
+                           aoe_data_check_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------ hard negatives */
 

@@ -49,7 +49,7 @@ AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
  * All arithmetic is in double. Errors: AOE_EARG (odd D with w_angle > 0, a temperature <= 0), AOE_ENUMERIC, AOE_ENOMEM. */
 AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const float *x, const float *y, size_t stride,
                           const double *label, const uint32_t *AOE_NULLABLE group, size_t B, size_t D,
-                          float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *result,
+                          float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *AOE_NULLABLE result,
                           aoe_error *AOE_NULLABLE err);
 /* Value and gradient for B examples of a query and a positive text (arity 2), or of these and a negative (arity 3).
  * v: [arity B, D], q0 p0 q1 p1 ... or q0 p0 n0 q1 p1 n1 ...; grad: the same shape, overwritten with d total / d v, or NULL.
@@ -60,7 +60,7 @@ AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const flo
  *              cosine and angle those of aoe_objective over all (q_i, p_i) with label 1 and (q_i, n_i) with label 0
  * isp and ibn_threshold are ignored. All arithmetic is in double. Errors: as aoe_objective; AOE_EARG for another arity. */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
-                            float *AOE_NULLABLE grad, aoe_objective_result *result, aoe_error *AOE_NULLABLE err);
+                            float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* The angle score of one pair, before the temperature. x, y: [D], D even (else NaN). */
 AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_angle_form form);
 

@@ -328,7 +328,6 @@ static void destroy(job *j) {
 }
 
 int aoe_annotate(const aoe_annotate_options *o, aoe_annotate_result *result, aoe_error *err) {
-    AOEI_CHECK(err, result);
     AOEI_OPTIONS(aoe_annotate_options, o, err);
     aoe_annotate_result own;
     job j = {.o = o, .result = result ? result : &own};

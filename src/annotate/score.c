@@ -344,7 +344,6 @@ static int check_file(const char *path, aoe_error *err) {
 }
 
 int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *err) {
-    AOEI_CHECK(err, result);
     AOEI_OPTIONS(aoe_score_options, o, err);
     aoe_score_result own;
     job j = {.o = o, .result = result ? result : &own};

@@ -347,7 +347,7 @@ static void release(check *c) {
 
 int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_check_options *o, aoe_data_check_result *result,
                    aoe_error *err) {
-    AOEI_CHECK(err, paths, result);
+    AOEI_CHECK(err, paths);
     AOEI_OPTIONS(aoe_data_check_options, o, err);
     aoe_data_check_result own;
     check c = {.o = o, .result = result ? result : &own, .n = n_paths};

@@ -295,7 +295,9 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
 }
 
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
-    AOEI_CHECK(err, e, texts, vectors);
+    AOEI_CHECK(err, e);
+    if (n)
+        AOEI_CHECK(err, texts, vectors);
     aoei_token_lists lists;
     int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_windows : aoei_encode_for_vectors)(e->model, texts, n, &lists,
                                                                                                 &e->failed, err);

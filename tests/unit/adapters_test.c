@@ -191,7 +191,7 @@ static void takes_a_base_of_any_form(void **state) {
     for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8; storage++) {
         char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
                                *merged = test_path(test_dir, "merged");
-        const aoe_convert_options to_narrow = {.storage = (aoe_storage)storage},
+        const aoe_convert_options to_narrow = {.struct_size = sizeof(aoe_convert_options), .storage = (aoe_storage)storage},
                                   to_wide = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32};
         write_both(2, NULL, &base, &adapters);
         assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_narrow, NULL, NULL), 0);

@@ -165,7 +165,10 @@ static void remembers_the_direction(void **state) {
     char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to");
     const tiny_model o = tiny_kind(1);
     const aoe_model_options all = both_from(0), last = both_from(1), none = both_from(2),
-                            plain = {.dtype = AOE_DTYPE_F32, .pooling = AOE_POOLING_LAST_AVG, .normalize = -1};
+                            plain = {.struct_size = sizeof(aoe_model_options),
+                                     .dtype = AOE_DTYPE_F32,
+                                     .pooling = AOE_POOLING_LAST_AVG,
+                                     .normalize = -1};
     aoe_error err = {0};
     aoe_model_info info;
     tiny_model_write(from, &o);

@@ -260,11 +260,13 @@ static void checks_the_options(void **state) {
         int code;
         const char *fragment;
     } cases[] = {
-        {{.dtype = (aoe_dtype)9, .normalize = -1}, AOE_EARG, "dtype 9 is unknown"},
-        {{.pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 10 is unknown"},
-        {{.max_length = 11, .normalize = -1}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
-        {{.prompt = "no place", .normalize = -1}, AOE_EARG, "prompt 'no place' has no {text}"},
-        {{.normalize = 2}, AOE_EARG, "normalize is 2"},
+#define SIZE .struct_size = sizeof(aoe_model_options)
+        {{SIZE, .dtype = (aoe_dtype)9, .normalize = -1}, AOE_EARG, "dtype 9 is unknown"},
+        {{SIZE, .pooling = AOE_POOLING_COUNT, .normalize = -1}, AOE_EARG, "pooling 10 is unknown"},
+        {{SIZE, .max_length = 11, .normalize = -1}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
+        {{SIZE, .prompt = "no place", .normalize = -1}, AOE_EARG, "prompt 'no place' has no {text}"},
+        {{SIZE, .normalize = 2}, AOE_EARG, "normalize is 2"},
+#undef SIZE
     };
     char *dir = test_dir_create();
     test_model_write(dir, NULL);
