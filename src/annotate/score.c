@@ -9,7 +9,6 @@
 
 #include "aoe_annotate.h"
 #include "base/alloc.h"
-#include "base/check.h"
 #include "base/error.h"
 #include "annotate/calls.h"
 #include "annotate/chat_options.h"
