@@ -47,6 +47,8 @@ static double scale_of(const double *x, size_t n) {
 }
 
 double aoe_pearson(const double *x, const double *y, size_t n) {
+    if (!x || !y)
+        return (double)NAN;
     /* is_constant compares the values, because the rounded mean of equal values may differ from them */
     if (n < 2 || is_constant(x, n) || is_constant(y, n))
         return NAN;
@@ -69,6 +71,8 @@ double aoe_pearson(const double *x, const double *y, size_t n) {
 }
 
 double aoe_spearman(const double *x, const double *y, size_t n) {
+    if (!x || !y)
+        return (double)NAN;
     for (size_t i = 0; i < n; i++)
         if (isnan(x[i]) || isnan(y[i]))
             return NAN;

@@ -32,7 +32,7 @@ static void collect(void *user, const aoe_suite_result *result) {
 }
 
 static int run(reports *r, const char *const *dirs, size_t n, const aoe_suite_options *o, aoe_error *err) {
-    static const aoe_suite_options none = {0};
+    static const aoe_suite_options none = {.struct_size = sizeof(aoe_suite_options)};
     circle c = {.specials = 2};
     const aoei_eval_model e = circle_encoder(&c);
     *r = (reports){0};
@@ -251,7 +251,7 @@ static void test_gone_wrong(void **state) {
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\n");
     expect("stsb_bad", NULL, AOE_EFORMAT,
            "stsb_bad/sts-test.csv:1: 'good' is not a score; correct the row or set options.skip_bad_rows");
-    const aoe_suite_options skip = {.skip_bad_rows = 1};
+    const aoe_suite_options skip = {.struct_size = sizeof(aoe_suite_options), .skip_bad_rows = 1};
     expect("stsb_bad", &skip, AOE_EFORMAT, "stsb_bad/sts-test.csv: the file contains no pair; download it again");
     write_file("stsb_bad", "sts-test.csv", "g\tf\t2012\t1\tgood\t0\t1\ng\tf\t2012\t1\t2\t0\t1\ng\tf\t2012\t1\t3\t0\t0\n");
     char *dir = test_path(test_dir, "stsb_bad");
@@ -294,7 +294,7 @@ static void test_cancelling(void **state) {
     char *dir = test_path(test_dir, "stop");
     const char *dirs[] = {dir};
     size_t calls = 0;
-    const aoe_suite_options o = {.progress = count_calls, .user = &calls};
+    const aoe_suite_options o = {.struct_size = sizeof(aoe_suite_options), .progress = count_calls, .user = &calls};
     reports r;
     assert_int_equal(run(&r, dirs, 1, &o, NULL), AOE_ECANCELLED);
     assert_int_equal(r.n, 2);
