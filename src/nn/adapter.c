@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Low-rank adapters of linear layers: six thin products around the layer's own.
- * What is kept from forward to backward is nothing: dropout(x) and the low product
- * are computed again. Gradients continue the chain of the stored value, as a
- * layer's own do.
+ * Low-rank adapters of linear layers: six small matmuls in addition to the layer's own. Nothing is stored between forward
+ * and backward; dropout(x) and x down^T are recomputed. Gradients are accumulated into the stored values in token order, as
+ * for the layer itself.
  */
 #include "nn/adapter.h"
 
@@ -18,7 +17,7 @@ size_t aoei_adapter_dropped_bytes(size_t N, size_t in) {
     return N * in * sizeof(float);
 }
 
-/* [rows, cols] of a type in a workspace of float32 size. */
+/* A tensor [rows, cols] of `type` over a float32 workspace. */
 static aoei_tensor in_workspace(aoei_tensor workspace, aoei_dtype type, size_t rows, size_t cols) {
     return aoei_tensor_wrap_typed(type, workspace.data, NULL, rows, cols);
 }
@@ -47,12 +46,12 @@ void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down,
     aoei_multiply(ctx, AOEI_F32, &g, down, 0, (aoei_tensor){0});
 }
 
-/* The packed form of an adapter's matrix for products with rows of x's type. */
+/* The packed form of w if it fits matmuls with x's type, or NULL. */
 static const void *packed_for(aoei_tensor w, aoei_tensor x) {
     return w.packed_type == x.type ? w.packed : NULL;
 }
 
-/* dropout(x): x itself where there is none. */
+/* dropout(x), or x itself if there is no dropout. */
 static aoei_tensor drop(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor x) {
     static const aoei_tensor none;
     if (a->drop.p == 0)
@@ -94,7 +93,7 @@ static void add_weight_gradient(const aoe_context *ctx, aoei_tensor dw, aoei_ten
     aoei_multiply(ctx, x.type, &g, x, 0, workspace);
 }
 
-/* scale * dy up, in the workspace of the low product */
+/* scale * dy up, in the workspace `low` */
 static aoei_tensor low_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor workspace) {
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     aoei_product g = product(dlow, dy, a->scale);
@@ -111,7 +110,7 @@ void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter
 
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
                                  aoei_activation activation, aoei_tensor gate, aoei_tensor workspace) {
-    /* computed by aoei_adapter_parameter_gradients */
+    /* filled by aoei_adapter_parameter_gradients */
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     const int dropout = a->drop.p > 0;
     const aoei_tensor to = dropout ? in_workspace(a->dropped, dx.type, dx.rows, dx.cols) : dx;
@@ -122,6 +121,6 @@ void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, 
     if (!dropout)
         add_to(&g);
     aoei_multiply(ctx, dy.type, &g, a->down, 0, workspace);
-    if (dropout) /* the mask is the same for every factor of an element */
+    if (dropout) /* each mask element is a common factor of all terms, so it can be applied to the sum */
         aoei_dropout_add(ctx, dx, to, dx, a->batch, &a->drop);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Scaled dot-product attention (Vaswani et al. 2017) of packed texts, one (text, key-value
- * head) a task, with the probabilities of a block of ROWS queries in memory at a time.
- * Scratch therefore grows with ROWS times the longest text; backward recomputes.
- *
- * In bf16 the products take bf16 operands; scores, softmax and their gradients are float32
- * and rounded where they become an operand; dk and dv are summed in float32.
- *
- * Order: queries of a head ascend block by block and heads of a group ascend, so every
- * element of dk and dv is one chain over (head, query). A text's result depends on the
- * text alone. Causal rows end at their own token, and a window bounds a row on its open
- * sides: softmax sees exactly those entries, and blocks of keys that nobody sees cost nothing.
+ * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task handles one text and one key-value head and
+ * keeps the probabilities of ROWS queries in memory. Scratch memory therefore grows with ROWS times the maximum sequence
+ * length. The backward recomputes the probabilities.
+ * In bf16, matmul operands are bf16. Scores, softmax and their gradients are float32 and are rounded where they become
+ * operands. dk and dv are summed in float32.
+ * Accumulation order: query blocks of a head ascend, and heads of a group ascend, so every element of dk and dv is summed
+ * over (head, query) in a fixed order. The result of a text does not depend on other texts. With a causal mask or a window,
+ * softmax reads only the keys that a query attends to, and key blocks outside the mask are skipped.
  */
 #include "nn/attention.h"
 
@@ -19,45 +16,47 @@
 #include "kernels/kernel_table.h"
 
 enum {
-    ROWS = 64,   /* queries of a block */
-    CHUNK = 512, /* queries of a forward task: a long text is shared by several */
-    EDGE = 64    /* a block's first key is a multiple of it: whole panels of packed keys, whole groups of masks */
+    ROWS = 64,   /* queries per block */
+    CHUNK = 512, /* queries per forward task; longer texts are split into several tasks */
+    EDGE =
+        64 /* alignment of a block's first key, so that blocks start at whole panels of packed keys and whole groups of masks */
 };
 
-_Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0, "keys of a block begin in the middle of a panel");
+_Static_assert(EDGE % AOEI_GEMM_PANEL == 0 && EDGE % 64 == 0,
+               "EDGE must be a multiple of the panel width and of the mask group");
 
 typedef struct attention_job {
     const aoe_context *ctx;
     const aoei_attention *a;
-    const aoei_batch *batch; /* queries and keys are the tokens of its texts; or, when NULL: */
-    const aoei_attention_span *spans;
-    size_t n_spans, most_queries, most_keys; /* of the spans; set from the batch, too */
-    aoei_dtype type;                         /* of all tensors */
-    aoei_tensor q, k, v, out;                /* backward: out = dout */
-    aoei_tensor dq, dk, dv;                  /* backward only */
+    const aoei_batch *batch;                 /* packed texts, each attending to itself; NULL: `spans` is used instead */
+    const aoei_attention_span *spans;        /* [n_spans], used if batch is NULL */
+    size_t n_spans, most_queries, most_keys; /* largest numbers of queries and keys of a span or of a text of the batch */
+    aoei_dtype type;                         /* type of all tensors */
+    aoei_tensor q, k, v, out;                /* rows of all tokens; in the backward, out is dout */
+    aoei_tensor dq, dk, dv;                  /* gradients of q, k and v; used in the backward only */
     unsigned char *scratch;                  /* [threads, worker_scratch] bytes */
-    size_t chunks;                           /* forward tasks of the longest text and one head */
+    size_t chunks;                           /* forward tasks per head, for the maximum sequence length */
 } attention_job;
 
-/* One (text, head) with the scratch of the worker that runs it. */
+/* One (text, head) pair, with the scratch memory of the worker that computes it. */
 typedef struct head_work {
     const attention_job *job;
-    size_t first, T;         /* the queries: rows [first, first + T) of q, out */
-    size_t k_first, keys;    /* the keys: rows [k_first, k_first + keys) of k, v */
-    uint32_t number;         /* of the first query, for dropout */
-    size_t q_col, k_col;     /* first columns of the head in q, out and in k, v */
-    aoei_dropout_row drop;   /* counter[1] is the query's */
-    float *p, *dropped, *ds; /* [ROWS, ld] probabilities, after dropout, their gradient */
+    size_t first, T;         /* queries: rows [first, first + T) of q and out */
+    size_t k_first, keys;    /* keys: rows [k_first, k_first + keys) of k and v */
+    uint32_t number;         /* position of the first query in its text, a key of dropout masks */
+    size_t q_col, k_col;     /* first column of the head in q and out, and in k and v */
+    aoei_dropout_row drop;   /* dropout state of the current query; counter[1] is the query */
+    float *p, *dropped, *ds; /* [ROWS, ld] probabilities, probabilities after dropout, and gradients of the scores */
     size_t ld;
-    aoei_bf16 *operand;        /* [ROWS, ld] bf16: what of them meets a tensor */
-    float *dk, *dv;            /* [T, d] bf16: the sums */
+    aoei_bf16 *operand;        /* [ROWS, ld] bf16 copy of p, dropped or ds, used as matmul operand */
+    float *dk, *dv;            /* [keys, d] float32 sums, used if the tensors are bf16 */
     void *packed_k, *packed_v; /* k^T and v^T, packed as right-hand sides [d, T] */
     float *gemm_scratch;
 } head_work;
 
-/* Bytes of the parts of a worker's scratch, for up to so many queries and keys. */
+/* Sizes in bytes of the parts of a worker's scratch memory, for given maximum numbers of queries and keys. */
 typedef struct scratch_sizes {
-    size_t block, operand, sums, packed; /* 3 blocks, 1 operand, 2 sums, 2 packed forms */
+    size_t block, operand, sums, packed; /* sizes of one part each: 3 blocks, 1 operand, 2 sums, 2 packed forms */
     size_t total;
 } scratch_sizes;
 
@@ -93,7 +92,7 @@ size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, a
     return aoei_attention_spans_scratch(ctx, a, type, longest, longest);
 }
 
-/* The spans of the job, or its batch as spans. */
+/* Span i of the job; without spans, text i of the batch as a span. */
 static aoei_attention_span span_at(const attention_job *j, size_t i) {
     if (j->spans)
         return j->spans[i];
@@ -159,19 +158,19 @@ static void start_head(head_work *w, size_t head) {
     w->drop.counter[3] = w->job->a->drop.site << 16 | (uint32_t)head;
 }
 
-/* Packs x^T [d, T] of the text's rows of a key-value head; its prefixes of columns are packed forms, too. */
+/* Packs x^T [d, T] for the rows of a text and a key-value head. The first columns of a packed form are also a packed form. */
 static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     (x.type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, aoei_tensor_at(x, w->k_first, w->k_col), x.type, 1,
                                                                  x.ld, w->job->a->head_dim, 0, w->keys);
 }
 
-/* Keys of a text: [begin, end). */
+/* Keys [begin, end) of a text. */
 typedef struct key_range {
     size_t begin, end;
 } key_range;
 
-/* Keys that one query sees. */
+/* The keys that one query attends to. */
 static key_range row_keys(const head_work *w, size_t query) {
     const size_t window = w->job->a->window;
     key_range k = {0, w->job->a->causal ? query + 1 : w->keys};
@@ -182,12 +181,12 @@ static key_range row_keys(const head_work *w, size_t query) {
     return k;
 }
 
-/* Keys that the block of queries [q0, q0 + rows) sees, from an edge on. */
+/* The keys that queries [q0, q0 + rows) attend to, extended down to a multiple of EDGE. */
 static key_range block_keys(const head_work *w, size_t q0, size_t rows) {
     return (key_range){row_keys(w, q0).begin / EDGE * EDGE, row_keys(w, q0 + rows - 1).end};
 }
 
-/* x[rows, ld] as an operand of the tensors' type, at the first of the keys. */
+/* Rows of x [rows, ld] as a matmul operand of the tensors' type, starting at keys.begin. */
 static const void *operand(const head_work *w, const float *x, size_t rows, key_range keys) {
     if (w->job->type == AOEI_F32)
         return x + keys.begin;
@@ -198,7 +197,7 @@ static const void *operand(const head_work *w, const float *x, size_t rows, key_
     return w->operand + keys.begin;
 }
 
-/* The packed form of the keys from `first` on, which is an edge. */
+/* The packed form of the keys starting at `first`, a multiple of EDGE. */
 static const void *packed_from(const head_work *w, const void *packed, size_t first) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     const size_t bytes =
@@ -206,7 +205,8 @@ static const void *packed_from(const head_work *w, const void *packed, size_t fi
     return (const unsigned char *)packed + bytes;
 }
 
-/* y = dropout of x, whose keys begin at an edge, up to the last key that each query sees; y may be x. */
+/* y = dropout(x) for the keys of the block, up to the last key that each query attends to. keys.begin is a multiple of EDGE.
+ * y may be x. */
 static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows, key_range keys) {
     w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
     for (size_t r = 0; r < rows; r++) {
@@ -216,7 +216,7 @@ static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t
     }
 }
 
-/* Zeros where a query of the block does not see a key. */
+/* Zeroes the elements of x whose query does not attend to the key. */
 static void clear_unseen(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
     for (size_t r = 0; r < rows; r++) {
         const key_range seen = row_keys(w, q0 + r);
@@ -304,7 +304,8 @@ void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_
     run_forward(&j);
 }
 
-/* The sums dk or dv of the text's key-value head: float32 [T, d], in the tensor itself when it is float32. */
+/* Sums dk or dv of a text and a key-value head: float32 [keys, d]. If the tensor is float32, the sums are in the tensor
+ * itself. */
 typedef struct key_sums {
     float *data;
     size_t ld;
@@ -328,7 +329,7 @@ static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
             ->to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
-/* to[keys, d] += x[rows, keys]^T from[rows, d], from's rows at (row, column), x at the first of the keys. */
+/* to[keys, d] += x[rows, keys]^T from[rows, d]. `from` starts at (row, col), and x at keys.begin. */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
                            size_t rows, key_range keys) {
     multiply(w, (aoei_product){.M = keys.end - keys.begin,
@@ -346,7 +347,7 @@ static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_
                                .scale = 1});
 }
 
-/* ds[rows, keys] = gradient of the scores before their scale, from p and dout */
+/* ds[rows, keys] = gradient of the scores before scaling, computed from p and dout */
 static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_product){.M = rows,
@@ -374,7 +375,7 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
     const attention_job *j = w->job;
     const key_range keys = block_keys(w, q0, rows);
     const size_t row = w->first + q0;
-    const float *used = w->p; /* probabilities that met the values */
+    const float *used = w->p; /* probabilities that were multiplied by the values */
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
         drop_block(w, w->dropped, w->p, q0, rows, keys);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cross entropy of rows of logits with one target each, and its gradient in place.
- * A row is a task of its own, so the split is that of the shape.
+ * Cross entropy of rows of logits with one target each; the gradient replaces the logits. Each row is one task.
  */
 #include "nn/cross_entropy.h"
 
@@ -12,10 +11,10 @@
 typedef struct entropy_job {
     const aoe_context *ctx;
     aoei_tensor logits, grad;
-    const int32_t *target; /* [M] */
-    float scale;
-    double *loss;  /* [M] */
-    uint8_t *best; /* [M] */
+    const int32_t *target; /* [M] target class of each row */
+    float scale;           /* factor of the gradient */
+    double *loss;          /* [M] loss of each row, in nats */
+    uint8_t *best;         /* [M] 1 if no logit exceeds the target's */
 } entropy_job;
 
 static void entropy_task(void *arg, size_t row, size_t worker) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dense layers over pooled vectors, float32 whatever the encoder computes in: they
- * are small, and a layer that whitens multiplies what is small.
+ * Dense layers over pooled vectors. They compute in float32 for every data type of the encoder, because they are small and
+ * because a whitening layer amplifies small differences.
  */
 #include "nn/dense.h"
 
@@ -9,10 +9,10 @@
 #include <math.h>
 
 typedef struct tanh_job {
-    aoei_tensor y, dy; /* float32, contiguous rows; dy absent: forward */
+    aoei_tensor y, dy; /* float32 with contiguous rows; dy is absent in the forward */
 } tanh_job;
 
-/* A row: y = tanh(y), or dy *= 1 - y^2. */
+/* One row: y = tanh(y) in the forward, dy *= 1 - y^2 in the backward. */
 static void tanh_task(void *arg, size_t row, size_t worker) {
     const tanh_job *j = arg;
     float *y = aoei_tensor_at(j->y, row, 0), *dy = j->dy.data ? aoei_tensor_at(j->dy, row, 0) : NULL;

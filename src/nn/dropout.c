@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of token rows with the residual sum. A row's mask is a function of key, site,
- * text and token alone (docs/numerics.md, "Masks"), so rows may go to any thread.
+ * Dropout of token rows, with an optional residual. A row's mask depends only on the key, the site, the text and the token
+ * (docs/numerics.md, "Masks"), so rows can be computed by any thread.
  */
 #include "nn/dropout.h"
 
@@ -8,7 +8,7 @@
 
 #include "kernels/kernel_table.h"
 
-enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
+enum { BLOCK_ELEMENTS = 16384 }; /* approximate number of elements in a block of rows */
 
 typedef struct dropout_job {
     const aoe_context *ctx;

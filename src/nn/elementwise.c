@@ -7,12 +7,12 @@
 
 #include "kernels/kernel_table.h"
 
-enum { BLOCK = 16384 }; /* elements of a task */
+enum { BLOCK = 16384 }; /* elements per task */
 
 typedef struct element_job {
     const aoe_context *ctx;
-    float *y;           /* [n] */
-    const float *a, *b; /* [n] */
+    float *y;           /* [n] output */
+    const float *a, *b; /* [n] inputs */
     float s;
     size_t n;
 } element_job;
@@ -50,7 +50,7 @@ void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s) {
 
 typedef struct activation_job {
     const aoe_context *ctx;
-    aoei_tensor y, x; /* of one type */
+    aoei_tensor y, x; /* tensors of one type */
     aoei_activation activation;
     size_t n;
 } activation_job;
@@ -80,7 +80,7 @@ typedef struct slope_job {
     size_t n;
 } slope_job;
 
-/* In bf16 a piece at a time goes through float32. */
+/* One block of the backward. bf16 is converted to float32 in pieces. */
 static void slope_task(void *arg, size_t task, size_t worker) {
     enum { PIECE = 1024 };
     const slope_job *j = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Embedding tables: rows gathered and summed; backward scatters token after token, one
- * chain an element, and therefore splits over columns, never over tokens.
+ * Embedding tables: the forward gathers and adds rows. The backward adds each token's gradient in token order and therefore
+ * splits its work by columns, never by tokens.
  */
 #include "nn/embedding.h"
 
@@ -9,19 +9,19 @@
 #include "kernels/kernel_table.h"
 
 enum {
-    ROWS = 16,   /* tokens of a forward task */
-    COLUMNS = 64 /* of a backward slice */
+    ROWS = 16,   /* tokens per forward task */
+    COLUMNS = 64 /* columns per backward task */
 };
 
 typedef struct embedding_job {
     const aoe_context *ctx;
-    aoei_tensor y; /* backward: dy */
+    aoei_tensor y; /* output; in the backward, its gradient dy */
     aoei_tensor word, position, token_type;
     size_t position_offset;
     const aoei_batch *batch;
 } embedding_job;
 
-/* to[D] = row of a table of any type. */
+/* to[D] = one row of a table of any type, in float32. */
 static void table_row(const embedding_job *j, float *to, aoei_tensor table, size_t row) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const void *from = aoei_tensor_at(table, row, 0);
@@ -37,7 +37,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t D = j->y.cols, first = task * ROWS, end = first + ROWS < j->y.rows ? first + ROWS : j->y.rows;
-    float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D; /* sum: of one row, where y cannot hold it */
+    float *sum = aoei_worker_scratch(j->ctx, worker), *row = sum + D; /* sum: one output row, used if y is not float32 */
     for (size_t i = first; i < end; i++) {
         float *y = j->y.type == AOEI_F32 ? aoei_tensor_at(j->y, i, 0) : sum;
         table_row(j, y, j->word, (size_t)j->batch->ids[i]);

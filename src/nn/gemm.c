@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The threaded driver of the product kernels: cuts C into blocks and gives each
- * to a task. A task packs what it needs of A, and of B unless that is packed, itself. An
- * element of A is packed once for the columns of a block, one of B for its rows, so blocks are as
- * large as balance allows.
+ * Multithreaded driver of the matmul kernels. It divides C into blocks, one per task. A task packs its part of A, and its
+ * part of B unless B is already packed. Each element of A is packed once per block column and each element of B once per
+ * block row, so blocks are as large as load balancing allows.
  */
 #include "kernels/kernel_table.h"
 #include "nn/gemm.h"
@@ -11,38 +10,39 @@
 
 static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
-/* How C is cut: blocks aim at the first sizes and are made smaller until there are `tasks`, down to the least ones. */
+/* Sizes of the blocks of C. Blocks start at rows x cols and are halved, down to least_rows x least_cols, until there are at
+ * least `tasks` of them. */
 typedef struct cutting {
     size_t rows, cols, least_rows, least_cols, tasks;
-    size_t unit; /* rows of a block are a multiple of it */
+    size_t unit; /* the rows of a block are a multiple of this */
 } cutting;
 
 static const cutting for_vectors = {.rows = 256, .cols = 768, .least_rows = 64, .least_cols = 128, .tasks = 16, .unit = 2};
-/* A panel of B has to serve many rows, because tiles multiply faster than the outer caches deliver. */
+/* A panel of B must be used for many rows, because tile instructions compute faster than the L2 and L3 caches deliver data. */
 static const cutting for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .least_rows = 256, .least_cols = 128, .tasks = 8, .unit = 32};
 
-#define ROOM_ROWS ((size_t)64) /* rows of the other operand from which on packing apart pays */
+#define PACK_ROWS ((size_t)64) /* rows of A for which packing B in a separate pass pays off */
 
 typedef struct grid {
     const aoe_context *ctx;
-    aoei_dtype type; /* of A and B */
+    aoei_dtype type; /* type of A and B */
     const aoei_product *g;
-    size_t rows, cols; /* of a block; cols a multiple of AOEI_GEMM_PANEL */
-    size_t across;     /* blocks in a row of blocks */
+    size_t rows, cols; /* size of a block; cols is a multiple of AOEI_GEMM_PANEL */
+    size_t across;     /* blocks per block row */
 } grid;
 
 static size_t ceil_div(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* Cuts n into equal blocks of at most `most` (not 0), each but the last a multiple of `unit`. */
+/* Size of the blocks if n is divided into equal blocks of at most `most` (not 0) elements. The size is a multiple of `unit`. */
 static size_t block_size(size_t n, size_t most, size_t unit) {
     size_t blocks = ceil_div(n, most);
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
 }
 
-/* The element at `offset`; NULL stays NULL. */
+/* The element at `offset`, or NULL if p is NULL. */
 static void *at(const void *p, aoei_dtype type, size_t offset) {
     return p ? (unsigned char *)p + offset * aoei_dtype_size(type) : NULL;
 }
@@ -67,17 +67,18 @@ static void block_task(void *arg, size_t task, size_t worker) {
     (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Sets rows, cols and across from the shape and the kind of kernel alone. */
+/* Sets rows, cols and across. They depend only on the shapes and on the kind of kernel. */
 static void cut(grid *s) {
     const aoei_product *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
     const cutting *c = tiles ? &for_tiles : &for_vectors;
-    const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL; /* a single row takes panels by fours */
+    const size_t unit =
+        g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL; /* for a single row, kernels process four panels at a time */
     s->rows = block_size(g->M, c->rows, c->unit);
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
         const int by_rows = s->rows / 2 >= c->least_rows, by_cols = s->cols / 2 >= c->least_cols;
-        /* vectors: with B packed, fewer rows cost nothing */
+        /* with vector instructions and packed B, splitting by rows costs nothing */
         const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
         if (by_rows && (!by_cols || rows_first))
             s->rows = block_size(g->M, s->rows / 2, c->unit);
@@ -102,7 +103,7 @@ void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoe
     g->b = b.data;
     g->b_row = transposed ? 1 : b.ld;
     g->b_col = transposed ? b.ld : 1;
-    if (!g->packed && workspace.data && (g->M >= ROOM_ROWS || b.type != type)) {
+    if (!g->packed && workspace.data && (g->M >= PACK_ROWS || b.type != type)) {
         aoei_gemm_pack(ctx, type, workspace.data, b, transposed);
         g->packed = workspace.data;
     }
@@ -115,7 +116,7 @@ typedef struct pack_job {
     aoei_dtype type;
     void *packed;
     aoei_tensor t;
-    int transposed; /* B[k][n] is t[n][k] */
+    int transposed; /* 1: B[k][n] is t[n][k] */
 } pack_job;
 
 static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
@@ -125,7 +126,7 @@ static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dt
     (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, b, b_type, b_row, b_col, K, n0, n1);
 }
 
-/* to[n] = t[row][col..) in float32. */
+/* to[n] = t[row][col..col + n) in float32. */
 static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     if (j->t.type == AOEI_I8)
@@ -134,7 +135,7 @@ static void widen(const pack_job *j, float *to, size_t row, size_t col, size_t n
         k->from_bf16(to, aoei_tensor_at(j->t, row, col), n);
 }
 
-/* The packing kernels know other types than their own only as float32: a panel's columns are widened first. */
+/* Packs panels of a type that the packing kernels do not accept: the columns of a panel are converted to float32 first. */
 static void pack_widened(const pack_job *j, float *wide, size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;

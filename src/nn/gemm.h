@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One matrix product on all threads of a context. The split is a grid over the
- * output that depends on shapes alone; every element is still the one chain
- * that kernels.h promises.
+ * Matrix multiplication on all threads of a context. The division into tasks is a grid of output blocks that depends only on
+ * the shapes. Every output element keeps the accumulation order that kernels.h defines.
  */
 #ifndef AOEI_NN_GEMM_H
 #define AOEI_NN_GEMM_H
@@ -9,16 +8,16 @@
 #include "base/context.h"
 #include "nn/tensor.h"
 
-/* Same meaning as the kernel's, for A and B of type `type`; M or N may be 0. */
+/* C = epilogue(A B), as defined by aoei_product. A and B have type `type`. M and N may be 0. */
 void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g);
-/* Packs t, or where `transposed` its transpose, whole as the right-hand side of products of type `type`. t is of any type;
- * unless it needs no conversion or is float32, both its sides are at most AOEI_CONVERTED_SIDE. */
+/* Packs all of t, or its transpose if `transposed` is 1, as the right-hand side of matmuls of type `type`. t may have any
+ * type. If t needs a conversion and is not float32, both of its sides must be at most AOEI_CONVERTED_SIDE. */
 void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed);
 #define AOEI_CONVERTED_SIDE (AOEI_WORKER_SCRATCH / AOEI_GEMM_PANEL)
 
-/* The product of A of type `type` and B = b, or its transpose; g says the rest. B is packed into `workspace`
- * (aoei_linear_workspace, may be absent) by all threads unless g->packed has it, where there are rows enough to repay it or it
- * must be converted. */
+/* Matmul of A (of type `type`) and b, or the transpose of b if `transposed` is 1. *g describes everything except B. If
+ * g->packed is NULL, all threads pack B into `workspace` (aoei_linear_workspace bytes, may be absent). They do so if A has
+ * enough rows to make packing worthwhile or if B must be converted. */
 void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_product *g, aoei_tensor b, int transposed,
                    aoei_tensor workspace);
 

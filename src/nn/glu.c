@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Gated linear units (Shazeer 2020) of contiguous tensors, split over fixed blocks of
- * elements. A piece at a time stays in the first cache; in bf16 it goes through float32
- * and every result is rounded once.
+ * Gated linear units (Shazeer 2020) of contiguous tensors, split into fixed blocks of elements. A block is processed in
+ * pieces that fit the L1 cache. bf16 is converted to float32, and every result is rounded once.
  */
 #include "nn/glu.h"
 
@@ -9,11 +8,11 @@
 
 #include "kernels/kernel_table.h"
 
-enum { BLOCK = 16384 /* elements of a task */, PIECE = 1024 };
+enum { BLOCK = 16384 /* elements per task */, PIECE = 1024 /* elements converted at a time */ };
 
 typedef struct gate_job {
     const aoe_context *ctx;
-    aoei_tensor y, gate, up; /* backward: y = dy */
+    aoei_tensor y, gate, up; /* all of one type; in the backward, y is dy */
     aoei_activation activation;
     size_t n;
 } gate_job;
@@ -30,7 +29,7 @@ static aoei_gelu_grad_f32_fn *slope_kernel(const gate_job *j) {
                                              : k->gelu_grad_f32;
 }
 
-/* n elements from `at` on as float32: where they are, or widened into workspace. */
+/* Elements [at, at + n) as float32: a pointer into t, or a converted copy in workspace. */
 static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float *workspace) {
     if (t.type == AOEI_F32)
         return aoei_f32(t) + at;
@@ -38,7 +37,7 @@ static float *wide(const gate_job *j, aoei_tensor t, size_t at, size_t n, float 
     return workspace;
 }
 
-/* x[n], rounded to t's type, to element `at` of t, unless it is there already. */
+/* Stores x[n] as elements [at, at + n) of t, rounded to t's type. Does nothing if x is already in place. */
 static void put(const gate_job *j, aoei_tensor t, size_t at, size_t n, const float *x) {
     if (t.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->to_bf16(aoei_b16(t) + at, x, n);
@@ -52,7 +51,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
         const float *up = wide(j, j->up, at, n, workspace + PIECE);
         float *y = j->y.type == AOEI_F32 ? aoei_f32(j->y) + at : value;
-        value_kernel(j)(value, wide(j, j->gate, at, n, workspace), n); /* not into y, which may be up */
+        value_kernel(j)(value, wide(j, j->gate, at, n, workspace), n); /* not written to y, because y may be up */
         aoei_kernels_of(j->ctx)->mul_f32(y, value, up, n);
         put(j, j->y, at, n, y);
     }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Layer normalisation. Rows are independent: forward and dx split over blocks of rows.
- * Parameter gradients are one chain a column over all rows, so they split over columns.
+ * Layer normalization. Rows are independent: the forward and dx are split into blocks of rows. The parameter gradients are
+ * summed over all rows in row order, so they are split by columns.
  */
 #include "nn/layernorm.h"
 
 #include "kernels/kernel_table.h"
 
 enum {
-    BLOCK_ELEMENTS = 16384, /* about the elements of a block of rows */
-    COLUMNS = 64            /* of a slice: four cache lines, one register tile of the kernel */
+    BLOCK_ELEMENTS = 16384, /* approximate number of elements in a block of rows */
+    COLUMNS = 64            /* columns per task of the parameter gradients: four cache lines, one register tile of the kernel */
 };
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma, beta; /* backward: y = dx */
+    aoei_tensor y, stats, x, gamma, beta; /* in the backward, y is dx */
     aoei_tensor dy, dgamma, dbeta;
     float eps;
     size_t rows_a_task;
@@ -79,7 +79,7 @@ void aoei_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor
                              aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma, .dbeta = dbeta};
     j.rows_a_task = block_rows(x.cols);
-    /* first, because dx may be dy */
+    /* computed first, because dx may be dy */
     if (dgamma.data)
         aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
     if (dx.data)

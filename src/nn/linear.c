@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Linear layers y = x w^T + b with what is fused into their store, and their
- * gradients. Everything here is three products and a column sum; gradients of
- * parameters continue the chain of the stored value, token after token.
+ * Linear layers y = x w^T + b with a fused epilogue, and their gradients: three matmuls and a column sum. Parameter
+ * gradients are added to the stored values in token order.
  */
 #include "nn/linear.h"
 
@@ -11,7 +10,7 @@
 #include "nn/elementwise.h"
 #include "nn/gemm.h"
 
-#define SUM_COLS ((size_t)64) /* columns of db a task sums */
+#define SUM_COLS ((size_t)64) /* columns of db per task */
 
 size_t aoei_linear_workspace(const aoe_context *ctx, aoei_dtype type, size_t N, size_t out, size_t in) {
     size_t (*size)(size_t, size_t) =
@@ -43,7 +42,7 @@ static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_t
     aoei_multiply(ctx, x.type, &g, w, 1, e->workspace);
 }
 
-/* With an adapter the activation has to wait for it. */
+/* The forward with an adapter. The activation is applied after the adapter's output is added. */
 static void forward_adapted(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                             const aoei_linear_epilogue *e) {
     const aoei_linear_epilogue sum = {.workspace = e->workspace, .residual = e->residual};
@@ -64,8 +63,8 @@ void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, a
 
 typedef struct column_sum {
     const aoe_context *ctx;
-    aoei_tensor sum; /* [1, O], added to */
-    aoei_tensor x;   /* [N, O] */
+    aoei_tensor sum; /* [1, O] the sums, accumulated */
+    aoei_tensor x;   /* [N, O] input */
 } column_sum;
 
 static void column_sum_task(void *arg, size_t task, size_t worker) {

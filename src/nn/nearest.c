@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A block of queries times a block of texts is one product; then each query's row of
- * scores is looked through, the k best so far in a heap with the worst at its root.
- * Texts come in ascending order, so a score has to be above the worst to enter.
+ * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are one matmul. Then each query's row
+ * of scores is scanned; a heap with the worst candidate at its root holds the k best texts so far. Texts are visited in
+ * ascending order, so a score must exceed the worst one to enter the heap.
  */
 #include "nn/nearest.h"
 
@@ -10,14 +10,14 @@
 #include <assert.h>
 #include <math.h>
 
-/* A block of scores takes 4 MB; packing a block of texts for the product is repaid by the queries. */
+/* A block of scores takes 4 MB. The queries of a block are enough to repay the cost of packing a block of texts. */
 enum { QUERIES = 1024, TEXTS = 1024 };
-enum { ROWS = 16 /* of a task */, LANES = 16 /* scores looked at together */ };
+enum { ROWS = 16 /* queries per task */, LANES = 16 /* scores compared at a time */ };
 
 typedef struct scan {
     const aoei_nearest_job *j;
-    aoei_neighbor *best; /* [rows, k] of the block */
-    aoei_tensor scores;  /* [rows, texts] */
+    aoei_neighbor *best; /* [rows, k] heaps of the block's queries */
+    aoei_tensor scores;  /* [rows, texts] scores of the block */
     size_t first_query, first_text;
 } scan;
 
@@ -25,7 +25,7 @@ static int is_worse(aoei_neighbor a, aoei_neighbor b) {
     return a.score < b.score || (!(a.score > b.score) && a.text > b.text);
 }
 
-/* Puts x in the place of the root of a heap of n > 0. */
+/* Replaces the root of a heap of n > 0 elements by x. */
 static void replace_root(aoei_neighbor *heap, size_t n, aoei_neighbor x) {
     size_t at = 0;
     for (size_t child = 1; child < n; child = 2 * at + 1) {
@@ -70,7 +70,7 @@ static void scan_task(void *arg, size_t task, size_t worker) {
         scan_row(s, row);
 }
 
-/* From a heap to an array, best first. */
+/* Sorts a heap into an array, best first. */
 static void sort(aoei_neighbor *heap, size_t n) {
     for (; n > 1; n--) {
         const aoei_neighbor worst = heap[0];

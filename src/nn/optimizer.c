@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What the optimiser does to flat tensors: AdamW and the norm's sum of squares.
- * AdamW is one pass: a task updates a block of a segment, and where the segment is
- * a weight with a packed form, packs that block's rows while they are in cache.
- * The sum of squares is split over fixed blocks; it adds at most PARTIALS partial sums in order.
+ * AdamW and the sum of squares for gradient norms, over flat tensors. AdamW is one pass: a task updates a block of a
+ * segment. If the segment is a weight with a packed form, the task also packs the block's rows while they are in the cache.
+ * The sum of squares adds at most PARTIALS partial sums in order.
  */
 #include "nn/optimizer.h"
 
@@ -11,18 +10,18 @@
 #include "kernels/kernel_table.h"
 
 enum {
-    BLOCK = 16384, /* elements of a task */
-    PARTIALS = 256 /* partial sums, on the stack */
+    BLOCK = 16384, /* elements per task */
+    PARTIALS = 256 /* maximum number of partial sums, which are on the stack */
 };
 
 typedef struct adamw_job {
     const aoe_context *ctx;
-    float *value, *grad, *m, *v; /* [n] */
-    const aoei_adamw *o;
-    aoei_adamw_f32 decay, plain; /* weight decay on and off */
+    float *value, *grad, *m, *v; /* [n] flat tensors of the step */
+    const aoei_adamw *o;         /* parameters of the step */
+    aoei_adamw_f32 decay, plain; /* kernel arguments with and without weight decay */
 } adamw_job;
 
-/* Elements of a task: a panel of whole rows where they are packed. */
+/* Elements per task: whole rows of one packed panel if the segment has a packed form. */
 static size_t block_length(const aoei_adamw_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
 }
@@ -39,7 +38,7 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
 
 static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
-    while (low < high) { /* the last segment that starts at or before the task; empty ones come before */
+    while (low < high) { /* finds the last segment that starts at or before the task; empty segments precede it */
         const size_t middle = (low + high + 1) / 2;
         if (o->segments[middle].first_task <= task)
             low = middle;
@@ -63,7 +62,7 @@ static void adamw_task(void *arg, size_t task, size_t worker) {
     const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
     const size_t n = s->end - at < block ? s->end - at : block;
     aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
-    if (s->weight && within * AOEI_GEMM_PANEL < s->weight->rows) /* what follows the last row is padding */
+    if (s->weight && within * AOEI_GEMM_PANEL < s->weight->rows) /* the rows after the last one are padding */
         repack(j->ctx, s->weight, within * AOEI_GEMM_PANEL);
 }
 
@@ -95,7 +94,7 @@ void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad
 
 typedef struct squares_job {
     const aoe_context *ctx;
-    const float *x; /* [n] */
+    const float *x; /* [n] input */
     size_t n, block;
     double partial[PARTIALS];
 } squares_job;
@@ -109,7 +108,7 @@ static void squares_task(void *arg, size_t task, size_t worker) {
 
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t) {
     squares_job j = {.ctx = ctx, .x = aoei_f32(t), .n = t.rows * t.cols};
-    /* BLOCK, or its multiple from where on there are at most PARTIALS */
+    /* BLOCK, or the smallest multiple that gives at most PARTIALS blocks */
     j.block = (j.n / BLOCK / PARTIALS + 1) * BLOCK;
     const size_t n_tasks = (j.n + j.block - 1) / j.block;
     aoei_parallel_for(ctx->pool, n_tasks, squares_task, &j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Float64 kernels by the tier of a context; nothing is split here.
+ * Calls the float64 kernels of a context's CPU tier. Nothing is divided over threads here.
  */
 #include "kernels/kernel_table.h"
 #include "nn/panels.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pooling of token vectors into one vector a text, and unit length. Means add tokens in
- * ascending order in double and are rounded once. The maximum is that of the first token
- * that has it; a NaN counts as larger than everything, so that it is not lost.
+ * Pooling of token vectors into one vector per text, and L2 normalization. Means add tokens in ascending order in double and
+ * are rounded once. The maximum is taken from the first token that has it. NaN counts as larger than every number, so that
+ * NaN is not lost.
  */
 #include "nn/pooling.h"
 
@@ -16,9 +16,9 @@ enum { COLUMNS = 64 }; /* columns summed at a time */
 typedef struct pool_job {
     const aoe_context *ctx;
     aoe_pooling pooling;
-    aoei_tensor out;         /* [n_texts, D]; backward: dout */
-    aoei_tensor first, last; /* [N, D] */
-    aoei_tensor dfirst, dlast;
+    aoei_tensor out;           /* [n_texts, D] pooled vectors; in the backward, their gradients */
+    aoei_tensor first, last;   /* [N, D] embedding output and output of the last layer */
+    aoei_tensor dfirst, dlast; /* [N, D] gradients of first and last */
     const aoei_batch *batch;
 } pool_job;
 
@@ -34,7 +34,7 @@ static void read_row(const aoe_context *ctx, float *out, aoei_tensor h, size_t r
         memcpy(out, aoei_tensor_at(h, row, first), n * sizeof *out);
 }
 
-/* sum[n] += rows [begin, begin + T) of the columns from `first` on. */
+/* Adds columns [first, first + n) of rows [begin, begin + T) to sum[n]. */
 static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t begin, size_t T, size_t first, size_t n) {
     float row[COLUMNS];
     for (size_t t = 0; t < T; t++) {
@@ -44,7 +44,7 @@ static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t 
     }
 }
 
-/* The first of T rows from `begin` on that has column c's maximum. */
+/* The first of rows [begin, begin + T) that has the maximum of column c. */
 static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     size_t best = begin;
     for (size_t t = begin + 1; t < begin + T && !isnan(element(h, best, c)); t++)
@@ -53,7 +53,7 @@ static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     return best;
 }
 
-/* Means over T tokens from `begin` on, of n columns from `first` on. */
+/* out[n] = means over rows [begin, begin + T) of columns [first, first + n). */
 static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, size_t first, size_t n) {
     double sum[COLUMNS] = {0};
     add_rows(j->ctx, sum, j->last, begin, T, first, n);
@@ -98,7 +98,7 @@ void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pool
     aoei_parallel_for(ctx->pool, batch->n_texts, forward_task, &j);
 }
 
-/* to[T, D] = from[D] * share in every row */
+/* to[row, D] = from[D] * share for rows [begin, begin + T). */
 static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, double share) {
     for (size_t t = 0; t < T; t++) {
         float *row = aoei_tensor_at(to, begin + t, 0);

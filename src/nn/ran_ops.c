@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Swish with rotary positions, and gated linear units in a sum: what the recurrent encoder has
- * between its products. Row by row in float32; a bf16 row is widened, and rounded once.
- * Rows are independent, so they are split over threads.
+ * Swish with rotary positions and gated sums, the element-wise operations of the recurrent encoder. Rows are computed in
+ * float32; bf16 rows are converted, and results are rounded once. Rows are independent, so they are divided over threads.
  */
 #include "nn/ran_ops.h"
 
@@ -12,13 +11,13 @@
 #include "kernels/kernel_table.h"
 #include "nn/dropout.h"
 
-enum { BLOCK_ELEMENTS = 16384 }; /* about the elements of a block of rows */
+enum { BLOCK_ELEMENTS = 16384 }; /* approximate number of elements in a block of rows */
 
 static size_t block_rows(size_t cols) {
     return cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / cols : 1;
 }
 
-/* The row as float32: where it lies, or in `wide`. */
+/* The row as float32: a pointer into t, or a converted copy in `wide`. */
 static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, float *wide) {
     if (t.type == AOEI_F32)
         return aoei_tensor_at(t, row, 0);
@@ -26,7 +25,7 @@ static const float *read_row(const aoe_context *ctx, aoei_tensor t, size_t row, 
     return wide;
 }
 
-/* Where a row is made: where it lies, or in `wide`, from which write_row takes it. */
+/* Memory for computing a float32 row: the row itself, or `wide`, which write_row then rounds into t. */
 static float *row_memory(aoei_tensor t, size_t row, float *wide) {
     return t.type == AOEI_F32 ? aoei_tensor_at(t, row, 0) : wide;
 }
@@ -36,7 +35,8 @@ static void write_row(const aoe_context *ctx, aoei_tensor t, size_t row, const f
         aoei_kernels_of(ctx)->to_bf16(aoei_tensor_at(t, row, 0), wide, t.cols);
 }
 
-/* x[n] = its pairs rotated by the angles of angle[dim], head after head; direction 1, or -1: back. */
+/* Rotates the pairs of x[n] in place by the angles of angle[dim], head by head. direction is 1, or -1 for the inverse
+ * rotation. */
 static void rotate(float *x, size_t n, const float *angle, size_t dim, float direction) {
     for (size_t h = 0; h < n; h += dim)
         for (size_t i = 0; i < dim; i += 2) {
@@ -71,12 +71,12 @@ void aoei_rotation_table(const aoe_context *ctx, aoei_tensor table, double base)
 
 typedef struct swish_job {
     const aoe_context *ctx;
-    aoei_tensor y, x, dy; /* backward: y = dx */
+    aoei_tensor y, x, dy; /* in the backward, y is dx */
     const aoei_rotation *r;
     size_t rows_a_task;
 } swish_job;
 
-/* The angles of a row, or NULL where it is not rotated. */
+/* The angles of a row, or NULL if it is not rotated. */
 static const float *angles(const swish_job *j, size_t row) {
     return j->r && j->r->position && j->r->position[row] ? aoei_tensor_at(j->r->table, j->r->position[row], 0) : NULL;
 }
@@ -136,8 +136,8 @@ void aoei_swish_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy,
 typedef struct sum_job {
     const aoe_context *ctx;
     const aoei_gated_sum *s;
-    aoei_tensor y;              /* forward */
-    aoei_tensor dgated, dx, dy; /* backward */
+    aoei_tensor y;              /* output of the forward */
+    aoei_tensor dgated, dx, dy; /* gradients of the backward */
     size_t rows_a_task;
 } sum_job;
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, split as layer normalisation is (layernorm.c): rows for forward and dx, columns
- * for the gradient of the weight, which is one chain over all rows.
+ * RMSNorm. Like layer normalization (layernorm.c), the forward and dx are split by rows. The weight gradient is summed over
+ * all rows in row order, so it is split by columns.
  */
 #include "nn/rmsnorm.h"
 
 #include "kernels/kernel_table.h"
 
 enum {
-    BLOCK_ELEMENTS = 16384, /* about the elements of a block of rows */
-    COLUMNS = 64            /* of a slice */
+    BLOCK_ELEMENTS = 16384, /* approximate number of elements in a block of rows */
+    COLUMNS = 64            /* columns per task of the weight gradient */
 };
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma; /* backward: y = dx */
+    aoei_tensor y, stats, x, gamma; /* in the backward, y is dx */
     aoei_tensor dy, dgamma;
     float eps;
     size_t rows_a_task;
@@ -80,7 +80,7 @@ void aoei_rmsnorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor d
                            aoei_tensor stats, aoei_tensor gamma) {
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy, .dgamma = dgamma};
     j.rows_a_task = block_rows(x.cols);
-    /* first, because dx may be dy */
+    /* computed first, because dx may be dy */
     if (dgamma.data)
         aoei_parallel_for(ctx->pool, tasks(x.cols, COLUMNS), param_grad_task, &j);
     if (dx.data)

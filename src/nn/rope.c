@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions (Su et al. 2021) in the split-half order of Hugging Face's LLaMA: component
- * i of a head is paired with i + d / 2. Angles, sines and cosines are made in double, once a
- * batch, and rounded; a text's angles depend on the text alone.
+ * Rotary positions (Su et al. 2021) in the split-half order of Hugging Face's LLaMA: component i of a head is paired with
+ * component i + d / 2. Angles, sines and cosines are computed in double once per batch and rounded. The angles of a text do
+ * not depend on other texts.
  */
 #include "nn/rope.h"
 
@@ -10,7 +10,7 @@
 
 #include "kernels/kernel_table.h"
 
-enum { ROWS = 32 /* tokens of a task */ };
+enum { ROWS = 32 /* tokens per task */ };
 
 #define PI 3.14159265358979323846
 
@@ -18,12 +18,12 @@ typedef struct rope_job {
     const aoe_context *ctx;
     const aoei_rope *r;
     const aoei_batch *batch;
-    aoei_tensor table; /* [N, d] */
-    aoei_tensor x;     /* [N, heads d] */
-    float direction;   /* of a turn: 1, -1 back */
+    aoei_tensor table; /* [N, d] cosines and sines of each token */
+    aoei_tensor x;     /* [N, heads d] rows to rotate */
+    float direction;   /* direction of the rotation: 1, or -1 for the inverse */
 } rope_job;
 
-/* Of pair i, how far it turns from one token to the next, in a text of T tokens. */
+/* Rotation of pair i per token, in radians, for a text of T tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double share = 2 * (double)i / (double)d, n = (double)r->positions;
     double theta = r->theta;
@@ -34,16 +34,16 @@ static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
         return f / r->factor;
     if (r->scaling != AOEI_ROPE_LLAMA3)
         return f;
-    const double turns = n * f / (2 * PI); /* within the original positions */
-    if (turns < r->low)
+    const double rotations = n * f / (2 * PI); /* rotations of pair i over the pretraining length */
+    if (rotations < r->low)
         return f / r->factor;
-    if (turns > r->high)
+    if (rotations > r->high)
         return f;
-    const double mix = (turns - r->low) / (r->high - r->low);
+    const double mix = (rotations - r->low) / (r->high - r->low);
     return (1 - mix) * f / r->factor + mix * f;
 }
 
-/* One text. */
+/* Fills the table rows of one text. */
 static void table_task(void *arg, size_t task, size_t worker) {
     const rope_job *j = arg;
     const size_t first = j->batch->offsets[task], T = j->batch->offsets[task + 1] - first, half = j->table.cols / 2;

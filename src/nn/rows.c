@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Some rows of a matrix taken out, and put back among zeros: what a head that looks
- * at a few tokens only needs. Copies, and one sum.
+ * Gathers rows of a matrix and scatters them back into a matrix of zeros, for model heads that read only a few tokens.
  */
 #include "nn/rows.h"
 
@@ -9,7 +8,7 @@
 
 #include "kernels/kernel_table.h"
 
-enum { ROWS = 64 /* of a task */ };
+enum { ROWS = 64 /* rows per task */ };
 
 typedef struct rows_job {
     const aoe_context *ctx;

@@ -13,13 +13,13 @@
 #include "base/context.h"
 #include "kernels/kernel_table.h"
 
-/* Elements a task handles: big enough to be worth waking a thread, small enough to balance. */
+/* Elements per task: enough to be worth waking a thread, few enough to balance the load. */
 #define BLOCK ((size_t)1 << 16)
 
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols) {
     size_t n;
     if (aoei_mul_size(rows, cols, &n))
-        n = SIZE_MAX; /* the arena's own multiplication then records the overflow */
+        n = SIZE_MAX; /* the arena's own multiplication then detects the overflow */
     return (aoei_tensor){
         .data = aoei_arena_take_array(a, n, aoei_dtype_size(type)), .rows = rows, .cols = cols, .ld = cols, .type = type};
 }
@@ -66,14 +66,14 @@ aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t 
     return (aoei_tensor){.data = aoei_tensor_at(t, 0, offset), .rows = rows, .cols = cols, .ld = cols, .type = t.type};
 }
 
-/* One pass over a matrix, or over two of one shape: rows and columns in blocks of about BLOCK elements. */
+/* One traversal of a matrix, or of two matrices of one shape, in blocks of rows and columns with about BLOCK elements. */
 typedef struct pass {
     const aoe_context *ctx;
-    aoei_tensor to;   /* [rows, cols], absent when nothing is written */
-    aoei_tensor from; /* [rows, cols], absent: zeros */
+    aoei_tensor to;   /* [rows, cols] output; absent: nothing is written */
+    aoei_tensor from; /* [rows, cols] input; absent: zeros */
     size_t rows, cols;
     size_t block_rows, block_cols;
-    atomic_int *bad; /* set when an element of `from` is not finite; NULL: copy */
+    atomic_int *bad; /* set to 1 if an element of `from` is not finite; NULL: copy */
 } pass;
 
 static int row_is_finite(const float *x, size_t n) {
@@ -86,7 +86,7 @@ static int row_is_finite(const float *x, size_t n) {
     return !bad;
 }
 
-/* Columns [c, c + n) of row r, converted where the types differ. */
+/* Copies columns [c, c + n) of row r, converted if the types differ. */
 static void copy_row(const pass *p, size_t r, size_t c, size_t n) {
     void *to = aoei_tensor_at(p->to, r, c);
     const void *from = aoei_tensor_at(p->from, r, c);
@@ -119,7 +119,7 @@ static void pass_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* The rows may be seen as one. */
+/* Returns 1 if the rows are contiguous and can be processed as a single row. */
 static int contiguous(aoei_tensor t) {
     return !t.data || (t.ld == t.cols && t.type != AOEI_I8);
 }

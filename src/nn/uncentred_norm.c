@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Layer normalisation as langml has it: (x - mean) / sqrt(mean(x^2) + eps), the square of the x
- * that is not centred. An option of the recurrent encoder for weights that were trained
- * so, not a norm to choose: portable loops, sums in double, rounded once.
+ * The variant of layer normalization in langml: (x - mean) / sqrt(mean(x^2) + eps), where the mean square is that of x
+ * before centering. It exists for recurrent encoders whose weights were trained with it. Speed does not matter here:
+ * portable loops sum in double and round once.
  */
 #include "nn/uncentred_norm.h"
 
@@ -10,11 +10,11 @@
 #include "kernels/kernel_table.h"
 #include "nn/layernorm.h"
 
-enum { ROWS = 16 /* of a task */ };
+enum { ROWS = 16 /* rows per task */ };
 
 typedef struct norm_job {
     const aoe_context *ctx;
-    aoei_tensor y, stats, x, gamma, beta; /* backward: y = dx */
+    aoei_tensor y, stats, x, gamma, beta; /* in the backward, y is dx */
     aoei_tensor dy;
     double eps;
 } norm_job;
@@ -48,7 +48,7 @@ static void forward_row(const norm_job *j, size_t row, float *wide) {
     }
 }
 
-/* With d = dy gamma: dx = scale (d - mean(d) - x scale mean(d (x - centre) scale)). */
+/* With d = dy gamma: dx = scale (d - mean(d) - x scale mean(d (x - mean) scale)). */
 static void backward_row(const norm_job *j, size_t row, float *wide) {
     const size_t D = j->x.cols;
     const float *x = read_row(j, row, wide), *gamma = aoei_f32(j->gamma), *dy = aoei_tensor_at(j->dy, row, 0),
@@ -90,7 +90,7 @@ void aoei_uncentred_norm_forward(const aoe_context *ctx, aoei_tensor y, aoei_ten
 
 void aoei_uncentred_norm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta, aoei_tensor dy,
                                   aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    /* dgamma and dbeta depend on the statistics alone, not on how they were made */
+    /* dgamma and dbeta depend only on the statistics, so LayerNorm's kernel computes them */
     if (dgamma.data)
         aoei_layernorm_backward(ctx, (aoei_tensor){0}, dgamma, dbeta, dy, x, stats, gamma);
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy};
