@@ -205,7 +205,7 @@ static void search_window(miner *m, size_t n_searches) {
     const aoei_nearest_job job = {.queries = aoei_tensor_rows(m->queries, 0, n_searches),
                                   .texts = aoei_tensor_rows(m->vectors, 0, m->t.n_candidates),
                                   .k = m->k,
-                                  .pass_over = is_known,
+                                  .skip = is_known,
                                   .user = m,
                                   .workspace = m->workspace};
     for (size_t i = 0; i < n_searches; i++)

@@ -12,14 +12,14 @@ static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch 
 
 /* Sizes of the blocks of C. Blocks start at rows x cols and are halved, down to least_rows x least_cols, until there are at
  * least `tasks` of them. */
-typedef struct cutting {
+typedef struct block_sizes {
     size_t rows, cols, least_rows, least_cols, tasks;
     size_t unit; /* the rows of a block are a multiple of this */
-} cutting;
+} block_sizes;
 
-static const cutting for_vectors = {.rows = 256, .cols = 768, .least_rows = 64, .least_cols = 128, .tasks = 16, .unit = 2};
+static const block_sizes for_vectors = {.rows = 256, .cols = 768, .least_rows = 64, .least_cols = 128, .tasks = 16, .unit = 2};
 /* A panel of B must be used for many rows, because tile instructions compute faster than the L2 and L3 caches deliver data. */
-static const cutting for_tiles = {
+static const block_sizes for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .least_rows = 256, .least_cols = 128, .tasks = 8, .unit = 32};
 
 #define PACK_ROWS ((size_t)64) /* rows of A for which packing B in a separate pass pays off */
@@ -68,10 +68,10 @@ static void block_task(void *arg, size_t task, size_t worker) {
 }
 
 /* Sets rows, cols and across. They depend only on the shapes and on the kind of kernel. */
-static void cut(grid *s) {
+static void choose_blocks(grid *s) {
     const aoei_product *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
-    const cutting *c = tiles ? &for_tiles : &for_vectors;
+    const block_sizes *c = tiles ? &for_tiles : &for_vectors;
     const size_t unit =
         g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL; /* for a single row, kernels process four panels at a time */
     s->rows = block_size(g->M, c->rows, c->unit);
@@ -94,7 +94,7 @@ void aoei_gemm(const aoe_context *ctx, aoei_dtype type, const aoei_product *g) {
     if (!g->M || !g->N)
         return;
     grid s = {.ctx = ctx, .type = type, .g = g};
-    cut(&s);
+    choose_blocks(&s);
     aoei_parallel_for(ctx->pool, ceil_div(g->M, s.rows) * s.across, block_task, &s);
 }
 

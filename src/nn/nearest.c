@@ -56,7 +56,7 @@ static void scan_row(const scan *s, size_t row) {
             continue;
         for (size_t i = begin; i < end; i++) {
             const uint32_t text = (uint32_t)(s->first_text + i);
-            if (score[i] > heap->score && !(j->pass_over && j->pass_over(j->user, s->first_query + row, text)))
+            if (score[i] > heap->score && !(j->skip && j->skip(j->user, s->first_query + row, text)))
                 replace_root(heap, j->k, (aoei_neighbor){score[i], text});
         }
     }

@@ -19,15 +19,15 @@ typedef struct aoei_neighbor {
 } aoei_neighbor;
 
 /* Returns 1 if the text must be skipped for this query. Called from several threads. */
-typedef int (*aoei_pass_over_fn)(const void *user, size_t query, uint32_t text);
+typedef int (*aoei_nearest_skip_fn)(const void *user, size_t query, uint32_t text);
 
 typedef struct aoei_nearest_job {
-    aoei_tensor queries;         /* [Q, D] float32 */
-    aoei_tensor texts;           /* [N, D] float32, N < 2^32 - 1 */
-    size_t k;                    /* number of neighbors per query */
-    aoei_pass_over_fn pass_over; /* filter of texts; NULL: no text is skipped */
-    const void *user;            /* argument of pass_over */
-    aoei_tensor workspace;       /* aoei_workspace_take of aoei_nearest_workspace bytes */
+    aoei_tensor queries;       /* [Q, D] float32 */
+    aoei_tensor texts;         /* [N, D] float32, N < 2^32 - 1 */
+    size_t k;                  /* number of neighbors per query */
+    aoei_nearest_skip_fn skip; /* filter of texts; NULL: no text is skipped */
+    const void *user;          /* argument of skip */
+    aoei_tensor workspace;     /* aoei_workspace_take of aoei_nearest_workspace bytes */
 } aoei_nearest_job;
 
 /* best[Q][k] (host memory) receives the k best texts of each query, best first. Texts with a NaN score are ignored. */

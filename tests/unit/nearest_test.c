@@ -49,7 +49,8 @@ static int best_first(const void *pa, const void *pb) {
 }
 
 /* want[Q][N] all texts that are not passed over, best first; n[Q] how many. */
-static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_pass_over_fn pass, const void *user) {
+static void reference(scored *want, size_t *n, const vectors *q, const vectors *t, aoei_nearest_skip_fn pass,
+                      const void *user) {
     for (size_t i = 0; i < q->n; i++) {
         scored *w = want + i * t->n;
         n[i] = 0;
@@ -61,14 +62,14 @@ static void reference(scored *want, size_t *n, const vectors *q, const vectors *
 }
 
 static void search(const aoe_context *ctx, aoei_neighbor *best, const vectors *q, const vectors *t, size_t k,
-                   aoei_pass_over_fn pass, const void *user) {
+                   aoei_nearest_skip_fn pass, const void *user) {
     const size_t bytes = aoei_nearest_workspace(ctx, q->n, t->n, t->D) + 64;
     aoei_arena arena;
     assert_int_equal(aoei_arena_create(&arena, bytes, NULL), 0);
     const aoei_nearest_job j = {.queries = aoei_tensor_wrap(q->x, q->n, q->D),
                                 .texts = aoei_tensor_wrap(t->x, t->n, t->D),
                                 .k = k,
-                                .pass_over = pass,
+                                .skip = pass,
                                 .user = user,
                                 .workspace = aoei_tensor_take(&arena, 1, bytes / sizeof(float) - 16)};
     assert_false(arena.overflow);
@@ -112,7 +113,7 @@ static void test_exact(void **state) {
         scored *want = malloc(Q * N * sizeof *want);
         size_t *n = malloc(Q * sizeof *n);
         aoei_neighbor *best = malloc(Q * k * sizeof *best);
-        static const aoei_pass_over_fn passes[] = {NULL, every_third, all_but_two};
+        static const aoei_nearest_skip_fn passes[] = {NULL, every_third, all_but_two};
         for (size_t p = 0; p < 3; p++) {
             reference(want, n, &q, &t, passes[p], &shift);
             for (int tier = 0; tier <= (int)test_best_tier(); tier++) {
