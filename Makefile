@@ -246,7 +246,8 @@ install: all ## installs program, library, header, default model, pkg-config fil
 	install -m 755 $(SHLIB) $(DESTDIR)$(PREFIX)/lib/libaoe.so.0
 	ln -sf libaoe.so.0 $(DESTDIR)$(PREFIX)/lib/libaoe.so
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
-	tools/man_page.sh $(BUILD)/aoe >$(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
+	tools/man_page.sh $(BUILD)/aoe >$(BUILD)/aoe.1
+	install -m 644 $(BUILD)/aoe.1 $(DESTDIR)$(PREFIX)/share/man/man1/aoe.1
 	for file in $$(find models -type f); do install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/aoe/$$file || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' docs/aoe.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/aoe.pc
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || ldconfig 2>/dev/null || true

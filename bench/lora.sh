@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lora.sh [DIR]: trains adapters beside a random LLaMA of 1.1B parameters (22 layers, hidden size 2048, 32 heads, 4 of keys,
-# feed-forward 5632; bf16): 20 steps of 16 pairs of texts of 32 tokens. Prints the highest resident memory, tokens a second and
-# the share of what products reach on this machine, measured in the same run (gemm_bench): the unit's peak from registers, and
-# the fastest product. Counted are 2 operations a weight and token forward and 2 backward: frozen weights have no gradients.
-# The model (2 GB) is made in DIR/model unless it is there; without DIR in a temporary directory that is removed.
-# TRAIN="OPTION...": more for aoe train (--load-8bit).
+# lora.sh [DIR]: trains adapters on a frozen random LLaMA with 1.1B parameters (22 layers, hidden size 2048, 32 heads, 4
+# key and value heads, feed-forward size 5632; bf16), for 20 steps of 16 pairs of texts of 32 tokens. Prints the peak
+# resident memory, the tokens per second, and the speed of the matmuls as a percentage of two figures that gemm_bench
+# measures in the same run: the peak with operands in registers, and the fastest matmul. Matmuls count 2 operations per
+# weight and token forward and 2 backward, because frozen weights have no gradients. The model (2 GB) is created in
+# DIR/model unless it exists; without DIR, in a temporary directory.
+# TRAIN="OPTION...": additional options of aoe train, for example --load-8bit
 set -eu
 build=$(cd "$(dirname "$0")/.." && pwd)/${BUILD:-build}
 examples=$(cd "$(dirname "$0")/../examples" && pwd)
@@ -19,7 +20,7 @@ fi
 cd "$work"
 steps=20 pairs=16 length=32
 
-# Texts of far more than 32 tokens, all different, cut by --max-length.
+# Distinct texts of far more than 32 tokens, which --max-length truncates.
 tail -n +2 "$examples/train.tsv" | awk -F '\t' -v n=$((steps * pairs)) '
     { label[NR] = $1; text[NR] = $2 " " $3 }
     END {
@@ -31,7 +32,7 @@ tail -n +2 "$examples/train.tsv" | awk -F '\t' -v n=$((steps * pairs)) '
         }
     }' >pairs.tsv
 
-# peak FILE COMMAND...: runs it and writes the highest resident memory in kB
+# peak FILE COMMAND...: runs COMMAND and writes its peak resident memory in kB to FILE
 peak() {
     file=$1
     shift
@@ -69,8 +70,8 @@ awk -v init="$(cat init)" -v train="$(cat train)" -v plan="$(cat plan)" -v saved
         if (init) printf "peak memory of init        %8.2f GiB\n", init / 1048576
         printf "peak memory of training    %8.2f GiB (plan: %s)\n", train / 1048576, plan
         printf "adapters saved             %8.1f MiB\n", saved / 1048576
-        printf "tokens a second, median    %8.1f over %d steps\n", speed, n
-        printf "products                   %8.1f GFLOP/s\n", gflops
+        printf "tokens per second, median  %8.1f over %d steps\n", speed, n
+        printf "matmuls                    %8.1f GFLOP/s\n", gflops
         printf "of the peak from registers %8.1f%% (%.1f GFLOP/s)\n", 100 * gflops / limit, limit
-        printf "of the fastest product     %8.1f%% (%.1f GFLOP/s)\n", 100 * gflops / fastest, fastest
+        printf "of the fastest matmul      %8.1f%% (%.1f GFLOP/s)\n", 100 * gflops / fastest, fastest
     }' products rates

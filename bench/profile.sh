@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# profile.sh [BENCH OPTIONS]: where the time of `aoe bench` goes, in percent by operation (docs/performance.md).
+# profile.sh [OPTION...]: prints the percentage of the time of `aoe bench OPTION...` per operation (docs/performance.md).
 # Needs perf (Debian: linux-perf). Example: bench/profile.sh --shape bert-base --mode train --dtype bf16
 set -eu
 build=${BUILD:-build}
 cd "$(dirname "$0")/.."
-command -v perf >/dev/null || { echo "profile.sh: perf is not installed (Debian: linux-perf)" >&2; exit 1; }
+command -v perf >/dev/null || { echo "profile.sh: perf is not installed; on Debian, install linux-perf" >&2; exit 1; }
 data=$(mktemp)
 trap 'rm -f "$data" "$data.old"' EXIT
 perf record -q -o "$data" "$build/aoe" bench --runs 15 "$@" >&2
@@ -14,7 +14,7 @@ perf report -i "$data" --stdio --no-children -F overhead,symbol 2>/dev/null | aw
         share = $1; sub(/%/, "", share)
         name = $NF
         op = "other (" name ")"
-        if (name ~ /rng|randomize|__cos|__ieee754_log|^log|_dl_|strcmp/) next # setting the benchmark up
+        if (name ~ /rng|randomize|__cos|__ieee754_log|^log|_dl_|strcmp/) next # setup of the benchmark
         if (name ~ /^\[k\]|^0x|page|clear|copy_user|native_|asm_|do_|handle_|_raw_/ || $2 == "[k]") op = "kernel of the system (page faults)"
         else if (name ~ /adamw/) op = "AdamW"
         else if (name ~ /sum_squares/) op = "gradient norm"

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ran_length.sh [OUTPUT [OPTION...]]: what one text of 256 to 16,384 tokens takes, in time and memory, of a RAN and of a BERT of
-# about as many parameters, whose attention is quadratic. Inference, and a step of pretraining. Prints tables for docs/ran.md;
-# OUTPUT.svg (build/ran_length.svg) has its data and script beside it. The options go to `aoe bench`: --dtype f32, --threads 1.
-#   RAN, BERT   shapes (ran-mini, aoe-mini)      LENGTHS   tokens, ascending, each a run of its own
+# ran_length.sh [OUTPUT [OPTION...]]: measures time and memory for one text of 256 to 16,384 tokens, for a RAN and for a
+# BERT with a similar number of parameters, whose attention is quadratic: inference, and one pretraining step. Prints
+# the tables of docs/ran.md and writes OUTPUT.svg (build/ran_length.svg), OUTPUT.dat and OUTPUT.gp. OPTION: options of
+# `aoe bench`, for example --threads 1.
+#   RAN, BERT   shapes (default: ran-mini, aoe-mini)
+#   LENGTHS     numbers of tokens, ascending; each is measured in its own process
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
@@ -13,7 +15,8 @@ out=${1:-$build/ran_length}
 [ $# = 0 ] || shift
 mkdir -p "$(dirname "$out")"
 
-# measure SHAPE MODE LENGTH OPTION...: fastest and median in ms, peak MB of the process. Short texts are timed more often.
+# measure SHAPE MODE LENGTH OPTION...: prints the fastest and median time in ms and the peak memory of the process in MB. Short
+# texts are measured more often.
 measure() {
     shape=$1 mode=$2 length=$3 runs=5
     shift 3
@@ -28,13 +31,14 @@ for length in $lengths; do
         "$(measure "$ran" pretrain "$length" "$@")" "$(measure "$bert" pretrain "$length" "$@")"
 done >"$out.dat"
 
-# table TITLE FIRST: of three columns of each shape, the first of them at FIRST; below them the last row as a multiple of the first
+# table TITLE FIRST: prints the three columns of each shape, which start at column FIRST of the data. The last row of the table is the
+# ratio between the last and the first row.
 table() {
     awk -v title="$1" -v at="$2" -v ran="$ran" -v bert="$bert" '
         function cell(k) { return sprintf(" %.1f / %.1f | %.1f | %.0f |", $k, $(k + 1), 1e3 * $(k + 1) / $1, $(k + 2)) }
         function more(k) { return sprintf(" %.0f / %.0f | %.1f | %.1f |", $k / first[k], $(k + 1) / first[k + 1], ($(k + 1) / $1) / (first[k + 1] / first[1]), $(k + 2) / first[k + 2]) }
         NR == 1 {
-            printf "| %s, tokens | %s: ms, fastest / median | µs a token | peak MB | %s: ms, fastest / median | µs a token | peak MB |\n", title, ran, bert
+            printf "| %s, tokens | %s: ms, fastest / median | µs per token | peak MB | %s: ms, fastest / median | µs per token | peak MB |\n", title, ran, bert
             print "| --- | --- | --- | --- | --- | --- | --- |"
             for (i = 1; i <= NF; i++) first[i] = $i
         }
@@ -44,8 +48,8 @@ table() {
 
 name=$(basename "$out")
 cat >"$out.gp" <<END
-# gnuplot $name.gp: columns of the data are tokens, then fastest ms, median ms and peak MB of
-# $ran and $bert in inference, $ran and $bert in a pretraining step
+# gnuplot $name.gp. Columns of the data: tokens, then fastest ms, median ms and peak MB for inference with
+# $ran and with $bert, and for a pretraining step with $ran and with $bert
 set terminal svg size 900,450 background rgb "white"
 set output "$name.svg"
 set multiplot layout 1,2
@@ -68,9 +72,9 @@ plot '$name.dat' using 1:4 title "$ran, inference" with linespoints lw 2 pt 7 ps
 END
 (cd "$(dirname "$out")" && gnuplot "$name.gp")
 
-sed 's/.*"dtype":"\([^"]*\)","tier":"\([^"]*\)","threads":\([0-9]*\).*/\1, kernels \2, threads \3; peak memory is that of the process, weights included./' "$out.json"
+sed 's/.*"dtype":"\([^"]*\)","tier":"\([^"]*\)","threads":\([0-9]*\).*/\1, kernels of tier \2, \3 threads; peak memory is the peak of the process, including the weights./' "$out.json"
 rm "$out.json"
 echo
 table "inference" 2
 echo
-table "a step of pretraining" 8
+table "pretraining step" 8

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [PART...]: make bench. Parts: products, layers, tokenizer, loss, issues, encoder; all without arguments.
-# Fastest and median of each; compare only within one run.
+# run.sh [PART...]: runs the benchmarks of `make bench`. Parts: products, layers, tokenizer, loss, issues, encoder (default: all).
+# Prints fastest and median times. Compare only figures of one run.
 set -eu
 build=${BUILD:-build}
 cd "$(dirname "$0")/.."
@@ -11,10 +11,10 @@ program() { # program NAME TITLE
     "$build/bench/$1_bench"
 }
 
-# An encoder in every type this build has.
+# encoder OPTION...: measures an encoder in every data type that this build supports.
 encoder() {
     for type in f32 bf16; do
-        "$build/aoe" bench --dtype $type "$@" 2>"$build/bench/refused" || sed 's/^/- /' "$build/bench/refused"
+        "$build/aoe" bench --dtype $type "$@" 2>"$build/bench/unsupported" || sed 's/^/- /' "$build/bench/unsupported"
     done
 }
 
@@ -33,12 +33,12 @@ encoders() {
 
 for part in ${*:-products layers tokenizer loss issues encoder}; do
     case $part in
-    products) program gemm "matrix products" ;;
+    products) program gemm "matmuls" ;;
     layers) program layer "layers of BERT-base and its optimiser" ;;
     tokenizer) program tokenizer "tokenizer" ;;
-    loss) program loss "objectives" ;;
-    issues) program issues "duplicates among issues" ;;
+    loss) program loss "losses" ;;
+    issues) program issues "duplicate issues" ;;
     encoder) encoders ;;
-    *) echo "run.sh: no part '$part'; there are products, layers, tokenizer, loss, issues and encoder" >&2 && exit 2 ;;
+    *) echo "run.sh: unknown part '$part'; use products, layers, tokenizer, loss, issues or encoder" >&2 && exit 2 ;;
     esac
 done

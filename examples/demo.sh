@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The demo (`make demo`): the default model, fine-tuned and judged on examples/, with its loss curve. Under a minute.
+# demo.sh (`make demo`): fine-tunes the default model on examples/train.tsv, evaluates it on examples/test.tsv and plots the loss.
+# Takes less than a minute.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-build}
@@ -8,43 +9,43 @@ mkdir -p "$build/demo"
 build=$(cd "$build" && pwd)
 aoe=$build/aoe
 demo=$build/demo
-where=${demo#"$src"/} # as the reader sees it from the top folder
+where=${demo#"$src"/} # path relative to the top folder, for messages
 data=$src/examples
 start=$src/models/aoe-mini-en
 rm -rf "$demo/model"
 
-step() { # step TEXT: what comes next, in words
+step() { # step TEXT: prints a heading
     printf '\n== %s\n' "$1"
 }
-score() { # score MODEL: Spearman on the test pairs
+score() { # score MODEL: prints the Spearman correlation on the test pairs
     "$aoe" eval sts -q -m "$1" "$data/test.tsv" | awk 'END { print $3 }'
 }
 
 cat <<END
-aoe turns sentences into vectors, so that sentences of like meaning get like vectors. This demo takes the English model that
-comes with it, fine-tunes it on $(($(wc -l <"$data/train.tsv") - 1)) pairs of sentences with scores from 0 (unrelated) to 5 (same meaning), and checks it on
-$(($(wc -l <"$data/test.tsv") - 1)) other pairs. The figure is the Spearman correlation (100: all pairs are in the right order).
+aoe computes sentence embeddings: vectors that are similar for sentences with similar meanings. This demo fine-tunes the default
+English model on $(($(wc -l <"$data/train.tsv") - 1)) pairs of sentences with scores from 0 (unrelated) to 5 (same meaning), and evaluates it on
+$(($(wc -l <"$data/test.tsv") - 1)) other pairs. The metric is the Spearman correlation (100: all pairs are in the right order).
 END
 
-step "1. the default model, as it comes"
+step "1. the default model, before fine-tuning"
 "$aoe" info -m "$start" | grep -E '^(directory|architecture|parameters|weights)'
 before=$(score "$start")
 echo "Spearman on examples/test.tsv: $before"
 
-step "2. training (the loss to watch is the first number; it is the sum of the three objectives behind it)"
+step "2. training (the first number is the loss, the sum of the three losses that follow it)"
 "$aoe" train -m "$start" -d "$data/train.tsv" -o "$demo/model" --epochs 8 --lr 3e-4 --max-length 64
 
-step "3. the loss, a mean over the last epoch at each step, of all objectives together; each by itself is in the picture"
+step "3. the loss, averaged over the last epoch (the plot file also shows the three losses separately)"
 (cd "$src" && "$aoe" plot curve "$where/model" --characters --title "aoe demo: training loss" -o "$where/loss")
 
 step "4. before and after"
 after=$(score "$demo/model")
 printf 'Spearman on examples/test.tsv   before %s   after %s\n' "$before" "$after"
-cosine() { # cosine MODEL TEXT TEXT
+cosine() { # cosine MODEL TEXT TEXT: prints the cosine of two texts
     "$aoe" similarity -q -m "$1" "$2" "$3" | awk '/^cosine/ { print $2 }'
 }
-echo 'Of cosines only the order counts: what means the same should have a higher one than what says the opposite.'
-pair() { # pair TEXT TEXT
+echo 'Only the order of cosines matters: a paraphrase should have a higher cosine than a negation.'
+pair() { # pair TEXT TEXT: prints their cosine before and after training
     printf 'cosine, before %s, after %s: "%s" and "%s"\n' "$(cosine "$start" "$1" "$2")" "$(cosine "$demo/model" "$1" "$2")" "$1" "$2"
 }
 pair 'It is going to rain tomorrow.' 'Rain is expected tomorrow.'
@@ -52,14 +53,14 @@ pair 'It is going to rain tomorrow.' 'It is not going to rain tomorrow.'
 pair 'He is at home.' 'He is in his house.'
 pair 'He is at home.' 'He is not at home.'
 if ! awk -v b="$before" -v a="$after" 'BEGIN { exit !(a > b) }'; then
-    echo "demo: training did not raise the correlation; something is wrong with this build" >&2
+    echo "demo: training did not improve the correlation; run make check to test this build" >&2
     exit 1
 fi
 
 cat <<END
 
-What next:
-  examples/tour.sh                 all the commands, one after the other
-  ${where%/demo}/aoe train --help           train on your own pairs; -m names another model to start from
+Next steps:
+  examples/tour.sh                 shows all commands
+  ${where%/demo}/aoe train --help           options for training on your own pairs; -m selects another start model
   echo 'A plane is taking off.' | ${where%/demo}/aoe embed -m $where/model
 END

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A tour of the commands on small data, a few seconds each. Run it after `make`; read it beside its output.
+# tour.sh: runs the main commands on small data, a few seconds each. Run it after `make` and compare the script with its output.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${BUILD:-$src/build}" && pwd)
@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 cp "$src/examples/train.tsv" "$src/examples/test.tsv" .
 
-run() { # shows a command, then runs it
+run() { # prints a command, then runs it
     printf '\n$ %s\n' "$*"
     "$@"
 }
@@ -21,11 +21,11 @@ run aoe info start
 echo 'The cat sat on the mat.' >cat.txt
 run aoe tokenize -m start --tokens cat.txt
 
-# The last fifth of the training pairs chooses the best model; the test pairs are for judging only.
+# The last fifth of the training pairs is the dev set, which selects the best model. The test pairs are used only for evaluation.
 head -n 480 train.tsv >fit.tsv
 { head -n 1 train.tsv; tail -n +481 train.tsv; } >dev.tsv
 cat >recipe.args <<'END'
-# options from a file: one a line
+# a response file: one option per line
 --data fit.tsv
 --dev dev.tsv
 --epochs 4
@@ -36,7 +36,7 @@ run aoe train @recipe.args -m start -o model
 run aoe eval sts -m start test.tsv
 run aoe eval sts -m model test.tsv
 
-# From here on the model is the default one.
+# The following commands use this model, because it becomes the default model.
 export AOE_MODEL=model
 run aoe similarity 'The match was called off because of rain.' 'Rain forced the game to be cancelled.'
 run aoe embed --dims 4 cat.txt

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [--dry-run]: table 5 of the AnglE paper: three chat models write synonymous and opposite sentences for every sentence1 of
-# STS-B's training set, a BERT is trained on each one's pairs and on all of them, and scored on the test set. README.md says more.
+# run.sh [--dry-run]: table 5 of the AnglE paper. Three chat models write synonymous and opposite sentences for every
+# sentence1 of STS-B's training set. A BERT is trained on the pairs of each chat model and on all pairs, and evaluated
+# on the test set. See README.md.
 #     AOE_DATA=DIR AOE_MODELS=DIR CHATGPT_MODEL=NAME CHATGPT_API=URL ... recipes/annotate-stsb/run.sh
-# With --dry-run nothing is asked: prompts, calls and what they may cost.
+# --dry-run sends no requests; it prints the prompts, the number of requests and their estimated cost.
 set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/annotate-stsb}
@@ -11,10 +12,10 @@ AOE_WORK=${AOE_WORK:-build/annotate-stsb}
 . recipes/steps.sh
 
 ANNOTATORS=${ANNOTATORS:-chatgpt llama chatglm}
-SIZE=${SIZE:-5}         # sentences of each kind for a text; the paper does not say how many
-LIMIT=${LIMIT:-1000000} # texts at most
-OPTIONS=${OPTIONS:-}    # of aoe train, behind those of recipes/paper/table5-*.args
-: "${AOE_MODELS:?the folder that bert-base-uncased is in}"
+SIZE=${SIZE:-5}         # sentences of each kind per text; the paper does not state its number
+LIMIT=${LIMIT:-1000000} # maximum number of texts
+OPTIONS=${OPTIONS:-}    # additional options of aoe train, after those of recipes/paper/table5-*.args
+: "${AOE_MODELS:?folder that contains bert-base-uncased}"
 export AOE_MODELS
 mkdir -p "$AOE_WORK" "$AOE_DATA/llm"
 
@@ -22,7 +23,7 @@ setting() { # setting ANNOTATOR NAME: the value of $CHATGPT_MODEL, $LLAMA_API ..
     eval "printf '%s' \"\${$(printf '%s' "$1" | tr 'a-z-' 'A-Z_')_$2-}\""
 }
 
-# ask "ANNOTATOR..." FILE OPTION...: their pairs; all runs share a cache, so that what was answered is never asked again
+# ask "ANNOTATOR..." FILE OPTION...: writes the pairs of the annotators to FILE. All calls share a cache, so no request is repeated.
 ask() {
     names=$1 file=$2
     shift 2
@@ -30,7 +31,7 @@ ask() {
         model=$(setting "$name" MODEL) api=$(setting "$name" API)
         key=$(setting "$name" KEY_ENV) price=$(setting "$name" PRICE)
         if [ -z "$model" ] || [ -z "$api" ]; then
-            echo "run.sh: $name needs a model and an endpoint: $(printf '%s' "$name" | tr 'a-z-' 'A-Z_')_MODEL and _API" >&2
+            echo "run.sh: no model or endpoint for $name; set $(printf '%s' "$name" | tr 'a-z-' 'A-Z_')_MODEL and _API" >&2
             exit 2
         fi
         set -- "$@" -m "$model" "source=$name" "api=$api" ${key:+"key-env=$key"} ${price:+"price=$price"}
@@ -49,7 +50,7 @@ fi
 for name in $ANNOTATORS; do
     step "$AOE_DATA/llm/$name.tsv" ask "$name" "$AOE_DATA/llm/$name.tsv" >&2
 done
-# the same answers once more, all of them beside each other: what two annotators wrote is left out
+# the ensemble: the stored answers of all annotators; a sentence that two annotators wrote is used once
 step "$AOE_DATA/llm/ensemble.tsv" ask "$ANNOTATORS" "$AOE_DATA/llm/ensemble.tsv" >&2
 echo "| model | Spearman x 100 |"
 echo "| --- | --- |"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build.sh: models/aoe-mini-en from data sets, with this repository's commands alone; two to two and a half hours on two cores of a Zen 4 server.
+# build.sh: trains models/aoe-mini-en from data sets with the commands of this repository. Takes two to two and a half hours on two
+# cores of a Zen 4 server.
 #     AOE_DATA=DIR recipes/aoe-mini-en/build.sh
-# Everything in between stays in $AOE_WORK (build/aoe-mini-en); a step that was stopped goes on when it is run again.
+# Intermediate files are kept in $AOE_WORK (build/aoe-mini-en); the same command resumes an interrupted step.
 set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/aoe-mini-en}
@@ -16,14 +17,14 @@ step "$AOE_WORK/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --res
 "$aoe" plot curve "$AOE_WORK/base" -o "$AOE_WORK/perplexity"
 step "$AOE_WORK/tuned/config.json" "$aoe" train "@$recipe/train.args" --resume
 cat "$AOE_WORK/wiki.txt" "$AOE_WORK/words/captions.txt" >"$AOE_WORK/texts.txt"
-names() { # names FILE NUMBER: triples of rare words, others for each number; mawk, because every awk draws other numbers
+names() { # names FILE NUMBER: triplets of rare words; NUMBER is the seed. Uses mawk: random numbers differ between awk programs
     draw() { mawk "$@" -f "$recipe/names.awk" "$AOE_WORK/texts.txt" "$AOE_WORK/wiki.txt"; }
     {
         draw -v seed=$((2 * $2 - 1)) -v rare=60 -v longest=16
         draw -v seed=$((2 * $2)) -v rare=2000 -v longest=14 -v often=1 | tail -n +2
     } >"$1.part" && mv "$1.part" "$1"
 }
-# two times two rounds from one start; the mean of the two is better than either
+# twice two rounds from the same start; the average of the two models is better than either
 export AOE_FROM AOE_ROUND=0
 for run in 1 2; do
     AOE_FROM=tuned
@@ -36,5 +37,5 @@ for run in 1 2; do
 done
 "$aoe" merge "$AOE_WORK/round-2" "$AOE_WORK/round-4" --dtype bf16 --force -o models/aoe-mini-en
 cp "$recipe/LICENSE.weights" models/aoe-mini-en/LICENSE
-cp "$recipe/README.md" models/aoe-mini-en/README.md # in place of the one that merge writes
+cp "$recipe/README.md" models/aoe-mini-en/README.md # replaces the README that merge writes
 "$aoe" eval sts -m models/aoe-mini-en "$AOE_DATA/stsb/dev.tsv" "$AOE_DATA/stsb/test.tsv" "$AOE_DATA"/sts12_14_15/senteval/STS*-en-test

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-# names.awk TEXTS SENTENCES: triples that teach a model to tell rare words apart, as names are, where its other pairs teach it what
-# words have in common. TEXTS say which words are rare. Each part of a sentence (5 words to LONGEST), with some of its rare words
-# exchanged for others, is a query; the positive is the same without some of its words, mostly frequent ones; the negative is the
-# same again, with half of its rare words exchanged once more. So the model meets every word of the texts, in places where
-# nothing else tells what it stands for. rare: times that TEXTS have a word, at most; often=1: a word comes in another's place as
-# often as TEXTS have it, else all alike.
-#     mawk -v seed=1 -v rare=60 -v longest=16 -f names.awk texts.txt sentences.txt >triples.tsv
-# mawk: every awk draws other numbers.
+# names.awk TEXTS SENTENCES: prints triplets that train a model to distinguish rare words such as names. (Its other training pairs
+# train it to recognise similar words.) From each sentence a part of 5 to `longest` words is drawn at random:
+#   query      the part, with some of its rare words replaced by other rare words
+#   positive   the query without some of its words, mostly frequent ones
+#   negative   another such variant of the query, with half of its rare words replaced again
+# The model therefore sees every word of TEXTS in contexts that do not determine its meaning.
+# Variables: seed; rare: words that occur at most so often in TEXTS are rare; longest: see above; often=1: draws the replacement
+# words by their frequency in TEXTS (default: uniformly).
+#     mawk -v seed=1 -v rare=60 -v longest=16 -f names.awk texts.txt sentences.txt >triplets.tsv
+# Use mawk: random numbers differ between awk programs.
 function letters(w) {
     w = tolower(w)
     gsub(/[^a-z0-9]/, "", w)
@@ -37,7 +39,7 @@ NF >= 5 {
     if (size > NF) size = NF
     first = 1 + int(rand() * (NF - size + 1))
     query = positive = negative = ""
-    exchanged = 0
+    replaced = 0
     for (i = first; i < first + size; i++) {
         w = $i
         k = letters(w)
@@ -48,9 +50,9 @@ NF >= 5 {
         if (rand() > dropped) positive = add(positive, w)
         if (is_rare && rand() < 0.5) {
             w = other()
-            exchanged++
+            replaced++
         }
         if (rand() > dropped) negative = add(negative, w)
     }
-    if (exchanged && positive != "" && negative != "" && positive != query && negative != positive) print query "\t" positive "\t" negative
+    if (replaced && positive != "" && negative != "" && positive != query && negative != positive) print query "\t" positive "\t" negative
 }

@@ -1,21 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# prepare.sh: the files of the comparison from the data sets under $AOE_DATA, written to $AOE_WORK: the pairs, and three texts to
-# pretrain on: the passages of the training pairs, sentences of Wikipedia, sentences of books. These are books that the evaluation
-# pairs were cut from, too: a sentence whose first five and last five words stand in a passage of dev or test is left out.
+# prepare.sh: writes the files of the comparison to $AOE_WORK, from the data sets in $AOE_DATA: the pairs, and three
+# files for pretraining (the passages of the training pairs, sentences of Wikipedia, sentences of books). The evaluation
+# pairs come from the same books, so a sentence is left out if its first five and its last five words occur in a passage
+# of dev or test.
 set -eu
-: "${AOE_DATA:?the folder of the data sets: long_pairs, corpus_wiki, corpus_books}"
-: "${AOE_WORK:?a folder for the files that are made}"
-: "${PAIRS:?how many pairs of each table}" "${BOOKS:?how many sentences of books}"
+: "${AOE_DATA:?folder of the data sets: long_pairs, corpus_wiki, corpus_books}"
+: "${AOE_WORK:?folder for the output files}"
+: "${PAIRS:?maximum number of pairs of each table}" "${BOOKS:?number of sentences of books}"
 data=$AOE_DATA work=$AOE_WORK
 export LC_ALL=C
 mkdir -p "$work"
 
-first() { # first N: as head does, but reads on, so that what is before it does not break off
+first() { # first N: like head, but reads all of stdin, so that the previous program of the pipe is not interrupted
     awk -v n="$1" 'NR <= n'
 }
 
-# unpack NAME: a table, and its passages to stdout, a line each
+# unpack NAME: decompresses a table and prints its passages, one per line
 unpack() {
     zstd -dcq "$data/long_pairs/$1.tsv.zst" | first $((PAIRS + 1)) >"$work/$1.tsv"
     tail -n +2 "$work/$1.tsv" | cut -f 2,3 | tr '\t' '\n' | sort -u
@@ -26,7 +27,7 @@ unpack test >>"$work/evaluation.txt"
 
 zstd -dcq "$data/corpus_wiki/wiki_sentences.tsv.zst" | tail -n +2 | cut -f 2 >"$work/wiki.txt"
 zstd -dcq "$data/corpus_books/books_1m.txt.zst" | first "$BOOKS" | awk '
-    function words() { # of the line, as word[1] to word[n]
+    function words() { # splits the line into word[1] to word[n]
         line = tolower($0)
         gsub(/[^a-z0-9]+/, " ", line)
         return split(line, word, " ")
@@ -36,6 +37,6 @@ zstd -dcq "$data/corpus_books/books_1m.txt.zst" | first "$BOOKS" | awk '
     NR == FNR { for (i = 1; i + 4 <= n; i++) evaluation[five(i)] = 1; next }
     n >= 5 && five(1) in evaluation && five(n - 4) in evaluation { dropped++; next }
     { print }
-    END { print "books.txt: " dropped + 0 " sentences are in evaluation texts" > "/dev/stderr" }' "$work/evaluation.txt" - >"$work/books.part"
+    END { print "books.txt: " dropped + 0 " sentences left out, because they occur in evaluation texts" > "/dev/stderr" }' "$work/evaluation.txt" - >"$work/books.part"
 wc -l "$work"/*.tsv "$work"/*.txt >&2
-mv "$work/books.part" "$work/books.txt" # complete
+mv "$work/books.part" "$work/books.txt" # the complete file

@@ -1,30 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh: a BERT and a RAN of about as many parameters on pairs of long texts: pretrained on the same text for the same time, fine-tuned
-# with AnglE, Spearman correlation x 100 on the test pairs as a table in markdown on stdout. README.md says more.
+# run.sh: compares a BERT and a RAN with a similar number of parameters on pairs of long texts. Both are pretrained on
+# the same text for the same time and fine-tuned with AnglE. Prints the Spearman correlations x 100 on the test pairs as
+# a Markdown table. See README.md.
 #     AOE_DATA=DIR recipes/long-pairs/run.sh
-# Everything in between stays in $AOE_WORK (build/long-pairs); a step that was stopped goes on when it is run again.
+# Intermediate files are kept in $AOE_WORK (build/long-pairs); the same command resumes an interrupted step.
 set -eu
 cd "$(dirname "$0")/../.."
 
-# What decides how long it takes: about 45 minutes on two cores as it stands.
-MINUTES=${MINUTES:-7} # of pretraining, each model
-EPOCHS=${EPOCHS:-1} # of fine-tuning
-SEEDS=${SEEDS:-1 2 3} # of fine-tuning, a run each
-PAIRS=${PAIRS:-1000000} # of each table, at most
-BOOKS=${BOOKS:-200000} # sentences of books to pretrain on
-VOCABULARY=${VOCABULARY:-12000} # tokens, of both models
+# Settings that determine the running time: about 45 minutes on two cores with these values.
+MINUTES=${MINUTES:-7} # minutes of pretraining per model
+EPOCHS=${EPOCHS:-1} # epochs of fine-tuning
+SEEDS=${SEEDS:-1 2 3} # seeds of fine-tuning, one run per seed
+PAIRS=${PAIRS:-1000000} # maximum number of rows of each table
+BOOKS=${BOOKS:-200000} # sentences of books for pretraining
+VOCABULARY=${VOCABULARY:-12000} # vocabulary size of both models
 
 AOE_WORK=${AOE_WORK:-build/long-pairs}
 . recipes/steps.sh
 export MINUTES EPOCHS PAIRS BOOKS
 recipe=recipes/long-pairs
 
-init() { # init OPTION...: random weights
+init() { # init OPTION...: creates $MODEL with random weights
     step "$AOE_WORK/$MODEL/start/config.json" "$aoe" init --shape "$MODEL" "$@" -o "$AOE_WORK/$MODEL/start"
 }
 
-# learn SEED...: pretraining, and a fine-tuning run a seed
+# learn SEED...: pretrains $MODEL and fine-tunes it once per seed
 learn() {
     step "$AOE_WORK/$MODEL/base/config.json" "$aoe" pretrain "@$recipe/pretrain.args" --resume >>"$AOE_WORK/$MODEL/pretrain.txt"
     for SEED; do
@@ -43,7 +44,7 @@ hundredths() { # 65.22 -> 6522, -0.05 -> -5
     echo "$1" | sed 's/\.//; s/^\(-\{0,1\}\)0*\([0-9]\)/\1\2/'
 }
 
-mean() { # mean SCORE...: with two decimals
+mean() { # mean SCORE...: the mean with two decimals
     sum=0 half=$(($# / 2))
     for score; do
         case $score in '' | *[!0-9.-]*) echo undefined && return ;; esac
@@ -55,14 +56,14 @@ mean() { # mean SCORE...: with two decimals
     printf '%s%d.%02d' "$sign" $((sum / 100)) $((sum % 100))
 }
 
-# row READS OPTION...: what of a text the model reads, and how it is said to aoe eval
+# row INPUT OPTION...: a row of the table. INPUT describes which part of a text the model reads; OPTION selects it in aoe eval.
 row() {
-    reads=$1
+    input=$1
     shift
     parameters=$("$aoe" info "$AOE_WORK/$MODEL/base" | sed -n 's/^parameters *//p')
     pretraining=$(sed -n 's/^done: \([0-9]*\) steps .*; perplexity \([0-9.]*\) .*/\1 | \2/p' "$AOE_WORK/$MODEL/pretrain.txt" | tail -n 1)
-    echo "evaluating $MODEL, $reads" >&2
-    line="| $MODEL, $reads | $parameters | $pretraining | $(score "$AOE_WORK/$MODEL/base" --max-length "$MAX_LENGTH" "$@")"
+    echo "evaluating $MODEL, $input" >&2
+    line="| $MODEL, $input | $parameters | $pretraining | $(score "$AOE_WORK/$MODEL/base" --max-length "$MAX_LENGTH" "$@")"
     scores=
     for SEED in $SEEDS; do
         one=$(score "$AOE_WORK/$MODEL/seed-$SEED" "$@")
@@ -85,7 +86,7 @@ init --tokenizer "$AOE_WORK/aoe-mini/start"
 # shellcheck disable=SC2086
 learn $SEEDS
 
-head="| model, what it reads | parameters | steps of pretraining in $MINUTES minutes | perplexity | pretrained alone"
+head="| model, input | parameters | pretraining steps in $MINUTES minutes | perplexity | without fine-tuning"
 rule="| --- | --- | --- | --- | ---"
 for SEED in $SEEDS; do
     head="$head | seed $SEED" rule="$rule | ---"
@@ -93,7 +94,7 @@ done
 echo "$head | mean |"
 echo "$rule | --- |"
 MODEL=aoe-mini MAX_LENGTH=512
-row "the first 512 tokens"
-row "all, in windows of 512" --chunk mean
+row "first 512 tokens"
+row "full text, in chunks of 512 tokens" --chunk mean
 MODEL=ran-mini MAX_LENGTH=16384
-row "all"
+row "full text"

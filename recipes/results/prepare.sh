@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# prepare.sh: the NLI files without the rows whose texts the STS sets hold, under $AOE_WORK. Called by run.sh.
-#   $AOE_DATA/nli_part/{pairs_train,triples}.tsv: columns premise, hypothesis and label, or entailment and contradiction; in_eval
+# prepare.sh: writes the NLI files to $AOE_WORK without the rows whose texts occur in the STS sets. Called by run.sh.
+# Input: $AOE_DATA/nli_part/pairs_train.tsv with columns premise, hypothesis, label and in_eval, and
+# $AOE_DATA/nli_part/triples.tsv with columns premise, entailment, contradiction and in_eval
 set -eu
-for name in pairs_train triples; do
+for name in pairs_train triplets; do
     file=$AOE_DATA/nli_part/$name.tsv
-    [ -r "$file" ] || { echo "prepare.sh: no $file" >&2; exit 1; }
+    [ $name != triplets ] || file=$AOE_DATA/nli_part/triples.tsv
+    [ -r "$file" ] || { echo "prepare.sh: $file: no such file; copy the data set there" >&2; exit 1; }
     awk -F '\t' -v OFS='\t' '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == "in_eval") column = i; if (!column) { print FILENAME ": no column in_eval" >"/dev/stderr"; exit 1 } }
         NR == 1 || $column == 0 { print $1, $2, $3 }' "$file" >"$AOE_WORK/$name.part"

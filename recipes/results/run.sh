@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [TABLE...]: the tables of docs/results.md, each as markdown in $AOE_WORK (build/results): what is trained, and how often,
-# stands here and in the .args files beside. Runs that are finished are not repeated; README.md says more.
+# run.sh [TABLE...]: creates the tables of docs/results.md as Markdown files in $AOE_WORK (build/results). This script and the
+# .args files of this folder define the runs. Finished runs are not repeated. See README.md.
 #     AOE_DATA=DIR AOE_MODELS=DIR recipes/results/run.sh [TABLE...]
-#   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (all of them)
-#   STEPS      500, of nli
-#   ENCODERS   aoe-mini-en and bert-mini (both)      SEEDS   5, from 42 on      JOBS   runs at once (one a CPU)
+#   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (default: all)
+#   STEPS      training steps of the table nli (default: 500)
+#   ENCODERS   aoe-mini-en, bert-mini (default: both)
+#   SEEDS      number of seeds; the first is 42 (default: 5)
+#   JOBS       number of concurrent runs (default: one per CPU)
 set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/results}
@@ -20,16 +22,16 @@ ENCODERS=${ENCODERS:-aoe-mini-en bert-mini}
 export START LR POOLING TRAIN EPOCHS STEPS
 sts=$AOE_DATA/sts12_14_15/senteval
 
-encoder() { # encoder NAME: its directory, learning rate ("lr" compares rates on dev), pooling and the weights that "weights" found
+encoder() { # encoder NAME: sets its directory, learning rate, pooling, and the best weights of the table "weights"
     case $1 in
     aoe-mini-en) START=models/aoe-mini-en LR=4e-4 POOLING=last-avg TUNED='--w-ibn 1 --w-angle 30' ;;
-    bert-mini) START=${AOE_MODELS:?the folder that bert-mini is in}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1' ;;
-    *) echo "run.sh: encoder $1 is unknown" >&2 && exit 2 ;;
+    bert-mini) START=${AOE_MODELS:?folder that contains bert-mini}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1' ;;
+    *) echo "run.sh: unknown encoder '$1'; ENCODERS can be aoe-mini-en, bert-mini" >&2 && exit 2 ;;
     esac
 }
 
-# compare TABLE RUNS ARGS --test FILE... --arm ARM...: one markdown file for a table and encoder. Its runs are in RUNS, where other
-# tables with the same ARGS and files have theirs: an arm that several of them have is trained once.
+# compare TABLE RUNS ARGS --test FILE... --arm ARM...: writes the Markdown file of one table and encoder. Tables with the same ARGS
+# and test files share the directory RUNS, so an arm that occurs in several tables is trained once.
 compare() {
     out=$AOE_WORK/$1-$name runs=$AOE_WORK/$2-$name args=$3
     shift 3
@@ -37,7 +39,7 @@ compare() {
     mv "$out.part" "$out.md"
     echo "$out.md" >&2
 }
-on_stsb() { # on_stsb TABLE ARM...: the first arm is the one that the others are compared with
+on_stsb() { # on_stsb TABLE ARM...: the other arms are compared with the first
     table=$1
     shift
     compare "$table" runs-stsb stsb --test "$AOE_DATA/stsb/test.tsv" --arm "$@"
@@ -47,7 +49,7 @@ lr() {
     "$aoe" grid -o "$AOE_WORK/runs-lr-$name" --over lr=1e-4,2e-4,4e-4,8e-4 --seeds 2 --jobs "$JOBS" -- "@$recipe/stsb.args" >"$AOE_WORK/lr-$name.part"
     mv "$AOE_WORK/lr-$name.part" "$AOE_WORK/lr-$name.txt"
 }
-weights() { # of the in-batch negatives and the angle, beside a cosine objective of weight 1
+weights() { # weights of the in-batch negatives and angle losses, with a cosine loss of weight 1
     "$aoe" grid -o "$AOE_WORK/runs-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,3,10,30,100,300 --seeds 1 --jobs "$JOBS" -- "@$recipe/stsb.args" \
         >"$AOE_WORK/weights-$name.part"
     mv "$AOE_WORK/weights-$name.part" "$AOE_WORK/weights-$name.txt"
@@ -85,16 +87,16 @@ quora() {
         'contrastive: --method contrastive'
 }
 nli() {
-    [ -e "$AOE_WORK/triples.tsv" ] || "$recipe/prepare.sh"
-    pairs=$AOE_WORK/pairs_train.tsv triples=$AOE_WORK/triples.tsv
+    [ -e "$AOE_WORK/triplets.tsv" ] || "$recipe/prepare.sh"
+    pairs=$AOE_WORK/pairs_train.tsv triplets=$AOE_WORK/triplets.tsv
     KEEP=all compare nli runs-nli nli --test "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" --arm "angle: --data $pairs" \
         "untrained: --data $pairs" "cosent: --method cosent --data $pairs --label-map entailment=1,neutral=0.5,contradiction=0" \
         "sbert-classification: --method sbert-classification --data $pairs" "sbert-regression: --method sbert-regression --data $pairs" \
-        "simcse-unsup: --method simcse-unsup --data $pairs" "simcse-sup: --method simcse-sup --data $triples" \
-        "contrastive: --method contrastive --data $triples" "angle-triples: --data $triples" \
+        "simcse-unsup: --method simcse-unsup --data $pairs" "simcse-sup: --method simcse-sup --data $triplets" \
+        "contrastive: --method contrastive --data $triplets" "angle-triplets: --data $triplets" \
         "angle-ibn-35: --w-cosine 0 --w-ibn 35 --data $pairs"
 }
-untrained() { # without training: poolings, and whitening by the texts of NLI
+untrained() { # without training: poolings, and whitening fitted on the texts of NLI
     [ -e "$AOE_WORK/pairs_train.tsv" ] || "$recipe/prepare.sh"
     out=$AOE_WORK/untrained-$name whitened=$AOE_WORK/whitened-$name
     [ -e "$whitened/config.json" ] ||
@@ -110,7 +112,7 @@ untrained() { # without training: poolings, and whitening by the texts of NLI
     mv "$out.part" "$out.md"
     echo "$out.md" >&2
 }
-retrieval() { # of the models that nli kept: mean and sd over seeds
+retrieval() { # mean and standard deviation over the seeds, for the models that nli kept
     [ -e "$AOE_WORK/nli-$name.md" ] || nli
     out=$AOE_WORK/retrieval-$name
     for model in "$START" "$AOE_WORK/runs-nli-$name"/runs/*/model; do

@@ -29,7 +29,7 @@ done
 grep -c '^| *test.tsv' work/untrained-bert-mini.md
 cut -d , -f 1,2,4 work/retrieval-bert-mini.csv; cut -d "|" -f 2,3 work/retrieval-bert-mini.md
 head -n 1 work/pairs_train.tsv
-grep -c . work/pairs_train.tsv work/triples.tsv
+grep -c . work/pairs_train.tsv work/triplets.tsv
 find work -name record.json | sort | xargs cksum >before
 run
 find work -name record.json | sort | xargs cksum | cmp - before
