@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# recipes/paper: every file is named in its README and the other way round; each runs, a step of it, on small stand-ins for
+# recipes/paper: the README names every file and no others; each file runs for one step on small substitutes for
 # the models and data that it names.
 . "$SRC/tests/cli/support/model.sh"
 recipes=$SRC/recipes/paper
@@ -29,7 +29,7 @@ awk -F '\t' 'NR > 1 { print $2 }' data/stsb/train.tsv >data/wiki1m_for_simcse.tx
 printf 'the 1 2\na 3 4\nof 5 6\n' | gzip >data/glove.840B.300d.txt.gz
 while IFS= read -r file; do
     command=$(sed -n "1s,^# aoe \([a-z ]*\) @recipes/paper/$file: ..*,\1,p" "$recipes/$file")
-    step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 -t 1"
+    step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 --warmup 0 -t 1"
     case $command in
     whiten) step="--dims 4" ;;
     convert | 'eval suite') step= ;;
