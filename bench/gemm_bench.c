@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Speed of the products at the shapes of encoders: batches of 512 to 2,048
- * tokens forward, backward and in weight gradients, and single short texts.
+ * Measures the speed of matmuls with the shapes of encoders: batches of 512 to 2,048 tokens in the forward pass,
+ * backward pass and weight gradients, and single short texts.
  *
- *     gemm_bench [THREADS [TIER [f32|bf16]]]     threads 0: all; tier and type: one only
+ *     gemm_bench [THREADS [TIER [f32|bf16]]]     THREADS 0: all; TIER, type: measure only these
  *
- * For each product the fastest and the median of the runs, GFLOP/s at the
- * fastest, and its share of what the same threads multiply and add from registers, measured
- * just before: float32 vectors, bf16 pairs or tiles, whichever the tier multiplies the type with.
+ * Prints for each matmul the fastest and median time of the runs, GFLOP/s of the fastest run, and its percentage of the
+ * peak. The peak is the rate of multiply-adds with operands in registers, measured just before with the same threads
+ * and the unit that the tier uses for the type: float32 vectors, bf16 pairs or tiles.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ enum { RUNS = 15, RUNS_C = 3 };
 
 typedef enum form {
     NT,        /* x w^T */
-    NT_PACKED, /* the same with w packed before */
-    NT_GELU,   /* packed, bias and GELU, the value before it kept */
+    NT_PACKED, /* x w^T, w packed in advance */
+    NT_GELU,   /* NT_PACKED with bias and GELU, the input of GELU saved */
     NN,        /* dy w */
     TN         /* dw += dy^T x, in float32 */
 } form;
@@ -44,10 +44,10 @@ static const struct {
     {NT_PACKED, 16, 384, 1536},   {NT_PACKED, 16, 768, 768},    {NT_PACKED, 32, 768, 768},    {NT_PACKED, 32, 3072, 768},
 };
 
-#define LARGEST ((size_t)2048 * 3072) /* elements in an operand */
+#define LARGEST ((size_t)2048 * 3072) /* maximum number of elements of an operand */
 
 typedef struct memory {
-    void *a, *b, *c, *pre, *packed; /* [LARGEST] float32 or bf16 each */
+    void *a, *b, *c, *pre, *packed; /* [LARGEST] each, float32 or bf16 */
     float *bias;                    /* [LARGEST] */
 } memory;
 
@@ -96,7 +96,7 @@ static aoei_product make_product(const aoe_context *ctx, const memory *m, aoei_d
 static void measure(const aoe_context *ctx, const memory *m, aoei_dtype type, size_t which, double peak) {
     const aoei_product g = make_product(ctx, m, type, which);
     const double flops = 2.0 * (double)g.M * (double)g.N * (double)g.K;
-    const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1; /* short products: several in one measurement */
+    const size_t repeat = flops < 1e8 ? 200 : flops < 1e9 ? 20 : 1; /* short matmuls: several per measurement */
     const size_t runs = ctx->tier == AOEI_TIER_C ? RUNS_C : RUNS;
     bench_series times = {.n = 0};
     aoei_gemm(ctx, type, &g);
@@ -129,7 +129,7 @@ static void bench_type(const aoe_context *ctx, memory *m, aoei_dtype type) {
         measure(ctx, m, type, i, peak);
 }
 
-/* Benches `only` or both types. */
+/* Measures the type `only`, or both types if it is NULL. */
 static int bench_tier(memory *m, size_t threads, aoei_tier tier, const char *only) {
     aoe_context *ctx;
     aoe_error err;
@@ -141,7 +141,7 @@ static int bench_tier(memory *m, size_t threads, aoei_tier tier, const char *onl
         fprintf(stderr, "gemm_bench: %s\n", err.message);
         return 1;
     }
-    /* tiers above avx512 have bf16 products of their own, and avx512's float32 */
+    /* tiers above avx512 have their own bf16 matmul and use the float32 matmul of avx512 */
     if (tier <= AOEI_TIER_AVX512 && (!only || !strcmp(only, "f32")))
         bench_type(ctx, m, AOEI_F32);
     if (!only || !strcmp(only, "bf16"))

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Speed of what comes between the issues of GitHub and pairs of them: reading
- * references out of their texts, the set of issues, clusters, split and negatives.
- * The issues are made up: titles of 4 to 10 words drawn by Zipf's law from 20,000,
- * 0 to 3 of 60 labels, in 8 repositories; every sixth is a duplicate of an earlier
- * one, those of a favourite few more often, so that clusters of all sizes come up.
+ * Measures the computations of `aoe data github-issues` between its cache and its output files: extracting references
+ * from texts, the set of issues, clusters, splits and negatives. The issues are generated: titles of 4 to 10 words
+ * drawn from 20,000 words by Zipf's law, 0 to 3 of 60 labels, in 8 repositories. Every sixth issue is a duplicate of an
+ * earlier one. A few issues are drawn as originals more often, so that clusters of all sizes occur.
  *
  *     issues_bench [ISSUES...]     default: 100000
  *
- * Seconds of one run each: what a user waits for, beside network and cache.
+ * Prints the seconds of one run of each step. Network and cache are not included.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +24,7 @@
 
 enum { REPOS = 8, LABELS = 60, WORDS = 20000, DUPLICATE = 6 };
 
-static double total; /* of the steps of one size */
+static double total; /* seconds of all steps for one number of issues */
 
 static void show(const char *step, size_t n, double start, const char *result) {
     const double seconds = aoei_now() - start;
@@ -33,7 +32,7 @@ static void show(const char *step, size_t n, double start, const char *result) {
     printf("%-34s %8zu %9.3f  %s\n", step, n, seconds, result);
 }
 
-/* By Zipf's law: rank r as often as 1 / r. */
+/* Draws a rank by Zipf's law: the probability of rank r is proportional to 1 / r. */
 static unsigned draw(aoei_rng *rng, unsigned n) {
     return (unsigned)exp(aoei_rng_uniform(rng) * log((double)n));
 }
@@ -45,7 +44,7 @@ static void make_title(aoei_rng *rng, aoei_buffer *title) {
         aoei_buffer_printf(title, "%sword%u", i ? " " : "", draw(rng, WORDS));
 }
 
-/* A comment as they come, with a reference in one of DUPLICATE. */
+/* A typical comment; one of DUPLICATE comments contains a reference. */
 static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_buffer *text) {
     aoei_buffer_clear(text);
     for (unsigned i = 0; i < 5; i++)
@@ -56,7 +55,7 @@ static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_
         aoei_buffer_printf(text, "Thanks! Closing as a duplicate of #%llu.\n", (unsigned long long)earlier);
 }
 
-/* What an issue is said to be a duplicate of: one among the first of its repository, or any before it. 0: none. */
+/* Number of the issue that an issue duplicates: one of the first of its repository, or any earlier one. 0: none. */
 static uint64_t earlier_than(aoei_rng *rng, uint64_t number) {
     if (number < 50 || aoei_rng_below(rng, DUPLICATE))
         return 0;
@@ -83,7 +82,7 @@ static int add_issue(aoei_issues *s, aoei_rng *rng, const char *const *names, si
     return aoei_issues_add(s, &copy, index, NULL);
 }
 
-/* Issues with links found in their comments. */
+/* Issues with the links found in their comments. */
 static int fill(aoei_issues *s, size_t n, const char *const *names) {
     aoei_rng rng;
     aoei_buffer text = {0};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Speed of everything in a BERT-base step that is not a large product, in float32 and bf16, one operation a row, on
- * all threads: norms, GELU, attention, dropout, embedding, pooling, AdamW.
+ * Measures all operations of a BERT-base training step except large matmuls, in float32 and bf16, on all threads:
+ * normalization, GELU, attention, dropout, embedding, pooling, AdamW. Each operation is one row.
  *
- *     layer_bench [THREADS [quick]]     threads 0: all; quick: an eighth of the parameters for the optimiser
+ *     layer_bench [THREADS [quick]]     THREADS 0: all; quick: an eighth of the parameters for the optimiser
  *
- * Fastest and median of the runs, the bytes that must at least be read and written, their
- * rate at the fastest, and its share of a plain copy or update of as many bytes measured just before.
- * Attention has its multiply-adds beside that. The kernels of another tier: AOE_CPU=avx2.
+ * Prints the fastest and median time of the runs, the least number of bytes that the operation must read and write, the
+ * transfer rate of the fastest run, and its percentage of a plain copy or update of as many bytes, measured just
+ * before. For attention, the rate of multiply-adds is printed also. AOE_CPU=avx2 selects the kernels of another tier.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +26,14 @@
 #include "support/series.h"
 
 enum { RUNS = 15, HIDDEN = 768, INTERMEDIATE = 3072, HEADS = 12, TOKENS = 2048, VOCABULARY = 30522, POSITIONS = 512 };
-#define PARAMETERS ((size_t)109482240) /* of BERT-base */
+#define PARAMETERS ((size_t)109482240) /* number of parameters of BERT-base */
 
-/* A batch of equal texts and everything an operation reads or writes. All tensors from one arena. */
+/* A batch of texts of equal length and all operands of the operations. All tensors are allocated in one arena. */
 typedef struct fixture {
     aoe_context *ctx;
     aoei_arena arena;
     aoei_batch batch;   /* TOKENS tokens */
-    aoei_dtype type;    /* of activations */
+    aoei_dtype type;    /* type of activations */
     size_t parameters;  /* elements of value, grad, m, v */
     aoei_tensor x, y;   /* [N, D] of the type */
     aoei_tensor dy, dx; /* [N, D] float32: the gradient of the residual stream */
@@ -47,20 +47,20 @@ typedef struct fixture {
     aoei_tensor token_type, dtoken;     /* [2, D] */
     aoei_tensor pooled;                 /* [n_texts, D] */
     aoei_tensor value, grad, m, moment; /* [1, parameters] */
-    aoei_tensor work;                   /* scratch of attention */
+    aoei_tensor work;                   /* workspace of attention */
     aoei_attention attention;
     aoei_dropout drop;
     aoei_adamw_segment segment; /* all parameters */
-    size_t tasks;               /* of an optimiser step */
+    size_t tasks;               /* parallel tasks of an optimiser step */
     uint64_t step;
 } fixture;
 
 typedef struct operation {
     const char *name;
     void (*run)(fixture *f);
-    double full, typed; /* float32 values, and those of the type, moved at least, in units of `of` */
+    double full, typed; /* least number of float32 values and of values of the type that are transferred, in units of `of` */
     enum { TOKEN_ROWS, WIDE_ROWS, ALL_PARAMETERS } of; /* N D, N I, P */
-    double products; /* multiply-adds of a token, a key and a hidden component; 0: not counted */
+    double products;                                   /* multiply-adds per token, key and hidden component; 0: not counted */
 } operation;
 
 /* -------------------------------------------------------------- operations */
@@ -73,7 +73,8 @@ static void layernorm_backward(fixture *f) {
     aoei_layernorm_backward(f->ctx, f->dx, f->dg, f->db, f->dy, f->x, f->stats, f->gamma);
 }
 
-/* Forward it is fused into the product before it; alone, backward computes it again. Its derivative is fused there. */
+/* In the forward pass GELU is fused into the matmul before it. The backward pass recomputes it separately, with a fused
+ * derivative. */
 static void gelu(fixture *f) {
     aoei_activation_forward(f->ctx, f->up, f->pre, AOEI_GELU);
 }
@@ -144,7 +145,7 @@ static void gradient_norm(fixture *f) {
     (void)norm;
 }
 
-/* Traffic counts every operand once: what a cache between two of its uses saves is not counted as moved. */
+/* Every operand counts once, even if it is used twice, because the second use can read it from the cache. */
 static const operation operations[] = {
     {"layernorm", layernorm, 0, 2, TOKEN_ROWS, 0},
     {"layernorm backward", layernorm_backward, 2, 1, TOKEN_ROWS, 0},
@@ -254,7 +255,7 @@ static void measure(fixture *f, const operation *op) {
            op->products > 0 ? rate : "-");
 }
 
-/* Texts of one length; the operations that do not depend on it only for the first. */
+/* Measures texts of one length. Operations that do not depend on the length are measured only for the first length. */
 static int bench_texts(fixture *f, size_t texts, int all, aoe_error *err) {
     static int32_t ids[TOKENS];
     static uint32_t positions[TOKENS], offsets[TOKENS + 1];

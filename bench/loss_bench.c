@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Speed of the training objectives: values and gradients of a batch of pairs of
- * 768 numbers, each objective alone and the three together, on all threads.
- * A third of the pairs is positive, no two texts are equal. Besides, the
- * contrastive objective of as many queries with positives, and with negatives.
+ * Measures the training losses: values and gradients for a batch of pairs of vectors with 768 components, each loss
+ * alone and all three together, on all threads. A third of the pairs is positive, and no two texts are equal. The
+ * contrastive loss is measured with as many queries with positives, without and with negatives.
  *
  *     loss_bench [PAIRS...]     default: 32 256 1024 4096
  *
- * For each the fastest and the median of the runs; for products also GFLOP/s at
- * the fastest. Counted for in-batch negatives is the least work there is with
- * N = 2 PAIRS: half of the symmetric scores once, N^2 768, and the gradient, 2 N^2
- * 768; past the storage scores are computed twice, so large batches do more than
- * is counted. For the contrastive objective: 6 PAIRS CANDIDATES 768, that is once
- * the positives and, with negatives, all candidates besides.
+ * Prints the fastest and median time of the runs, and GFLOP/s of the fastest run for losses that consist of matmuls.
+ * For in-batch negatives with N = 2 PAIRS, the least possible number of multiply-adds is counted: half of the symmetric
+ * scores (N^2 768) and the gradient (2 N^2 768). Large batches compute more, because scores beyond the storage are
+ * computed twice. For the contrastive loss 6 PAIRS CANDIDATES 768 operations are counted, once for the positives and,
+ * with negatives, again for all candidates.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,15 +27,15 @@ enum { D = 768, MOST_RUNS = 25 };
 static const struct {
     const char *name;
     int cosine, ibn, angle;
-    size_t arity;    /* of contrastive examples; 0: pairs */
-    double products; /* multiply-adds of matrix products, by PAIRS^2 768; 0: none, or with other work */
+    size_t arity;    /* texts per contrastive example; 0: pairs */
+    double products; /* multiply-adds of the matmuls, in units of PAIRS^2 768; 0: not counted */
 } terms[] = {{"cosine", 1, 0, 0, 0, 0},           {"in-batch negatives", 0, 1, 0, 0, 6}, {"angle", 0, 0, 1, 0, 0},
              {"all three", 1, 1, 1, 0, 0},        {"query, positive", 0, 1, 0, 2, 3},    {"and negative", 0, 1, 0, 3, 9},
              {"and cosine, angle", 1, 1, 1, 3, 0}};
 
 typedef struct problem {
     size_t B;
-    float *x, *grad; /* [B, 3, D]; pairs have x and y in turn in the first two thirds */
+    float *x, *grad; /* [B, 3, D]; for pairs, x and y alternate in the first two thirds */
     double *label;   /* [B] */
     void *workspace;
     size_t workspace_bytes;
@@ -71,7 +69,7 @@ static int create(problem *p, size_t B) {
     return 0;
 }
 
-/* Value and gradient of a term, once. */
+/* Computes value and gradient of one loss once. */
 static int evaluate(const aoe_context *ctx, const problem *p, size_t term, aoe_error *err) {
     aoe_objective_options o;
     aoe_objective_options_defaults(&o);
@@ -105,7 +103,7 @@ static int measure(const aoe_context *ctx, const problem *p, size_t term) {
         }
         const double seconds = aoei_now() - start;
         total += seconds;
-        if (run > 0) /* the first touches the memory */
+        if (run > 0) /* run 0 is a warm-up that touches the memory */
             bench_series_add(&times, seconds);
     }
     const double fastest = bench_fastest(&times), pairs = (double)p->B;

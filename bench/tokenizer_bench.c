@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Speed of the BERT WordPiece tokenizer on one core, over lines of text.
+ * Measures the BERT WordPiece tokenizer on one core with lines of text.
  *
- *     tokenizer [FILE...]     plain, .gz or .zst; each is measured on its own
+ *     tokenizer_bench [FILE...]     plain, .gz or .zst; each file is measured separately
  *
- * Without arguments: the books and Wikipedia corpora of the shared material
- * (AOE_SHARED, else ../shared) with the vocabulary of bert-base-uncased. Where it
- * is absent: the pairs of examples/train.tsv, repeated, with a vocabulary learned
- * from them; that is kinder to the caches than a real corpus, and a line says so.
+ * Without arguments it reads the book and Wikipedia corpora of the shared material (AOE_SHARED, otherwise ../shared)
+ * with the vocabulary of bert-base-uncased. If the material does not exist, it reads the pairs of examples/train.tsv
+ * repeatedly, with a vocabulary trained on them, and prints a note: the caches are more effective than with a real
+ * corpus.
  *
- * At most the first 32 MB of a file. A text is a line; bytes are those of the
- * texts. The fastest and the median of the runs in CPU time of the thread,
- * so that what else runs on the machine disturbs little; MB/s (10^6 bytes) at the fastest.
- * The tokenizer has one portable implementation: its tier is c whatever AOE_CPU says.
+ * At most the first 32 MB of a file are read. A text is a line, and the bytes of the texts are counted. Prints the
+ * fastest and median time of the runs in CPU time of the thread, which hardly depends on other processes, and MB/s
+ * (10^6 bytes) of the fastest run. The tokenizer has one portable implementation, so its tier is always c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +30,8 @@
 enum { RUNS = 9, MOST_BYTES = 32000000, EXAMPLE_REPEATS = 100 };
 
 typedef struct corpus {
-    aoei_buffer bytes; /* the texts end to end */
-    size_t *end;       /* [n], owned: where each text ends in bytes */
+    aoei_buffer bytes; /* concatenated texts */
+    size_t *end;       /* [n], owned: offset of the end of each text in bytes */
     size_t n, capacity;
 } corpus;
 
@@ -53,7 +52,7 @@ static aoe_text text_at(const corpus *c, size_t i) {
     return (aoe_text){c->bytes.data + start, c->end[i] - start};
 }
 
-/* The lines of a file; with `fields`, the fields of its tab-separated lines, the first line left out. */
+/* Reads the lines of a file. With `fields`: the fields of its tab-separated lines, without the header line. */
 static int read_corpus(corpus *c, const char *path, int fields, aoe_error *err) {
     aoei_lines *lines;
     aoei_line line;
@@ -95,7 +94,7 @@ static int measure(const aoe_tokenizer *t, const char *name, const corpus *c, si
                 tokens += ids.n;
             }
         }
-        if (run > 0) /* the first warms up */
+        if (run > 0) /* run 0 is a warm-up */
             bench_series_add(&times, cpu_seconds() - start);
     }
     aoe_ids_free(&ids);
@@ -117,7 +116,7 @@ static int bench_file(const aoe_tokenizer *t, const char *path, aoe_error *err) 
     return rc;
 }
 
-/* A tokenizer with a vocabulary learned from the texts, by way of a directory that is removed again. */
+/* Trains a vocabulary on the texts and opens its tokenizer, using a temporary directory. */
 static int learn(aoe_tokenizer **t, const corpus *c, aoe_error *err) {
     static const char *const files[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
     const char *tmp = getenv("TMPDIR");
@@ -146,7 +145,7 @@ static int learn(aoe_tokenizer **t, const corpus *c, aoe_error *err) {
     return rc;
 }
 
-/* Over the files, or over the examples when there are none. */
+/* Measures the files, or the examples if there are no files. */
 static int bench_learned(const char *const *file, size_t n, aoe_error *err) {
     corpus c = {.n = 0};
     aoe_tokenizer *t = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * aoe as one of the peers that run.py measures in turns: one shape and batch a process,
- * commands on stdin, a measured run at a time.
+ * aoe as one of the libraries that run.py measures in alternation. A process handles one shape and batch size; each
+ * command on stdin executes one measured run.
  *
  *     aoe_encoder SHAPE TEXTS LENGTH THREADS
- *     infer|train|pretrain f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- why not"
+ *     infer|train|pretrain f32|bf16 COUNT      prints the milliseconds of COUNT runs, or "- REASON" if it is not supported
  *
- * What a command needs is made at its first use, with one run to warm up, and kept.
+ * The state of a command is created when it is first used, with one warm-up run, and kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +15,16 @@
 #include "base/cpu.h"
 #include "bench/bench.h"
 
-static const char *const modes[] = {"infer", "train", "pretrain"}; /* as aoe_bench_mode numbers them */
+static const char *const modes[] = {"infer", "train", "pretrain"}; /* in the order of aoe_bench_mode */
 static const char *const types[] = {"f32", "bf16"};
 
 typedef struct state {
     aoe_context *ctx;
-    aoe_bench_options options; /* shape, texts and length of the process */
+    aoe_bench_options options; /* shape, number of texts and length of this process */
     aoei_bench *bench[3][2];   /* [mode][type], NULL until used */
 } state;
 
-/* The index of name among names[n]; n: it is none of them. */
+/* Index of name in names[n]; n if it is not in the list. */
 static size_t choose(const char *const *names, size_t n, const char *name) {
     size_t i = 0;
     while (i < n && strcmp(name, names[i]) != 0)

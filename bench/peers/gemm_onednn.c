@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products of an encoder against oneDNN, in turns: C = A W^T, A [M,K] and C [M,N]
- * row-major, all of one type, the weights W packed beforehand on both sides (oneDNN: format `any`
- * and a reorder outside the timing). oneDNN takes part twice, as matmul and as inner
- * product; the ratio is to whichever has the lower median.
+ * Compares matmuls of an encoder with oneDNN, in alternation: C = A W^T, with A [M,K] and C [M,N] row-major, all of one
+ * type, and the weights W packed in advance by both libraries (oneDNN: format `any` and a reorder, which is not
+ * measured). oneDNN is measured as matmul and as inner product; the ratio is computed with the one that has the lower
+ * median.
  *
  *     gemm_onednn [--threads N] [--rounds N] [--type f32|bf16] [--quick] [--json FILE]
  *
- * A turn begins with a pause, in which the other side's idle threads stop spinning, and an unmeasured
- * call; it is then as many calls as fill TURN_SECONDS. Results of the sides are compared before anything is timed.
+ * Each measurement begins with a pause, in which the idle threads of the other library stop spinning, and an unmeasured
+ * call. It then repeats the call for TURN_SECONDS. The results of both libraries are compared before the measurements.
  */
 #include <dnnl.h>
 #include <math.h>
@@ -32,22 +32,22 @@ static const struct {
 } shapes[] = {{512, 768, 768}, {2048, 768, 768}, {2048, 3072, 768}, {2048, 768, 3072}, {768, 3072, 2048}, {1024, 1536, 384}};
 
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-#define LARGEST ((size_t)2048 * 3072) /* elements of an operand */
+#define LARGEST ((size_t)2048 * 3072) /* maximum number of elements of an operand */
 
 typedef struct options {
     size_t threads, rounds;
-    int quick;        /* two shapes */
-    const char *type; /* NULL: both */
-    const char *json; /* NULL: none */
+    int quick;        /* measure only two shapes */
+    const char *type; /* type to measure; NULL: both */
+    const char *json; /* output file; NULL: none */
 } options;
 
-/* Operands of one product, in its type, buffers of LARGEST floats. */
+/* Operands of one matmul in its type; each buffer has space for LARGEST floats. */
 typedef struct problem {
     size_t M, N, K;
     int bf16;
     void *a, *w;    /* [M,K], [N,K] */
     void *c[SIDES]; /* [M,N] each */
-    float *packed;  /* of w, aoe */
+    float *packed;  /* w packed for aoe */
 } problem;
 
 typedef struct side {
@@ -68,8 +68,8 @@ typedef struct run {
     problem p;
     side sides[SIDES];
     double peak[2]; /* FLOP/s: f32, bf16 */
-    FILE *json;     /* or NULL */
-    int rows;       /* written to json */
+    FILE *json;     /* output file, or NULL */
+    int rows;       /* number of rows written to json */
 } run;
 
 /* ------------------------------------------------------------------ oneDNN */
@@ -122,7 +122,7 @@ static int pack_weights(run *r, side *s, const dnnl_memory_desc_t *plain, const 
     return 0;
 }
 
-/* 0, or oneDNN's status: the program ends then, so nothing half made is given back. */
+/* Returns 0 or oneDNN's error status. Frees nothing on an error, because the program then ends. */
 static int prepare_onednn(run *r, int which) {
     side *s = &r->sides[which];
     dnnl_primitive_desc_t pd = NULL;
@@ -184,7 +184,7 @@ static void run_aoe(const run *r) {
 static uint16_t to_bf16(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* to nearest, ties to even; no NaN comes here */
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* to nearest, ties to even; the input is never NaN */
 }
 
 static float value_at(const problem *p, const void *c, size_t i) {
@@ -196,7 +196,7 @@ static float value_at(const problem *p, const void *c, size_t i) {
     return x;
 }
 
-/* Values in [-0.5, 0.5) of a linear congruential generator. */
+/* Fills the buffer with values in [-0.5, 0.5) of a linear congruential generator. */
 static void fill(const problem *p, void *to, size_t n, uint32_t seed) {
     for (size_t i = 0; i < n; i++) {
         seed = seed * 1664525u + 1013904223u;
@@ -208,7 +208,7 @@ static void fill(const problem *p, void *to, size_t n, uint32_t seed) {
     }
 }
 
-/* Largest difference to oneDNN's matmul relative to its largest element; NaN comes through. */
+/* Largest difference to oneDNN's matmul, relative to its largest element. NaN is returned as NaN. */
 static double difference(const problem *p, int which) {
     double worst = 0, largest = 0;
     for (size_t i = 0; i < p->M * p->N; i++) {
@@ -226,7 +226,7 @@ static void call(const run *r, int which) {
         run_onednn(r, &r->sides[which]);
 }
 
-/* Both round the same sums once: a float32 chain of up to 3,072 terms, and then perhaps to bf16. */
+/* Both libraries accumulate up to 3,072 terms in float32 and, for bf16, round the sum once. */
 static int compare(const run *r) {
     const double tolerance = r->p.bf16 ? 1.0 / 128 : 1e-5;
     for (int i = 0; i < SIDES; i++)
@@ -305,7 +305,7 @@ static void write_side(const run *r, const side *s) {
     fprintf(r->json, "]}");
 }
 
-/* Prints the row; returns oneDNN's median over aoe's, 0 without aoe. */
+/* Prints the row. Returns the ratio of oneDNN's median to aoe's, 0 without aoe. */
 static double report(run *r) {
     const problem *p = &r->p;
     const side *peer = best_onednn(r), *own = &r->sides[AOE];
@@ -353,14 +353,15 @@ static int measure_shape(run *r, size_t shape, int bf16, double *ratio) {
     return 0;
 }
 
-/* The geometric means over the shapes, at the medians, and what they should be at least. */
+/* Prints the geometric means of the median ratios over all shapes, and their targets. */
 static int measure_type(run *r, int bf16) {
     const aoe_dtype type = bf16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
     const double floor = bf16 ? 1.4 : 1.0;
     double logs = 0, shares = 0, ratio;
     size_t n = 0;
     for (size_t i = 0; i < N_SHAPES; i += r->o->quick ? 3 : 1) {
-        const double peak = bench_peak(r->ctx, type); /* again and again: one look may be disturbed */
+        const double peak =
+            bench_peak(r->ctx, type); /* measured repeatedly, because other processes may disturb one measurement */
         r->peak[bf16] = peak > r->peak[bf16] ? peak : r->peak[bf16];
         if (measure_shape(r, i, bf16, &ratio))
             return 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Peaks of the CPU's multipliers and of memory. Each loop keeps as many independent
- * chains in flight as hide the unit's latency, and works from registers alone.
- * Loops above the baseline are compiled for their instruction set one function at a time
- * and run only on a context of that tier, which also holds the system's permission for tiles.
+ * Measures the peak speed of the multipliers of the CPU and of memory. Each loop uses only registers and enough
+ * independent accumulators to hide the latency of the unit. Loops above the baseline are compiled for their instruction
+ * set, one function at a time, and only run with a context of that tier, which also has the permission of the operating
+ * system for tiles.
  */
 #include "peak.h"
 
@@ -19,14 +19,15 @@
 
 enum { STREAMS = 9, VECTOR_STEPS = 400000, CHAINS = 12, TILE_STEPS = 60000, TILE_CHAINS = 6 };
 
-#define PEAK_SECONDS 0.25              /* a loop is a few milliseconds; other processes disturb less than all of them */
-#define STREAM_BLOCK ((size_t)1 << 15) /* 8-byte words a task copies */
+#define PEAK_SECONDS 0.25 /* time of all repetitions of a loop of a few milliseconds; a disturbance affects only some of them  \
+                           */
+#define STREAM_BLOCK ((size_t)1 << 15) /* 8-byte words that a task copies */
 
-/* One peak: the loop of a thread, which returns something so that it is not optimised away. */
+/* The loop of one thread. It returns a value so that it is not optimised away. */
 typedef struct unit {
     const char *name;
     float (*loop)(void);
-    double flops; /* of one loop */
+    double flops; /* floating-point operations of one loop */
 } unit;
 
 #if AOEI_X86_64
@@ -77,12 +78,12 @@ AOEI_TARGET("avx512f,avx512bw,avx512vl,avx512bf16") static float loop_avx512bf16
 /* Memory form of the tile configuration, palette 1 (Intel SDM, LDTILECFG). */
 typedef struct tile_config {
     uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16]; /* of each tile */
+    uint16_t row_bytes[16]; /* bytes per row of each tile */
     uint8_t rows[16];
 } tile_config;
 
-/* Tiles 0 to 5 accumulate 16 x 16 floats; 6 and 7 hold 16 x 32 bf16 values. What tile instructions read is volatile: to a
- * compiler whose intrinsics do not say that they read memory, the stores before them would be dead. */
+/* Tiles 0 to 5 accumulate 16 x 16 floats; 6 and 7 contain 16 x 32 bf16 values. The memory that tile instructions read is
+ * volatile: a compiler whose intrinsics do not declare that they read memory could remove the stores before them. */
 AOEI_TARGET("amx-tile,amx-bf16") static float loop_amx(void) {
     volatile tile_config config = {.palette = 1};
     volatile uint16_t operand[16 * 32];
@@ -115,13 +116,13 @@ AOEI_TARGET("amx-tile,amx-bf16") static float loop_amx(void) {
     return result[0];
 }
 
-/* Floating-point operations: two a multiply-add; a bf16 lane takes two of those, a tile product 16 x 16 x 32. */
+/* Floating-point operations: two per multiply-add. A bf16 lane computes two multiply-adds, a tile matmul 16 x 16 x 32. */
 static const unit avx2 = {"float32 vectors", loop_avx2, 8.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512 = {"float32 vectors", loop_avx512, 16.0 * 2 * CHAINS *VECTOR_STEPS};
 static const unit avx512bf16 = {"bf16 vectors", loop_avx512bf16, 16.0 * 2 * 2 * CHAINS *VECTOR_STEPS};
 static const unit amx = {"tiles", loop_amx, 16.0 * 16 * 32 * 2 * TILE_CHAINS *TILE_STEPS};
 
-/* The tier the CPU and AOE_CPU allow counts, not the highest with a kernel: a peak is the machine's. */
+/* Uses the tier that the CPU and AOE_CPU allow, even if it has no kernels: the peak is a property of the machine. */
 static const unit *find_unit(const aoe_context *ctx, aoe_dtype dtype) {
     aoei_tier tier = AOEI_TIER_C;
     if (aoei_cpu_tier(&tier, NULL))
@@ -186,7 +187,7 @@ static void copy_task(void *arg, size_t task, size_t worker) {
     memcpy(j->to + first, j->from + first, (rest < STREAM_BLOCK ? rest : STREAM_BLOCK) * sizeof *j->to);
 }
 
-/* A copy also reads the lines it overwrites, unseen; this does not. */
+/* Update in place. Unlike a copy, it does not read additional cache lines in order to overwrite them. */
 static void update_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const stream_job *j = arg;
@@ -196,7 +197,7 @@ static void update_task(void *arg, size_t task, size_t worker) {
         p[i] += 1;
 }
 
-/* Seconds of the fastest of several runs. */
+/* Time of the fastest of several runs, in seconds. */
 static double stream(const aoe_context *ctx, aoei_task_fn task, stream_job *job) {
     double best = 1e30;
     for (int run = 0; run < STREAMS; run++) {

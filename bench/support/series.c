@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Fastest and median of a few times.
+ * Fastest and median of a few measured times.
  */
 #include "series.h"
 

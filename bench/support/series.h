@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A handful of measured times, their fastest and their median. Shared by the
- * programs of bench/; fixed size, owns nothing.
+ * A fixed-size list of measured times, their fastest and their median. Shared by the programs of bench/. Owns no
+ * memory.
  */
 #ifndef AOE_BENCH_SERIES_H
 #define AOE_BENCH_SERIES_H
@@ -10,12 +10,12 @@
 enum { BENCH_SERIES_MAX = 128 };
 
 typedef struct bench_series {
-    double seconds[BENCH_SERIES_MAX]; /* [n], in the order measured */
+    double seconds[BENCH_SERIES_MAX]; /* [n], seconds in the order of measurement */
     size_t n;
 } bench_series;
 
-void bench_series_add(bench_series *s, double seconds); /* what does not fit is dropped */
-double bench_fastest(const bench_series *s);            /* 0 when empty */
-double bench_median(const bench_series *s);             /* the upper one of two; 0 when empty */
+void bench_series_add(bench_series *s, double seconds); /* ignored if the list is full */
+double bench_fastest(const bench_series *s);            /* 0 if empty */
+double bench_median(const bench_series *s);             /* the larger of the two middle values; 0 if empty */
 
 #endif
