@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// ONNX Runtime as one of the peers that run.py measures in turns: one shape and batch a process, commands
-// on stdin, a measured run at a time.
+// ONNX Runtime as one of the libraries that run.py measures in alternation. A process handles one shape and batch size;
+// each command on stdin executes one measured run.
 //
-//     node ort_encoder.js MODEL.onnx TEXTS LENGTH THREADS     (NODE_PATH: where onnxruntime-node is installed)
-//     infer f32 COUNT      prints the milliseconds of COUNT runs, or "- why not"
+//     node ort_encoder.js MODEL.onnx TEXTS LENGTH THREADS     (NODE_PATH: the directory of onnxruntime-node)
+//     infer f32 COUNT      prints the milliseconds of COUNT runs, or "- REASON"
 'use strict';
 const ort = require('onnxruntime-node');
 const readline = require('readline');
-const VOCABULARY = 1024; // every shape has as many
+const VOCABULARY = 1024; // as in all shapes
 
 async function main() {
   const [path, texts, length, threads] = [process.argv[2], ...process.argv.slice(3, 6).map(Number)];

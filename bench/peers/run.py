@@ -1,18 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""make bench-peers: aoe against oneDNN, PyTorch and ONNX Runtime on this machine, in one go.
+"""make bench-peers: compares aoe with oneDNN, PyTorch and ONNX Runtime on this machine in one run.
 
     run.py [--quick] [--rounds N] [--threads N] [--only PART] [--shape NAME] [--json FILE]
 
-    --quick       two rounds, fewer shapes: does everything run?
-    --rounds N    measured runs of each peer, in turns (7)
-    --threads N   of each peer (the CPUs this process may use)
-    --only PART   gemm, encoder, pretrain, short or start; may be repeated (all)
-    --shape NAME  of the encoder: bert-base, minilm-l6, roberta-base, llama2-7b (one layer); may be repeated (the first two)
-    --json FILE   every measured time
+    --quick       two rounds, fewer shapes, to check that everything runs
+    --rounds N    measured runs of each library, alternating (default: 7)
+    --threads N   threads of each library (default: the CPUs that this process may use)
+    --only PART   gemm, encoder, pretrain, short or start; may be repeated (default: all)
+    --shape NAME  shape of the encoder: bert-base, minilm-l6, roberta-base, llama2-7b (one layer); may be
+                  repeated (default: bert-base and minilm-l6)
+    --json FILE   write every measured time to FILE
 
-$BUILD is the build directory. Peers are processes that read commands and make one measured run a command, so
-that whatever disturbs the machine disturbs all of them. bench/README.md says what the tables mean.
+$BUILD is the build directory. Each library ("peer") is a process that executes one measured run per command. The processes
+alternate, so that a disturbance of the machine affects all of them. bench/README.md explains the tables.
 """
 import argparse
 import json
@@ -26,15 +27,15 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(HERE, "..", "..", "build")))
-WORK = os.path.join(BUILD, "peers")  # what ONNX Runtime needs, and the model of the cold start
-PYTHON = "/usr/bin/python3"  # whose torch the distribution packages
-PAUSE = 0.25  # seconds before a turn: the idle threads of the peer before stop spinning (OpenBLAS: after 0.1)
+WORK = os.path.join(BUILD, "peers")  # files for ONNX Runtime, and the model of the cold start
+PYTHON = "/usr/bin/python3"  # the distribution's package of torch is installed for this Python
+PAUSE = 0.25  # seconds before each run, in which the idle threads of the previous peer stop spinning (OpenBLAS: after 0.1)
 
-# One measured thing of a peer: column, type it computes in.
+# A measured configuration of a peer: column of the table, data type.
 AOE_BF16, AOE_F32 = ("aoe", "bf16"), ("aoe", "f32")
 TORCH_BF16, TORCH_F32, ORT_F32 = ("PyTorch", "bf16"), ("PyTorch", "f32"), ("ONNX Runtime", "f32")
 
-# What aoe is held to at BERT-base 64 x 32: (mode, aoe, peer) -> least ratio. At the other shapes 0.85 of it.
+# Target ratios for BERT-base 64 x 32: (mode, aoe, peer) -> least ratio. The targets of other shapes are 0.85 of these.
 FLOORS = {
     ("infer", AOE_BF16, TORCH_BF16): 3.2,
     ("infer", AOE_BF16, ORT_F32): 10.0,
@@ -46,7 +47,7 @@ FLOORS = {
 OTHER_SHAPES = 0.85
 SHORT_FLOOR = 2.0  # one text of 16 tokens: at most half of ONNX Runtime's time
 START_LIMIT_MS = 60.0
-PRETRAIN_FLOOR = 6.0  # tokens a second against PyTorch, both in bf16
+PRETRAIN_FLOOR = 6.0  # ratio of tokens per second to PyTorch, both in bf16
 
 
 def say(text=""):
@@ -54,7 +55,7 @@ def say(text=""):
 
 
 class Peer:
-    """A process that speaks the protocol of aoe_encoder.c. One that does not start answers nothing, with the reason."""
+    """A process that implements the protocol of aoe_encoder.c. If it does not start, `missing` is the reason."""
 
     def __init__(self, name, command, env=None):
         self.name, self.missing = name, None
@@ -72,7 +73,7 @@ class Peer:
             self.missing = first.lstrip("- ") or "it does not start"
 
     def milliseconds(self, mode, dtype, count):
-        """Times of `count` runs, or None and the reason in `missing`."""
+        """Returns the time of `count` runs in milliseconds, or None and sets `missing` to the reason."""
         if self.missing:
             return None
         try:
@@ -94,7 +95,7 @@ class Peer:
 
 
 class Missing:
-    """In place of a peer that is not installed."""
+    """Replaces a peer that is not installed."""
 
     def __init__(self, name, why):
         self.name, self.missing = name, why
@@ -129,10 +130,10 @@ class Runner:
             if subprocess.run(command, cwd=WORK, env=env, stdout=subprocess.DEVNULL, check=False).returncode:
                 self.ort_missing = "npm could not install onnxruntime-node"
         if self.ort_missing:
-            say(f"ONNX Runtime is left out: {self.ort_missing}")
+            say(f"ONNX Runtime is not measured: {self.ort_missing}")
 
     def onnx_model(self, shape):
-        """The exported encoder, or None and the reason in ort_missing."""
+        """Returns the path of the exported encoder, or None and sets ort_missing to the reason."""
         path = os.path.join(WORK, f"{shape}.onnx")
         source = os.path.join(HERE, "torch_encoder.py")
         if os.path.exists(path) and os.path.getmtime(path) > os.path.getmtime(source):
@@ -142,7 +143,7 @@ class Runner:
         if result.returncode:
             last = (result.stderr.strip().splitlines() or ["no message"])[-1]
             self.ort_missing = f"the model could not be exported ({last})"
-            say(f"ONNX Runtime is left out: {self.ort_missing}")
+            say(f"ONNX Runtime is not measured: {self.ort_missing}")
             return None
         return path
 
@@ -163,7 +164,7 @@ class Runner:
             command = ["node", os.path.join(HERE, "ort_encoder.js"), model, *tail]
         peer = Peer(name, command, self.threads_env())
         if peer.missing:
-            say(f"{name} is left out: {peer.missing}")
+            say(f"{name} is not measured: {peer.missing}")
         elif name not in self.versions:
             self.versions[name] = peer.version
         return peer
@@ -171,18 +172,18 @@ class Runner:
     # ------------------------------------------------------------ measurement
 
     def take_turns(self, shape, texts, length, mode, columns, count=1):
-        """{column: [milliseconds of each round]}; columns that cannot be measured are left out."""
+        """Returns {column: [milliseconds of each round]} without the columns that cannot be measured."""
         peers = {name: self.start(name, shape, texts, length) for name in dict.fromkeys(name for name, _ in columns)}
         times = {}
         try:
-            columns = [c for c in columns if peers[c[0]].milliseconds(mode, c[1], count)]  # makes and warms up
+            columns = [c for c in columns if peers[c[0]].milliseconds(mode, c[1], count)]  # creates the state and warms up
             for round_number in range(self.o.rounds):
                 first = round_number % max(1, len(columns))
                 for column in columns[first:] + columns[:first]:
                     time.sleep(PAUSE)
                     measured = peers[column[0]].milliseconds(mode, column[1], count)
                     if measured:
-                        # of several runs in a turn the first pays for what the other peers left in the caches
+                        # the first of several runs is slower, because the other peers used the caches
                         times.setdefault(column, []).append(statistics.median(measured[1:] or measured))
         finally:
             for peer in peers.values():
@@ -203,7 +204,7 @@ class Runner:
         batches = [(64, 32)] if self.o.quick else [(64, 32), (16, 128)]
         columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, ORT_F32]
         ratios = []
-        say("\nWhole encoder: milliseconds a run, fastest / median")
+        say("\nComplete encoder: milliseconds per run, fastest / median")
         head = f"{'shape':12} {'batch':>7} {'mode':5}" + "".join(f" {' '.join(c):>21}" for c in columns)
         say(head)
         for shape in shapes:
@@ -228,9 +229,9 @@ class Runner:
         print_ratios([("one short text", own, ORT_F32, times, SHORT_FLOOR) for own in (AOE_BF16, AOE_F32)])
 
     def pretrain(self):
-        texts, length = 256, 28  # a step of recipes/aoe-mini-en: sentences of 28 tokens on average
-        say(f"\nPretraining step, aoe-mini, {texts} texts of {length} tokens: milliseconds, fastest / median (tokens a second)")
-        every = [("PyTorch", "bf16-all"), ("PyTorch", "f32-all")]  # logits of every token, not of masked ones alone
+        texts, length = 256, 28  # a step of recipes/aoe-mini-en, whose sentences have 28 tokens on average
+        say(f"\nPretraining step, aoe-mini, {texts} texts of {length} tokens: milliseconds, fastest / median (tokens per second)")
+        every = [("PyTorch", "bf16-all"), ("PyTorch", "f32-all")]  # logits of every token, not only of masked tokens
         columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, *every]
         times = self.take_turns("aoe-mini", texts, length, "pretrain", columns)
         for column in columns:
@@ -246,7 +247,7 @@ class Runner:
         command = [os.path.join(BUILD, "bench", "peers", "gemm_onednn"), "--threads", str(self.o.threads), "--json", path]
         command += ["--quick"] if self.o.quick else ["--rounds", str(max(7, self.o.rounds))]
         if subprocess.run(command, env={**os.environ, **self.threads_env()}, check=False).returncode:
-            say("matrix products: failed")
+            say("matmuls: failed")
             return
         with open(path, encoding="utf-8") as f:
             self.figures["gemm"] = json.load(f)
@@ -254,7 +255,7 @@ class Runner:
     # ------------------------------------------------------------- cold start
 
     def small_model(self):
-        """A model of the shape and size of MiniLM-L6 (30,522 tokens, 90 MB): random weights, a vocabulary of random words."""
+        """Creates a model with the shape and size of MiniLM-L6 (30,522 tokens, 90 MB), random weights and random words."""
         path = os.path.join(WORK, "minilm-model")
         if os.path.exists(os.path.join(path, "model.safetensors")):
             return path
@@ -264,13 +265,13 @@ class Runner:
             for _ in range(24000):
                 print("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))), file=f)
         command = [os.path.join(BUILD, "aoe"), "init", "--shape", "minilm-l6", "--force", "-q", "-o", path]
-        command += ["--vocab-from", corpus, corpus, "--vocab-size", "30522"]  # twice: words seen once are not learnt whole
+        command += ["--vocab-from", corpus, corpus, "--vocab-size", "30522"]  # twice, because words that occur once do not become tokens
         return None if subprocess.run(command, check=False).returncode else path
 
     def start_up(self):
         model = self.small_model()
         if not model:
-            say("cold start: the model could not be made")
+            say("cold start: aoe init failed")
             return
         size = os.path.getsize(os.path.join(model, "model.safetensors")) / 1e6
         text = os.path.join(WORK, "text.txt")
@@ -281,7 +282,7 @@ class Runner:
         for run in range(3 + 3 * self.o.rounds):
             start = time.perf_counter()
             subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-            if run >= 3:  # the first ones warm the page cache
+            if run >= 3:  # the first runs fill the page cache
                 times.append(1e3 * (time.perf_counter() - start))
         self.figures["start_ms"] = times
         median = statistics.median(times)
@@ -329,12 +330,12 @@ def main():
     parts = options.only or ["gemm", "encoder", "pretrain", "short", "start"]
     if "encoder" in parts or "short" in parts:
         runner.prepare_ort()
-    say(f"{options.threads} threads, {options.rounds} rounds in turns; compare only within this run")
+    say(f"{options.threads} threads, {options.rounds} alternating rounds; compare only figures of this run")
     for part in parts:
         {"gemm": runner.gemm, "encoder": runner.encoder, "pretrain": runner.pretrain, "short": runner.short, "start": runner.start_up}[part]()
     say()
     if "tiers up to amx" not in runner.versions.get("aoe", "tiers up to amx"):
-        say("The floors are meant for a machine with AMX tiles; this one has none.")
+        say("The floors are targets for a machine with AMX tiles; this machine has none.")
     for name, version in runner.versions.items():
         say(f"{name}: {version}")
     runner.figures["versions"] = runner.versions

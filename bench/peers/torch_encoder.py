@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch as one of the peers that run.py measures in turns: one shape and batch a process, commands on
-stdin, a measured run at a time.
+"""PyTorch as one of the libraries that run.py measures in alternation. A process handles one shape and batch size; each
+command on stdin executes one measured run.
 
     torch_encoder.py SHAPE TEXTS LENGTH THREADS
-    infer|train|pretrain f32|bf16 COUNT    prints the milliseconds of COUNT runs, or "- why not"
-    pretrain f32-all|bf16-all COUNT        the same with logits of every token, as transformers' BertForMaskedLM has it
+    infer|train|pretrain f32|bf16 COUNT    prints the milliseconds of COUNT runs, or "- REASON"
+    pretrain f32-all|bf16-all COUNT        pretrain with logits of every token, as in transformers' BertForMaskedLM
 
-A BERT or RoBERTa encoder (Devlin et al. 2019) or a LLaMA decoder (Touvron et al. 2023) as PyTorch users write them: random weights,
-full-length texts, vectors of the first token ([CLS]) or, of a decoder, the last. Training is one step on pairs: the three AnglE objectives,
-dropout 0.1 (LLaMA: none), AdamW; no clipping. Pretraining is a step of masked-language-model training whose head looks at
-the masked tokens alone. bf16 is autocast over float32 weights, which is faster than a model converted to bf16
-throughout. export_onnx.py exports the same encoders.
-What a command needs is made at its first use, with one run to warm up, and kept.
+The encoder is a BERT or RoBERTa (Devlin et al. 2019) or a LLaMA decoder (Touvron et al. 2023), written as is usual in PyTorch,
+with random weights and texts of the maximum length. The embedding is the vector of the first token ([CLS]), or of the last
+token of a decoder. Training is one step on pairs: the three AnglE losses, dropout 0.1 (LLaMA: none), AdamW, no clipping.
+Pretraining is one step of masked language modeling whose head computes logits only for the masked tokens. bf16 is autocast
+with float32 weights, which is faster than a model converted to bf16. export_onnx.py exports these encoders.
+The state of a command is created when it is first used, with one warm-up run, and kept.
 """
 import functools
 import math
@@ -22,13 +22,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# hidden, layers, heads, intermediate, vocabulary; of RoBERTa the position and token-type tables have other sizes, which cost nothing
+# hidden, layers, heads, intermediate, vocabulary; RoBERTa's position and token-type tables have other sizes,
+# which does not affect the time
 SHAPES = {
     "bert-base": (768, 12, 12, 3072, 30522),
     "roberta-base": (768, 12, 12, 3072, 50265),
     "minilm-l6": (384, 6, 12, 1536, 30522),
     "aoe-mini": (256, 3, 4, 1024, 12000),
-    "llama2-7b": (4096, 1, 32, 11008, 1024),  # one layer of its 32 and a small vocabulary, as aoe's bench has it
+    "llama2-7b": (4096, 1, 32, 11008, 1024),  # one of its 32 layers and a small vocabulary, as in aoe bench
 }
 DECODERS = {"llama2-7b"}
 POSITIONS, DROPOUT, NORM_EPS = 512, 0.1, 1e-12
@@ -84,7 +85,7 @@ class Encoder(nn.Module):
         self.token_type = nn.Embedding(2, hidden)
         self.norm = nn.LayerNorm(hidden, NORM_EPS)
         self.layers = nn.ModuleList(Layer(hidden, heads, intermediate) for _ in range(layers))
-        self.transform = nn.Linear(hidden, hidden)  # of pretraining
+        self.transform = nn.Linear(hidden, hidden)  # used in pretraining
         self.transform_norm = nn.LayerNorm(hidden, NORM_EPS)
         self.decoder_bias = nn.Parameter(torch.zeros(vocabulary))
         draw_weights(self)
@@ -99,8 +100,8 @@ class Encoder(nn.Module):
         return x
 
     def predict(self, hidden):
-        """Logits [M, V] of hidden states [M, D]; the decoder is the word table."""
-        x = self.transform_norm(F.gelu(self.transform(hidden)).float())  # this LayerNorm takes one type
+        """Logits [M, V] of hidden states [M, D]; the decoder is the token embedding matrix."""
+        x = self.transform_norm(F.gelu(self.transform(hidden)).float())  # this LayerNorm requires one data type
         return F.linear(x, self.word.weight, self.decoder_bias)
 
 
@@ -146,7 +147,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """LLaMA without its head: what an embedding needs."""
+    """LLaMA without its language-model head."""
 
     def __init__(self, shape):
         super().__init__()
@@ -206,7 +207,7 @@ class Bench:
     def __init__(self, shape, texts, length):
         torch.manual_seed(42)
         self.model = encoder(shape)
-        self.token = -1 if shape in DECODERS else 0  # whose hidden state is the vector
+        self.token = -1 if shape in DECODERS else 0  # the token whose hidden state is the embedding
         self.ids = torch.randint(SHAPES[shape][4], (texts, length))
         self.masked = (torch.arange(texts * length) % 20 % 7 == 0).nonzero()[:, 0]  # 15%
         self.attend = torch.ones(texts, length)
