@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * AdamW, portable tier. Every operation is rounded on its own, so that all tiers give the
- * same bits.
+ * AdamW, portable tier. Every operation is rounded separately, so all tiers give identical bits.
  */
 #include <math.h>
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The tile instructions a kernel needs, by names that a test can give other meanings (AOEI_TILES_EMULATED, see
- * tests/support/amx_emulation.h). Tile numbers are literals 0 to 7; strides are bytes from a row to the next.
- * All tiles have the largest shape: 16 rows of 64 bytes.
- *
- * Compilers do not know that a tile load reads memory (gcc's is an asm statement without a clobber):
- * tile_fence() goes between ordinary stores and the loads of what they wrote.
+ * The AMX tile instructions that the kernels use, under names that a test can redefine (AOEI_TILES_EMULATED, see
+ * tests/support/amx_emulation.h). Tile numbers are literals 0 to 7. Strides are bytes from one row to the next. All tiles
+ * have the largest shape: 16 rows of 64 bytes.
+ * Compilers do not know that a tile load reads memory (in gcc it is an asm statement without a memory clobber). Call
+ * tile_fence() between ordinary stores and the tile loads that read the stored data.
  */
 #ifndef AOEI_KERNELS_AMX_TILES_H
 #define AOEI_KERNELS_AMX_TILES_H
@@ -17,11 +16,11 @@
 #define TILE_ROW_BYTES 64
 #define TILES          8
 
-/* The operand of LDTILECFG. */
+/* Operand of the LDTILECFG instruction. */
 typedef struct tile_shapes {
     uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16]; /* by tile */
-    uint8_t rows[16];       /* by tile */
+    uint16_t row_bytes[16]; /* bytes per row of each tile */
+    uint8_t rows[16];       /* rows of each tile */
 } tile_shapes;
 
 #ifndef AOEI_TILES_EMULATED
@@ -34,7 +33,7 @@ typedef struct tile_shapes {
 #define tile_dot_bf16(sums, left, right) _tile_dpbf16ps(sums, left, right)
 #endif
 
-/* The compiler moves no memory access across it. */
+/* Compiler barrier: the compiler moves no memory access across it. */
 static inline void tile_fence(void) {
     atomic_signal_fence(memory_order_seq_cst);
 }

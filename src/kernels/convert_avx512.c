@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * float32 to bf16 and back, AVX-512 tier: convert_simd.h on the vectors of simd_avx512.h.
+ * Conversions between float32, bf16 and int8, AVX-512 tier: convert_simd.h on the vectors of simd_avx512.h.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/convert_simd.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * float32 to bf16 and back, and from int8 rows, portable tier.
+ * Conversion of float32 to bf16, bf16 to float32 and int8 rows to float32, portable tier.
  */
 #include "kernels/kernels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * float32 to bf16 and back, and from int8 rows, vector body. Include simd_avx2.h or simd_avx512.h first. The same bits in every
- * tier.
+ * Conversion of float32 to bf16, bf16 to float32 and int8 rows to float32, vector body. Include simd_avx2.h or simd_avx512.h
+ * first. All tiers give identical bits.
  */
 #ifndef AOEI_KERNELS_CONVERT_SIMD_H
 #define AOEI_KERNELS_CONVERT_SIMD_H

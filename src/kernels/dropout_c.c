@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, portable tier: the layout of kernels.h, a block of 64 columns from 16
- * Philox counters.
+ * Dropout of a row, portable tier. As kernels.h defines, 16 Philox counters give the masks of a block of 64 columns.
  */
 #include "base/random.h"
 #include "kernels/kernels.h"
 
-/* One element at a time, so that all types share the masks: in and out[c] of a row of n. */
+/* The masks of a row. All types share them, because dropout is computed one element at a time. */
 typedef struct row {
     const aoei_dropout_row *d;
-    uint32_t word[16][4]; /* of the block at hand */
+    uint32_t word[16][4]; /* mask words of the current block */
 } row;
 
 static void start_block(row *r, size_t block) {
@@ -19,7 +18,7 @@ static void start_block(row *r, size_t block) {
     }
 }
 
-/* Column c's value after dropout. */
+/* The value of column c after dropout. */
 static float drop(row *r, size_t c, float x) {
     if (c % 64 == 0)
         start_block(r, c);

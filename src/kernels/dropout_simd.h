@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, vector body. Include simd_avx2.h or simd_avx512.h first.
- * The layout of kernels.h makes word j of 16 neighbouring Philox counters the mask of 16
- * neighbouring columns, so that lanes are counters and nothing is transposed. Masks and
- * results are the same bits in every tier: product and sum are rounded apart.
+ * Dropout of a row, vector body. Include simd_avx2.h or simd_avx512.h first. In the layout that kernels.h defines, word j of
+ * 16 consecutive Philox counters is the mask of 16 consecutive columns. Lanes are therefore counters, and no transposition
+ * is needed. All tiers give identical bits, because the product and the sum are rounded separately.
  */
 #ifndef AOEI_KERNELS_DROPOUT_SIMD_H
 #define AOEI_KERNELS_DROPOUT_SIMD_H
@@ -11,7 +10,7 @@
 
 enum { ROUNDS = 10, BLOCK = 64 };
 
-/* One round on the even lanes. What it leaves in odd lanes has no meaning, and no even lane ever comes from it. */
+/* One Philox round on the even lanes. Odd lanes receive undefined values, which never reach an even lane. */
 static inline void philox_round(vu c[4], vu k0, vu k1) {
     const vu p0 = vu_mul_even(c[0], vu_set1(0xD2511F53u)), p1 = vu_mul_even(c[2], vu_set1(0xCD9E8D57u));
     c[0] = vu_xor(vu_xor(vu_odd_to_even(p1), c[1]), k0);
@@ -20,11 +19,11 @@ static inline void philox_round(vu c[4], vu k0, vu k1) {
     c[3] = p0;
 }
 
-/* A row's masks, block by block. */
+/* The masks of a row, computed block by block. */
 typedef struct row_masks {
     const aoei_dropout_row *d;
     uint32_t keys[ROUNDS][2];
-    vu word[BLOCK / VF_LANES]; /* of the block at hand, in the order of its columns */
+    vu word[BLOCK / VF_LANES]; /* mask words of the current block, in column order */
 } row_masks;
 
 static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
@@ -35,8 +34,8 @@ static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
     }
 }
 
-/* Words of VF_LANES counters at a time, those of even lanes and those of odd ones, each in the even lanes of their own vectors:
- * the halves of the 64-bit products stay where they fall. */
+/* Computes the mask words of a block, for VF_LANES counters at a time. Even and odd counters are kept in separate vectors,
+ * each in even lanes, because 64-bit products leave their halves there. */
 static inline void start_block(row_masks *m, size_t block) {
     const vu c1 = vu_set1(m->d->counter[1]), c2 = vu_set1(m->d->counter[2]), c3 = vu_set1(m->d->counter[3]);
     for (size_t i = 0; i < 16 / VF_LANES; i++) {
@@ -55,7 +54,7 @@ static inline void start_block(row_masks *m, size_t block) {
     }
 }
 
-/* The vector of columns from c on, after dropout. Columns are asked for in ascending order. */
+/* The vector of columns [c, c + VF_LANES) after dropout. Call it for ascending c. */
 static inline vf drop(row_masks *m, size_t c, vf x) {
     if (c % BLOCK == 0)
         start_block(m, c);

@@ -24,8 +24,8 @@ void aoei_gelu_f32_c(float *y, const float *x, size_t n) {
 void aoei_gelu_grad_f32_c(float *dx, const float *dy, const float *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const double v = (double)x[i];
-        const double slope = normal_distribution(v) + v * (exp(-0.5 * v * v) * ONE_OVER_SQRT_2PI);
-        dx[i] = (float)((double)dy[i] * slope);
+        const double derivative = normal_distribution(v) + v * (exp(-0.5 * v * v) * ONE_OVER_SQRT_2PI);
+        dx[i] = (float)((double)dy[i] * derivative);
     }
 }
 
@@ -38,8 +38,8 @@ void aoei_gelu_bf16_c(aoei_bf16 *y, const aoei_bf16 *x, size_t n) {
     }
 }
 
-/* z such that the tanh form is x times the logistic function of z: 0.5 (1 + tanh u) is that of 2 u, and loses nothing where it
- * is small. */
+/* The z for which the tanh approximation is x / (1 + e^-z). It uses 0.5 (1 + tanh u) = 1 / (1 + e^(-2 u)), which does not
+ * lose precision for small results. */
 static double tanh_argument(double x) {
     return 2 * SQRT_2_OVER_PI * (x + 0.044715 * x * x * x);
 }
@@ -58,8 +58,8 @@ void aoei_gelu_tanh_f32_c(float *y, const float *x, size_t n) {
 void aoei_gelu_tanh_grad_f32_c(float *dx, const float *dy, const float *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const double v = (double)x[i], z = tanh_argument(v);
-        const double slope = 2 * SQRT_2_OVER_PI * (1 + 3 * 0.044715 * v * v);
-        dx[i] = (float)((double)dy[i] * (logistic(z) + v * slope * (logistic(z) * logistic(-z))));
+        const double derivative = 2 * SQRT_2_OVER_PI * (1 + 3 * 0.044715 * v * v);
+        dx[i] = (float)((double)dy[i] * (logistic(z) + v * derivative * (logistic(z) * logistic(-z))));
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GELU with the exact normal distribution function (Hendrycks and Gimpel 2016) and in its tanh form, vector
- * body. Include simd_avx2.h or simd_avx512.h first.
+ * GELU with the exact normal distribution function (Hendrycks and Gimpel 2016) and with the tanh approximation, vector body.
+ * Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GELU_SIMD_H
 #define AOEI_KERNELS_GELU_SIMD_H
@@ -19,9 +19,9 @@ void AOEI_SIMD(gelu_f32)(float *y, const float *x, size_t n) {
 void AOEI_SIMD(gelu_grad_f32)(float *dx, const float *dy, const float *x, size_t n) {
     size_t i = 0;
     for (; i + VF_LANES <= n; i += VF_LANES)
-        vf_store(dx + i, vf_mul(vf_load(dy + i), vf_gelu_slope(vf_load(x + i))));
+        vf_store(dx + i, vf_mul(vf_load(dy + i), vf_gelu_derivative(vf_load(x + i))));
     if (i < n)
-        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), vf_gelu_slope(vf_load_part(x + i, n - i))));
+        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), vf_gelu_derivative(vf_load_part(x + i, n - i))));
 }
 
 void AOEI_SIMD(gelu_bf16)(aoei_bf16 *y, const aoei_bf16 *x, size_t n) {
@@ -51,9 +51,9 @@ void AOEI_SIMD(gelu_tanh_bf16)(aoei_bf16 *y, const aoei_bf16 *x, size_t n) {
 void AOEI_SIMD(gelu_tanh_grad_f32)(float *dx, const float *dy, const float *x, size_t n) {
     size_t i = 0;
     for (; i + VF_LANES <= n; i += VF_LANES)
-        vf_store(dx + i, vf_mul(vf_load(dy + i), vf_gelu_tanh_slope(vf_load(x + i))));
+        vf_store(dx + i, vf_mul(vf_load(dy + i), vf_gelu_tanh_derivative(vf_load(x + i))));
     if (i < n)
-        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), vf_gelu_tanh_slope(vf_load_part(x + i, n - i))));
+        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), vf_gelu_tanh_derivative(vf_load_part(x + i, n - i))));
 }
 
 #endif

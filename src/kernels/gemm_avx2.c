@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tier avx2 of the products, bf16 emulated on float32: gemm_simd.h with tiles of up to 6 x 16, 12
- * registers of C, and this width's transposition for packing.
+ * Matmul kernels of tier avx2, with bf16 emulated in float32: gemm_simd.h with tiles of up to 6 x 16, which use 12 registers
+ * for C, and the transposition for this vector width.
  */
 #include "kernels/simd_avx2.h"
 
@@ -10,7 +10,7 @@ typedef struct quad {
     vf v0, v1, v2, v3;
 } quad;
 
-/* Lane i of the result: elements i of the same lane of each vector (a 4 x 4 transposition in every lane). */
+/* A 4 x 4 transposition in every 128-bit lane: lane i of the result has elements i of the same lane of each vector. */
 static inline quad transpose_lanes(quad q) {
     vf a = _mm256_unpacklo_ps(q.v0, q.v1), b = _mm256_unpackhi_ps(q.v0, q.v1);
     vf c = _mm256_unpacklo_ps(q.v2, q.v3), d = _mm256_unpackhi_ps(q.v2, q.v3);
@@ -18,12 +18,13 @@ static inline quad transpose_lanes(quad q) {
                   _mm256_shuffle_ps(b, d, 0xee)};
 }
 
-/* 4 floats of each of two lines, side by side. */
+/* 4 floats of each of two lines, concatenated. */
 static inline vf load_pair(const float *x, const float *y) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), _mm_loadu_ps(y), 1);
 }
 
-/* dst[k * stride + i] = line[i][k] for i < VF_LANES and k from 0 on, in groups; returns the first k that is left. */
+/* dst[k * stride + i] = line[i][k] for i < VF_LANES and k = 0, 1, ..., in groups. Returns the first k that is not
+ * transposed. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const line[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 4 <= K; k += 4) {

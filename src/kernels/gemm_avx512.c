@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tier avx512 of the products, bf16 emulated on float32: gemm_simd.h with tiles of up to 14 x 32, 28
- * registers of C, and this width's transposition for packing.
+ * Matmul kernels of tier avx512, with bf16 emulated in float32: gemm_simd.h with tiles of up to 14 x 32, which use 28
+ * registers for C, and the transposition for this vector width.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"

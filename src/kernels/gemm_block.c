@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * The walk of every product but the tiles': blocks of rows, blocks of K, panels of columns,
- * tiles. A is packed once a block; a panel of B is packed just before its use, when it was not
- * packed beforehand, and stays in the nearest caches for all tiles of the block of rows.
- *
- * Chains wait for their next block of K in C itself, if C is float32 and its old values
- * are not read, otherwise in the scratch. The epilogue takes a tile whose chains are
- * complete right after its last store, from the nearest cache.
+ * The loops of all matmul kernels except AMX: blocks of rows, blocks of K, panels of columns, tiles. A is packed once per
+ * block. A panel of B that is not yet packed is packed just before its use, and stays in the L1 cache for all tiles of the
+ * block of rows.
+ * Between blocks of K, running sums are stored in C if C is float32 and its old values are not read; otherwise they are
+ * stored in the scratch buffer. The epilogue processes a tile directly after its last store, while it is in the L1 cache.
  */
 #include "kernels/gemm_block.h"
 
 #include <assert.h>
 
-/* The block of work at hand. */
+/* The current block of work. */
 typedef struct walk {
     const aoei_gemm_tier *tier;
     const aoei_product *g;
-    float *packed_a, *packed_b, *waiting; /* scratch */
-    size_t tile_rows;                     /* of every tile but the last */
+    float *packed_a, *packed_b, *waiting; /* parts of the scratch buffer */
+    size_t tile_rows;                     /* rows of every tile except the last */
     size_t m, M;                          /* rows [m, m + M) of C */
     size_t n, N;                          /* columns [n, n + N) */
-    size_t k, K;                          /* the chains' [k, k + K) */
+    size_t k, K;                          /* block [k, k + K) of the sums */
 } walk;
 
 static size_t least(size_t a, size_t b) {
@@ -30,7 +28,7 @@ static size_t ceil_div(size_t a, size_t b) {
     return a / b + (a % b != 0);
 }
 
-/* Words of K elements. */
+/* Number of words for K elements. */
 static size_t words(const aoei_gemm_tier *tier, size_t K) {
     return ceil_div(K, tier->word);
 }
@@ -39,7 +37,7 @@ static const void *element(const void *p, aoei_dtype type, size_t offset) {
     return (const unsigned char *)p + offset * aoei_dtype_size(type);
 }
 
-/* dst[words(K)][panel] = up to `panel` columns of B; what lies beyond them has no meaning. */
+/* dst[words(K)][panel] = up to `panel` columns of B. Columns after the last one are undefined. */
 static void pack_panel(const aoei_gemm_tier *tier, float *dst, const void *b, aoei_dtype type, size_t b_row, size_t b_col,
                        size_t K, size_t columns) {
     for (size_t j = 0; j < tier->panel; j += tier->lanes) {
@@ -62,7 +60,7 @@ void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void
 static void pack_rows(const walk *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_product *g = w->g;
-    for (size_t i = 0; i < w->M; i += w->tile_rows) { /* what one tile writes beyond its end, the next overwrites */
+    for (size_t i = 0; i < w->M; i += w->tile_rows) { /* what a tile writes after its end is overwritten by the next tile */
         const size_t rows = least(w->M - i, w->tile_rows);
         tier->pack_lines[tier->type](w->packed_a + i * words(tier, w->K), rows,
                                      element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col,
@@ -70,13 +68,14 @@ static void pack_rows(const walk *w) {
     }
 }
 
-/* A few rows of B may be read where they lie, if their elements are words: too few uses would not repay a copy. */
+/* Returns 1 if B is read in place. Its elements must be words, and it must be used for so few rows that a copy does not pay
+ * off. */
 static int reads_in_place(const walk *w) {
     return !w->g->packed && w->g->b_col == 1 && w->M <= 2 * w->tier->rows && w->tier->type == AOEI_F32;
 }
 
-/* Where the panels of B from column n on lie for a tile of `columns`: in the packed form, in B itself, or packed into the
- * scratch. */
+/* Sets the panels of B for a tile of `columns` columns, starting at column n: in the packed form, in B itself, or packed
+ * into the scratch buffer. */
 static void set_panels(const walk *w, aoei_gemm_tile *t, size_t n, size_t columns) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_product *g = w->g;
@@ -105,14 +104,14 @@ static int waits_in_c(const aoei_product *g) {
     return g->c_type == AOEI_F32 && !g->gate && !g->residual;
 }
 
-/* One tile, its operands set: rows [m, ...) and columns [n, ...) of C. */
+/* Computes one tile whose operands are set: rows [m, ...) and columns [n, ...) of C. */
 static void run_tile(const walk *w, aoei_gemm_tile *t, size_t m, size_t n) {
     const aoei_product *g = w->g;
     const int in_c = waits_in_c(g), complete = w->k + w->K == g->K;
     if (in_c) {
         t->chains = (float *)g->c + m * g->c_row + n;
         t->chains_row = g->c_row;
-    } else { /* panel by panel; all in one place where none waits */
+    } else { /* panel by panel; without further blocks of K all panels use one buffer */
         t->chains = w->waiting + (w->K == g->K ? 0 : (n - w->n) * w->M + (m - w->m) * w->tier->panel);
         t->chains_row = w->tier->panel;
     }
@@ -138,7 +137,7 @@ static void block_product(const walk *w) {
     }
 }
 
-/* Columns of a block: all, unless the chains of more would not find room to wait. */
+/* Columns of a block: all of them, unless the sums of all columns do not fit the buffer. */
 static size_t block_columns(const aoei_gemm_tier *tier, const aoei_product *g, size_t room, size_t k_block) {
     const size_t columns = room / tier->m_block / tier->panel * tier->panel;
     assert(columns >= AOEI_GEMM_WIDE * tier->panel);
@@ -149,7 +148,7 @@ void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_product *g, float 
     const size_t k_block = tier->k_block * tier->word;
     const size_t a_words = tier->m_block * tier->k_block + tier->lanes, b_words = AOEI_GEMM_WIDE * tier->panel * tier->k_block;
     const size_t n_block = block_columns(tier, g, AOEI_GEMM_SCRATCH - a_words - b_words, k_block);
-    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* blocks of about one size */
+    const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* blocks of about equal size */
     walk w = {.tier = tier, .g = g, .packed_a = scratch, .packed_b = scratch + a_words, .waiting = scratch + a_words + b_words};
     assert(a_words + b_words < AOEI_GEMM_SCRATCH);
     assert(!g->accumulate || (g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && waits_in_c(g)));

@@ -1,68 +1,66 @@
 /* SPDX-License-Identifier: MIT
- * What the tiers of the products share: the walk over blocks, panels and tiles. A tier brings
- * the tile kernels (a few rows by one panel of columns, kept in registers while their chains run
- * over a block of K), the packing and the epilogue.
- *
- * Operands are packed as 32-bit words: a float32, or two bf16 that are neighbours in k where the
- * tier multiplies those natively. Between blocks of K a chain waits as float32, exactly, so block
- * sizes never show in bits.
+ * Code shared by the tiers of the matmul kernels: loops over blocks, panels and tiles. A tier provides the tile kernels (a
+ * few rows times one panel of columns, whose sums stay in registers while they run over a block of K), the packing and the
+ * epilogue.
+ * Operands are packed as 32-bit words. A word is a float32, or two bf16 that are adjacent in k if the tier multiplies bf16
+ * natively. Between blocks of K, the running sums are stored exactly as float32, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
 
 #include "kernels/kernels.h"
 
-/* One tile and one block of its chains. */
+/* One tile of C and one block of K. */
 typedef struct aoei_gemm_tile {
-    const float *a; /* [K][rows] words, packed */
-    const float *b; /* [K] rows of a panel's words, b_row apart */
+    const float *a; /* [K][rows] packed words of A */
+    const float *b; /* [K] rows of a panel of B, in words; row k starts at b + k * b_row */
     size_t b_row;
-    size_t b_panel; /* words from a panel to the next; wide tiles only */
-    size_t K;       /* words */
-    float *chains;  /* [rows][columns], the float32 sums so far */
+    size_t b_panel; /* words from one panel to the next; used by wide tiles only */
+    size_t K;       /* words along k */
+    float *chains;  /* [rows][columns] running sums, float32 */
     size_t chains_row;
-    size_t rows;    /* 1 to the tier's */
-    size_t columns; /* 1 to the tier's panel; wide tiles: AOEI_GEMM_WIDE whole panels */
-    int first;      /* the chains start from 0, not from what is stored */
+    size_t rows;    /* number of rows, at most the tier's `rows` */
+    size_t columns; /* number of columns, at most the tier's panel; a wide tile has AOEI_GEMM_WIDE whole panels */
+    int first;      /* 1: the sums start from 0 instead of the stored values */
 } aoei_gemm_tile;
 
-/* Panels that the wide tile of a single row takes at once, so that enough chains are in flight. */
+/* Panels that the wide tile of a single row processes together, so that enough independent sums are in flight. */
 #define AOEI_GEMM_WIDE ((size_t)4)
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
-/* dst[w * stride + i] = word w of line i, element k of which is src[i * row + k * col], for i < lines, lines <= lanes, k < K;
- * a last word that is not full is padded with zero. For each w ascending, `lanes` words are written: beyond `lines` lie
- * values of no meaning that the next w may overwrite. */
+/* Transposes lines into columns of words: dst[w * stride + i] = word w of line i. Element k of line i is src[i * row + k *
+ * col], for i < lines, lines <= lanes and k < K. An incomplete last word is padded with zero. For each w in ascending order,
+ * `lanes` words are written: those from index `lines` on are undefined and may be overwritten by the next w. */
 typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
-/* C's rows [m, m + rows) and columns [n, n + columns) from their complete chains, tile[i * tile_row + j]: everything that
- * aoei_product says happens before the store. tile may be C where C is float32 and neither gate nor residual. */
+/* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]: everything
+ * that aoei_product describes up to the store. tile may be C if C is float32 and both gate and residual are NULL. */
 typedef void aoei_gemm_epilogue_fn(const aoei_product *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                    size_t columns);
 
 typedef struct aoei_gemm_tier {
-    aoei_dtype type;                        /* of A and B */
-    size_t word;                            /* k's of a word */
-    size_t rows;                            /* of a full tile */
-    size_t panel;                           /* columns of a tile; a multiple of lanes, divides AOEI_GEMM_PANEL */
-    size_t lanes;                           /* lines that pack_lines transposes at once, at least rows */
-    size_t k_block;                         /* words of a block of K: a panel of B is k_block * panel words */
-    size_t m_block;                         /* rows of a block: packed A is m_block * k_block words, in L2 */
-    aoei_gemm_tile_fn *const *tiles;        /* [rows + 1], by the rows of a tile; [0]: the wide tile, or NULL */
-    aoei_gemm_pack_lines_fn *pack_lines[2]; /* by the type of the source */
+    aoei_dtype type;                 /* type of A and B */
+    size_t word;                     /* elements along k per word */
+    size_t rows;                     /* rows of a full tile */
+    size_t panel;                    /* columns of a tile; a multiple of lanes and a divisor of AOEI_GEMM_PANEL */
+    size_t lanes;                    /* lines that pack_lines transposes at once; at least rows */
+    size_t k_block;                  /* words of a block of K; a block of a panel of B has k_block * panel words */
+    size_t m_block;                  /* rows of a block of A; packed A has m_block * k_block words and fits the L2 cache */
+    aoei_gemm_tile_fn *const *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the wide tile, or NULL */
+    aoei_gemm_pack_lines_fn *pack_lines[2]; /* packing functions indexed by the type of the source */
     aoei_gemm_epilogue_fn *epilogue;
 } aoei_gemm_tier;
 
-/* Bodies of the three kernels of a tier. */
+/* Shared bodies of a tier's three kernels. */
 void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_product *g, float *scratch);
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1);
 
-/* The tiers' epilogues; avx512's serves the tiers above, too. */
+/* The epilogue of each tier. Tiers above avx512 also use the avx512 epilogue. */
 aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512;
 
-/* X(0) X(1) ... X(R - 1): tile kernels name their registers by row. */
+/* X(0) X(1) ... X(R - 1). Tile kernels name their registers by row. */
 #define AOEI_ROWS_1(X)  X(0)
 #define AOEI_ROWS_2(X)  AOEI_ROWS_1(X) X(1)
 #define AOEI_ROWS_3(X)  AOEI_ROWS_2(X) X(2)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Tier c of the products: plain C, the reference of the other tiers, bf16 emulated on float32. An
- * element is chain = a * b + chain over k ascending, product and sum rounded
- * each. Loops of fixed length over a panel let any compiler use its vectors.
+ * Matmul kernels of tier c: plain C, the reference of the other tiers, with bf16 emulated in float32. An element is sum =
+ * sum + a * b over ascending k, with product and sum rounded separately. Loops over a panel have a fixed length, so any
+ * compiler can vectorize them.
  */
 #include "kernels/gemm_block.h"
 
 enum { ROWS = 4, PANEL = 8 };
 
-/* Continues the chains of one row of a tile. */
+/* Continues the running sums of one row of a tile. */
 static void row_chains(float chain[PANEL], const aoei_gemm_tile *t, size_t row) {
     const float *a = t->a + row, *b = t->b;
     float c[PANEL];
@@ -42,7 +42,7 @@ static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t ro
             dst[k * stride + i] = from[(i < lines ? i : 0) * row + k * col];
 }
 
-/* A float32 that meets bf16 is rounded to it. */
+/* Packs float32 lines for matmuls with bf16 operands: each element is rounded to bf16. */
 static void pack_lines_rounded(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
     const float *from = src;
     for (size_t k = 0; k < K; k++)

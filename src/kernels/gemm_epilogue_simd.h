@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What happens to complete chains before the store (kernels.h, aoei_product), vector body. Include simd_avx2.h or
- * simd_avx512.h first.
+ * The epilogue of the matmul kernels (aoei_product in kernels.h), vector body: operations on complete sums before the store.
+ * Include simd_avx2.h or simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
 #define AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
@@ -8,7 +8,7 @@
 #include "kernels/gemm_block.h"
 #include "kernels/simd_math.h"
 
-/* n lanes; a compile-time VF_LANES makes them plain loads and stores. */
+/* Loads n lanes. If n is the compile-time constant VF_LANES, this is a plain load. */
 static inline vf load_f32(const float *p, size_t n) {
     return n == VF_LANES ? vf_load(p) : vf_load_part(p, n);
 }
@@ -36,10 +36,12 @@ static inline vf activate(aoei_activation activation, vf x) {
 }
 
 static inline vf activation_slope(aoei_activation activation, vf x) {
-    return activation == AOEI_GELU ? vf_gelu_slope(x) : activation == AOEI_GELU_TANH ? vf_gelu_tanh_slope(x) : vf_set1(1.0f);
+    return activation == AOEI_GELU        ? vf_gelu_derivative(x)
+           : activation == AOEI_GELU_TANH ? vf_gelu_tanh_derivative(x)
+                                          : vf_set1(1.0f);
 }
 
-/* n lanes from column j of row i on, of the element type given at compile time. */
+/* Computes n lanes of row i, starting at column j. The element type is a compile-time constant. */
 static inline void finish_part(const aoei_product *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
     x = vf_mul(x, vf_set1(g->scale));
     if (g->bias)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tier avx2 of the float64 product: gemm_f64_simd.h with tiles of up to 4 x 12, 12 registers of C.
+ * float64 matmul kernels of tier avx2: gemm_f64_simd.h with tiles of up to 4 x 12, which use 12 registers for C.
  */
 #include "kernels/simd_f64_avx2.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tier avx512 of the float64 product: gemm_f64_simd.h with tiles of up to 8 x 24, 24 registers of C.
+ * float64 matmul kernels of tier avx512: gemm_f64_simd.h with tiles of up to 8 x 24, which use 24 registers for C.
  */
 #include "kernels/simd_f64_avx512.h"
 

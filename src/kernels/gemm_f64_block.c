@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * The walk of every float64 product: a block of K, a slice of a panel of B, which
- * stays in the nearest cache, and all tiles of rows against it.
+ * The loops of the float64 matmul kernels: a block of K, a slice of a panel of B, which stays in the L1 cache, and all row
+ * tiles for that slice.
  */
 #include "kernels/gemm_f64_block.h"
 
-enum { P = AOEI_PANEL_F64, K_BLOCK = 4 * P /* a slice of B: at most 18 KB */ };
+enum { P = AOEI_PANEL_F64, K_BLOCK = 4 * P /* a slice of B has at most 18 KB */ };
 
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* A from row m and k on. */
+/* Pointer to A at row m and element k. */
 static const double *a_at(const aoei_gemm_f64 *g, size_t m, size_t k) {
     return g->transposed ? g->a + m / P * g->a_panel + k * P + m % P : g->a + k / P * g->a_panel + m * P;
 }
 
-/* All rows of C in one slice: columns [n, n + tier->slice), block [k, k + K) of the chain. */
+/* Computes all rows of C in one slice: columns [n, n + tier->slice), block [k, k + K) of the sums. */
 static void slice_product(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g, size_t n, size_t k, size_t K) {
     aoei_tile_f64_fn *const *tiles = g->transposed ? tier->transposed : tier->plain;
     const double *b = g->b + n / P * g->b_panel + k * P + n % P;
@@ -24,7 +24,7 @@ static void slice_product(const aoei_gemm_f64_tier *tier, const aoei_gemm_f64 *g
     t.first = k == 0 && !g->accumulate;
     for (size_t m = 0; m < g->M; m += tier->rows) {
         t.a = a_at(g, m, k);
-        /* the rows of a transposed A lie too far apart for the hardware to foresee */
+        /* the rows of a transposed A are too far apart for hardware prefetchers */
         t.next = m + tier->rows < g->M ? a_at(g, m + tier->rows, k) : a_at(g, 0, k + K < g->K ? k + K : k);
         t.c = c + m * P;
         tiles[least(g->M - m, tier->rows)](&t);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Tier c of the float64 product: plain C, the reference of the other tiers. An
- * element is chain = a * b + chain over k ascending, product and sum rounded each.
+ * float64 matmul kernels of tier c: plain C, the reference of the other tiers. An element is sum = sum + a * b over
+ * ascending k, with product and sum rounded separately.
  */
 #include "kernels/gemm_f64_block.h"
 
 enum { P = AOEI_PANEL_F64, ROWS = 4, SLICE = 4 };
 
-/* Four rows by four columns. Written out: compilers keep sixteen named sums in registers, but not an array. */
+/* Four rows by four columns. The sixteen sums are separate variables, because compilers keep those in registers, but not an
+ * array. */
 static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     double *c = t->c;
     const double *group = t->a, *b = t->b;

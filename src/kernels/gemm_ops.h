@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The three kernels of one product op in a vector tier, from GEMM_OP, GEMM_TYPE, GEMM_WORD (k's of a word), GEMM_KIND (a
- * word's kind) and GEMM_KIND_OF_F32 (the same made of a float32). Included once an op, after gemm_simd.h.
+ * The three kernels of one matmul op in a vector tier. Define GEMM_OP, GEMM_TYPE, GEMM_WORD (elements along k per word),
+ * GEMM_KIND (word_kind of the operands) and GEMM_KIND_OF_F32 (word_kind of float32 sources). Include this file once per op,
+ * after gemm_simd.h.
  */
 #define GEMM_PASTE2(a, b) a##b
 #define GEMM_PASTE(a, b)  GEMM_PASTE2(a, b)

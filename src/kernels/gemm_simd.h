@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The products, vector body: tiles of up to GEMM_ROWS rows by two vectors of
- * columns, written once for all widths and types. Include simd_avx2.h or simd_avx512.h and
- * define GEMM_ROWS, GEMM_STEP (what one word adds to a chain) and transpose_lines first. A tile of fewer rows
- * runs the same instructions with fewer registers; one of fewer columns differs only in
- * how C is loaded and stored. So tails have the bits of full tiles.
+ * The matmul kernels, vector body: tiles of up to GEMM_ROWS rows by two vectors of columns, written once for all vector
+ * widths and types. Include simd_avx2.h or simd_avx512.h first, and define GEMM_ROWS, GEMM_STEP (adds the product of one
+ * word to a running sum) and transpose_lines. A tile of fewer rows runs the same instructions with fewer registers. A tile
+ * of fewer columns differs only in how C is loaded and stored. Results therefore do not depend on the tile size.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
 #define AOEI_KERNELS_GEMM_SIMD_H
@@ -28,7 +27,7 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
     vf_store_part(t->chains + i * t->chains_row, left, l##i);                                                                  \
     vf_store_part(t->chains + i * t->chains_row + left, right, r##i);
 
-/* The tile kernel of R rows: the chains of column vectors l and r of each row. */
+/* The tile kernel of R rows. Each row has running sums in the column vectors l and r. */
 #define TILE(R)                                                                                                                \
     static void tile_##R(const aoei_gemm_tile *t) {                                                                            \
         const size_t left = t->columns < VF_LANES ? t->columns : VF_LANES, right = t->columns - left;                          \
@@ -79,7 +78,7 @@ TILE(14)
     vf_store(t->chains + p * PANEL, l##p);                                                                                     \
     vf_store(t->chains + p * PANEL + VF_LANES, r##p);
 
-/* A single row, AOEI_GEMM_WIDE whole panels. */
+/* The wide tile: a single row, AOEI_GEMM_WIDE whole panels. */
 static void tile_wide(const aoei_gemm_tile *t) {
     const float *b = t->b;
     const size_t b_row = t->b_row, b_panel = t->b_panel;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Packing: lines of elements become columns of 32-bit words. A word is a float32 (as it is, widened from
- * bf16, or rounded to bf16 and widened) or a pair of bf16 that are neighbours in k. Include simd_avx2.h or
- * simd_avx512.h and define transpose_lines first. Source type and kind are constants of each caller.
+ * Packing: lines of elements become columns of 32-bit words. A word is a float32 (unchanged, converted from bf16, or rounded
+ * to bf16 and converted back) or a pair of bf16 that are adjacent in k. Include simd_avx2.h or simd_avx512.h and define
+ * transpose_lines first. Source type and word kind are compile-time constants of each caller.
  */
 #ifndef AOEI_KERNELS_GEMM_WORDS_H
 #define AOEI_KERNELS_GEMM_WORDS_H
@@ -11,12 +11,12 @@
 #include "kernels/kernels.h"
 
 typedef enum word_kind {
-    WORD_F32,     /* a float32 as it is, or a bf16 widened */
-    WORD_ROUNDED, /* a float32 rounded to bf16 and widened */
-    WORD_PAIR     /* two bf16, the earlier in the lower half */
+    WORD_F32,     /* a float32 unchanged, or a bf16 converted to float32 */
+    WORD_ROUNDED, /* a float32 rounded to bf16 and converted back */
+    WORD_PAIR     /* two bf16, the one with the smaller k in the lower half */
 } word_kind;
 
-enum { STAGE = 64 }; /* words of a line that are made before they are transposed */
+enum { STAGE = 64 }; /* words of a line that are converted before they are transposed */
 
 static inline const void *element_at(const void *src, aoei_dtype type, size_t i) {
     return (const unsigned char *)src + i * aoei_dtype_size(type);
@@ -34,10 +34,12 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
     return kind == WORD_F32 ? x : vf_round_bf16(x);
 }
 
-/* Lines that lie side by side, so that a k is a row of them: a word takes the same place of one row, or of two. */
+/* Packs lines that are adjacent in memory, so that each k is one contiguous row. A word combines the elements of one row, or
+ * of two rows for pairs. */
 static inline void pack_side_by_side(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
                                      size_t lines, size_t K) {
-    const size_t step = kind == WORD_PAIR ? 2 : 1, ahead = 16; /* rows far apart are beyond the hardware's prefetchers */
+    const size_t step = kind == WORD_PAIR ? 2 : 1,
+                 ahead = 16; /* prefetch distance in k; hardware prefetchers do not handle rows this far apart */
     for (size_t k = 0; k < K; k += step, dst += stride) {
         const unsigned char *row = element_at(src, type, k * col), *next = k + 1 < K ? row + col * aoei_dtype_size(type) : row;
         const size_t later = k + ahead + 1 < K ? ahead * col * aoei_dtype_size(type) : 0;
@@ -51,7 +53,7 @@ static inline void pack_side_by_side(float *dst, size_t stride, const void *src,
     }
 }
 
-/* dst = the words [w, w + n) of one contiguous line of K elements. */
+/* dst = words [w, w + n) of one contiguous line of K elements. */
 static inline void copy_words(float *dst, const void *line, aoei_dtype type, word_kind kind, size_t w, size_t n, size_t K) {
     if (kind != WORD_PAIR) {
         const void *src = element_at(line, type, w);
@@ -84,7 +86,8 @@ static inline void transpose_words(float *dst, size_t stride, const float *const
             memcpy(dst + k * stride + i, line[i] + k, sizeof *dst);
 }
 
-/* Lines that are contiguous each: transposed, from copies of those words that memory does not have as they are. */
+/* Packs lines that are contiguous along k. They are transposed directly, or from a converted copy if their elements are not
+ * words. */
 static inline void pack_contiguous(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                                    size_t lines, size_t K) {
     const size_t words = words_of(kind, K);
@@ -118,7 +121,7 @@ static inline float scattered_element(const void *src, aoei_dtype type, word_kin
     return kind == WORD_F32 ? x : aoei_bf16_to_f32(aoei_bf16_from_f32(x));
 }
 
-/* Lines whose elements lie apart. */
+/* Packs lines whose elements are not adjacent in memory. */
 static inline void pack_scattered(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                                   size_t col, size_t lines, size_t K) {
     for (size_t w = 0; w < words_of(kind, K); w++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit (Dauphin et al. 2017) of two rows, portable tier: t sigma(g) with the logistic
- * function of the C library in double, rounded once.
+ * The gated linear unit (Dauphin et al. 2017) of two rows, portable tier: t sigma(g), where the logistic function sigma is
+ * computed in double with the C library and rounded once.
  */
 #include <math.h>
 

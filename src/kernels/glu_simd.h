@@ -22,7 +22,8 @@ static inline vf vf_glu(vf t, vf g) {
 static inline void vf_glu_grad(vf *dt, vf *dg, vf dy, vf t, vf g) {
     vf e;
     const vf s = vf_logistic(g, &e);
-    const vf rest = vf_min(vf_mul(e, s), vf_set1(1.0f)); /* 1 - s without cancellation; infinity times 0: the second operand */
+    const vf rest = vf_min(
+        vf_mul(e, s), vf_set1(1.0f)); /* 1 - s without cancellation; for infinity times 0, min returns its second operand */
     *dt = vf_mul(dy, s);
     *dg = vf_mul(vf_mul(dy, t), vf_mul(s, rest));
 }

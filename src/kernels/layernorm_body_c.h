@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, portable body for one type of x and y: NORM_X is it, NORM_GET and NORM_PUT convert it, NORM(op) names it. Row
- * sums in double, ascending; parameter gradients are one float chain a column, row after row.
+ * LayerNorm, portable body for one type of x and y. NORM_X is the type, NORM_GET and NORM_PUT convert from and to it, and
+ * NORM(op) is the function name. Row sums are computed in double in ascending order. Parameter gradients are float sums per
+ * column, row by row.
  */
 #include <math.h>
 

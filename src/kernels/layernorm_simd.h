@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, vector body, for one type of x and y: NORM_X is it, NORM_LOAD, NORM_LOAD_PART, NORM_STORE and NORM_STORE_PART
- * move it, NORM(op) names it. Include simd_avx2.h or simd_avx512.h first, and this once a type.
- * Row sums are in double: two accumulators of one double a lane take vectors in turn, the
- * tail goes to the first, then they are added lane by lane and across. Parameter
- * gradients: one float chain a column, row after row.
+ * LayerNorm, vector body for one type of x and y. NORM_X is the type; NORM_LOAD, NORM_LOAD_PART, NORM_STORE and
+ * NORM_STORE_PART load and store it; NORM(op) is the function name. Include simd_avx2.h or simd_avx512.h first, and include
+ * this file once per type.
+ * Row sums are computed in double. Vectors are added to two accumulators alternately, and the tail is added to the first
+ * one. Then the accumulators are added, and then their lanes. Parameter gradients are float sums per column, row by row.
  */
 #include <math.h>
 
@@ -89,7 +89,7 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
             sum = vd_add(sum, g);
             dot = vd_fma(g, vd_from(xhat), dot);
         }
-        const size_t n = cols - i; /* tail, 0 to VF_LANES - 1; its g is 0 beyond n */
+        const size_t n = cols - i; /* length of the tail, 0 to VF_LANES - 1; g is 0 after it */
         if (n) {
             const vd g = vd_from(vf_mul(vf_load_part(dyr + i, n), vf_load_part(gamma + i, n)));
             const vf xhat = vf_first(vf_mul(vf_sub(NORM_LOAD_PART(xr + i, n), m), s), n, vf_zero());
@@ -111,13 +111,13 @@ void NORM(layernorm_grad)(float *dx, size_t dx_row, const float *dy, size_t dy_r
     }
 }
 
-/* One row's terms of VF_LANES columns. */
+/* Adds one row's terms of VF_LANES columns. */
 static inline void NORM(param_grad_row)(vf *dgamma, vf *dbeta, vf g, vf x, vf mean, vf rstd) {
     *dgamma = vf_fma(g, vf_mul(vf_sub(x, mean), rstd), *dgamma);
     *dbeta = vf_add(*dbeta, g);
 }
 
-/* VF_LANES columns (n of them real) over all rows, the two chains kept in registers. */
+/* Adds all rows to VF_LANES columns, of which n exist. Both sums stay in registers. */
 static void NORM(param_grad_part)(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const NORM_X *x, size_t x_row,
                                   const float *stats, size_t rows, size_t n) {
     vf dg = vf_load_part(dgamma, n), db = vf_load_part(dbeta, n);
@@ -133,7 +133,7 @@ void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, si
                                 const float *stats, size_t rows, size_t cols) {
     enum { L = VF_LANES };
     size_t c = 0;
-    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors wide: whole cache lines, chains that overlap */
+    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors: whole cache lines and independent sums */
         float *g = dgamma + c, *b = dbeta + c;
         vf g0 = vf_load(g), g1 = vf_load(g + L), g2 = vf_load(g + 2 * L), g3 = vf_load(g + 3 * L);
         vf b0 = vf_load(b), b1 = vf_load(b + L), b2 = vf_load(b + 2 * L), b3 = vf_load(b + 3 * L);

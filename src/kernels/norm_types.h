@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The norms' vector bodies for both types of x and y. Include simd_avx2.h or simd_avx512.h first and define NORM_BODY, the
- * body's header (layernorm_simd.h, rmsnorm_simd.h).
+ * Instantiates a normalization's vector body for float32 and bf16. Include simd_avx2.h or simd_avx512.h first and define
+ * NORM_BODY, the header of the body (layernorm_simd.h or rmsnorm_simd.h).
  */
 #define NORM(op)                 AOEI_SIMD(op##_f32)
 #define NORM_X                   float

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Column sums (one float chain a column, row after row) and the sum of squares (double,
- * ascending), portable tier.
+ * Column sums (float sums per column, row by row) and the sum of squares (in double, in ascending order), portable tier.
  */
 #include "kernels/kernels.h"
 

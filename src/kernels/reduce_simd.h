@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Column sums and the sum of squares, vector body. Include simd_avx2.h or simd_avx512.h first.
- * Column sums: one float chain a column, row after row, the same bits in every tier.
- * Squares: exact products in double; two accumulators of one double a lane in turn, the
- * tail to the first.
+ * Column sums and the sum of squares, vector body. Include simd_avx2.h or simd_avx512.h first. Column sums are float sums
+ * per column, row by row, with identical bits in every tier. Squares are exact in double; vectors are added to two
+ * accumulators alternately, and the tail is added to the first one.
  */
 #ifndef AOEI_KERNELS_REDUCE_SIMD_H
 #define AOEI_KERNELS_REDUCE_SIMD_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, portable body for one type of x and y: the NORM macros as in layernorm_body_c.h. Row sums in double, ascending.
+ * RMSNorm, portable body for one type of x and y. The NORM macros are those of layernorm_body_c.h. Row sums are computed in
+ * double in ascending order.
  */
 #include <math.h>
 

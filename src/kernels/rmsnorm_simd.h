@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, vector body, for one type of x and y: the NORM macros as in layernorm_simd.h. Include simd_avx2.h or
- * simd_avx512.h first, and this once a type. Row sums are in double, of one double a lane: squares to two accumulators in
- * turn, the tail to the first.
+ * RMSNorm, vector body for one type of x and y. The NORM macros are those of layernorm_simd.h. Include simd_avx2.h or
+ * simd_avx512.h first, and include this file once per type. Row sums are computed in double. Vectors of squares are added to
+ * two accumulators alternately, and the tail is added to the first one.
  */
 #include <math.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rotary positions, portable tier. Every operation is rounded on its own, so that all tiers
- * give the same bits.
+ * Rotary positions, portable tier. Every operation is rounded separately, so all tiers give identical bits.
  */
 #include "kernels/kernels.h"
 

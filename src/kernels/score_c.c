@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sums and weights of score blocks, portable tier: the C library's exp, sums ascending.
+ * Sums and weights of score blocks, portable tier: exp of the C library, sums in ascending order.
  */
 #include <math.h>
 

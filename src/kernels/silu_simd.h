@@ -13,11 +13,11 @@ static inline vf silu(vf x) {
     return vf_mul(x, vf_div(one, vf_add(one, e)));
 }
 
-/* s + x s (1 - s) with s = 1 / (1 + e^-x), and 1 - s = e^-x s without cancellation. */
-static inline vf silu_slope(vf x) {
+/* s + x s (1 - s) with s = 1 / (1 + e^-x); 1 - s is computed as e^-x s, without cancellation. */
+static inline vf silu_derivative(vf x) {
     const vf e = vf_exp(vf_sub(vf_zero(), x)), one = vf_set1(1.0f);
     const vf s = vf_div(one, vf_add(one, e));
-    const vf rest = vf_min(vf_mul(e, s), one); /* infinity times 0: the second operand */
+    const vf rest = vf_min(vf_mul(e, s), one); /* for infinity times 0, min returns its second operand */
     return vf_fma(x, vf_mul(s, rest), s);
 }
 
@@ -32,9 +32,9 @@ void AOEI_SIMD(silu_f32)(float *y, const float *x, size_t n) {
 void AOEI_SIMD(silu_grad_f32)(float *dx, const float *dy, const float *x, size_t n) {
     size_t i = 0;
     for (; i + VF_LANES <= n; i += VF_LANES)
-        vf_store(dx + i, vf_mul(vf_load(dy + i), silu_slope(vf_load(x + i))));
+        vf_store(dx + i, vf_mul(vf_load(dy + i), silu_derivative(vf_load(x + i))));
     if (i < n)
-        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), silu_slope(vf_load_part(x + i, n - i))));
+        vf_store_part(dx + i, n - i, vf_mul(vf_load_part(dy + i, n - i), silu_derivative(vf_load_part(x + i, n - i))));
 }
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The vector vocabulary of the float32 kernels, AVX2 + FMA form: 8 lanes. simd_avx512.h
- * has the same names with 16, so that a kernel body (NAME_simd.h) is written once
- * and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h adds exp and Phi.
- *
- * vf: floats, vu: uint32, vd: a double for each float lane. `part` forms touch the first
- * n lanes in memory only, 0 <= n <= VF_LANES; a whole vector takes the plain instruction, because
- * masked ones are slow on some CPUs. Horizontal reductions have a fixed order.
+ * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines the same names
+ * with 16 lanes, so a kernel body (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h
+ * adds exp and Phi.
+ * vf holds floats, vu holds uint32, and vd holds a double for each float lane. `part` functions access only the first n
+ * lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some CPUs.
+ * Horizontal reductions have a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX2_H
 #define AOEI_KERNELS_SIMD_AVX2_H
@@ -43,13 +42,13 @@ static inline void vf_store(float *p, vf x) {
     _mm256_storeu_ps(p, x);
 }
 
-/* All ones in the first n lanes. */
+/* All ones in the first n lanes, zero in the others. */
 static inline __m256i vf_mask(size_t n) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
 }
 
-/* Lanes from n on are zero. */
+/* The first n lanes from memory, zero in the others. */
 static inline vf vf_load_part(const float *p, size_t n) {
     if (n == VF_LANES)
         return vf_load(p);
@@ -64,13 +63,13 @@ static inline void vf_store_part(float *p, size_t n, vf x) {
     _mm256_maskstore_ps(p, vf_mask(n), x);
 }
 
-/* x in the first n lanes, fill in the others. */
+/* x in the first n lanes, `fill` in the others. */
 static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm256_blendv_ps(fill, x, _mm256_castsi256_ps(vf_mask(n)));
 }
 
-/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits. They are the upper halves; the lower
- * ones have no meaning. */
+/* bf16 rounding as in base/bf16.h, with integer operations so that all tiers give identical bits. The result is in the upper
+ * half of each lane; the lower half is undefined. */
 static inline __m256i vf_bf16_bits(vf x) {
     const __m256i bits = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -84,7 +83,7 @@ static inline vf vf_round_bf16(vf x) {
     return _mm256_castsi256_ps(_mm256_and_si256(vf_bf16_bits(x), _mm256_set1_epi32((int)0xffff0000)));
 }
 
-/* 8 bf16 and 8 more as pairs in 32-bit lanes, `low` in the lower halves; both already rounded. */
+/* Two vectors of 8 rounded bf16 as pairs in 32-bit lanes, with `low` in the lower halves. */
 static inline vf vf_pair_bf16(vf low, vf high) {
     return _mm256_castsi256_ps(_mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16), _mm256_castps_si256(high)));
 }
@@ -163,7 +162,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm256_fmsub_ps(a, b, c);
 }
 
-/* The second operand when either is NaN. */
+/* The maximum; the second operand if either is NaN. */
 static inline vf vf_max(vf a, vf b) {
     return _mm256_max_ps(a, b);
 }
@@ -176,17 +175,18 @@ static inline vf vf_abs(vf a) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
-/* a where the sign bit of x is set, else b. */
+/* a where the sign bit of x is set, b elsewhere. */
 static inline vf vf_if_negative(vf x, vf a, vf b) {
     return _mm256_blendv_ps(b, a, x);
 }
 
-/* To the nearest integer, ties to even. */
+/* The nearest integer, ties to even. */
 static inline vf vf_round(vf a) {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n in [-252, 256]; x in [0.5, 2]. Two factors, so that a subnormal result is rounded once. */
+/* x 2^n for integral n in [-252, 256] and x in [0.5, 2]. It multiplies by two factors, so that a subnormal result is rounded
+ * once. */
 static inline vf vf_scale2(vf x, vf n) {
     const __m256i e = _mm256_cvtps_epi32(n);
     const __m256i half = _mm256_srai_epi32(e, 1);
@@ -196,7 +196,7 @@ static inline vf vf_scale2(vf x, vf n) {
     return _mm256_mul_ps(_mm256_mul_ps(x, _mm256_castsi256_ps(f)), _mm256_castsi256_ps(g));
 }
 
-/* Lanes added as ((0 4)(2 6)) ((1 5)(3 7)). */
+/* Sum of the lanes in the order ((0 4)(2 6)) ((1 5)(3 7)). */
 static inline float vf_hsum(vf a) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
@@ -244,7 +244,7 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm256_and_pd(a.lo, _mm256_castsi256_pd(lo)), _mm256_and_pd(a.hi, _mm256_castsi256_pd(hi))};
 }
 
-/* Lanes added as ((0 4)(2 6)) ((1 5)(3 7)). */
+/* Sum of the lanes in the order ((0 4)(2 6)) ((1 5)(3 7)). */
 static inline double vd_hsum(vd a) {
     const __m256d s = _mm256_add_pd(a.lo, a.hi);
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
@@ -264,22 +264,22 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm256_xor_si256(a, b);
 }
 
-/* The 64-bit products of the even lanes, each over an even lane and the odd one after it. */
+/* The 64-bit products of the even lanes; each fills an even lane and the following odd lane. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm256_mul_epu32(a, b);
 }
 
-/* Odd lanes to the even ones before them. */
+/* Moves each odd lane to the preceding even lane. */
 static inline vu vu_odd_to_even(vu a) {
     return _mm256_srli_epi64(a, 32);
 }
 
-/* The even lanes of a, and after each the even lane of b. */
+/* The even lanes of a, each followed by the even lane of b. */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xaa);
 }
 
-/* x where word >= threshold (unsigned), else +0. */
+/* x where word >= threshold (unsigned), +0 elsewhere. */
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(word, threshold), word)));
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The vector vocabulary of the float32 kernels, AVX-512 (F, BW, DQ, VL) form: 16 lanes.
- * simd_avx2.h has the same names with 8, so that a kernel body (NAME_simd.h) is written once
- * and compiled by NAME_avx2.c and NAME_avx512.c. simd_math.h adds exp and Phi.
- *
- * vf: floats, vu: uint32, vd: a double for each float lane. `part` forms touch the first
- * n lanes in memory only, 0 <= n <= VF_LANES; a whole vector takes the plain instruction, because
- * masked ones are slow on some CPUs. Horizontal reductions have a fixed order.
+ * Vector types and operations of the float32 kernels for AVX-512 (F, BW, DQ, VL), with 16 lanes. simd_avx2.h defines the
+ * same names with 8 lanes, so a kernel body (NAME_simd.h) is written once and compiled by NAME_avx2.c and NAME_avx512.c.
+ * simd_math.h adds exp and Phi.
+ * vf holds floats, vu holds uint32, and vd holds a double for each float lane. `part` functions access only the first n
+ * lanes in memory, 0 <= n <= VF_LANES. Whole vectors use plain instructions, because masked ones are slow on some CPUs.
+ * Horizontal reductions have a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX512_H
 #define AOEI_KERNELS_SIMD_AVX512_H
@@ -42,12 +41,12 @@ static inline void vf_store(float *p, vf x) {
     _mm512_storeu_ps(p, x);
 }
 
-/* A bit for each of the first n lanes. */
+/* One bit for each of the first n lanes. */
 static inline __mmask16 vf_mask(size_t n) {
     return (__mmask16)((1u << n) - 1u);
 }
 
-/* Lanes from n on are zero. */
+/* The first n lanes from memory, zero in the others. */
 static inline vf vf_load_part(const float *p, size_t n) {
     if (n == VF_LANES)
         return vf_load(p);
@@ -62,13 +61,13 @@ static inline void vf_store_part(float *p, size_t n, vf x) {
     _mm512_mask_storeu_ps(p, vf_mask(n), x);
 }
 
-/* x in the first n lanes, fill in the others. */
+/* x in the first n lanes, `fill` in the others. */
 static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
 }
 
-/* bf16 rounding as in base/bf16.h, by integers, so that every tier has the same bits. They are the upper halves; the lower
- * ones have no meaning. */
+/* bf16 rounding as in base/bf16.h, with integer operations so that all tiers give identical bits. The result is in the upper
+ * half of each lane; the lower half is undefined. */
 static inline __m512i vf_bf16_bits(vf x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -81,7 +80,7 @@ static inline vf vf_round_bf16(vf x) {
     return _mm512_castsi512_ps(_mm512_and_si512(vf_bf16_bits(x), _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* 16 bf16 and 16 more as pairs in 32-bit lanes, `low` in the lower halves; both already rounded. */
+/* Two vectors of 16 rounded bf16 as pairs in 32-bit lanes, with `low` in the lower halves. */
 static inline vf vf_pair_bf16(vf low, vf high) {
     return _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high)));
 }
@@ -157,7 +156,7 @@ static inline vf vf_fms(vf a, vf b, vf c) {
     return _mm512_fmsub_ps(a, b, c);
 }
 
-/* The second operand when either is NaN. */
+/* The maximum; the second operand if either is NaN. */
 static inline vf vf_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 }
@@ -170,22 +169,22 @@ static inline vf vf_abs(vf a) {
     return _mm512_abs_ps(a);
 }
 
-/* a where the sign bit of x is set, else b. */
+/* a where the sign bit of x is set, b elsewhere. */
 static inline vf vf_if_negative(vf x, vf a, vf b) {
     return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), b, a);
 }
 
-/* To the nearest integer, ties to even. */
+/* The nearest integer, ties to even. */
 static inline vf vf_round(vf a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n; a subnormal result is rounded once. */
+/* x 2^n for integral n. A subnormal result is rounded once. */
 static inline vf vf_scale2(vf x, vf n) {
     return _mm512_scalef_ps(x, n);
 }
 
-/* Lanes added as halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
+/* Sum of the lanes by halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
 static inline float vf_hsum(vf a) {
     const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
@@ -233,7 +232,7 @@ static inline vd vd_first(vd a, size_t n) {
     return (vd){_mm512_maskz_mov_pd((__mmask8)m, a.lo), _mm512_maskz_mov_pd((__mmask8)(m >> 8), a.hi)};
 }
 
-/* Lanes added as halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
+/* Sum of the lanes by halves: i and i + 8, then i + 4, then i + 2, then i + 1. */
 static inline double vd_hsum(vd a) {
     const __m512d h = _mm512_add_pd(a.lo, a.hi);
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(h), _mm512_extractf64x4_pd(h, 1));
@@ -254,22 +253,22 @@ static inline vu vu_xor(vu a, vu b) {
     return _mm512_xor_si512(a, b);
 }
 
-/* The 64-bit products of the even lanes, each over an even lane and the odd one after it. */
+/* The 64-bit products of the even lanes; each fills an even lane and the following odd lane. */
 static inline vu vu_mul_even(vu a, vu b) {
     return _mm512_mul_epu32(a, b);
 }
 
-/* Odd lanes to the even ones before them. */
+/* Moves each odd lane to the preceding even lane. */
 static inline vu vu_odd_to_even(vu a) {
     return _mm512_srli_epi64(a, 32);
 }
 
-/* The even lanes of a, and after each the even lane of b. */
+/* The even lanes of a, each followed by the even lane of b. */
 static inline vu vu_interleave_even(vu a, vu b) {
     return _mm512_mask_blend_epi32(0xaaaa, a, _mm512_slli_epi64(b, 32));
 }
 
-/* x where word >= threshold (unsigned), else +0. */
+/* x where word >= threshold (unsigned), +0 elsewhere. */
 static inline vf vf_keep_ge(vf x, vu word, vu threshold) {
     return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(word, threshold), x);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The vector vocabulary of the float64 kernels, AVX2 + FMA form: 4 lanes. simd_f64_avx512.h
- * has the same names with 8, so that a kernel body (NAME_simd.h) is written once.
- * `part` forms touch the first n lanes in memory only, 0 <= n <= DV_LANES.
+ * Vector types and operations of the float64 kernels for AVX2 and FMA, with 4 lanes. simd_f64_avx512.h defines the same
+ * names with 8 lanes, so a kernel body (NAME_simd.h) is written once. `part` functions access only the first n lanes in
+ * memory, 0 <= n <= DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX2_H
 #define AOEI_KERNELS_SIMD_F64_AVX2_H
@@ -30,12 +30,12 @@ static inline void dv_store(double *p, dv x) {
     _mm256_storeu_pd(p, x);
 }
 
-/* All ones in the first n lanes. */
+/* All ones in the first n lanes, zero in the others. */
 static inline __m256i dv_mask(size_t n) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x((long long)n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-/* Lanes from n on are zero. */
+/* The first n lanes from memory, zero in the others. */
 static inline dv dv_load_part(const double *p, size_t n) {
     return _mm256_maskload_pd(p, dv_mask(n));
 }
@@ -44,7 +44,7 @@ static inline void dv_store_part(double *p, size_t n, dv x) {
     _mm256_maskstore_pd(p, dv_mask(n), x);
 }
 
-/* x in the first n lanes, fill in the others. */
+/* x in the first n lanes, `fill` in the others. */
 static inline dv dv_first(dv x, size_t n, dv fill) {
     return _mm256_blendv_pd(fill, x, _mm256_castsi256_pd(dv_mask(n)));
 }
@@ -71,7 +71,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm256_fnmadd_pd(a, b, c);
 }
 
-/* The second operand when either is NaN. */
+/* The maximum; the second operand if either is NaN. */
 static inline dv dv_max(dv a, dv b) {
     return _mm256_max_pd(a, b);
 }
@@ -80,12 +80,13 @@ static inline dv dv_min(dv a, dv b) {
     return _mm256_min_pd(a, b);
 }
 
-/* To the nearest integer, ties to even. */
+/* The nearest integer, ties to even. */
 static inline dv dv_round(dv a) {
     return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n in [-2044, 2046]; x in [0.5, 2]. Two factors, so that a subnormal result is rounded once. */
+/* x 2^n for integral n in [-2044, 2046] and x in [0.5, 2]. It multiplies by two factors, so that a subnormal result is
+ * rounded once. */
 static inline dv dv_scale2(dv x, dv n) {
     const __m128i e = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(e, 1), bias = _mm_set1_epi32(1023);
     const __m256i f = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(half, bias)), 52);
@@ -93,7 +94,7 @@ static inline dv dv_scale2(dv x, dv n) {
     return _mm256_mul_pd(_mm256_mul_pd(x, _mm256_castsi256_pd(f)), _mm256_castsi256_pd(g));
 }
 
-/* Lanes added as i and i + 2, then i + 1. */
+/* Sum of the lanes: i and i + 2, then i + 1. */
 static inline double dv_hsum(dv a) {
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
     return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The vector vocabulary of the float64 kernels, AVX-512 form: 8 lanes. simd_f64_avx2.h
- * has the same names with 4, so that a kernel body (NAME_simd.h) is written once.
- * `part` forms touch the first n lanes in memory only, 0 <= n <= DV_LANES.
+ * Vector types and operations of the float64 kernels for AVX-512, with 8 lanes. simd_f64_avx2.h defines the same names with
+ * 4 lanes, so a kernel body (NAME_simd.h) is written once. `part` functions access only the first n lanes in memory, 0 <= n
+ * <= DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX512_H
 #define AOEI_KERNELS_SIMD_F64_AVX512_H
@@ -34,7 +34,7 @@ static inline __mmask8 dv_mask(size_t n) {
     return (__mmask8)((1u << n) - 1u);
 }
 
-/* Lanes from n on are zero. */
+/* The first n lanes from memory, zero in the others. */
 static inline dv dv_load_part(const double *p, size_t n) {
     return _mm512_maskz_loadu_pd(dv_mask(n), p);
 }
@@ -43,7 +43,7 @@ static inline void dv_store_part(double *p, size_t n, dv x) {
     _mm512_mask_storeu_pd(p, dv_mask(n), x);
 }
 
-/* x in the first n lanes, fill in the others. */
+/* x in the first n lanes, `fill` in the others. */
 static inline dv dv_first(dv x, size_t n, dv fill) {
     return _mm512_mask_blend_pd(dv_mask(n), fill, x);
 }
@@ -70,7 +70,7 @@ static inline dv dv_fnma(dv a, dv b, dv c) {
     return _mm512_fnmadd_pd(a, b, c);
 }
 
-/* The second operand when either is NaN. */
+/* The maximum; the second operand if either is NaN. */
 static inline dv dv_max(dv a, dv b) {
     return _mm512_max_pd(a, b);
 }
@@ -79,17 +79,17 @@ static inline dv dv_min(dv a, dv b) {
     return _mm512_min_pd(a, b);
 }
 
-/* To the nearest integer, ties to even. */
+/* The nearest integer, ties to even. */
 static inline dv dv_round(dv a) {
     return _mm512_roundscale_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x 2^n for integral n; a subnormal result is rounded once. */
+/* x 2^n for integral n. A subnormal result is rounded once. */
 static inline dv dv_scale2(dv x, dv n) {
     return _mm512_scalef_pd(x, n);
 }
 
-/* Lanes added as i and i + 4, then i + 2, then i + 1. */
+/* Sum of the lanes: i and i + 4, then i + 2, then i + 1. */
 static inline double dv_hsum(dv a) {
     const __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
     const __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row, its backward and its cross entropy, portable tier: the C library's expf, sums in double,
- * ascending. A row of nothing but -infinity, or with a NaN or +infinity, becomes NaN.
+ * Softmax of a row, its backward and the softmax of a cross entropy, portable tier: expf of the C library, sums in double in
+ * ascending order. A row that has only -infinity, or has a NaN or +infinity, becomes NaN.
  */
 #include <math.h>
 

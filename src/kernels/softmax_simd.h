@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row, its backward and its cross entropy, vector body. Include simd_avx2.h or simd_avx512.h
- * first. Order of a sum: lane l takes elements l, l + VF_LANES, ... ascending in float,
- * then lanes are added across; absent elements of the last vector count as 0.
- * An entry of -infinity has probability 0; a row of nothing but -infinity, or with a NaN
- * or +infinity, becomes NaN.
+ * Softmax of a row, its backward and the softmax of a cross entropy, vector body. Include simd_avx2.h or simd_avx512.h
+ * first. Accumulation order of a sum: lane l adds elements l, l + VF_LANES, ... in ascending order in float, then the lanes
+ * are added. Missing elements of the last vector count as 0. An entry of -infinity has probability 0. A row that has only
+ * -infinity, or has a NaN or +infinity, becomes NaN.
  */
 #ifndef AOEI_KERNELS_SOFTMAX_SIMD_H
 #define AOEI_KERNELS_SOFTMAX_SIMD_H
