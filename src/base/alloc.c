@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * malloc behind one door, with counters. Off, fault injection costs one relaxed
- * atomic increment a call; the counters are exact for any number of threads.
- * Not an allocator: libc does the work.
+ * Wrappers of malloc that count calls and can inject failures. When fault injection is off, each
+ * call costs one relaxed atomic increment. The counters are exact for any number of threads. libc
+ * does the allocation itself.
  */
 #include "base/alloc.h"
 
@@ -12,12 +12,12 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static _Atomic uint64_t calls;   /* since the last aoei_alloc_fail_at */
-static _Atomic uint64_t fail_at; /* the call that fails; 0: none */
-static _Atomic int64_t live;     /* blocks handed out and not freed */
+static _Atomic uint64_t calls;   /* number of calls since the last aoei_alloc_fail_at */
+static _Atomic uint64_t fail_at; /* number of the call that fails; 0: none */
+static _Atomic int64_t live;     /* blocks allocated and not yet freed */
 
-/* Counts a call; 1 when it is to fail. Sizes no object can have fail here, whatever libc would do. */
-static int refused(size_t bytes) {
+/* Counts a call. Returns 1 if the call must fail: it was chosen by fault injection, or no object can have this size. */
+static int must_fail(size_t bytes) {
     uint64_t n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1;
     return n == atomic_load_explicit(&fail_at, memory_order_relaxed) || bytes > PTRDIFF_MAX;
 }
@@ -29,20 +29,20 @@ static void *counted(void *p) {
 }
 
 void *aoei_malloc(size_t bytes) {
-    return refused(bytes) ? NULL : counted(malloc(bytes ? bytes : 1));
+    return must_fail(bytes) ? NULL : counted(malloc(bytes ? bytes : 1));
 }
 
 void *aoei_calloc(size_t count, size_t size) {
     size_t bytes;
     if (aoei_mul_size(count, size, &bytes))
         bytes = SIZE_MAX;
-    return refused(bytes) ? NULL : counted(calloc(bytes ? bytes : 1, 1));
+    return must_fail(bytes) ? NULL : counted(calloc(bytes ? bytes : 1, 1));
 }
 
 void *aoei_realloc(void *p, size_t bytes) {
     if (!p)
         return aoei_malloc(bytes);
-    return refused(bytes) ? NULL : realloc(p, bytes ? bytes : 1);
+    return must_fail(bytes) ? NULL : realloc(p, bytes ? bytes : 1);
 }
 
 void *aoei_malloc_array(size_t count, size_t size) {
@@ -77,13 +77,13 @@ void aoei_free(void *p) {
 }
 
 void *aoei_aligned(size_t bytes) {
-    if (refused(bytes))
+    if (must_fail(bytes))
         return NULL;
     size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : AOEI_ALIGN;
     void *p = NULL;
     if (posix_memalign(&p, align, bytes ? bytes : 1))
         return NULL;
-    /* fewer TLB misses in the matrix kernels; where the kernel does not offer it nothing is lost */
+    /* huge pages reduce TLB misses in the matrix kernels; an error of madvise does not matter */
     if (align == HUGE_PAGE)
         (void)madvise(p, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
     return counted(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The bump allocator of arena.h. Measuring and handing out share one path, so
- * the plan and the real layout cannot differ.
+ * The bump allocator of arena.h. Measuring and allocating use one code path, so the measured size
+ * and the real layout cannot differ.
  */
 #include "base/arena.h"
 

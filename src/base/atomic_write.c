@@ -22,7 +22,7 @@
 #define NAME_PART  200 /* bytes of the final name that the temporary name contains (NAME_MAX is 255) */
 #define NAME_TRIES 100
 
-static _Atomic unsigned temp_counter; /* makes the temporary names of this process distinct */
+static _Atomic unsigned temp_counter; /* counter that makes the temporary names of this process unique */
 
 /* ---- temporary files of killed processes */
 
@@ -94,8 +94,8 @@ static int name_temp(aoei_writer *w) {
     return 0;
 }
 
-/* Locks a new temporary file. 0: another process took it for a stale one before it was locked. A file system without locks
- * is not an error: nobody removes the file there. */
+/* Locks a new temporary file. Returns 0 if another process removed the file before it was locked, because it took the file
+ * for a stale one. A file system without locks is not an error: no process removes the file there. */
 static int lock_temp(int fd) {
     struct stat st;
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
@@ -123,8 +123,8 @@ static int open_temp(aoei_writer *w) {
     return -1;
 }
 
-/* Opens the temporary file. old: attributes of the file that will be replaced, or NULL. */
-static int open_beside(aoei_writer *w, const struct stat *old, aoe_error *err) {
+/* Opens the temporary file. `old` holds the attributes of the file that will be replaced, or is NULL. */
+static int open_temp_file(aoei_writer *w, const struct stat *old, aoe_error *err) {
     if (remove_stale(w->target))
         return aoei_fail_nomem(err, strlen(w->target));
     w->lock = open_temp(w);
@@ -136,7 +136,7 @@ static int open_beside(aoei_writer *w, const struct stat *old, aoe_error *err) {
     }
     if (old)
         (void)fchmod(w->lock, old->st_mode & 07777); /* keeps the permissions where the system allows it */
-    /* the stream has a descriptor of its own, so that the lock outlives it until the rename */
+    /* the stream has its own descriptor, so that the lock is held until the rename, after the stream is closed */
     const int fd = fcntl(w->lock, F_DUPFD_CLOEXEC, 0);
     w->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (w->file)
@@ -162,7 +162,7 @@ static int open_writer(aoei_writer *w, const char *path, int in_place, aoe_error
         if (exists && S_ISDIR(st.st_mode))
             code = aoei_fail(err, AOE_EARG, "cannot write %s: it is a directory; give the path of a file", path);
         else if (!exists || S_ISREG(st.st_mode))
-            code = open_beside(w, exists ? &st : NULL, err);
+            code = open_temp_file(w, exists ? &st : NULL, err);
         else if (in_place)
             code = open_in_place(w, err);
         else
@@ -193,7 +193,7 @@ int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error 
 static int finish_stream(aoei_writer *w) {
     int errnum = 0;
     errno = 0;
-    /* a stream that failed earlier has lost its errno: the flush fails again with the reason, or EIO replaces it */
+    /* a stream that failed earlier has lost its errno: the flush fails again and sets it, or EIO replaces it */
     if (aoei_io_step() || fflush(w->file) || ferror(w->file))
         errnum = errno ? errno : EIO;
     else if (w->temp_path && (aoei_io_step() || fsync(fileno(w->file))))
@@ -215,7 +215,7 @@ int aoei_writer_publish(aoei_writer *w, aoe_error *err) {
     if (w->temp_path) {
         if (aoei_io_step() || rename(w->temp_path, w->target))
             return aoei_fail_errno(err, errno, "cannot rename the finished file to %s", w->path);
-        aoei_free(w->temp_path); /* it has its final name: abort must not remove it */
+        aoei_free(w->temp_path); /* the file has its final name: abort must not remove it */
         w->temp_path = NULL;
         close(w->lock);
         code = aoei_sync_parent(w->target, err);

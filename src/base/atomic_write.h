@@ -11,9 +11,9 @@
  * temporary files of killed processes and removes them, without comparing process ids, which
  * are not unique across hosts and containers.
  *
- * A program that writes outputs that its user names uses aoei_writer_open_output. To publish
- * several files together, it calls aoei_writer_finish for each and, when all are on the disk,
- * aoei_writer_publish for each. To remove temporary files in a signal handler, it copies
+ * A program that writes an output file named by the user calls aoei_writer_open_output. To publish
+ * several files together, it calls aoei_writer_finish for each file and, when all are on the disk,
+ * aoei_writer_publish for each file. To remove temporary files in a signal handler, it copies
  * temp_path while the file is open and calls unlink.
  */
 #ifndef AOEI_BASE_ATOMIC_WRITE_H
@@ -24,27 +24,27 @@
 
 #include "aoe.h"
 
-/* A file being written. Zeroed: none. */
+/* A file being written. Zeroed: no file. */
 typedef struct aoei_writer {
     FILE *file;      /* stream to write to; its errors may be left for aoei_writer_finish to detect */
     char *path;      /* final name as given, for messages; owned */
     char *target;    /* final name after symbolic links; owned */
     char *temp_path; /* temporary name; owned. NULL if the output is written in place */
-    int lock;        /* descriptor that holds the lock on the temporary file, owned, if temp_path is set */
+    int lock;        /* owned descriptor that holds the lock on the temporary file; valid if temp_path is set */
 } aoei_writer;
 
-/* Creates the temporary file. A file that will be replaced passes its permissions on. Errors: AOE_EARG if path exists and is
- * not a regular file, AOE_ENOENT if its directory does not exist, AOE_ENOSPC, AOE_ENOMEM, AOE_EIO. */
+/* Creates the temporary file. It gets the permissions of the file that it will replace. Errors: AOE_EARG if path exists and
+ * is not a regular file, AOE_ENOENT if its directory does not exist, AOE_ENOSPC, AOE_ENOMEM, AOE_EIO. */
 int aoei_writer_open(aoei_writer *w, const char *path, aoe_error *err);
-/* As aoei_writer_open, and also accepts devices and pipes (/dev/null, FIFOs, process substitution), which are written in
- * place. What was written there remains after an abort. */
+/* Like aoei_writer_open, and also accepts devices and pipes (/dev/null, FIFOs, process substitution), which are written in
+ * place. Bytes written there remain after an abort. */
 int aoei_writer_open_output(aoei_writer *w, const char *path, aoe_error *err);
 int aoei_writer_write(aoei_writer *w, const void *data, size_t bytes, aoe_error *err);
 /* Flushes, syncs and closes the temporary file. */
 int aoei_writer_finish(aoei_writer *w, aoe_error *err);
-/* Renames the finished temporary file to its final name and syncs the directory. The writer is empty afterwards if it
- * succeeded. If it fails, the old file, if any, is unchanged; only if the sync of the directory fails, which is the last step,
- * the new file is in place, complete. */
+/* Renames the finished temporary file to its final name and syncs the directory. On success the writer is empty afterwards.
+ * On failure an existing file is unchanged. The only exception is a failed sync of the directory, the last step: then the
+ * complete new file is in place. */
 int aoei_writer_publish(aoei_writer *w, aoe_error *err);
 /* aoei_writer_finish, then aoei_writer_publish. */
 int aoei_writer_commit(aoei_writer *w, aoe_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Growing memory. Capacities double, sizes are checked, and after a failure a
- * buffer refuses everything until it is cleared, so its contents never have holes.
+ * Growing buffers and arrays. Capacities double, and sizes are checked for overflow. After a failed
+ * append, a buffer rejects further appends until it is cleared, so its contents never have gaps.
  */
 #include "base/buffer.h"
 
@@ -83,7 +83,7 @@ int aoei_grow(void **array, size_t *capacity, size_t n, size_t size) {
     if (n >= 8 && aoei_mul_size(n, 2, &wanted))
         return AOE_ENOMEM;
     void *p;
-    memcpy(&p, array, sizeof p); /* the caller's pointer has another type: no access as void * */
+    memcpy(&p, array, sizeof p); /* memcpy, because the caller's pointer does not have the type void * */
     p = aoei_realloc_array(p, wanted, size);
     if (!p)
         return AOE_ENOMEM;

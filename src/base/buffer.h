@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A growing byte buffer and growing typed arrays. Failure is sticky: callers
- * append freely and look at `failed` once.
+ * A growing byte buffer and growing typed arrays. A failure is sticky: callers append without
+ * checking and test `failed` once at the end.
  */
 #ifndef AOEI_BASE_BUFFER_H
 #define AOEI_BASE_BUFFER_H
@@ -10,20 +10,20 @@
 #include "base/compiler.h"
 
 typedef struct aoei_buffer {
-    char *data;      /* owned, NUL-terminated beyond len when not NULL */
-    size_t len;      /* bytes in use */
-    size_t capacity; /* bytes allocated */
-    int failed;      /* an append ran out of memory; the contents are incomplete */
+    char *data;      /* owned; data[len] is NUL if data is not NULL */
+    size_t len;      /* used bytes */
+    size_t capacity; /* allocated bytes */
+    int failed;      /* 1 if an append ran out of memory; the contents are then incomplete */
 } aoei_buffer;
 
-int aoei_buffer_append(aoei_buffer *b, const void *data, size_t len); /* 0, or AOE_ENOMEM */
+int aoei_buffer_append(aoei_buffer *b, const void *data, size_t len); /* returns 0, or AOE_ENOMEM */
 int aoei_buffer_putc(aoei_buffer *b, char c);
 int aoei_buffer_printf(aoei_buffer *b, const char *fmt, ...) AOEI_PRINTF(2, 3);
-int aoei_buffer_reserve(aoei_buffer *b, size_t more); /* room for more bytes and a NUL */
-void aoei_buffer_clear(aoei_buffer *b);               /* len = 0, failed = 0, keeps the memory */
+int aoei_buffer_reserve(aoei_buffer *b, size_t more); /* reserves capacity for `more` bytes and a NUL */
+void aoei_buffer_clear(aoei_buffer *b);               /* sets len = 0 and failed = 0; keeps the memory */
 void aoei_buffer_free(aoei_buffer *b);
 
-/* Makes room for one more element of a growing array: `if (aoei_grow((void **)&a, &cap, n, sizeof *a)) ...` */
+/* Grows an array so that it has capacity for element n: `if (aoei_grow((void **)&a, &capacity, n, sizeof *a)) ...` */
 int aoei_grow(void **array, size_t *capacity, size_t n, size_t size);
 
 #endif

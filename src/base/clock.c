@@ -13,8 +13,8 @@ double aoei_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* VmHWM in kilobytes, 0 when /proc does not say. getrusage also counts the peak of the process that
- * called exec, so it is only the second choice. */
+/* Returns VmHWM in kilobytes, or 0 if /proc does not have it. getrusage is only the fallback, because it includes the peak
+ * of the process that called exec. */
 static size_t peak_from_proc(void) {
     FILE *f = fopen("/proc/self/status", "re");
     if (!f)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compiler extensions used by aoe, in one place. Nothing else in the tree
- * spells an attribute or a builtin.
+ * The compiler extensions that aoe uses. No other file contains attributes or builtins.
  */
 #ifndef AOEI_BASE_COMPILER_H
 #define AOEI_BASE_COMPILER_H
@@ -10,9 +9,10 @@
 #define AOEI_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define AOEI_UNUSED            __attribute__((unused))
-#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* read soon; into the second-level cache */
-#define AOEI_TARGET(isa)       __attribute__((target(isa)))  /* one function beyond the baseline, outside of kernels/ */
-#define AOEI_TYPE_OF(x)        __typeof__(x)                 /* of a function that is looked up by its name */
+#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* the data is read soon: load it into the second-level cache */
+#define AOEI_TARGET(isa)                                                                                                       \
+    __attribute__((target(isa)))      /* compiles one function for instructions above the baseline; for code outside kernels/ */
+#define AOEI_TYPE_OF(x) __typeof__(x) /* the type of a function that is loaded by name */
 #else
 #define AOEI_PRINTF(fmt, args)
 #define AOEI_LIKELY(x)   (x)
@@ -29,7 +29,7 @@
 #define AOEI_X86_64 0
 #endif
 
-/* Tells the core that this is a spinning loop. */
+/* Tells the CPU that the current loop is waiting. */
 static inline void aoei_cpu_relax(void) {
 #if AOEI_X86_64
     __builtin_ia32_pause();
@@ -39,7 +39,7 @@ static inline void aoei_cpu_relax(void) {
 }
 
 #if AOEI_X86_64
-/* Register states the operating system saves (XCR0). Only where CPUID says OSXSAVE. */
+/* Returns the register states that the operating system saves (XCR0). Call it only if CPUID reports OSXSAVE. */
 static inline unsigned long long aoei_xgetbv(void) {
     unsigned int low, high;
     __asm__ __volatile__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

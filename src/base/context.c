@@ -26,7 +26,9 @@ static int create_parts(aoe_context *ctx, const aoe_context_options *o, aoe_erro
         return code;
     size_t bytes;
     if (aoei_mul_size(aoei_pool_threads(ctx->pool), AOEI_WORKER_SCRATCH * sizeof(float), &bytes))
-        return aoei_fail(err, AOE_EARG, "%zu threads are more than memory can serve; ask for fewer", o->threads);
+        return aoei_fail(err, AOE_EARG,
+                         "options.threads = %zu is too large: the size of the scratch buffers overflows; use fewer threads",
+                         o->threads);
     ctx->scratch = aoei_aligned(bytes);
     if (!ctx->scratch)
         return aoei_fail_nomem(err, bytes);

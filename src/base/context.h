@@ -11,10 +11,10 @@
 #include "base/pool.h"
 
 struct aoe_context {
-    aoei_pool *pool; /* owned; NULL: serial */
+    aoei_pool *pool; /* owned thread pool; NULL: serial context */
     aoei_tier tier;  /* CPU tier in use */
     aoei_log log;
-    float *scratch; /* [threads, AOEI_WORKER_SCRATCH], owned; NULL for a serial context */
+    float *scratch; /* [threads, AOEI_WORKER_SCRATCH] scratch buffers of the workers, owned; NULL for a serial context */
 };
 
 /* Size of a worker's scratch buffer in floats. */
@@ -23,8 +23,8 @@ struct aoe_context {
 /* The scratch buffer of a worker: [AOEI_WORKER_SCRATCH] floats, 64-byte aligned, owned by the context. */
 float *aoei_worker_scratch(const aoe_context *ctx, size_t worker);
 
-/* Fills `ctx` with a context on the caller's stack that has a tier but no threads and no scratch buffers. It owns
- * nothing and needs no destruction. Errors: those of aoei_cpu_tier. */
+/* Fills `ctx`, which may be on the caller's stack, with a context that has a CPU tier but no threads and no scratch buffers.
+ * The context owns nothing and needs no destruction. Errors: those of aoei_cpu_tier. */
 int aoei_context_serial(aoe_context *ctx, aoe_error *err);
 
 #endif

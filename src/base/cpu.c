@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What this CPU can do, and how many CPUs this process may use. A tier counts
- * only when CPUID names every instruction set of it and of the tiers below, the
- * system saves its registers, and, for AMX, Linux grants the tile registers.
+ * Detects the CPU tier and the number of CPUs that this process may use. A tier is available only
+ * if CPUID reports every instruction set of this tier and of all lower tiers, the operating system
+ * saves its registers and, for AMX, Linux grants access to the tile registers.
  */
 #include "base/cpu.h"
 
@@ -24,7 +24,7 @@
 static const char *const tier_names[AOEI_TIER_COUNT] = {"c", "avx2", "avx512", "avx512bf16", "amx"};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static aoei_tier detected = AOEI_TIER_C; /* AMX before Linux was asked */
+static aoei_tier detected = AOEI_TIER_C; /* best tier of this CPU; for AMX, before permission is requested from Linux */
 static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
 static int amx_granted;
 static char model[64] = "unknown"; /* brand string */
@@ -32,9 +32,9 @@ static char model[64] = "unknown"; /* brand string */
 #if AOEI_X86_64
 
 #define BIT(n)              (1u << (n))
-#define XCR0_AVX            UINT64_C(0x6)     /* xmm, ymm */
-#define XCR0_AVX512         UINT64_C(0xe6)    /* and opmask, upper zmm0-15, zmm16-31 */
-#define XCR0_AMX            UINT64_C(0x600e6) /* and tile configuration, tile data */
+#define XCR0_AVX            UINT64_C(0x6)     /* xmm and ymm registers */
+#define XCR0_AVX512         UINT64_C(0xe6)    /* xmm, ymm, opmask, upper halves of zmm0-15, zmm16-31 */
+#define XCR0_AMX            UINT64_C(0x600e6) /* registers of XCR0_AVX512, tile configuration, tile data */
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #define XFEATURE_XTILEDATA  18
 
@@ -42,7 +42,7 @@ typedef struct cpuid_regs {
     unsigned int a, b, c, d;
 } cpuid_regs;
 
-/* A leaf the CPU does not have reads as zeros. */
+/* Reads a CPUID leaf. A leaf that the CPU does not have is read as zeros. */
 static cpuid_regs cpuid(unsigned int leaf, unsigned int subleaf) {
     cpuid_regs r = {0};
     if (!__get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d))
@@ -54,13 +54,13 @@ static int has(unsigned int word, unsigned int bits) {
     return (word & bits) == bits;
 }
 
-/* Linux's permission for tile registers, of the whole process. It makes signal frames larger, so it is asked for when the
- * tier is wanted and not before. */
+/* Requests Linux's permission to use the tile registers, which holds for the whole process. The permission makes signal
+ * frames larger, so it is requested only when the tier is used. */
 static void ask_for_amx(void) {
     amx_granted = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* Palette 1 has 8 tiles of 16 rows of 64 bytes. */
+/* Returns 1 if palette 1 has 8 tiles of 16 rows with 64 bytes each. */
 static int has_tiles(void) {
     const cpuid_regs palette = cpuid(0x1d, 1);
     return palette.b >> 16 >= 8 && (palette.b & 0xffff) == 64 && (palette.c & 0xffff) == 16;
@@ -75,18 +75,18 @@ static aoei_tier find_tier(void) {
     cpuid_regs seven = cpuid(7, 0);
     if ((saved & XCR0_AVX) != XCR0_AVX || !has(seven.b, BIT(5)))
         return AOEI_TIER_C;
-    const unsigned int avx512 = BIT(16) | BIT(17) | BIT(30) | BIT(31); /* F, DQ, BW, VL */
+    const unsigned int avx512 = BIT(16) | BIT(17) | BIT(30) | BIT(31); /* AVX512F, AVX512DQ, AVX512BW, AVX512VL */
     if ((saved & XCR0_AVX512) != XCR0_AVX512 || !has(seven.b, avx512))
         return AOEI_TIER_AVX2;
     if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5)))
         return AOEI_TIER_AVX512;
-    const unsigned int amx = BIT(22) | BIT(24); /* BF16, TILE */
+    const unsigned int amx = BIT(22) | BIT(24); /* AMX-BF16, AMX-TILE */
     if ((saved & XCR0_AMX) != XCR0_AMX || !has(seven.d, amx) || !has_tiles())
         return AOEI_TIER_AVX512BF16;
     return AOEI_TIER_AMX;
 }
 
-/* The brand string is padded with blanks on either side on some CPUs. */
+/* Sets `model` to the brand string without the blanks that some CPUs add at both ends. */
 static void find_model(void) {
     if ((unsigned int)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
         return;
@@ -123,7 +123,7 @@ static void find_all(void) {
     find_model();
 }
 
-/* CPUs in the affinity mask; the mask grows until the kernel's fits. */
+/* Number of CPUs in the affinity mask. The mask grows until the kernel's mask fits. */
 static size_t affinity_cpus(void) {
     for (size_t cpus = 1024; cpus <= (size_t)1 << 20; cpus *= 4) {
         cpu_set_t *set = CPU_ALLOC(cpus);
@@ -139,7 +139,7 @@ static size_t affinity_cpus(void) {
     return online > 0 ? (size_t)online : 1;
 }
 
-/* Limit of one cpu.max file, "QUOTA PERIOD" in microseconds or "max PERIOD". */
+/* CPU limit of one cpu.max file, which contains "QUOTA PERIOD" or "max PERIOD" in microseconds; rounded up. */
 static size_t quota_cpus(const char *path) {
     FILE *f = fopen(path, "re");
     if (!f)
@@ -152,7 +152,7 @@ static size_t quota_cpus(const char *path) {
     return cpus;
 }
 
-/* Path of this process's version 2 group: the rest of the line "0::PATH". 1 when found. */
+/* Reads the path of this process's cgroup (version 2), which follows "0::" in its line. Returns 1 if found. */
 static int group_path(const char *cgroup_file, char *group, size_t size) {
     FILE *f = fopen(cgroup_file, "re");
     if (!f)
@@ -192,7 +192,7 @@ size_t aoei_cpu_count(void) {
     return quota < cpus ? quota : cpus;
 }
 
-/* The highest tier of this CPU up to `wanted`. */
+/* The highest tier of this CPU that is not above `wanted`. */
 static aoei_tier tier_up_to(aoei_tier wanted) {
     pthread_once(&once, find_all);
     const aoei_tier tier = wanted < detected ? wanted : detected;
@@ -218,7 +218,7 @@ int aoei_cpu_tier(aoei_tier *tier, aoe_error *err) {
             return 0;
         }
     *tier = AOEI_TIER_C;
-    return aoei_fail(err, AOE_EARG, "AOE_CPU=%s names no CPU tier; use c, avx2, avx512, avx512bf16 or amx, or unset it", name);
+    return aoei_fail(err, AOE_EARG, "AOE_CPU=%s is not a CPU tier; use c, avx2, avx512, avx512bf16 or amx, or unset it", name);
 }
 
 const char *aoei_tier_name(aoei_tier tier) {

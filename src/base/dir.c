@@ -110,7 +110,7 @@ static int empty_dir(DIR *d) {
     return 0;
 }
 
-/* Removes an entry and everything inside it; -1 with errno. */
+/* Removes an entry, including everything inside it if it is a directory; -1 with errno. */
 static int remove_at(int parent, const char *name) {
     struct stat st;
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -145,7 +145,7 @@ static int is_dangerous(const char *path) {
 
 int aoei_remove_tree(const char *path, aoe_error *err) {
     size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/') /* "link/" would follow the link */
+    while (len > 1 && path[len - 1] == '/') /* without the slash: "link/" would follow the link */
         len--;
     char *name = aoei_strndup(path, len);
     if (!name)
@@ -154,7 +154,7 @@ int aoei_remove_tree(const char *path, aoe_error *err) {
     if (len == 0 || is_dangerous(name))
         code = aoei_fail(
             err, AOE_EARG,
-            "cannot remove \"%s\": removing the root, the current or a parent directory is not allowed; give the path of a file or directory inside another one",
+            "cannot remove \"%s\": the root directory, the current directory and parent directories cannot be removed; give another path",
             path);
     else if (aoei_io_step() || remove_at(AT_FDCWD, name))
         code = aoei_fail_errno(err, errno, "cannot remove %s", path);

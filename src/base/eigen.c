@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Work on rows and on blocks of columns is split over threads; every sum is one chain.
- * Eigenvectors are kept as rows, so that a rotation combines two rows.
+ * Symmetric eigensolver. Work on rows and on blocks of columns is split over threads. Every sum has
+ * one fixed accumulation order. Eigenvectors are stored as rows, so that a rotation combines two
+ * rows.
  */
 #include "base/eigen.h"
 
@@ -12,19 +13,19 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { COLUMNS = 64 /* of a task */, MOST_SWEEPS = 60 /* for an eigenvalue; two or three are usual */ };
+enum { COLUMNS = 64 /* columns per task */, MAX_SWEEPS = 60 /* QL sweeps per eigenvalue; two or three are usual */ };
 
 typedef struct work {
     size_t n;
     aoei_pool *pool;
-    double *a;      /* [n, n] the matrix; row k keeps the reflection of column k behind its diagonal */
-    double *q;      /* [n, n] eigenvectors so far, as rows */
+    double *a;      /* [n, n] matrix, borrowed; row k stores the reflection vector of column k after the diagonal */
+    double *q;      /* [n, n] eigenvectors computed so far, as rows */
     double *d, *e;  /* [n] diagonal and subdiagonal */
-    double *v, *w;  /* [n] the reflection at hand, and what goes with it in the update of rank 2 */
-    double *c, *s;  /* [n] rotations of a sweep */
-    size_t *order;  /* [n] */
-    size_t k;       /* column at hand; the part behind it is worked on */
-    size_t from, m; /* rotations [from, m) of a sweep */
+    double *v, *w;  /* [n] vectors v and w of the current rank-2 update a -= v w^T + w v^T; v defines the reflection */
+    double *c, *s;  /* [n] cosines and sines of the rotations of a sweep */
+    size_t *order;  /* [n] order of the eigenvalues after sorting */
+    size_t k;       /* current column; the submatrix after row and column k is updated */
+    size_t from, m; /* the rotations of the current sweep are [from, m) */
 } work;
 
 static size_t blocks(size_t n) {
@@ -33,8 +34,8 @@ static size_t blocks(size_t n) {
 
 /* ------------------------------------------------------- tridiagonal form */
 
-/* w = the part behind column k times v, a row a task. */
-static void product_task(void *arg, size_t task, size_t worker) {
+/* w = A v for the submatrix A after row and column k; one row per task. */
+static void multiply_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t i = x->k + 1 + task;
     const double *row = x->a + i * x->n;
@@ -45,7 +46,7 @@ static void product_task(void *arg, size_t task, size_t worker) {
     x->w[i] = sum;
 }
 
-/* The part behind column k -= v w^T + w v^T. */
+/* A -= v w^T + w v^T for the submatrix A after row and column k; one row per task. */
 static void update_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t i = x->k + 1 + task;
@@ -56,44 +57,44 @@ static void update_task(void *arg, size_t task, size_t worker) {
         row[j] -= vi * x->w[j] + wi * x->v[j];
 }
 
-/* v of the reflection 1 - v v^T that leaves of column k the first component behind the diagonal alone; |v|^2 = 2. Returns that
- * component. A column that is so already has v = 0. */
+/* Computes v of the reflection 1 - v v^T (|v|^2 = 2) that makes all components of column k zero after the first subdiagonal
+ * one. Returns that component. If they are zero already, v = 0. */
 static double reflection(work *x) {
     const size_t first = x->k + 1, n = x->n;
-    const double *column = x->a + x->k * n; /* the row: it is symmetric */
-    double most = 0, squares = 0, rest = 0;
+    const double *column = x->a + x->k * n; /* row k, which equals column k because the matrix is symmetric */
+    double largest = 0, squares = 0, below = 0;
     for (size_t j = first; j < n; j++) {
-        most = fmax(most, fabs(column[j]));
-        rest = j > first ? fmax(rest, fabs(column[j])) : rest;
+        largest = fmax(largest, fabs(column[j]));
+        below = j > first ? fmax(below, fabs(column[j])) : below;
     }
     memset(x->v, 0, n * sizeof *x->v);
-    if (!(rest > 0))
+    if (!(below > 0))
         return column[first];
     for (size_t j = first; j < n; j++) {
-        x->v[j] = column[j] / most;
+        x->v[j] = column[j] / largest;
         squares += x->v[j] * x->v[j];
     }
     const double length = x->v[first] > 0 ? -sqrt(squares) : sqrt(squares);
     x->v[first] -= length;
-    /* |v|^2 = 2 length (length - old first component), in this order without cancellation */
+    /* |v|^2 = 2 length (length - old first component); the sign of length avoids cancellation */
     const double scale = 1 / sqrt(-length * x->v[first]);
     for (size_t j = first; j < n; j++)
         x->v[j] *= scale;
-    return length * most;
+    return length * largest;
 }
 
 static void tridiagonal(work *x) {
     const size_t n = x->n;
     for (x->k = 0; x->k + 2 < n; x->k++) {
         const size_t first = x->k + 1;
-        double along = 0;
+        double dot = 0;
         x->d[x->k] = x->a[x->k * n + x->k];
         x->e[x->k] = reflection(x);
-        aoei_parallel_for(x->pool, n - first, product_task, x);
+        aoei_parallel_for(x->pool, n - first, multiply_task, x);
         for (size_t j = first; j < n; j++)
-            along += x->v[j] * x->w[j];
+            dot += x->v[j] * x->w[j];
         for (size_t j = first; j < n; j++)
-            x->w[j] -= along / 2 * x->v[j];
+            x->w[j] -= dot / 2 * x->v[j];
         aoei_parallel_for(x->pool, n - first, update_task, x);
         memcpy(x->a + x->k * n + first, x->v + first, (n - first) * sizeof *x->v);
     }
@@ -103,22 +104,22 @@ static void tridiagonal(work *x) {
     }
 }
 
-/* A block of columns of q := (1 - v v^T) q. */
+/* Computes q := (1 - v v^T) q for one block of columns. */
 static void reflect_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t n = x->n, begin = task * COLUMNS, end = begin + COLUMNS < n ? begin + COLUMNS : n;
     const double *v = x->a + x->k * n;
-    double along[COLUMNS] = {0};
+    double dot[COLUMNS] = {0};
     (void)worker;
     for (size_t i = x->k + 1; i < n; i++)
         for (size_t j = begin; j < end; j++)
-            along[j - begin] += v[i] * x->q[i * n + j];
+            dot[j - begin] += v[i] * x->q[i * n + j];
     for (size_t i = x->k + 1; i < n; i++)
         for (size_t j = begin; j < end; j++)
-            x->q[i * n + j] -= v[i] * along[j - begin];
+            x->q[i * n + j] -= v[i] * dot[j - begin];
 }
 
-/* q = the product of all reflections, transposed: its rows are what they make of the axes. */
+/* Sets q to the transposed product of all reflections: row i is the image of unit vector i. */
 static void accumulate(work *x) {
     const size_t n = x->n;
     memset(x->q, 0, n * n * sizeof *x->q);
@@ -152,7 +153,7 @@ static void rotate_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* A sweep of QL with Wilkinson's shift over rows l to m, where the matrix falls apart. */
+/* One sweep of QL with Wilkinson's shift over the unreduced block of rows l to m. */
 static void sweep(work *x, size_t l, size_t m) {
     double *d = x->d, *e = x->e, c = 1, s = 1, p = 0;
     const double half = (d[l + 1] - d[l]) / (2 * e[l]), root = hypot(half, 1);
@@ -162,7 +163,7 @@ static void sweep(work *x, size_t l, size_t m) {
     for (size_t i = m; i-- > l;) {
         const double f = s * e[i], b = c * e[i], r = hypot(f, g);
         e[i + 1] = r;
-        if (!(r > 0)) { /* it falls apart here as well */
+        if (!(r > 0)) { /* the block splits here as well */
             d[i + 1] -= p;
             e[m] = 0;
             x->from = i + 1;
@@ -184,25 +185,28 @@ static void sweep(work *x, size_t l, size_t m) {
     aoei_parallel_for(x->pool, blocks(x->n), rotate_task, x);
 }
 
-/* What is below the rounding of the largest is nothing: it would never come closer to 0 among others of that kind. */
+/* The threshold below which a subdiagonal element is treated as 0: the rounding error of the largest element. */
 static double negligible(const work *x) {
-    double most = 0;
+    double largest = 0;
     for (size_t i = 0; i < x->n; i++)
-        most = fmax(most, fabs(x->d[i]) + fabs(x->e[i]));
-    return DBL_EPSILON / 2 * most;
+        largest = fmax(largest, fabs(x->d[i]) + fabs(x->e[i]));
+    return DBL_EPSILON / 2 * largest;
 }
 
 static int diagonal(work *x, aoe_error *err) {
-    const double nothing = negligible(x);
+    const double threshold = negligible(x);
     for (size_t l = 0; l < x->n; l++)
         for (int sweeps = 0;; sweeps++) {
             size_t m = l;
-            while (m + 1 < x->n && fabs(x->e[m]) > nothing)
+            while (m + 1 < x->n && fabs(x->e[m]) > threshold)
                 m++;
             if (m == l)
                 break;
-            if (sweeps == MOST_SWEEPS)
-                return aoei_fail(err, AOE_ENUMERIC, "the eigenvalues of a matrix of size %zu do not converge", x->n);
+            if (sweeps == MAX_SWEEPS)
+                return aoei_fail(
+                    err, AOE_ENUMERIC,
+                    "the eigenvalues of a %zu x %zu matrix did not converge; check that its values are finite and not too large",
+                    x->n, x->n);
             sweep(x, l, m);
         }
     return 0;
@@ -210,7 +214,7 @@ static int diagonal(work *x, aoe_error *err) {
 
 /* ---------------------------------------------------------------- results */
 
-/* By insertion: descending, equal ones in the order they were found. */
+/* Sorts the eigenvalues by insertion in descending order; equal values keep their order. */
 static void sort_values(work *x) {
     for (size_t i = 0; i < x->n; i++) {
         size_t at = i;
@@ -239,7 +243,10 @@ int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, ao
     int rc = n == 0 || aoei_mul_size(n, n, &cells) ? aoei_fail_nomem(err, SIZE_MAX) : 0;
     for (size_t i = 0; i < cells && !rc; i++)
         if (!isfinite(a[i]))
-            rc = aoei_fail(err, AOE_ENUMERIC, "row %zu of a matrix of size %zu is not finite; it has no eigenvalues", i / n, n);
+            rc = aoei_fail(
+                err, AOE_ENUMERIC,
+                "cannot compute eigenvalues: row %zu of a %zu x %zu matrix has a value that is not finite; check the input vectors",
+                i / n, n, n);
     double *vectors = rc ? NULL : aoei_malloc_array(n, 6 * sizeof *vectors);
     x.q = rc ? NULL : aoei_malloc_array(cells, sizeof *x.q);
     x.order = rc ? NULL : aoei_malloc_array(n, sizeof *x.order);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Eigenvalues and eigenvectors of a symmetric matrix, all of them, in double:
- * Householder's tridiagonal form and QL with implicit shifts (Wilkinson and Reinsch
- * 1971; Golub and Van Loan, section 8.3). Errors are a small multiple of the rounding
- * of the largest eigenvalue. The result is a pure function of the matrix: threads do not
- * show in a bit. Not here: matrices that are not symmetric, some eigenvalues alone.
+ * All eigenvalues and eigenvectors of a real symmetric matrix in double precision: reduction to
+ * tridiagonal form by Householder reflections, then QL with implicit shifts (Wilkinson and Reinsch
+ * 1971; Golub and Van Loan, section 8.3). The absolute error is a small multiple of the rounding
+ * error of the largest eigenvalue. The result is a pure function of the matrix and does not depend
+ * on the number of threads.
  */
 #ifndef AOEI_BASE_EIGEN_H
 #define AOEI_BASE_EIGEN_H
@@ -13,9 +13,9 @@
 #include "aoe.h"
 #include "base/pool.h"
 
-/* a: [n, n], finite and symmetric; on return row i is the eigenvector, of length 1, of value[i]; its component of largest
- * magnitude (the first of equal ones) is positive. value: [n] descending. Errors: AOE_ENOMEM, AOE_ENUMERIC (it is not
- * finite). */
+/* a: [n, n], finite and symmetric; on return, row i is the unit eigenvector of value[i]. The first component of largest
+ * magnitude of each eigenvector is positive. value: [n], descending. Errors: AOE_ENOMEM, AOE_ENUMERIC if the matrix is not
+ * finite or QL does not converge. */
 int aoei_eigen_symmetric(double *a, double *value, size_t n, aoei_pool *pool, aoe_error *err);
 
 #endif

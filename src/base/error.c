@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Errors and the few public functions that belong to no object. A message is
- * always one line of valid UTF-8, whatever a file name or a file's contents
- * put into it. Nothing here allocates.
+ * Error messages, and the public functions that belong to no object. A message is always one line
+ * of valid UTF-8, whatever bytes a file name or a file contains. Nothing here allocates memory.
  */
 #define AOEI_ERROR_C
 #include "base/error.h"
@@ -50,7 +49,7 @@ void aoei_format_line(char *text, size_t size, const char *fmt, va_list args) {
     aoei_one_line(text, len);
 }
 
-/* Stores a finished line; text and err->message have the same size. */
+/* Stores a finished message. text and err->message have the same size. */
 static int store(aoe_error *err, int code, const char text[sizeof((aoe_error *)0)->message]) {
     if (err) {
         err->code = code;
@@ -62,7 +61,7 @@ static int store(aoe_error *err, int code, const char text[sizeof((aoe_error *)0
 int aoei_fail(aoe_error *err, int code, const char *fmt, ...) {
     if (!err)
         return code;
-    /* formatted apart, because an argument may point into err->message */
+    /* formatted in a separate buffer, because an argument may point into err->message */
     char text[sizeof err->message] = {0};
     va_list args;
     va_start(args, fmt);
@@ -96,7 +95,7 @@ static const char *remedy_of_errno(int errnum) {
     case EPERM:
         return "check its permissions";
     case EROFS:
-        return "choose a place that can be written";
+        return "choose a file system that is writable";
     case EMFILE:
     case ENFILE:
         return "raise the limit on open files (ulimit -n)";
@@ -130,7 +129,7 @@ int aoei_fail_errno(aoe_error *err, int errnum, const char *fmt, ...) {
 }
 
 int aoei_fail_nomem(aoe_error *err, size_t bytes) {
-    return aoei_fail(err, AOE_ENOMEM, "out of memory: %zu bytes were asked for; free some memory or work in smaller batches",
+    return aoei_fail(err, AOE_ENOMEM, "out of memory: cannot allocate %zu bytes; free some memory or use smaller batches",
                      bytes);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Reads and maps files. If another program shortens a mapped file, access to the missing part
- * raises SIGBUS; nothing here protects against that.
+ * raises SIGBUS. Nothing here prevents that.
  */
 #include "base/file.h"
 
@@ -13,9 +13,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define FIRST_READ ((size_t)64 << 10) /* bytes, if the size is not known */
+#define FIRST_READ ((size_t)64 << 10) /* first buffer size in bytes if the file size is unknown */
 
-/* Reads fd to its end into *data[*size] plus a NUL. `expected` is a guess of the size. */
+/* Reads fd to its end into *data[*size] and appends a NUL. `expected` is an estimate of the size. */
 static int read_all(int fd, size_t expected, size_t max_bytes, char **data, size_t *size, const char *path, aoe_error *err) {
     size_t capacity = expected + 1, len = 0;
     char *buffer = aoei_malloc(capacity);
@@ -79,8 +79,8 @@ static int open_input(int *fd, struct stat *st, const char *path, aoe_error *err
     return 0;
 }
 
-/* Size of a regular file plus 1, so that read_all finds the end without growing the buffer; 0 for pipes and files of /proc,
- * whose size is not known. */
+/* The size of a regular file plus 1, so that read_all finds the end without growing the buffer. Returns 0 for pipes and
+ * files in /proc, whose size is unknown. */
 static size_t expected_size(const struct stat *st) {
     return S_ISREG(st->st_mode) && st->st_size > 0 && (uintmax_t)st->st_size < PTRDIFF_MAX ? (size_t)st->st_size + 1 : 0;
 }
@@ -95,7 +95,7 @@ int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes
         return code;
     size_t expected = expected_size(&st);
     if (max_bytes && expected > max_bytes && max_bytes < SIZE_MAX - 1)
-        expected = max_bytes + 1; /* enough to detect that the file is too large */
+        expected = max_bytes + 1; /* one byte more than the limit detects a file that is too large */
     code = read_all(fd, expected, max_bytes, data, size, path, err);
     close(fd);
     return code;

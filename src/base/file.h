@@ -12,18 +12,18 @@
 typedef struct aoei_map {
     const unsigned char *data; /* [size]; NULL if size is 0 */
     size_t size;               /* bytes */
-    void *handle;              /* private: a copy in memory if the file cannot be mapped (pipes) */
+    void *handle;              /* owned copy of the file in memory if it cannot be mapped (pipes), otherwise NULL; private */
 } aoei_map;
 
-/* Errors: AOE_ENOENT, AOE_EIO, AOE_ENOMEM; AOE_EARG for a directory. The caller calls aoei_map_close. */
+/* Maps a file. Errors: AOE_ENOENT, AOE_EIO, AOE_ENOMEM; AOE_EARG for a directory. The caller calls aoei_map_close. */
 int aoei_map_open(aoei_map *m, const char *path, aoe_error *err);
 /* Releases the pages in memory; the next access loads them from the file again. */
 void aoei_map_drop(const aoei_map *m);
 /* Accepts a zeroed map. */
 void aoei_map_close(aoei_map *m);
 
-/* Reads a whole file. data[*size] is NUL; the caller frees *data with aoei_free. A file of more than max_bytes is AOE_EFORMAT;
- * max_bytes 0: no limit. */
+/* Reads a whole file. (*data)[*size] is NUL; the caller frees *data with aoei_free. A file larger than max_bytes is
+ * AOE_EFORMAT; max_bytes 0 means no limit. */
 int aoei_read_file(char **data, size_t *size, const char *path, size_t max_bytes, aoe_error *err);
 
 #endif

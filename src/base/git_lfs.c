@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The first line of a pointer is fixed by the specification of Git LFS.
+ * Recognizes Git LFS pointers by their first line, which the Git LFS specification defines.
  */
 #include "base/git_lfs.h"
 

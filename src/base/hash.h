@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * FNV-1a, 64 bits (Fowler, Noll, Vo): tells changed inputs apart and places keys in tables. Not for adversaries.
+ * FNV-1a with 64 bits (Fowler, Noll, Vo), for hash tables and for detecting changed inputs. It is
+ * not cryptographic.
  */
 #ifndef AOEI_BASE_HASH_H
 #define AOEI_BASE_HASH_H
@@ -9,7 +10,7 @@
 
 #define AOEI_HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* The hash of `bytes` more bytes after a hash h of those before (AOEI_HASH_START at first). */
+/* Continues the hash h with `bytes` more bytes. The first call uses AOEI_HASH_START. */
 static inline uint64_t aoei_hash(uint64_t h, const void *data, size_t bytes) {
     const unsigned char *p = data;
     for (size_t i = 0; i < bytes; i++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Counts the steps that change the disk, and fails one of them.
+ * Counts the operations that change the disk and makes one of them fail.
  */
 #include "base/io_fault.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 
-static _Atomic uint64_t steps;   /* since the last aoei_io_fail_at */
-static _Atomic uint64_t fail_at; /* number of the step that fails; 0: none */
+static _Atomic uint64_t steps;   /* number of operations since the last aoei_io_fail_at */
+static _Atomic uint64_t fail_at; /* number of the operation that fails; 0: none */
 static _Atomic int fail_errno;
 
 void aoei_io_fail_at(uint64_t n, int errnum) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * jansson with aoe's memory, aoe's errors and aoe's two flags. Duplicate keys
- * are accepted and the last one counts, as in Python's reader: published
- * configuration files have them.
+ * Reads and writes JSON with jansson, using aoe's allocator, errors and two decoding flags. If a
+ * key appears twice, the last value counts, as in Python's json module: some published
+ * configuration files have duplicate keys.
  */
 #include "base/json.h"
 
@@ -21,22 +21,22 @@
 #include "base/git_lfs.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
-#define CHUNK        64                 /* bytes given to the parser at a time; it reads no more once memory ran out */
-#define RESERVE      ((size_t)32 << 10) /* more than the values in a chunk need */
-#define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to here is a double */
+#define CHUNK        64                 /* bytes given to the parser at a time; after out of memory it gets no more */
+#define RESERVE      ((size_t)32 << 10) /* more bytes than the values of one chunk need */
+#define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* jansson's lexer does not survive a refusal: it drops the byte it has no room for and goes on, fails an assertion, or
- * runs past a string that has lost its closing quote. So a parser that is refused memory gets the reserve instead, its
- * input ends, and what it made is thrown away. */
-static _Thread_local int starved;   /* jansson was refused memory in this thread since this was cleared */
-static _Thread_local void *reserve; /* held while this thread parses */
+/* jansson's lexer does not handle failed allocations: it drops a byte and continues, fails an assertion, or reads past a
+ * string that lost its closing quote. Therefore the parser gets a reserve when an allocation fails; its input then ends, and
+ * its result is discarded. */
+static _Thread_local int out_of_memory; /* 1 if an allocation for jansson failed in this thread since the last reset */
+static _Thread_local void *reserve; /* memory for the parser after a failed allocation; allocated while this thread parses */
 
 static void *allocate(size_t bytes) {
     void *p = aoei_malloc(bytes);
     if (p)
         return p;
-    starved = 1;
+    out_of_memory = 1;
     if (!reserve)
         return NULL;
     aoei_free(reserve);
@@ -52,14 +52,14 @@ void aoei_json_init(void) {
     pthread_once(&once, route_memory);
 }
 
-/* 1 when v is a real with an integral value that a double holds exactly. */
+/* 1 if v is a real whose value is an integer that double represents exactly. */
 static int is_exact_integer(const json_t *v) {
     double x = json_real_value(v);
     return json_is_real(v) && fabs(x) <= EXACT_LIMIT && floor(x) == x;
 }
 
-/* Turns reals back into integers below v, after a file was read with all integers as reals. -1: no memory.
- * The depth is bounded by jansson's parser. */
+/* Converts reals in v back to integers after a file was read with all integers as reals. -1: out of memory. jansson's parser
+ * limits the depth. */
 static int restore_integers(json_t *v) {
     if (json_is_array(v)) {
         for (size_t i = 0; i < json_array_size(v); i++) {
@@ -86,14 +86,14 @@ static int restore_integers(json_t *v) {
 }
 
 typedef struct input {
-    const char *data; /* what is left, borrowed */
+    const char *data; /* remaining input, borrowed */
     size_t len;
 } input;
 
 static size_t feed(void *buffer, size_t room, void *arg) {
     input *in = arg;
     size_t n = in->len < CHUNK ? in->len : CHUNK;
-    if (starved || n == 0)
+    if (out_of_memory || n == 0)
         return 0;
     if (n > room)
         n = room;
@@ -106,17 +106,17 @@ static size_t feed(void *buffer, size_t room, void *arg) {
 json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_t *error, int *no_memory) {
     aoei_json_init();
     size_t bytes;
-    /* the buffer of a token grows by doubling */
+    /* jansson's token buffer grows by doubling */
     if (aoei_mul_size(len, 2, &bytes) || aoei_add_size(bytes, RESERVE, &bytes))
         bytes = SIZE_MAX;
     json_t *value = NULL;
     input in = {data, len};
     *error = (json_error_t){0};
-    starved = 0;
+    out_of_memory = 0;
     reserve = aoei_malloc(bytes);
     if (reserve)
         value = json_load_callback(feed, &in, flags, error);
-    *no_memory = !reserve || starved;
+    *no_memory = !reserve || out_of_memory;
     aoei_free(reserve);
     reserve = NULL;
     if (!*no_memory)
@@ -128,7 +128,7 @@ json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_
 int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err) {
     *root = NULL;
     if (len == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty where JSON was expected; fetch or write it again", name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty, but must contain JSON; download or write it again", name);
     json_error_t error;
     int no_memory;
     json_t *value = aoei_json_decode(data, len, DECODE_FLAGS, &error, &no_memory);
@@ -141,8 +141,8 @@ int aoei_json_parse(json_t **root, const char *data, size_t len, const char *nam
         return aoei_fail_nomem(err, len);
     }
     if (!value)
-        return aoei_fail(err, AOE_EFORMAT, "%s:%d: %s (byte %d); correct the JSON there or fetch the file again", name,
-                         error.line, error.text, error.position);
+        return aoei_fail(err, AOE_EFORMAT, "%s:%d: %s (byte %d); correct the JSON or download the file again", name, error.line,
+                         error.text, error.position);
     *root = value;
     return 0;
 }
@@ -160,8 +160,9 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
     return code;
 }
 
-/* Writes the real number at the start of s with as few digits as read back equal, in jansson's notation; returns its length.
- * "%.15g" drops trailing zeros, so 15 digits give the shortest form of all numbers but subnormal ones, which have fewer. */
+/* Writes the real number at the start of s with the fewest digits that read back as the same value, in jansson's notation.
+ * Returns its length. "%.15g" drops trailing zeros, so 15 digits already give the shortest form, except for subnormal
+ * numbers. */
 static size_t spell_real(char out[40], const char *s) {
     const double x = strtod(s, NULL);
     char text[32];
@@ -177,7 +178,7 @@ static size_t spell_real(char out[40], const char *s) {
     return (size_t)snprintf(out, 40, "%.*se%s%s", (int)(e - text), text, e[1] == '-' ? "-" : "", e + 2 + strspn(e + 2, "0"));
 }
 
-/* Bytes of the string literal at s. */
+/* Length of the string literal at s in bytes. */
 static size_t literal_bytes(const char *s) {
     size_t n = 1;
     while (s[n] != '"')
@@ -185,7 +186,7 @@ static size_t literal_bytes(const char *s) {
     return n + 1;
 }
 
-/* Shortens the reals of JSON, in place. */
+/* Shortens all reals of a JSON text, in place. */
 static void shorten_reals(char *text) {
     char *to = text, real[40];
     for (const char *s = text; *s;) {
@@ -207,10 +208,10 @@ static void shorten_reals(char *text) {
 
 char *aoei_json_text(const json_t *root, size_t flags) {
     aoei_json_init();
-    starved = 0;
+    out_of_memory = 0;
     char *text = json_dumps(root, flags | JSON_ENCODE_ANY);
-    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* so that the decimal point is a point */
-    const int failed = !text || starved || !c;
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the "C" locale, so that the decimal separator is a point */
+    const int failed = !text || out_of_memory || !c;
     if (!failed) {
         const locale_t before = uselocale(c);
         shorten_reals(text);
@@ -229,7 +230,7 @@ int aoei_json_save(const json_t *root, const char *path, aoe_error *err) {
     if (!text)
         return aoei_fail(err, AOE_ENOMEM, "cannot write %s: out of memory; free some memory and run again", path);
     size_t len = strlen(text);
-    text[len] = '\n'; /* in the place of the NUL: the length is passed on */
+    text[len] = '\n'; /* replaces the NUL, because the length is passed separately */
     int code = aoei_write_file(path, text, len + 1, err);
     aoei_free(text);
     return code;
@@ -239,7 +240,7 @@ static int wrong(aoe_error *err, const char *file, const char *key, const char *
     return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %s; correct the value", file, key, what);
 }
 
-/* The value of a key, NULL when it is missing or null. */
+/* The value of a key; NULL if it is missing or null. */
 static const json_t *lookup(const json_t *o, const char *key) {
     const json_t *v = json_object_get(o, key);
     return json_is_null(v) ? NULL : v;
@@ -254,7 +255,7 @@ int aoei_json_size(const json_t *o, const char *key, size_t *out, const char *fi
     else if (is_exact_integer(v) && json_real_value(v) >= 0)
         *out = (size_t)json_real_value(v);
     else
-        return wrong(err, file, key, "a whole number from 0 on");
+        return wrong(err, file, key, "a non-negative integer");
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Formats a message and hands it to the caller's callback. One line a message.
+ * Formats a message as one line and passes it to the caller's callback.
  */
 #include "base/log.h"
 

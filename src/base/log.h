@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Messages for people on their way to the caller's log callback (aoe_log_fn).
- * The library itself never prints.
+ * Messages for users, passed to the caller's log callback (aoe_log_fn). The library itself never
+ * prints.
  */
 #ifndef AOEI_BASE_LOG_H
 #define AOEI_BASE_LOG_H
@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 
 typedef struct aoei_log {
-    aoe_log_fn fn; /* NULL: dropped */
+    aoe_log_fn fn; /* callback; NULL: messages are dropped */
     void *user;
 } aoei_log;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A lock for objects that threads share above base/. It is held for short
- * stretches of bookkeeping or one look into a file, never while waiting.
+ * A mutex for objects outside base/ that threads share. It is held only while memory is read or
+ * updated or a file is read, never while waiting for another thread or the network.
  */
 #ifndef AOEI_BASE_MUTEX_H
 #define AOEI_BASE_MUTEX_H
@@ -16,7 +16,7 @@ typedef struct aoei_mutex {
 /* clang-format on */
 
 static inline void aoei_mutex_init(aoei_mutex *m) {
-    (void)pthread_mutex_init(&m->m, NULL); /* a plain one cannot fail */
+    (void)pthread_mutex_init(&m->m, NULL); /* a mutex with default attributes cannot fail */
 }
 
 static inline void aoei_mutex_destroy(aoei_mutex *m) {

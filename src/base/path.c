@@ -14,7 +14,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-#define MAX_LINKS 40 /* symbolic links in a chain, as in Linux */
+#define MAX_LINKS 40 /* maximum number of symbolic links to follow, as in Linux */
 
 int aoei_exists(const char *path) {
     struct stat st;

@@ -21,8 +21,8 @@ char *aoei_full_path(const char *path);
 int aoei_same_path(const char *a, const char *b);
 /* 1 if path, which must exist, is `dir` or is inside it, else 0. NULL is accepted. */
 int aoei_path_within(const char *path, const char *dir);
-/* Follows a chain of symbolic links. *target is the path at its end, which need not exist, or a copy of `path` if that is no
- * link; the caller frees it. Errors: AOE_EIO for a loop of links, AOE_ENOMEM. */
+/* Follows a chain of symbolic links. *target is the path at its end, which need not exist, or a copy of `path` if `path` is
+ * not a link. The caller frees *target. Errors: AOE_EIO for a loop of links, AOE_ENOMEM. */
 int aoei_follow_links(char **target, const char *path, aoe_error *err);
 
 #endif

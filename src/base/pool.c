@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The thread pool. Tasks are handed out by an atomic counter. Workers join a
- * job while it is open and the caller waits only for those that joined, so a
- * worker that is slow to wake holds nobody up. Everybody spins a few tens of
- * microseconds before sleeping, because training issues many short jobs in a
- * row; a pool larger than the machine never spins.
- * Invariant: the job fields are written only while the job is closed and
- * nobody is inside, and read only by threads that are inside.
+ * The thread pool. An atomic counter assigns tasks to threads. Workers join a job while it is open,
+ * and the caller waits only for the workers that joined, so a worker that wakes up late delays
+ * nobody. Threads spin for a few tens of microseconds before they sleep, because training starts
+ * many short jobs in a row. A pool with more threads than CPUs never spins.
+ * Invariant: the fields of a job are written only while the job is closed and no worker is inside,
+ * and read only by threads inside the job.
  */
 #include "base/pool.h"
 
@@ -21,11 +20,11 @@
 #include "base/cpu.h"
 #include "base/error.h"
 
-#define MAX_THREADS    1024
-#define SPIN_SECONDS   40e-6
-#define RELAX_PER_LOOK 32 /* pauses between two looks at the clock */
+#define MAX_THREADS     1024
+#define SPIN_SECONDS    40e-6
+#define RELAX_PER_CHECK 32 /* pauses between two reads of the clock */
 
-/* aoei_pool.state: workers inside (low 32 bits), job open, pool stops, number of the job */
+/* bits of aoei_pool.state: workers inside (low 32 bits), job open, pool stopping, job number */
 #define INSIDE   UINT64_C(0xffffffff)
 #define OPEN     (UINT64_C(1) << 32)
 #define STOP     (UINT64_C(1) << 33)
@@ -35,29 +34,29 @@
 typedef struct worker {
     pthread_t thread;
     aoei_pool *pool; /* borrowed */
-    size_t index;    /* 1 .. threads - 1; the caller of parallel_for is 0 */
+    size_t index;    /* 1 .. threads - 1; the thread that calls parallel_for is 0 */
 } worker;
 
 struct aoei_pool {
     _Alignas(AOEI_ALIGN) _Atomic uint64_t state;
-    _Alignas(AOEI_ALIGN) _Atomic size_t next; /* first task not yet taken; may run past n_tasks */
-    _Alignas(AOEI_ALIGN) aoei_task_fn fn;     /* the job */
+    _Alignas(AOEI_ALIGN) _Atomic size_t next; /* first task not yet assigned; may exceed n_tasks */
+    _Alignas(AOEI_ALIGN) aoei_task_fn fn;     /* function of the current job */
     void *arg;
     size_t n_tasks;
-    size_t threads;         /* caller included */
-    size_t started;         /* workers that run */
+    size_t threads;         /* number of threads, caller included */
+    size_t started;         /* number of workers that were started */
     worker **workers;       /* [threads - 1], owned */
-    int spins;              /* 0: waiting means sleeping at once */
-    pthread_mutex_t submit; /* held by the one caller whose job runs */
-    pthread_mutex_t mutex;  /* guards sleepers and the two conditions */
-    pthread_cond_t wake;    /* workers: a new job, or stop */
-    pthread_cond_t done;    /* caller: the last worker left */
-    size_t sleepers;        /* workers in wake */
+    int spins;              /* number of spins before sleeping; 0: sleep immediately */
+    pthread_mutex_t submit; /* held by the caller whose job runs */
+    pthread_mutex_t mutex;  /* protects sleepers, wake and done */
+    pthread_cond_t wake;    /* tells workers about a new job or a stop */
+    pthread_cond_t done;    /* tells the caller that the last worker left the job */
+    size_t sleepers;        /* number of workers that wait on `wake` */
 };
 
-/* What this thread is inside of: a nested call finds its pool here. */
+/* The pool and worker that this thread is running a task for, so that nested calls can be detected. */
 static _Thread_local struct {
-    const aoei_pool *pool; /* NULL outside of any task */
+    const aoei_pool *pool; /* NULL outside of a task */
     size_t worker;
 } current;
 
@@ -70,14 +69,14 @@ static int is_empty(uint64_t state, uint64_t unused) {
     return (state & INSIDE) == 0;
 }
 
-/* Waits a little for ready(state, arg) without sleeping. Returns the last state seen, ready or not. */
+/* Spins until ready(state, arg) or until the spin limit. Returns the state read last. */
 static inline uint64_t spin(const aoei_pool *p, int (*ready)(uint64_t, uint64_t), uint64_t arg) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_acquire);
     if (!p->spins || ready(state, arg))
         return state;
     double until = aoei_now() + SPIN_SECONDS;
     do {
-        for (int i = 0; i < RELAX_PER_LOOK; i++) {
+        for (int i = 0; i < RELAX_PER_CHECK; i++) {
             aoei_cpu_relax();
             state = atomic_load_explicit(&p->state, memory_order_acquire);
             if (ready(state, arg))
@@ -96,7 +95,7 @@ static void run_tasks(aoei_pool *p, size_t index) {
     }
 }
 
-/* A worker waits for a state that is not `seen`. */
+/* Waits until the state differs from `seen`. Returns the new state. */
 static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
     uint64_t state = spin(p, is_new, seen);
     if (is_new(state, seen))
@@ -114,7 +113,7 @@ static uint64_t wait_for_job(aoei_pool *p, uint64_t seen) {
     return state;
 }
 
-/* Enters the job if it is still open; *state is the state seen last. */
+/* Joins the job if it is still open. *state is the state read last. */
 static int join_job(aoei_pool *p, uint64_t *state) {
     while (*state & OPEN)
         if (atomic_compare_exchange_weak_explicit(&p->state, state, *state + 1, memory_order_acquire, memory_order_acquire))
@@ -126,7 +125,7 @@ static void leave_job(aoei_pool *p) {
     uint64_t before = atomic_fetch_sub_explicit(&p->state, 1, memory_order_acq_rel);
     if ((before & OPEN) || (before & INSIDE) != 1)
         return;
-    pthread_mutex_lock(&p->mutex); /* the caller looks and sleeps under this lock: no wake-up is lost */
+    pthread_mutex_lock(&p->mutex); /* the caller checks the state and sleeps under this lock, so no wake-up is lost */
     pthread_cond_signal(&p->done);
     pthread_mutex_unlock(&p->mutex);
 }
@@ -151,7 +150,7 @@ static void *worker_main(void *arg) {
     }
 }
 
-/* Moves to the next job number with the given flags and wakes at most `helpers` sleeping workers. */
+/* Sets the next job number with the given flags and wakes at most `helpers` sleeping workers. */
 static void announce(aoei_pool *p, uint64_t flags, size_t helpers) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
     atomic_store_explicit(&p->state, (state & JOB_MASK) + JOB_ONE + flags, memory_order_release);
@@ -165,7 +164,7 @@ static void announce(aoei_pool *p, uint64_t flags, size_t helpers) {
             pthread_cond_signal(&p->wake);
 }
 
-/* Closes the job and waits until every worker that joined has left. */
+/* Closes the job and waits until every worker that joined it has left. */
 static void finish_job(aoei_pool *p) {
     uint64_t state = atomic_fetch_and_explicit(&p->state, ~OPEN, memory_order_acq_rel);
     if (is_empty(state, 0) || is_empty(spin(p, is_empty, 0), 0))
@@ -202,7 +201,7 @@ void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *a
         run_serial(n_tasks, fn, arg, current.worker);
         return;
     }
-    const aoei_pool *outer = current.pool; /* another context's pool, if any: its threads are busy enough */
+    const aoei_pool *outer = current.pool; /* the pool of another context, if any; it is restored afterwards */
     size_t outer_worker = current.worker;
     pthread_mutex_lock(&pool->submit);
     current.pool = pool;
@@ -224,7 +223,7 @@ static void init_locks(aoei_pool *p) {
     pthread_cond_init(&p->done, NULL);
 }
 
-/* Starts the workers with all signals blocked: signals are for the program's own threads. */
+/* Starts the workers with all signals blocked, so that signals are delivered to the program's own threads. */
 static int start_workers(aoei_pool *p, aoe_error *err) {
     sigset_t all, before;
     sigfillset(&all);
@@ -240,7 +239,7 @@ static int start_workers(aoei_pool *p, aoe_error *err) {
         int errnum = pthread_create(&w->thread, NULL, worker_main, w);
         if (errnum) {
             aoei_aligned_free(w);
-            code = aoei_fail(err, AOE_ENOMEM, "cannot start thread %zu of %zu: %s; ask for fewer threads", i + 2, p->threads,
+            code = aoei_fail(err, AOE_ENOMEM, "cannot start thread %zu of %zu: %s; use fewer threads", i + 2, p->threads,
                              strerror(errnum));
             break;
         }
@@ -253,7 +252,7 @@ static int start_workers(aoei_pool *p, aoe_error *err) {
 int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err) {
     *pool = NULL;
     if (threads > MAX_THREADS)
-        return aoei_fail(err, AOE_EARG, "%zu threads are too many; ask for at most %d, or for 0 to use every CPU", threads,
+        return aoei_fail(err, AOE_EARG, "options.threads = %zu is too large; use at most %d, or 0 for all CPUs", threads,
                          MAX_THREADS);
     size_t cpus = aoei_cpu_count();
     if (threads == 0)

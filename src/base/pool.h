@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One thread pool a context. A parallel_for runs a grid of tasks whose size
- * depends on shapes alone, so results cannot depend on the number of threads;
- * which thread runs a task is not fixed. Nested calls run serially in the caller.
+ * A thread pool; each context has one. parallel_for runs a number of tasks that depends only on
+ * shapes, so results do not depend on the number of threads. The assignment of tasks to threads is
+ * not deterministic. Nested calls run serially in the calling thread.
  */
 #ifndef AOEI_BASE_POOL_H
 #define AOEI_BASE_POOL_H
@@ -12,15 +12,16 @@
 
 typedef struct aoei_pool aoei_pool;
 
-/* task index in [0, n_tasks); worker in [0, aoei_pool_threads): for per-worker scratch. */
+/* task: index in [0, n_tasks). worker: index in [0, aoei_pool_threads), for per-worker scratch buffers. */
 typedef void (*aoei_task_fn)(void *arg, size_t task, size_t worker);
 
-/* Errors: AOE_EARG (more than 1024 threads), AOE_ENOMEM (also when the system refuses a thread). */
-int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err); /* threads 0: the CPUs this process may use */
-void aoei_pool_destroy(aoei_pool *pool);                                /* NULL accepted; joins */
+/* Errors: AOE_EARG (more than 1024 threads), AOE_ENOMEM (also if the system cannot create a thread). */
+int aoei_pool_create(aoei_pool **pool, size_t threads, aoe_error *err); /* threads 0: all CPUs that this process may use */
+void aoei_pool_destroy(aoei_pool *pool);                                /* accepts NULL; joins the threads */
 size_t aoei_pool_threads(const aoei_pool *pool);
-/* Runs every task and returns when all are done; the caller works too. pool NULL: serial, worker 0.
- * Calls from several threads at once are serialised. A nested call of the same pool passes on the worker it runs in. */
+/* Runs all tasks and returns when they are done; the calling thread also runs tasks. pool NULL: serial, worker 0. Concurrent
+ * calls from several threads are serialized. In a nested call on the same pool, tasks get the worker index of the enclosing
+ * task. */
 void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *arg);
 
 #endif

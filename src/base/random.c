@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Philox4x32-10 and the sequential generator over it. All state is in the
- * struct, as plain integers; the same fields give the same numbers everywhere.
+ * Philox4x32-10 and the sequential generator on top of it. The struct holds the complete state as
+ * integers. Equal fields give equal numbers on every platform.
  */
 #include "base/random.h"
 
@@ -48,8 +48,8 @@ uint32_t aoei_rng_u32(aoei_rng *r) {
     return r->word[4 - r->left--];
 }
 
-/* The high half of x * n is uniform once the few low halves that would favour some values are drawn again
- * (Lemire, "Fast random integer generation in an interval", 2019). */
+/* The high half of x * n is uniform if x is drawn again for the few low halves that would favor some values (Lemire, "Fast
+ * random integer generation in an interval", 2019). */
 uint32_t aoei_rng_below(aoei_rng *r, uint32_t n) {
     assert(n > 0);
     uint64_t product = (uint64_t)aoei_rng_u32(r) * n;

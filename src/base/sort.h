@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Sets index[n] to 0 .. n - 1, sorted by ascending key[n]; equal keys stay in ascending order of the index. key has no NaN.
- * scratch: [n], overwritten. Does not allocate memory. */
+/* Sets index[n] to 0 .. n - 1, sorted by ascending key[n]. Equal keys keep ascending indices. key must not contain NaN.
+ * scratch: [n], overwritten. Allocates no memory. */
 void aoei_argsort(const double *key, size_t n, size_t *index, size_t *scratch);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Storage of texts.
+ * Allocates texts in chunks.
  */
 #include "base/text_store.h"
 
@@ -9,7 +9,7 @@
 enum { CHUNK = 1 << 20 };
 
 char *aoei_chunks_take(aoei_chunks *c, size_t bytes) {
-    if (bytes > c->room || !c->free) {
+    if (bytes > c->left || !c->free) {
         const size_t size = bytes > CHUNK ? bytes : CHUNK;
         if (aoei_grow((void **)&c->chunk, &c->capacity, c->n, sizeof *c->chunk))
             return NULL;
@@ -18,12 +18,12 @@ char *aoei_chunks_take(aoei_chunks *c, size_t bytes) {
             return NULL;
         c->chunk[c->n++] = chunk;
         c->free = chunk;
-        c->room = size;
+        c->left = size;
     }
-    char *place = c->free;
+    char *text = c->free;
     c->free += bytes;
-    c->room -= bytes;
-    return place;
+    c->left -= bytes;
+    return text;
 }
 
 void aoei_chunks_free(aoei_chunks *c) {

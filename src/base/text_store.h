@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Bytes in large chunks that do not move: what texts that are read one by one are kept in.
- * They are given back all at once.
+ * Storage for many texts, in large chunks that never move. All texts are freed together.
  */
 #ifndef AOEI_BASE_TEXT_STORE_H
 #define AOEI_BASE_TEXT_STORE_H
@@ -8,13 +7,13 @@
 #include <stddef.h>
 
 typedef struct aoei_chunks {
-    char **chunk; /* owned [n], each owned */
+    char **chunk; /* [n] owned chunks */
     size_t n, capacity;
-    size_t room; /* bytes left at the end of the last chunk */
-    char *free;  /* where they begin */
+    size_t left; /* unused bytes at the end of the last chunk */
+    char *free;  /* first unused byte of the last chunk */
 } aoei_chunks;
 
-char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* NULL: no memory */
-void aoei_chunks_free(aoei_chunks *c);                /* accepts a zeroed one */
+char *aoei_chunks_take(aoei_chunks *c, size_t bytes); /* returns memory for a text; NULL: out of memory */
+void aoei_chunks_free(aoei_chunks *c);                /* frees all texts; accepts a zeroed struct */
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * UTF-8 after RFC 3629. The second byte's range depends on the first (no
- * overlong forms, no surrogates, nothing beyond U+10FFFF); all else follows.
+ * UTF-8 as defined by RFC 3629. The range of the second byte depends on the first byte (no overlong
+ * forms, no surrogates, nothing above U+10FFFF). All further bytes have the same range.
  */
 #include "base/utf8.h"
 
 #include <string.h>
 
-/* Length of a sequence by its first byte, and the range of the second byte; 0 for a byte that starts nothing. */
+/* Length of a sequence and range of its second byte, by the first byte. Returns 0 for a byte that cannot start a sequence. */
 static size_t sequence(unsigned char first, unsigned char *low, unsigned char *high) {
     *low = 0x80;
     *high = 0xbf;
@@ -58,7 +58,7 @@ size_t aoei_utf8_valid(const char *s, size_t len) {
     size_t i = 0;
     while (i < len) {
         uint64_t word;
-        while (len - i >= sizeof word) { /* most text is ASCII: eight bytes at a time */
+        while (len - i >= sizeof word) { /* most text is ASCII, so eight bytes are checked at a time */
             memcpy(&word, s + i, sizeof word);
             if (word & UINT64_C(0x8080808080808080))
                 break;

@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Offset of the first invalid byte, or len when the text is valid. */
+/* Offset of the first invalid byte; len if the text is valid. */
 size_t aoei_utf8_valid(const char *s, size_t len);
-/* Decodes one code point at s (len > 0); returns its bytes 1..4, or 0 when invalid. */
+/* Decodes the code point at s (len > 0). Returns the number of its bytes (1 to 4), or 0 if invalid. */
 size_t aoei_utf8_decode(const char *s, size_t len, uint32_t *cp);
-/* Encodes cp into out[4]; returns bytes 1..4 (0 for surrogates and beyond U+10FFFF). */
+/* Encodes cp into out[4]. Returns the number of bytes (1 to 4), or 0 for surrogates and values above U+10FFFF. */
 size_t aoei_utf8_encode(uint32_t cp, char out[4]);
 
 #endif

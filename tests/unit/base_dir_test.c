@@ -186,7 +186,7 @@ static void test_writable_dir(void **state) {
     int code = aoei_check_writable_dir(dir, &err);
     aoei_io_fail_at(0, 0);
     assert_int_equal(code, AOE_EIO);
-    assert_non_null(strstr(err.message, "choose a place that can be written"));
+    assert_non_null(strstr(err.message, "choose a file system that is writable"));
     char *const all[] = {deep, file, below, dangling, below_dangling};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);

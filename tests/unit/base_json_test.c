@@ -122,7 +122,7 @@ static void test_typed_lookups(void **state) {
     static const char *const not_sizes[] = {"h", "minus", "yes", "s"};
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(aoei_json_size(o, not_sizes[i], &n, "f", &err), AOE_EFORMAT);
-    assert_string_equal(err.message, "f: \"s\" is not a whole number from 0 on; correct the value");
+    assert_string_equal(err.message, "f: \"s\" is not a non-negative integer; correct the value");
     assert_int_equal(n, 2);
     assert_int_equal(aoei_json_double(o, "n", &x, "f", NULL), 0);
     assert_true(x == 3);

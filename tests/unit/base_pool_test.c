@@ -236,7 +236,7 @@ static void test_create_and_destroy(void **state) {
     aoe_error err = {0};
     assert_int_equal(aoei_pool_create(&pool, 5000, &err), AOE_EARG);
     assert_null(pool);
-    assert_non_null(strstr(err.message, "5000 threads are too many"));
+    assert_non_null(strstr(err.message, "options.threads = 5000 is too large"));
 }
 
 static int create_pool(void *arg) {
