@@ -514,7 +514,7 @@ static int ask(aoei_chat_calls *c, size_t place, size_t worker, int *fatal, aoe_
         *fatal = rc != 0 && rc != AOE_EFORMAT;
     }
     if (!rc) {
-        aoei_blot_out(x->reply.content.data, x->reply.content.len, m->key);
+        aoei_redact(x->reply.content.data, x->reply.content.len, m->key);
         rc = keep(c, x, key, err);
         *fatal = rc != 0;
     }

@@ -240,7 +240,7 @@ int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_
 static void copy_redacted(char *out, size_t size, const char *s, const char *secret) {
     aoei_buffer b = {0};
     if (s && !aoei_buffer_append(&b, s, strlen(s))) {
-        aoei_blot_out(b.data, b.len, secret);
+        aoei_redact(b.data, b.len, secret);
         snprintf(out, size, "%.*s", (int)(b.len < size ? b.len : size), b.data ? b.data : "");
         aoei_one_line(out, strlen(out));
     }

@@ -162,7 +162,7 @@ static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SH
     char *copy = aoei_strdup(text ? text : "");
     out[0] = 0;
     if (copy) {
-        aoei_blot_out(copy, strlen(copy), g->o->token); /* before it is cut */
+        aoei_redact(copy, strlen(copy), g->o->token); /* before it is cut */
         (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
         (void)aoei_one_line(out, strlen(out));
     }

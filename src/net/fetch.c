@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Retries, limits and pacing, and answers out of the store. Nothing is slept
- * through under the lock; what one thread learns about the server's limit is
- * the time `hold_until`, which every request waits for.
+ * Retries, rate limits, pacing, and responses from the cache. No thread sleeps while it holds the lock. `hold_until` is the
+ * time until which the server's rate limit forbids requests; every thread waits for it.
  */
 #include "net/fetch.h"
 #include "net/url.h"
@@ -20,23 +19,24 @@
 #include "base/random.h"
 #include "net/secret.h"
 
-#define SLICE          0.1   /* seconds slept between two looks at `stop` */
-#define SHORTEST       0.001 /* seconds slept at least */
-#define SECONDARY_WAIT 60.0  /* GitHub asks for a minute where it names no time, and more each time */
-#define MAX_SECONDARY  900.0 /* seconds it grows to */
-#define MAX_LIMITS     12    /* answers "limited" in a row to one request */
-#define MESSAGE_SEARCH 4096  /* bytes of a body looked through for words on a limit */
-#define CONDITIONS     2     /* If-None-Match, If-Modified-Since */
+#define SLICE    0.1   /* maximum seconds of one sleep; `stop` is called in between */
+#define SHORTEST 0.001 /* minimum seconds of one sleep */
+#define SECONDARY_WAIT                                                                                                         \
+    60.0 /* first wait in seconds for a secondary limit without a stated time (as GitHub requests); doubled each time */
+#define MAX_SECONDARY  900.0 /* maximum of this wait in seconds */
+#define MAX_LIMITS     12    /* maximum number of consecutive rate-limit responses to one request */
+#define MESSAGE_SEARCH 4096  /* bytes of a response body that are searched for the words of a rate limit */
+#define CONDITIONS     2     /* number of conditional headers: If-None-Match, If-Modified-Since */
 
 struct aoei_fetch {
-    aoei_fetch_options o; /* without zeros; clock is not used */
+    aoei_fetch_options o; /* options with defaults filled in; the member `clock` is not used */
     aoei_fetch_clock clock;
-    aoei_mutex telling; /* held during progress */
-    aoei_mutex lock;    /* guards everything below */
+    aoei_mutex telling; /* held while the progress callback runs */
+    aoei_mutex lock;    /* protects the fields below */
     aoei_rng jitter;
-    double hold_until; /* no request starts before, clock.now */
-    double next_start; /* nor before this, which keeps them min_interval apart */
-    double reset_at;   /* when the period of counts.rate ends; below 0: not heard of */
+    double hold_until; /* time of clock.now before which no request starts */
+    double next_start; /* time before which the next request must not start, so that requests are min_interval apart */
+    double reset_at;   /* end of the period of counts.rate (clock.now); negative: unknown */
     aoei_fetch_counts counts;
 };
 
@@ -56,7 +56,7 @@ static void machine_sleep(void *user, double seconds) {
     (void)user;
     const time_t whole = (time_t)seconds;
     const struct timespec t = {whole, (long)((seconds - (double)whole) * 1e9)};
-    (void)nanosleep(&t, NULL); /* a signal ends it, which is what `stop` is asked for next */
+    (void)nanosleep(&t, NULL); /* a signal interrupts the sleep; the caller then calls `stop` */
 }
 
 static double now(const aoei_fetch *f) {
@@ -115,14 +115,14 @@ static void tell(aoei_fetch *f, aoei_fetch_event event, const char *why, double 
 
 /* ----------------------------------------------------------------- waiting */
 
-/* Waits until the clock says `until`. why NULL: without telling. */
+/* Waits until the clock reaches `until`. why NULL: does not call the progress callback. */
 static int wait_until(aoei_fetch *f, double until, aoei_fetch_event event, const char *why, aoe_error *err) {
     const double start = now(f);
     double told = start - 2, at = start;
     int rc = 0;
     while (at < until) {
         if (f->o.stop && f->o.stop(f->o.stop_user)) {
-            rc = aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller while waiting for the server");
+            rc = aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller while waiting before a request");
             break;
         }
         const double left = until - at;
@@ -145,8 +145,8 @@ static int too_long(const aoei_fetch *f, const char *place, const char *why, dou
     char text[32] = "";
     if (gmtime_r(&when, &utc))
         (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
-    return aoei_fail(err, AOE_EIO, "%s: %s: nothing is answered for another %.0f s; run again after %s", place, why, seconds,
-                     text);
+    return aoei_fail(err, AOE_EIO, "%s: %s: the server rejects requests for another %.0f s; run again after %s", place, why,
+                     seconds, text);
 }
 
 static double held_until(aoei_fetch *f) {
@@ -158,7 +158,7 @@ static double held_until(aoei_fetch *f) {
 
 static int wait_for_limit(aoei_fetch *f, const char *place, const char *why, aoe_error *err) {
     for (;;) {
-        const double until = held_until(f), left = until - now(f); /* another thread may have set it further off */
+        const double until = held_until(f), left = until - now(f); /* another thread may have set a later time */
         if (left <= 0)
             return 0;
         if (left > f->o.max_wait)
@@ -169,7 +169,7 @@ static int wait_for_limit(aoei_fetch *f, const char *place, const char *why, aoe
     }
 }
 
-/* Returns when the next request may start. */
+/* Waits until the next request may start. */
 static int wait_for_turn(aoei_fetch *f, const char *place, const char *why, aoe_error *err) {
     int rc = wait_for_limit(f, place, why, err);
     if (rc || f->o.min_interval <= 0)
@@ -182,7 +182,7 @@ static int wait_for_turn(aoei_fetch *f, const char *place, const char *why, aoe_
     return rc ? rc : wait_for_limit(f, place, why, err);
 }
 
-/* Seconds before the try after `failures` of them: doubling, with the upper half at random. */
+/* Seconds to wait after `failures` failed attempts: doubles each time; the upper half is random. */
 static double backoff(aoei_fetch *f, size_t failures) {
     double seconds = f->o.first_delay;
     for (size_t i = 1; i < failures && seconds < f->o.max_delay; i++)
@@ -194,10 +194,10 @@ static double backoff(aoei_fetch *f, size_t failures) {
     return seconds * (0.5 + 0.5 * u);
 }
 
-/* ----------------------------------------------------------------- answers */
+/* ----------------------------------------------------------------- responses */
 
-/* 1 when the beginning of the body has the words, in any case. */
-static int says(const aoei_http_response *r, const char *words) {
+/* 1 if the beginning of the body contains the words; case is ignored. */
+static int body_contains(const aoei_http_response *r, const char *words) {
     const size_t n = r->body.len < MESSAGE_SEARCH ? r->body.len : MESSAGE_SEARCH, len = strlen(words);
     for (size_t i = 0; i + len <= n; i++)
         if (strncasecmp(r->body.data + i, words, len) == 0)
@@ -206,15 +206,15 @@ static int says(const aoei_http_response *r, const char *words) {
 }
 
 static int is_limit(const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after) {
-    return r->status == 429 || (r->status == 403 && (retry_after >= 0 || rate->remaining == 0 || says(r, "rate limit") ||
-                                                     says(r, "abuse detection")));
+    return r->status == 429 || (r->status == 403 && (retry_after >= 0 || rate->remaining == 0 ||
+                                                     body_contains(r, "rate limit") || body_contains(r, "abuse detection")));
 }
 
 static int is_failure(int status) {
     return status == 408 || (status >= 500 && status <= 599 && status != 501 && status != 505);
 }
 
-/* What was learnt from an answer. */
+/* Updates the counts and the quota from a response. */
 static void note(aoei_fetch *f, const aoei_rate *rate, int repeated) {
     aoei_mutex_lock(&f->lock);
     f->counts.requests++;
@@ -225,7 +225,8 @@ static void note(aoei_fetch *f, const aoei_rate *rate, int repeated) {
         f->counts.rate.remaining = rate->remaining;
     if (rate->reset_after >= 0)
         f->reset_at = now(f) + (double)rate->reset_after;
-    if (rate->remaining == 0 && rate->reset_after >= 0 && f->hold_until < f->reset_at + 1) /* clocks count whole seconds */
+    if (rate->remaining == 0 && rate->reset_after >= 0 &&
+        f->hold_until < f->reset_at + 1) /* one second more, because servers count whole seconds */
         f->hold_until = f->reset_at + 1;
     aoei_mutex_unlock(&f->lock);
 }
@@ -233,17 +234,18 @@ static void note(aoei_fetch *f, const aoei_rate *rate, int repeated) {
 /* One call of aoei_fetch_send. */
 typedef struct attempt {
     char place[AOEI_URL_DISPLAY_MAX];
-    size_t failures; /* tries that failed */
-    size_t limits;   /* answers "limited" */
+    size_t failures; /* failed attempts */
+    size_t limits;   /* responses that report a rate limit */
     char why[sizeof((aoe_error *)0)->message];
 } attempt;
 
-/* Holds all requests as the answer says. */
+/* Makes all requests wait as the response demands. */
 static int hold(aoei_fetch *f, attempt *a, const aoei_http_response *r, const aoei_rate *rate, int64_t retry_after,
                 aoe_error *err) {
     if (++a->limits > MAX_LIMITS)
-        return aoei_fail(err, AOE_EIO, "%s: limited by the server %d times in a row; run again later", a->place, MAX_LIMITS);
-    const int secondary = r->status != 429 || says(r, "secondary rate limit") || says(r, "abuse detection");
+        return aoei_fail(err, AOE_EIO, "%s: the server reported a rate limit %d times in a row; run again later", a->place,
+                         MAX_LIMITS);
+    const int secondary = r->status != 429 || body_contains(r, "secondary rate limit") || body_contains(r, "abuse detection");
     double seconds;
     (void)snprintf(a->why, sizeof a->why, "%s", secondary ? "secondary rate limit" : "rate limit");
     if (retry_after >= 0) {
@@ -264,10 +266,10 @@ static int hold(aoei_fetch *f, attempt *a, const aoei_http_response *r, const ao
     return 0;
 }
 
-/* Waits before another try, or says that there is none. why: of the failure. */
+/* Waits before another attempt, or fails if no attempt is left. why: the error of the last attempt. */
 static int back_off(aoei_fetch *f, attempt *a, int64_t retry_after, const aoe_error *why, aoe_error *err) {
     if (++a->failures >= f->o.attempts)
-        return aoei_fail(err, why->code, "no answer after %zu %s: %s", a->failures, a->failures == 1 ? "try" : "tries",
+        return aoei_fail(err, why->code, "no response after %zu %s: %s", a->failures, a->failures == 1 ? "attempt" : "attempts",
                          why->message);
     double seconds = backoff(f, a->failures);
     if (retry_after > 0 && seconds < (double)retry_after)
@@ -277,7 +279,7 @@ static int back_off(aoei_fetch *f, attempt *a, int64_t retry_after, const aoe_er
     return wait_until(f, now(f) + seconds, AOEI_FETCH_RETRY, why->message, err);
 }
 
-/* What to do about an answer: 1: hand it over; 0: another request, the wait before it is done or set; else an error. */
+/* Decides about a response. Returns 1 to return it to the caller, 0 to send the request again (after the wait), or an error. */
 static int consider(aoei_fetch *f, attempt *a, const aoei_http_response *r, aoei_verdict verdict, aoe_error *err) {
     const int64_t at = f->clock.unix_time(f->clock.user);
     const aoei_rate rate = aoei_headers_rate(&r->headers, at);
@@ -291,11 +293,10 @@ static int consider(aoei_fetch *f, attempt *a, const aoei_http_response *r, aoei
         return 1;
     aoe_error why;
     if (verdict == AOEI_VERDICT_BROKEN)
-        (void)aoei_fail(&why, AOE_EIO,
-                        "%s: an answer that cannot be used (status %d); see whether the address is right, or try again later",
-                        a->place, r->status);
+        (void)aoei_fail(&why, AOE_EIO, "%s: invalid response (status %d); check the URL, or try again later", a->place,
+                        r->status);
     else
-        (void)aoei_fail(&why, AOE_EIO, "%s: the server answers %d; try again later", a->place, r->status);
+        (void)aoei_fail(&why, AOE_EIO, "%s: the server returned status %d; try again later", a->place, r->status);
     return back_off(f, a, retry_after, &why, err);
 }
 
@@ -338,20 +339,20 @@ aoei_verdict aoei_judge_json(void *user, const aoei_http_response *r) {
     return rc == 0 ? AOEI_VERDICT_BY_STATUS : rc == AOE_ENOMEM ? AOEI_VERDICT_NO_MEMORY : AOEI_VERDICT_BROKEN;
 }
 
-/* ------------------------------------------------------------------- store */
+/* ------------------------------------------------------------------- cache */
 
 static int holds(const char *data, size_t len, const char *token) {
     return token && len && memmem(data, len, token, strlen(token)) != NULL;
 }
 
-/* 1 when an answer may be kept. */
+/* 1 if a response may be cached. */
 static int is_keepable(const aoei_http_response *r, const char *token) {
     if ((r->status < 200 || r->status > 299) && r->status != 404 && r->status != 410 && r->status != 451)
         return 0;
     return !holds(r->url, strlen(r->url), token) && !holds(r->headers.text.data, r->headers.text.len, token);
 }
 
-/* Adds "name: value" to lines when value is one that can be sent back. */
+/* Appends the header "name: value" to the lines if the value is valid in a request. */
 static void add_condition(aoei_buffer *lines, const char **line, size_t *n, const char *name, const char *value) {
     for (const char *s = value; s && *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -362,7 +363,7 @@ static void add_condition(aoei_buffer *lines, const char **line, size_t *n, cons
     (*n)++;
 }
 
-/* Asks whether `kept` still holds; *fresh is the answer. */
+/* Asks the server whether the cached response `kept` is still valid. *fresh is the new response. */
 static int ask_again(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, const aoei_http_response *kept,
                      aoei_judge_fn judge, void *judge_user, aoei_http_response *fresh, aoe_error *err) {
     aoei_buffer lines[CONDITIONS] = {{0}, {0}};
@@ -407,7 +408,7 @@ int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, 
     from_store = from_store ? from_store : &unused;
     *from_store = 0;
     if (holds(key.data, key.len, q->token))
-        return aoei_fail(err, AOE_EARG, "the key of an answer to be stored holds the token; leave it out");
+        return aoei_fail(err, AOE_EARG, "the cache key contains the token; remove the token from the URL and the body");
     const int found = aoei_store_get(s, key, r, &time, err);
     if (found < 0)
         return found;
@@ -426,11 +427,11 @@ int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, 
         count_kept(f, 1);
         rc = aoei_store_touch(s, key, f->clock.unix_time(f->clock.user), err);
     } else {
-        const aoei_http_response kept = *r; /* in exchange, so that nothing is copied */
+        const aoei_http_response kept = *r; /* swapped instead of copied */
         *r = fresh;
         fresh = kept;
         if (rc == 0)
-            (void)aoei_blot_out(r->body.data, r->body.len, q->token);
+            (void)aoei_redact(r->body.data, r->body.len, q->token);
         if (rc == 0 && is_keepable(r, q->token))
             rc = aoei_store_put(s, key, r, f->clock.unix_time(f->clock.user), err);
     }

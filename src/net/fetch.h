@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Requests made politely: tried again where that may help, paced, held back while the server's limits say so, and
- * answered by the store where it can.
+ * HTTP requests with retries, pacing, rate limits and a cache.
  *
- * - Tried again with exponential backoff and seeded jitter: 408 and 5xx (but 501 and 505), no connection,
- *   time-outs, bodies cut off. Retry-After is obeyed wherever it comes.
- * - Limits: 429; 403 with Retry-After, with no quota left, or with a message that speaks of a rate limit (GitHub's
- *   primary and secondary limits). The wait is what Retry-After or the reset time say, else at least a minute for a
- *   secondary limit, else backoff. An answer that says 0 of the quota is left holds the next request until the reset.
- * - Every other status is the caller's to interpret: 301 of a POST, 401, 404, 410, 422 ...
+ * - Retried with exponential backoff and seeded jitter: status 408 and 5xx (except 501 and 505), failed connections,
+ *   time-outs and incomplete bodies. Retry-After is obeyed in every response.
+ * - Rate limits: status 429; status 403 with Retry-After, without remaining quota, or with a message about a rate
+ *   limit (GitHub's primary and secondary limits). The wait is given by Retry-After or by the reset time. Without them,
+ *   it is at least a minute for a secondary limit, and backoff otherwise. A response that reports a remaining quota of 0
+ *   delays the next request until the reset.
+ * - All other statuses are returned to the caller: 301 of a POST, 401, 404, 410, 422 ...
  *
- * One aoei_fetch is one server's limits (GitHub's REST and GraphQL have one each); threads share it, each with an
- * aoei_http of its own: a limit met by one holds all of them.
+ * One aoei_fetch handles the limits of one server (GitHub's REST and GraphQL APIs have separate limits). Threads share it,
+ * each with its own aoei_http; a limit that one thread meets makes all of them wait.
  */
 #ifndef AOEI_NET_FETCH_H
 #define AOEI_NET_FETCH_H
@@ -20,7 +20,7 @@
 
 typedef struct aoei_fetch aoei_fetch;
 
-/* What time is and how it passes; tests have their own. */
+/* Source of time; tests replace it. */
 typedef struct aoei_fetch_clock {
     double (*now)(void *user);                 /* seconds, monotonic */
     int64_t (*unix_time)(void *user);          /* seconds since 1970 */
@@ -29,74 +29,75 @@ typedef struct aoei_fetch_clock {
 } aoei_fetch_clock;
 
 typedef struct aoei_fetch_counts {
-    uint64_t requests;  /* sent, repeated ones included */
-    uint64_t retries;   /* of them repeated */
-    uint64_t stored;    /* answers that came out of the store without a request */
-    uint64_t unchanged; /* 304: asked, and the store's answer is still right */
-    double waited;      /* seconds, over all threads */
-    aoei_rate rate;     /* quota as last heard; -1: not heard of */
+    uint64_t requests;  /* requests sent, retries included */
+    uint64_t retries;   /* retries among `requests` */
+    uint64_t stored;    /* responses taken from the cache without a request */
+    uint64_t unchanged; /* 304 responses: the cached response is still valid */
+    double waited;      /* seconds waited, summed over all threads */
+    aoei_rate rate;     /* latest quota reported by the server; -1: unknown */
 } aoei_fetch_counts;
 
 typedef enum aoei_fetch_event {
-    AOEI_FETCH_ANSWER, /* an answer came, or was in the store */
-    AOEI_FETCH_RETRY,  /* waiting before another try; `why` */
-    AOEI_FETCH_LIMIT   /* waiting until the server's limit lets us on; `why` */
+    AOEI_FETCH_ANSWER, /* a response arrived or was found in the cache */
+    AOEI_FETCH_RETRY,  /* waiting before a retry; `why` says why */
+    AOEI_FETCH_LIMIT   /* waiting for the server's rate limit; `why` says why */
 } aoei_fetch_event;
 
 typedef struct aoei_fetch_progress {
     aoei_fetch_event event;
-    const char *why; /* one line without line end; "" for AOEI_FETCH_ANSWER; borrowed */
-    double seconds;  /* left to wait */
+    const char *why; /* reason of the wait, one line without line end, borrowed; "" for AOEI_FETCH_ANSWER */
+    double seconds;  /* remaining seconds of the wait */
     aoei_fetch_counts counts;
 } aoei_fetch_progress;
 
 typedef struct aoei_fetch_options {
-    size_t attempts;     /* of a request that fails; 0: 6 */
-    double first_delay;  /* seconds before the second try, doubled each time; 0: 1 */
-    double max_delay;    /* seconds it grows to; 0: 60 */
-    double max_wait;     /* longest wait for a limit in seconds: above it an error says when to come back; 0: 3700 */
-    double min_interval; /* seconds between the starts of two requests, over all threads; 0: none */
-    uint64_t seed;       /* of the jitter */
-    aoei_stop_fn stop;   /* asked while waiting; NULL: nothing ends a wait */
+    size_t attempts;     /* maximum number of attempts per request; 0: 6 */
+    double first_delay;  /* seconds before the second attempt, doubled each time; 0: 1 */
+    double max_delay;    /* maximum delay between attempts in seconds; 0: 60 */
+    double max_wait;     /* maximum wait for a rate limit in seconds; a longer wait is an error; 0: 3700 */
+    double min_interval; /* minimum seconds between the starts of two requests, over all threads; 0: none */
+    uint64_t seed;       /* seed of the jitter */
+    aoei_stop_fn stop;   /* called while waiting; nonzero cancels; NULL: not cancellable */
     void *stop_user;
-    void (*progress)(void *user, const aoei_fetch_progress *p); /* NULL: none; called by one thread at a time, once a
-                                                                   second of waiting; must not call into fetch.h */
+    /* Progress callback, called by one thread at a time, once per second while waiting; must not call functions of fetch.h.
+     * NULL: none. */
+    void (*progress)(void *user, const aoei_fetch_progress *p);
     void *progress_user;
-    const aoei_fetch_clock *clock; /* copied; NULL: the machine's */
+    const aoei_fetch_clock *clock; /* copied; NULL: the system clock */
 } aoei_fetch_options;
 
-/* Options NULL: all zeros. Errors: AOE_ENOMEM. */
+/* options NULL: all defaults. Errors: AOE_ENOMEM. */
 int aoei_fetch_create(aoei_fetch **f, const aoei_fetch_options *o, aoe_error *err);
-void aoei_fetch_destroy(aoei_fetch *f); /* NULL accepted */
+void aoei_fetch_destroy(aoei_fetch *f); /* accepts NULL */
 aoei_fetch_counts aoei_fetch_count(aoei_fetch *f);
 
-/* What to make of an answer that came whole. */
+/* The caller's classification of a complete response. */
 typedef enum aoei_verdict {
-    AOEI_VERDICT_BY_STATUS, /* as above */
-    AOEI_VERDICT_FINAL,     /* hand it over, whatever its status (a 429 for an empty account) */
-    AOEI_VERDICT_BROKEN,    /* try again as for a 500 (a body that is no JSON); the last one is an error */
-    AOEI_VERDICT_LIMITED,   /* wait as for a 429 (GraphQL says so with a 200) */
-    AOEI_VERDICT_NO_MEMORY  /* the judge ran out of memory: AOE_ENOMEM */
+    AOEI_VERDICT_BY_STATUS, /* decided by the status, as described above */
+    AOEI_VERDICT_FINAL,     /* return it to the caller, whatever its status (for example a 429 for an account without credit) */
+    AOEI_VERDICT_BROKEN,    /* retry as for status 500 (for example, a body that is not JSON) */
+    AOEI_VERDICT_LIMITED,   /* wait as for status 429 (GraphQL reports rate limits with status 200) */
+    AOEI_VERDICT_NO_MEMORY  /* the function ran out of memory: AOE_ENOMEM */
 } aoei_verdict;
 typedef aoei_verdict (*aoei_judge_fn)(void *user, const aoei_http_response *r);
 
-/* A judge for APIs whose good answers are JSON: BROKEN when a 2xx answer with a body is not, else BY_STATUS. */
+/* An aoei_judge_fn for APIs that return JSON: BROKEN if a 2xx response has a body that is not JSON, otherwise BY_STATUS. */
 aoei_verdict aoei_judge_json(void *user, const aoei_http_response *r);
 
-/* Sends until there is an answer to hand over; judge may be NULL. Errors: those of aoei_http_send once no try is left or
- * none can help; AOE_EIO (still failing after all tries, or the limit is further off than max_wait). */
+/* Sends a request until a response can be returned. judge may be NULL. Errors: those of aoei_http_send after the last
+ * attempt or if a retry cannot help; AOE_EIO if all attempts fail or the limit lasts longer than max_wait. */
 int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_judge_fn judge, void *judge_user,
                     aoei_http_response *r, aoe_error *err);
 
-/* How old in seconds an answer of the store may be to be given without asking the server. */
-#define AOEI_AGE_ANY  (-1.0) /* any: never ask for what is there */
-#define AOEI_AGE_NONE 0.0    /* always ask, conditionally where there is an ETag or a Last-Modified */
+/* Maximum age in seconds of a cached response that is used without asking the server. */
+#define AOEI_AGE_ANY  (-1.0) /* any age: a cached response is always used */
+#define AOEI_AGE_NONE 0.0    /* always ask the server, conditionally if the cached response has ETag or Last-Modified */
 
-/* As aoei_fetch_send, through the store. What is kept under the key is given when it is young enough; else the server
- * is asked with If-None-Match, and 304 means what is kept (the response then has the kept status). Kept: answers 2xx,
- * 404, 410 and 451 that the judge did not refuse and whose URL and headers do not hold the token; in a body it is
- * blotted out, in what is handed over too. Any method: a POST is kept under
- * its key like a GET. *from_store (may be NULL) is 1 when no body was transferred. Errors also: those of store.h. */
+/* Like aoei_fetch_send, with a cache. A cached response under `key` is returned if it is not older than max_age. Otherwise
+ * the server is asked with If-None-Match; on 304 the cached response is returned, with its cached status. Responses 2xx,
+ * 404, 410 and 451 are cached unless the judge rejects them or their URL or headers contain the token. In bodies the token
+ * is redacted, also in the response that is returned. Every method is cached, a POST like a GET. *from_store (may be NULL)
+ * is 1 if no body was transferred. Further errors: those of store.h. */
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
                       aoei_judge_fn judge, void *judge_user, aoei_http_response *r, int *from_store, aoe_error *err);
 

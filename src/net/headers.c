@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Headers as a list of name and value, and the readers of Link, Retry-After
- * and x-ratelimit-*. Dates and relative URLs are left to libcurl.
+ * HTTP headers as a list of names and values, and parsers for Link, Retry-After and x-ratelimit-*. libcurl parses dates and
+ * resolves relative URLs.
  */
 #include "net/headers.h"
 
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "net/libraries.h"
 
-#define LONGEST_WAIT ((int64_t)31 * 24 * 3600) /* seconds; what a server says beyond that is no instruction */
+#define LONGEST_WAIT ((int64_t)31 * 24 * 3600) /* maximum wait in seconds; larger values of a server are clamped to it */
 
 static int is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -74,7 +74,7 @@ void aoei_headers_free(aoei_headers *h) {
 
 /* -------------------------------------------------------------------- Link */
 
-/* 1 when the parameters of a link, up to its comma, have rel=REL; *s is moved behind them. */
+/* Returns 1 if the parameters of a link, up to its comma, contain rel=REL. *s is moved after them. */
 static int read_parameters(const char **s, const char *rel) {
     const size_t rel_len = strlen(rel);
     const char *p = *s;
@@ -94,7 +94,7 @@ static int read_parameters(const char **s, const char *rel) {
         p += quoted;
         const char *value = p;
         p += strcspn(p, quoted ? "\"" : ";, \t");
-        /* a value may list several relations; the first that is asked for counts */
+        /* the value may list several relations; only the first `rel` parameter counts */
         if (name_len == 3 && strncasecmp(name, "rel", 3) == 0)
             for (const char *word = value; word < p && !found;) {
                 const char *end = word;
@@ -110,7 +110,7 @@ static int read_parameters(const char **s, const char *rel) {
     return found;
 }
 
-/* The first target of that relation in a Link value: [*len] at the pointer returned; NULL: none. */
+/* The first target with the relation `rel` in a Link value, with length *len; NULL: none. */
 static const char *find_link(const char *s, const char *rel, size_t *len) {
     while (*s) {
         s += strspn(s, " \t,");
@@ -151,7 +151,7 @@ int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, 
             code = aoei_curl.url_get(u, CURLUPART_URL, &whole, 0);
     }
     if (code != CURLUE_OUT_OF_MEMORY)
-        rc = 0; /* what is no URL is no link */
+        rc = 0; /* an invalid URL counts as no link */
     if (!code && !(*url = aoei_strdup(whole)))
         rc = AOE_ENOMEM;
     aoei_curl.free(whole);
@@ -162,7 +162,7 @@ int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, 
 
 /* ------------------------------------------------------------------ limits */
 
-/* A whole number that stands alone; -1: it is none, or has more than 15 digits. */
+/* Parses a non-negative integer; -1 if s is anything else or has more than 15 digits. */
 static int64_t whole_number(const char *s) {
     const size_t digits = s ? strspn(s, "0123456789") : 0;
     if (digits == 0 || digits > 15 || s[digits])
@@ -170,7 +170,7 @@ static int64_t whole_number(const char *s) {
     return strtoll(s, NULL, 10);
 }
 
-/* Seconds since 1970 by the server's clock where it says so, else ours. */
+/* Seconds since 1970 by the response's Date header; `now` if it has none. */
 static int64_t server_time(const aoei_headers *h, int64_t now) {
     const char *date = aoei_headers_get(h, "date", 0);
     const time_t t = date ? aoei_curl_date(date) : -1;
@@ -188,7 +188,7 @@ int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now) {
     const int64_t seconds = whole_number(value);
     if (seconds >= 0)
         return bounded(seconds);
-    /* what begins with a digit, a sign or a point was meant as a number */
+    /* a value that begins with a digit, sign or point is a malformed number, not a date */
     const time_t t = strchr("0123456789+-.", *value) ? -1 : aoei_curl_date(value);
     return t < 0 ? -1 : bounded((int64_t)t - server_time(h, now));
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The client: one easy handle on a multi handle of its own, so that waiting
- * can be interrupted and connections stay open. Redirects are followed here,
- * not by libcurl, because each hop is checked and may lose the token.
- * Invariant: an option that weakens TLS is set nowhere.
+ * The HTTP client: one easy handle on its own multi handle, so that waiting can be interrupted and connections stay open.
+ * Redirects are followed here and not by libcurl, because each redirect is checked and may drop the token.
+ * Invariant: no option that weakens TLS is ever set.
  */
 #include "net/http.h"
 
@@ -20,24 +19,24 @@
 #include "net/url.h"
 
 #define MAX_REDIRECTS 5
-#define POLL_SECONDS  0.1 /* how often `stop` is asked at least */
+#define POLL_SECONDS  0.1 /* maximum seconds between two calls of `stop` */
 
 struct aoei_http {
     CURLM *multi;
     CURL *easy;
     char *user_agent;    /* owned */
-    char *ca_file;       /* owned; NULL: libcurl's own certificates */
-    aoei_http_options o; /* without zeros; user_agent is not used */
+    char *ca_file;       /* owned; NULL: libcurl's default certificates */
+    aoei_http_options o; /* options with defaults filled in; user_agent is not used */
 };
 
-/* One hop under way. */
+/* One request without redirects, while it runs. */
 typedef struct transfer {
     const aoei_http *h;
     aoei_http_response *r;
-    double last_byte;           /* when it came, aoei_now() */
-    int too_large;              /* what the server sends has no end in sight */
-    int no_memory;              /* ours ran out, not libcurl's */
-    struct curl_slist *headers; /* owned */
+    double last_byte;           /* aoei_now() when the last byte arrived */
+    int too_large;              /* 1 if the response exceeds the size limit */
+    int no_memory;              /* 1 if an allocation of aoe failed (not one of libcurl) */
+    struct curl_slist *headers; /* request headers, owned */
     char message[CURL_ERROR_SIZE];
 } transfer;
 
@@ -92,7 +91,7 @@ void aoei_http_response_free(aoei_http_response *r) {
 
 /* ---------------------------------------------------------------- checking */
 
-/* 1 when s can stand in a header line. */
+/* 1 if s has no control characters, so that it is valid in a header line. */
 static int is_header_text(const char *s) {
     for (; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -106,16 +105,15 @@ static int names_header(const char *line, const char *name) {
 }
 
 static int check_request(const aoei_http_request *q, aoe_error *err) {
-    static const char *const refused[] = {"authorization", "proxy-authorization", "cookie"};
+    static const char *const reserved[] = {"authorization", "proxy-authorization", "cookie"};
     if (q->token && (!*q->token || !is_header_text(q->token) || strchr(q->token, ' ')))
-        return aoei_fail(err, AOE_EARG,
-                         "the token is empty or holds a space or a control character; set it to the token alone");
+        return aoei_fail(err, AOE_EARG, "the token is empty or contains a space or a control character; give only the token");
     for (size_t i = 0; i < q->n_headers; i++) {
         if (!is_header_text(q->headers[i]) || !strchr(q->headers[i], ':'))
-            return aoei_fail(err, AOE_EARG, "a header to be sent is no line \"Name: value\"; correct it");
-        for (size_t j = 0; j < sizeof refused / sizeof *refused; j++)
-            if (names_header(q->headers[i], refused[j]))
-                return aoei_fail(err, AOE_EARG, "the header %s cannot be set; give the token apart", refused[j]);
+            return aoei_fail(err, AOE_EARG, "request header %zu is not of the form \"Name: value\"; correct it", i + 1);
+        for (size_t j = 0; j < sizeof reserved / sizeof *reserved; j++)
+            if (names_header(q->headers[i], reserved[j]))
+                return aoei_fail(err, AOE_EARG, "the header %s cannot be set directly; pass the token separately", reserved[j]);
     }
     return 0;
 }
@@ -126,7 +124,8 @@ static size_t take_header(char *line, size_t size, size_t n, void *user) {
     transfer *t = user;
     const size_t len = size * n;
     t->last_byte = aoei_now();
-    if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) { /* an answer begins; there may have been one before (100) */
+    if (len >= 5 &&
+        memcmp(line, "HTTP/", 5) == 0) { /* a response begins; an earlier one may have been an interim response (100) */
         aoei_headers_clear(&t->r->headers);
         return len;
     }
@@ -151,7 +150,7 @@ static size_t take_body(char *data, size_t size, size_t n, void *user) {
     return len;
 }
 
-/* ------------------------------------------------------------------ one hop */
+/* ------------------------------------------------------------------ one request */
 
 static int add_header(transfer *t, const char *line) {
     struct curl_slist *longer = aoei_curl.slist_append(t->headers, line);
@@ -169,7 +168,7 @@ static int add_headers(transfer *t, const aoei_http_request *q, int with_token) 
     }
     if (q->body && !typed)
         failed |= add_header(t, "Content-Type: application/json");
-    failed |= add_header(t, "Expect:"); /* no round trip before a body */
+    failed |= add_header(t, "Expect:"); /* the body is sent without waiting for "100 Continue" */
     if (!with_token)
         return failed;
     aoei_buffer line = {0};
@@ -183,21 +182,21 @@ static long milliseconds(double seconds) {
     return seconds < 1e6 ? (long)(seconds * 1000 + 0.5) : 1000000000L;
 }
 
-/* Not 0: libcurl ran out of memory or is too old. */
+/* Sets the options of the easy handle. Nonzero: libcurl ran out of memory or is too old. */
 static int set_up(aoei_http *h, transfer *t, const aoei_http_request *q, const char *url, int secure) {
     CURL *c = h->easy;
     const char *method = q->method ? q->method : "GET";
     aoei_curl.easy_reset(c);
     int bad = aoei_curl.easy_setopt(c, CURLOPT_URL, url) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* threads */
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* required in programs with threads */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_USERAGENT, h->user_agent) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK; /* what libcurl can decompress */
+    bad |= aoei_curl.easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK; /* all encodings that libcurl can decompress */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) != CURLE_OK;
     if (h->ca_file)
         bad |= aoei_curl.easy_setopt(c, CURLOPT_CAINFO, h->ca_file) != CURLE_OK;
     if (!secure)
-        bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* this machine's own */
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* loopback addresses never use a proxy */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(h->o.connect_timeout)) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(h->o.timeout)) != CURLE_OK;
@@ -219,7 +218,7 @@ static int set_up(aoei_http *h, transfer *t, const aoei_http_request *q, const c
     return bad;
 }
 
-/* Blocks SIGPIPE in this thread: a TLS library may write to a connection that is gone. */
+/* Blocks SIGPIPE in this thread, because a TLS library may write to a closed connection. */
 static int block_pipe(sigset_t *before) {
     sigset_t pipe, pending;
     sigemptyset(&pipe);
@@ -243,7 +242,7 @@ static void unblock_pipe(const sigset_t *before, int was_pending) {
 
 typedef enum outcome { DONE, STOPPED, STALLED } outcome;
 
-/* Waits for the end of the transfer; *code is libcurl's word on it when it is DONE. */
+/* Waits for the end of the transfer. If it returns DONE, *code is libcurl's result. */
 static outcome drive(aoei_http *h, const transfer *t, CURLcode *code) {
     int running = 1;
     *code = CURLE_FAILED_INIT;
@@ -296,9 +295,9 @@ static const char *remedy(CURLcode code) {
     case CURLE_COULDNT_CONNECT:
         return "check the URL, the network and the proxy settings (https_proxy)";
     case CURLE_PEER_FAILED_VERIFICATION:
-        return "check the URL and the clock; certificates of your own are named in CURL_CA_BUNDLE";
+        return "check the URL and the clock; set CURL_CA_BUNDLE to a file with your own certificates";
     case CURLE_SSL_CACERT_BADFILE:
-        return "install ca-certificates, or name a file of certificates in CURL_CA_BUNDLE";
+        return "install ca-certificates, or set CURL_CA_BUNDLE to a file with certificates";
     default:
         return may_pass(code) ? "try again later" : "check the URL";
     }
@@ -309,18 +308,18 @@ static int transfer_failed(const aoei_http *h, const transfer *t, const char *ur
     char place[AOEI_URL_DISPLAY_MAX];
     (void)aoei_url_display(url, place);
     if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the answer is larger than %zu bytes; ask for less at a time", place,
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response is larger than %zu bytes; request less data at a time", place,
                          h->o.max_body);
     t->r->transient = may_pass(code);
-    /* what libcurl adds to a TLS error is worth reading, to others it adds times; neither has ever held a header */
+    /* libcurl's details of a TLS error are useful; for other errors they only add times. They never contain headers. */
     const int detail =
         (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CACERT_BADFILE) &&
         *t->message && !(token && strstr(t->message, token));
     return aoei_fail(err, AOE_EIO, "%s: %s; %s", place, detail ? t->message : aoei_curl.easy_strerror(code), remedy(code));
 }
 
-/* One request and its answer, redirects included in the answers. *next is the place a redirect points to, owned by the
- * caller; NULL: none. */
+/* Sends one request and receives one response, which may be a redirect. *next is the URL that a redirect points to, owned by
+ * the caller; NULL: none. */
 static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int secure, int with_token, aoei_http_response *r,
                char **next, aoe_error *err) {
     transfer t = {.h = h, .r = r, .last_byte = aoei_now()};
@@ -346,13 +345,13 @@ static int hop(aoei_http *h, const aoei_http_request *q, const char *url, int se
     }
     aoei_curl.slist_free_all(t.headers);
     char place[AOEI_URL_DISPLAY_MAX];
-    if (aoei_curl_starved() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
+    if (aoei_curl_out_of_memory() || t.no_memory || code == CURLE_OUT_OF_MEMORY)
         return aoei_fail_nomem(err, r->body.len);
     if (out == STOPPED)
         return aoei_fail(err, AOE_ECANCELLED, "%s: cancelled by the caller", aoei_url_display(url, place));
     if (out == STALLED) {
         r->transient = 1;
-        return aoei_fail(err, AOE_EIO, "%s: no byte came for %g s; try again later", aoei_url_display(url, place),
+        return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later", aoei_url_display(url, place),
                          h->o.stall_timeout);
     }
     return code ? transfer_failed(h, &t, url, q->token, code, err) : 0;
@@ -364,7 +363,7 @@ static int is_redirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* The check of a hop to `next`, from a place that was `secure`. */
+/* Checks a redirect to `next`. secure: 1 if the redirecting URL is https. */
 static int check_redirect(aoei_url *to, const char *from, const char *next, int secure, int hops, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     if (hops > MAX_REDIRECTS)
@@ -375,12 +374,13 @@ static int check_redirect(aoei_url *to, const char *from, const char *next, int 
         rc = aoei_fail(err, AOE_EIO, "%s: redirected from https:// to http://, which is not followed; check the URL",
                        aoei_url_display(from, place));
     else if (rc && rc != AOE_ENOMEM)
-        rc = aoei_fail(err, AOE_EIO, "%s: redirected to where it cannot be followed; check the URL",
+        rc = aoei_fail(err, AOE_EIO, "%s: redirected to a URL that is not allowed; check the URL",
                        aoei_url_display(from, place));
     return rc;
 }
 
-/* Follows from `origin` on; r->url is the place to ask, and the one that answered in the end. */
+/* Sends the request to `at` and follows redirects. r->url is the URL to request on entry, and the URL that answered on
+ * return. */
 static int follow(aoei_http *h, const aoei_http_request *q, aoei_url *at, aoei_http_response *r, aoe_error *err) {
     const int redirectable = !q->method || strcmp(q->method, "GET") == 0;
     int with_token = q->token != NULL, permanent = 1;
@@ -413,7 +413,7 @@ int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response 
     r->url = NULL;
     aoei_headers_clear(&r->headers);
     aoei_buffer_clear(&r->body);
-    (void)aoei_curl_starved(); /* of this request from here on */
+    (void)aoei_curl_out_of_memory(); /* reset, so that only this request counts */
     int rc = check_request(q, err);
     if (!rc)
         rc = aoei_url_read(&at, q->url, err);
@@ -428,8 +428,8 @@ int aoei_http_send(aoei_http *h, const aoei_http_request *q, aoei_http_response 
 int aoei_http_json(json_t **root, const aoei_http_response *r, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     *root = NULL;
-    (void)aoei_url_display(r->url ? r->url : "the answer", place);
+    (void)aoei_url_display(r->url ? r->url : "the response", place);
     if (r->body.len == 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the answer is empty where JSON was expected; try again later", place);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response is empty, but must be JSON; try again later", place);
     return aoei_json_parse(root, r->body.data, r->body.len, place, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Loading and starting libcurl, starting SQLite. They are never shut down: another
- * part of the program may use them.
+ * Loads and initializes libcurl, and initializes SQLite. They are never shut down, because another part of the program may
+ * use them.
  */
 #include "net/libraries.h"
 
@@ -13,15 +13,15 @@
 #include "base/error.h"
 #include "base/mutex.h"
 
-static aoei_mutex lock = AOEI_MUTEX_INIT; /* guards the two flags and the starting itself */
+static aoei_mutex lock = AOEI_MUTEX_INIT; /* protects the two flags and the initialization */
 static int curl_started, sqlite_started;
 
 /* -------------------------------------------------------------------- curl */
 
-static _Thread_local int starved;
+static _Thread_local int out_of_memory;
 
 static void *noted(void *p) {
-    starved |= !p;
+    out_of_memory |= !p;
     return p;
 }
 
@@ -41,15 +41,15 @@ static char *curl_strdup(const char *s) {
     return noted(aoei_strdup(s));
 }
 
-int aoei_curl_starved(void) {
-    const int was = starved;
-    starved = 0;
+int aoei_curl_out_of_memory(void) {
+    const int was = out_of_memory;
+    out_of_memory = 0;
     return was;
 }
 
 aoei_curl_functions aoei_curl;
 
-/* Finds the functions; under the lock. */
+/* Loads libcurl and finds its functions. The caller holds the lock. */
 static int load_curl(aoe_error *err) {
     void *library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
     if (!library)
@@ -72,13 +72,13 @@ static int start_curl(aoe_error *err) {
     const int rc = load_curl(err);
     if (rc)
         return rc;
-    (void)aoei_curl_starved();
+    (void)aoei_curl_out_of_memory();
     if (aoei_curl.global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, aoei_free, curl_realloc, curl_strdup, curl_calloc) ==
         CURLE_OK)
         return 0;
-    if (aoei_curl_starved())
+    if (aoei_curl_out_of_memory())
         return aoei_fail_nomem(err, 0);
-    return aoei_fail(err, AOE_EIO, "libcurl cannot start; check its installation (curl --version)");
+    return aoei_fail(err, AOE_EIO, "libcurl cannot be initialized; check its installation (curl --version)");
 }
 
 int aoei_start_curl(aoe_error *err) {
@@ -95,8 +95,8 @@ time_t aoei_curl_date(const char *text) {
 
 /* ------------------------------------------------------------------ SQLite */
 
-/* SQLite asks for the size of its blocks: each has it in front. */
-#define FRONT 16 /* bytes, keeps the alignment of malloc */
+/* SQLite requests the size of its blocks, so each block is preceded by its size. */
+#define FRONT 16 /* bytes; keeps the alignment of malloc */
 
 static void *with_size(char *block, int bytes) {
     if (!block)
@@ -144,14 +144,14 @@ int aoei_start_sqlite(aoe_error *err) {
     int rc = 0;
     aoei_mutex_lock(&lock);
     if (!sqlite_started) {
-        (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &memory); /* refused where SQLite runs already */
+        (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &memory); /* fails if SQLite is already initialized */
         const int code = sqlite3_initialize();
         if (code == SQLITE_OK)
             sqlite_started = 1;
         else if (code == SQLITE_NOMEM)
             rc = aoei_fail_nomem(err, 0);
         else
-            rc = aoei_fail(err, AOE_EIO, "SQLite cannot start: %s; check its installation", sqlite3_errstr(code));
+            rc = aoei_fail(err, AOE_EIO, "SQLite cannot be initialized: %s; check its installation", sqlite3_errstr(code));
     }
     aoei_mutex_unlock(&lock);
     return rc;

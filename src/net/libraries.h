@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * libcurl and SQLite, started once a process and with the memory of
- * base/alloc.h. Where the program that uses aoe has started one of them itself, it keeps the memory it has.
- * libcurl is loaded when it is first needed: it brings some thirty libraries along, which would cost every command
- * 30 ms at its start (4 ms without it), network or not. Its functions are members of aoei_curl: aoei_curl.easy_init().
+ * libcurl and SQLite, initialized once per process with the allocator of base/alloc.h. If the program has already
+ * initialized one of them, that library keeps its allocator. libcurl is loaded on first use, because it depends on about
+ * thirty libraries, which would add 30 ms to the start of every command (4 ms without it). Its functions are members of
+ * aoei_curl, for example aoei_curl.easy_init().
  */
 #ifndef AOEI_NET_LIBRARIES_H
 #define AOEI_NET_LIBRARIES_H
@@ -45,16 +45,18 @@ typedef struct aoei_curl_functions {
 #undef AOEI_X
 } aoei_curl_functions;
 
-extern aoei_curl_functions aoei_curl; /* filled by aoei_start_curl; everything that uses it calls that before */
+extern aoei_curl_functions aoei_curl; /* filled by aoei_start_curl, which all users call first */
 
-/* Any thread, any number of times; a failure may be tried again. Errors: AOE_ENOMEM, AOE_EIO (not installed, too old). */
+/* Loads and initializes libcurl. Thread-safe; may be called again, also after a failure. Errors: AOE_ENOMEM, AOE_EIO (not
+ * installed, too old). */
 int aoei_start_curl(aoe_error *err);
 int aoei_start_sqlite(aoe_error *err);
 
-/* 1 when this thread was refused memory within libcurl since this was last called: libcurl has other names for that. */
-int aoei_curl_starved(void);
+/* 1 if an allocation of libcurl failed in this thread since the last call. libcurl reports such failures with other error
+ * codes. */
+int aoei_curl_out_of_memory(void);
 
-/* A date of HTTP, in any of its three forms, in seconds since 1970; -1: it is none. */
+/* Parses an HTTP date in any of its three formats. Returns seconds since 1970, or -1 if it is not a date. */
 time_t aoei_curl_date(const char *text);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Keeping a secret out of what is shown and kept: a server may send back the token it was given.
+ * Redacts a secret in text that is shown or stored: a server may send back the token that it received.
  */
 #ifndef AOEI_NET_SECRET_H
 #define AOEI_NET_SECRET_H
 
 #include <stddef.h>
 
-/* Replaces the secret, wherever it stands in s[len], by as many '#'. secret NULL or "": nothing. s may be NULL with len 0.
- * To be called before a text is cut: half a secret is not found. Returns whether it was there. */
-int aoei_blot_out(char *s, size_t len, const char *secret);
+/* Replaces every occurrence of the secret in s[len] by '#' characters of the same length. secret NULL or "": no effect. s
+ * may be NULL if len is 0. Call it before truncating a text, because a truncated secret is not found. Returns 1 if the
+ * secret occurred, else 0. */
+int aoei_redact(char *s, size_t len, const char *secret);
 
 #endif

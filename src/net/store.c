@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The store over SQLite. One connection and five prepared statements, used
- * under a lock. A statement is reset and its bindings are dropped before its
- * function returns, so no lock on the file outlives a call.
- * Not here: when an answer may be used, and whether it may be kept (fetch_cached.c).
+ * The cache file, in SQLite. All threads use one connection and five prepared statements under a lock. Each function resets
+ * its statement and clears the bindings before it returns, so no lock on the file remains after a call.
+ * fetch.c decides whether a response may be cached or used.
  */
 #include "net/store.h"
 
@@ -23,8 +22,8 @@
 #define APPLICATION_ID 1634690387 /* "aoeS" */
 #define SCHEMA_VERSION 1
 #define BUSY_SECONDS   60
-#define BUSY_SLEEP     10 /* milliseconds */
-#define LEVEL          3  /* of zstd */
+#define BUSY_SLEEP     10 /* milliseconds between two attempts to get a lock */
+#define LEVEL          3  /* compression level of zstd */
 #define MAX_BODY       ((size_t)1 << 30)
 
 enum { GET, PUT, TOUCH, RESULT_GET, RESULT_PUT, STATEMENTS };
@@ -43,18 +42,18 @@ static const char *const statements[STATEMENTS] = {
     [RESULT_PUT] = "INSERT OR REPLACE INTO results (kind, key, value) VALUES (?1, ?2, ?3)",
 };
 
-/* Headers that an answer keeps. */
+/* Response headers that are stored. */
 static const char *const kept_headers[] = {"content-type", "etag", "last-modified", "link"};
 
 struct aoei_store {
-    aoei_mutex lock; /* guards everything below */
+    aoei_mutex lock; /* protects the fields below */
     char *path;      /* owned */
     sqlite3 *db;
     sqlite3_stmt *stmt[STATEMENTS];
     ZSTD_CCtx *pack;
     ZSTD_DCtx *unpack;
-    aoei_buffer packed;  /* a body on its way in */
-    aoei_buffer headers; /* likewise */
+    aoei_buffer packed;  /* compressed body that is being stored, owned */
+    aoei_buffer headers; /* headers that are being stored, owned */
 };
 
 /* ------------------------------------------------------------------ errors */
@@ -62,17 +61,17 @@ struct aoei_store {
 static int is_damaged(const aoei_store *s, aoe_error *err) {
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: the store is damaged, or no store of aoe; move it away (with %s-wal and %s-shm, if there are any) and run "
-        "again: what it held is fetched anew",
+        "%s: the cache is damaged, or is not a cache of aoe; move it away (with %s-wal and %s-shm, if they exist) and run "
+        "again to download its contents again",
         s->path, s->path, s->path);
 }
 
 static int is_full(const aoei_store *s, aoe_error *err) {
-    return aoei_fail(err, AOE_ENOSPC, "%s: no space left on device; free some and run again: what the store holds stays",
+    return aoei_fail(err, AOE_ENOSPC, "%s: no space left on device; free some space and run again (cached responses are kept)",
                      s->path);
 }
 
-/* An error of SQLite's as ours. */
+/* Converts an SQLite error to an error of aoe. */
 static int failed(const aoei_store *s, int code, aoe_error *err) {
     const int errnum = s->db ? sqlite3_system_errno(s->db) : 0;
     switch (code & 0xff) {
@@ -86,28 +85,29 @@ static int failed(const aoei_store *s, int code, aoe_error *err) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return aoei_fail(err, AOE_EIO,
-                         "%s: another program has kept the store locked for %d s; wait for it or use another file", s->path,
+                         "%s: another program has locked the cache for %d s; wait until it ends, or use another file", s->path,
                          BUSY_SECONDS);
     case SQLITE_CANTOPEN:
-        return aoei_fail_errno(err, errnum ? errnum : EACCES, "%s: cannot open the store", s->path);
+        return aoei_fail_errno(err, errnum ? errnum : EACCES, "%s: cannot open the cache", s->path);
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        return aoei_fail_errno(err, EACCES, "%s: cannot write to the store", s->path);
+        return aoei_fail_errno(err, EACCES, "%s: cannot write to the cache", s->path);
     case SQLITE_IOERR:
         if (code == SQLITE_IOERR_NOMEM)
             return aoei_fail_nomem(err, 0);
         if (errnum == ENOSPC || errnum == EDQUOT)
             return is_full(s, err);
-        return aoei_fail_errno(err, errnum ? errnum : EIO, "%s: reading or writing the store failed", s->path);
+        return aoei_fail_errno(err, errnum ? errnum : EIO, "%s: cannot read or write the cache", s->path);
     default:
-        return aoei_fail(err, AOE_EIO, "%s: the store cannot be used: %s; move it away and run again", s->path,
+        return aoei_fail(err, AOE_EIO, "%s: cannot use the cache: %s; move it away and run again", s->path,
                          sqlite3_errstr(code));
     }
 }
 
 /* -------------------------------------------------------------------- open */
 
-/* Runs SQL without results. Some locks (those taken when the journal changes) are refused at once, so waiting is done here. */
+/* Runs SQL without results. SQLite reports some locks (those taken when the journal changes) immediately, so waiting is done
+ * here. */
 static int run_sql(aoei_store *s, const char *sql) {
     int code = SQLITE_BUSY;
     for (int tries = 0; (code & 0xff) == SQLITE_BUSY && tries < BUSY_SECONDS * 1000 / BUSY_SLEEP; tries++) {
@@ -135,8 +135,8 @@ static int read_number(aoei_store *s, const char *sql, int64_t *value) {
     return code;
 }
 
-/* Whose file this is: 0 with *fresh 1 when it is empty, 0 when it is a store; else an error. Changes nothing. Within a
- * transaction, so that what is read belongs together while another process creates the tables. */
+/* Checks whose file this is. Returns 0 and sets *fresh to 1 if it is empty and to 0 if it is a cache, else an error. Changes
+ * nothing. Runs within a transaction, so that its reads are consistent while another process creates the tables. */
 static int identify(aoei_store *s, int *fresh, aoe_error *err) {
     int64_t id = 0, version = 0, objects = 0;
     int code = read_number(s, "PRAGMA application_id", &id);
@@ -150,13 +150,14 @@ static int identify(aoei_store *s, int *fresh, aoe_error *err) {
     if (*fresh || (id == APPLICATION_ID && version == SCHEMA_VERSION))
         return 0;
     if (id == APPLICATION_ID)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: a store of schema %lld, where this version knows %d; use the newer aoe, or another file", s->path,
-                         (long long)version, SCHEMA_VERSION);
-    return aoei_fail(err, AOE_EFORMAT, "%s: a database of another program; choose another file", s->path);
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: a cache with schema version %lld, but this aoe supports version %d; use a newer aoe, or another file", s->path,
+            (long long)version, SCHEMA_VERSION);
+    return aoei_fail(err, AOE_EFORMAT, "%s: the file is a database of another program; choose another file", s->path);
 }
 
-/* Creates the tables, unless another process has just done so. */
+/* Creates the tables, unless another process has created them in the meantime. */
 static int create(aoei_store *s, aoe_error *err) {
     int fresh = 0;
     int code = run_sql(s, "BEGIN IMMEDIATE");
@@ -178,8 +179,9 @@ static int create(aoei_store *s, aoe_error *err) {
     return rc ? rc : code == SQLITE_OK ? 0 : failed(s, code, err);
 }
 
-/* A file that is not there is made for its owner alone, whatever the umask: it may hold what only a token may read. SQLite
- * gives its -wal and -shm the same permissions. Where this fails, opening it says why. */
+/* Creates a missing file with permissions for its owner only, whatever the umask: it may contain private data that was read
+ * with a token. SQLite gives its -wal and -shm files the same permissions. If this fails, opening the file reports the
+ * error. */
 static void make_private(const char *path) {
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd >= 0)
@@ -199,10 +201,10 @@ static int open_file(aoei_store *s, aoe_error *err) {
         return failed(s, code, err);
     int rc = identify(s, &fresh, err);
     if (rc)
-        return rc; /* closing ends the transaction, in which nothing was written */
+        return rc; /* closing ends the transaction, which has written nothing */
     if ((code = run_sql(s, "COMMIT")) != SQLITE_OK)
         return failed(s, code, err);
-    /* NORMAL: a killed process loses nothing, a power cut at most the last answers */
+    /* NORMAL: a killed process loses nothing; a power failure loses at most the last responses */
     code = run_sql(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     if (code != SQLITE_OK)
         return failed(s, code, err);
@@ -210,7 +212,7 @@ static int open_file(aoei_store *s, aoe_error *err) {
         return rc;
     for (int i = 0; i < STATEMENTS; i++)
         if ((code = sqlite3_prepare_v3(s->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i], NULL)) != SQLITE_OK)
-            return failed(s, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, err); /* a table that is not as it should be */
+            return failed(s, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, err); /* a table has the wrong columns */
     return 0;
 }
 
@@ -265,7 +267,7 @@ static void bind_blob(sqlite3_stmt *stmt, int i, aoe_text bytes) {
     (void)sqlite3_bind_blob64(stmt, i, bytes.len ? bytes.data : "", bytes.len, SQLITE_STATIC);
 }
 
-/* 1: there is a row; 0: there is none, or no more; else an error. */
+/* Returns 1 if there is a row, 0 if there is none or no more, else an error. */
 static int step(aoei_store *s, sqlite3_stmt *stmt, aoe_error *err) {
     const int code = sqlite3_step(stmt);
     return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : failed(s, code, err);
@@ -276,17 +278,17 @@ static void finish(sqlite3_stmt *stmt) {
     (void)sqlite3_clear_bindings(stmt);
 }
 
-/* A column's bytes; NULL with len 0 may be an empty one. */
+/* The bytes of a column. An empty column may be NULL with len 0. */
 static aoe_text column(sqlite3_stmt *stmt, int i) {
-    const void *data = sqlite3_column_blob(stmt, i); /* before its length, as SQLite asks */
+    const void *data = sqlite3_column_blob(stmt, i); /* called before sqlite3_column_bytes, as SQLite requires */
     return (aoe_text){data, (size_t)sqlite3_column_bytes(stmt, i)};
 }
 
-/* ----------------------------------------------------------------- answers */
+/* ----------------------------------------------------------------- responses */
 
 static int pack(aoei_store *s, const aoei_buffer *body, aoe_error *err) {
     if (body->len > MAX_BODY)
-        return aoei_fail(err, AOE_EARG, "%s: an answer of %zu bytes is too large for the store; ask for less at a time",
+        return aoei_fail(err, AOE_EARG, "%s: a response of %zu bytes is too large for the cache; request less data at a time",
                          s->path, body->len);
     const size_t bound = ZSTD_compressBound(body->len);
     aoei_buffer_clear(&s->packed);
@@ -301,7 +303,7 @@ static int pack(aoei_store *s, const aoei_buffer *body, aoe_error *err) {
 
 static int unpack(aoei_store *s, aoe_text packed, aoei_buffer *body, aoe_error *err) {
     const unsigned long long size = ZSTD_getFrameContentSize(packed.data, packed.len);
-    if (size > MAX_BODY) /* errors are larger than any size */
+    if (size > MAX_BODY) /* the error codes of zstd are larger than any valid size */
         return is_damaged(s, err);
     if (aoei_buffer_reserve(body, (size_t)size))
         return aoei_fail_nomem(err, (size_t)size);
@@ -336,7 +338,7 @@ static int read_headers(aoei_store *s, aoe_text text, aoei_headers *h, aoe_error
     return 0;
 }
 
-/* The row that stmt stands on. */
+/* Reads the current row of stmt into r and *time. */
 static int read_answer(aoei_store *s, sqlite3_stmt *stmt, aoei_http_response *r, int64_t *time, aoe_error *err) {
     const aoe_text url = column(stmt, 2), headers = column(stmt, 3), body = column(stmt, 4);
     if (!url.data || (!headers.data && headers.len) || !body.data)

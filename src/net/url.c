@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checking URLs, and how messages show them.
+ * Checks URLs and formats them for messages.
  */
 #include "net/url.h"
 
@@ -20,7 +20,7 @@ const char *aoei_url_display(const char *url, char out[AOEI_URL_DISPLAY_MAX]) {
     return out;
 }
 
-/* Names of this machine that no name server is asked for. */
+/* 1 for host names of this machine, which need no name server. */
 static int is_loopback(const char *host) {
     struct in_addr v4;
     if (inet_pton(AF_INET, host, &v4) == 1)
@@ -28,7 +28,7 @@ static int is_loopback(const char *host) {
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0;
 }
 
-/* The parts of a URL that count here; each by aoei_curl.free, NULL: it has none. */
+/* The parts of a URL that are used here. Each is freed with aoei_curl.free; NULL: missing. */
 typedef struct parts {
     char *scheme, *host, *port, *user, *password;
 } parts;
@@ -57,7 +57,7 @@ static int check(aoei_url *u, const parts *p, const char *place, aoe_error *err)
     if (!u->secure && !is_loopback(p->host))
         return aoei_fail(
             err, AOE_EARG,
-            "%s: http:// is not encrypted and is accepted for this machine alone (127.0.0.1, localhost); use https://", place);
+            "%s: http:// is not encrypted and is accepted only for this machine (127.0.0.1, localhost); use https://", place);
     aoei_buffer b = {0};
     (void)aoei_buffer_printf(&b, "%s://%s:%s", p->scheme, p->host, p->port);
     if (b.failed) {
@@ -67,7 +67,7 @@ static int check(aoei_url *u, const parts *p, const char *place, aoe_error *err)
     for (char *s = b.data; *s; s++)
         if (*s >= 'A' && *s <= 'Z')
             *s = (char)(*s - 'A' + 'a');
-    u->origin = b.data; /* the buffer's memory goes along */
+    u->origin = b.data; /* takes the memory of the buffer */
     return 0;
 }
 
@@ -81,11 +81,11 @@ int aoei_url_read(aoei_url *u, const char *text, aoe_error *err) {
     const CURLUcode code = split(&p, text);
     if (code == CURLUE_OUT_OF_MEMORY)
         rc = aoei_fail_nomem(err, strlen(text));
-    else if (p.user || p.password || (code && strchr(text, '@'))) /* not repeated: it holds a password */
-        rc = aoei_fail(err, AOE_EARG, "a URL holds a user name or password; leave it out");
+    else if (p.user || p.password ||
+             (code && strchr(text, '@'))) /* the message does not repeat the URL, because it contains a password */
+        rc = aoei_fail(err, AOE_EARG, "the URL contains a user name or password; remove it");
     else if (code)
-        rc = aoei_fail(err, AOE_EARG, "%s: not a URL that can be used; write it as https://HOST/PATH",
-                       aoei_url_display(text, place));
+        rc = aoei_fail(err, AOE_EARG, "%s: not a valid URL; write it as https://HOST/PATH", aoei_url_display(text, place));
     else
         rc = check(u, &p, aoei_url_display(text, place), err);
     aoei_curl.free(p.scheme);

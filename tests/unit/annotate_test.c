@@ -454,7 +454,7 @@ static void what_cannot_succeed(void **state) {
     b->behaviour.key = NULL;
     b->behaviour.fail_after = 1;
     b->a.chat.attempts = 2;
-    fails(b, "numbered", AOE_EIO, "the server answers 500", 20);
+    fails(b, "numbered", AOE_EIO, "the server returned status 500", 20);
     b->behaviour.fail_after = 0;
     strcat(b->api, "/nowhere");
     fails(b, "numbered", AOE_EIO, "404", 4);

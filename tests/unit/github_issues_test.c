@@ -383,7 +383,7 @@ static void test_refusals(void **state) {
                   "422: no ####");
     check_refused((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " look at this:           " TOKEN "\"}"}, AOE_OK,
                   "422: we");
-    check_refused((canned){500, NULL, ""}, AOE_OK, "no answer after 6 tries");
+    check_refused((canned){500, NULL, ""}, AOE_OK, "no response after 6 attempts");
     check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "no list");
     check_refused((canned){200, NULL, "[[["}, AOE_OK, "cannot be used");
     check_refused((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT,
@@ -467,8 +467,8 @@ static void test_one_refuses(void **state) {
         const char *body, *why;
     } troubles[] = {
         {422, "{\"message\":\"Pagination too deep\"}", "a/b: the API answers 422: Pagination too deep\n"},
-        {500, "oops", "a/b: no answer after 6 tries"},
-        {200, "oops", "a/b: no answer after 6 tries"},
+        {500, "oops", "a/b: no response after 6 attempts"},
+        {200, "oops", "a/b: no response after 6 attempts"},
     };
     (void)state;
     for (size_t i = 0; i < 2 * sizeof troubles / sizeof *troubles; i++) {

@@ -210,7 +210,7 @@ static void test_failures_are_tried_again(void **state) {
     assert_int_equal(c.retries, 3);
     assert_int_equal(told.answers, 1);
     assert_true(told.retries >= 3);
-    assert_non_null(strstr(told.why, "the server answers 502"));
+    assert_non_null(strstr(told.why, "the server returned status 502"));
     assert_int_equal(asked(&(script){STEPS("500", "504", "408", "529"), NULL}, "/b"), 5);
     assert_int_equal(asked(&(script){STEPS("reset", "cut"), NULL}, "/c"), 3);
 }
@@ -220,8 +220,8 @@ static void test_tries_end(void **state) {
     script for_ever = {STEPS("500", "500", "500", "500", "500", "500", "500", "500", "500", "500"), NULL};
     test_server_route(server, "GET", "/never", follow, &for_ever);
     assert_int_equal(get("/never"), AOE_EIO);
-    assert_message("no answer after 6 tries: http://127.0.0.1:");
-    assert_message("the server answers 500; try again later");
+    assert_message("no response after 6 attempts: http://127.0.0.1:");
+    assert_message("the server returned status 500; try again later");
     assert_int_equal(answer.status, 500);
     assert_int_equal(test_server_count(server, "GET /never"), 6);
     use_options((aoei_fetch_options){.attempts = 20, .first_delay = 10, .max_delay = 15});
@@ -232,7 +232,7 @@ static void test_tries_end(void **state) {
     use_options((aoei_fetch_options){.attempts = 3});
     const aoei_http_request q = {.url = "http://127.0.0.1:1/", .token = TOKEN};
     assert_int_equal(aoei_fetch_send(fetch, client, &q, NULL, NULL, &answer, &err), AOE_EIO);
-    assert_message("no answer after 3 tries: http://127.0.0.1:1/: Couldn't connect to server");
+    assert_message("no response after 3 attempts: http://127.0.0.1:1/: Couldn't connect to server");
     assert_int_equal(aoei_fetch_count(fetch).requests, 3);
     server = NULL;
 }
@@ -328,7 +328,7 @@ static void test_limits_too_far_off(void **state) {
     script far = {STEPS("429 Retry-After: 7200"), NULL};
     test_server_route(server, "GET", "/far", follow, &far);
     assert_int_equal(get("/far"), AOE_EIO);
-    assert_message("/far: rate limit: nothing is answered for another 7200 s; run again after 2023-11-15 00:13:21 UTC");
+    assert_message("/far: rate limit: the server rejects requests for another 7200 s; run again after 2023-11-15 00:13:21 UTC");
     assert_passed(0, 0);
     assert_int_equal(get("/far"), AOE_EIO); /* the next one is not even sent */
     assert_int_equal(test_server_count(server, NULL), 1);
@@ -344,7 +344,7 @@ static void test_limits_too_far_off(void **state) {
                    NULL};
     test_server_route(server, "GET", "/ever", follow, &ever);
     assert_int_equal(get("/ever"), AOE_EIO);
-    assert_message("limited by the server 12 times in a row; run again later");
+    assert_message("the server reported a rate limit 12 times in a row; run again later");
     assert_int_equal(test_server_count(server, "GET /ever"), 13);
 }
 
@@ -405,8 +405,8 @@ static void test_judges(void **state) {
     use_options((aoei_fetch_options){.attempts = 2});
     test_server_forget(server);
     assert_int_equal(judged("/broken", aoei_judge_json, NULL), AOE_EIO);
-    assert_message("no answer after 2 tries: http://127.0.0.1:");
-    assert_message("an answer that cannot be used (status 200)");
+    assert_message("no response after 2 attempts: http://127.0.0.1:");
+    assert_message("invalid response (status 200)");
 }
 
 /* --------------------------------------------------------------------- store */
@@ -565,7 +565,7 @@ static void test_no_secret_is_stored(void **state) {
         assert_int_equal(kept, again);
     }
     assert_int_equal(cached("/list?key=" TOKEN, AOEI_AGE_ANY, &kept), AOE_EARG);
-    assert_message("the key of an answer to be stored holds the token");
+    assert_message("the cache key contains the token");
     static const char *const endings[] = {"", "-wal"}; /* the log is still there */
     for (int i = 0; i < 2; i++) {
         char path[512];

@@ -220,7 +220,7 @@ static void test_redirects_refused(void **state) {
     static const char *const paths[] = {"/plain", "/file", "/user"};
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(get_with_token(paths[i]), AOE_EIO);
-        assert_message("redirected to where it cannot be followed");
+        assert_message("redirected to a URL that is not allowed");
     }
 }
 
@@ -366,7 +366,7 @@ static void test_failures_that_may_pass(void **state) {
         const char *path, *message;
     } cases[] = {{"/bad?how=cut", "partial"},         {"/bad?how=cut-chunks", "try again later"},
                  {"/bad?how=cut-reset", "try again"}, {"/bad?how=nothing", "nothing"},
-                 {"/bad?how=reset", "try again"},     {"/bad?how=late", "no byte came for 0.2 s"}};
+                 {"/bad?how=reset", "try again"},     {"/bad?how=late", "no data received for 0.2 s"}};
     test_server_route(server, "GET", "/bad", misbehave, NULL);
     use_options(&(aoei_http_options){.stall_timeout = 0.2});
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

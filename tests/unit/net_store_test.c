@@ -211,11 +211,11 @@ static void test_other_files(void **state) {
     assert_refused(text, AOE_EFORMAT, "move it away");
     char *other = test_path(test_dir, "other.store");
     run(other, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('x')");
-    assert_refused(other, AOE_EFORMAT, "a database of another program; choose another file");
+    assert_refused(other, AOE_EFORMAT, "the file is a database of another program; choose another file");
     char *newer = test_path(test_dir, "newer.store");
     aoei_store_close(open_store(newer));
     run(newer, "PRAGMA user_version = 2");
-    assert_refused(newer, AOE_EUNSUPPORTED, "schema 2, where this version knows 1; use the newer aoe");
+    assert_refused(newer, AOE_EUNSUPPORTED, "schema version 2, but this aoe supports version 1; use a newer aoe");
     char *bare = test_path(test_dir, "bare.store");
     aoei_store_close(open_store(bare));
     run(bare, "DROP TABLE results");
@@ -223,9 +223,9 @@ static void test_other_files(void **state) {
     assert_message("damaged");
     char *missing = test_path(test_dir, "no/such/folder.store");
     assert_int_equal(aoei_store_open(&s, missing, &err), AOE_ENOENT);
-    assert_message("cannot open the store: No such file or directory; check the path");
+    assert_message("cannot open the cache: No such file or directory; check the path");
     assert_true(aoei_store_open(&s, test_dir, &err) < 0);
-    assert_message("cannot open the store");
+    assert_message("cannot open the cache");
     char *empty = test_write_text(test_dir, "empty.store", "");
     aoei_store_close(open_store(empty)); /* as mktemp makes one */
     free(text);

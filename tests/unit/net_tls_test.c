@@ -112,7 +112,7 @@ static void test_unknown_certificate(void **state) {
         skip();
     assert_int_equal(get("localhost", "good", NULL, &r), AOE_EIO);
     assert_message("certificate");
-    assert_message("certificates of your own are named in CURL_CA_BUNDLE");
+    assert_message("set CURL_CA_BUNDLE to a file with your own certificates");
     assert_int_equal(r.transient, 0); /* asking again would not help */
     assert_int_equal(r.body.len, 0);
     aoei_http_response_free(&r);
