@@ -11,36 +11,37 @@
 #include "encoder/config.h"
 #include "encoder/slot_layout.h"
 
-/* Library, other than aoe, that can load a saved model directory. */
+/* The library, other than aoe, that can load a saved model directory. */
 typedef enum aoei_library { AOEI_LIBRARY_SENTENCE_TRANSFORMERS, AOEI_LIBRARY_MODEL2VEC, AOEI_LIBRARY_NONE } aoei_library;
 
-/* Bits of aoei_arch.poolings. */
+/* One bit per pooling, for aoei_arch.poolings. */
 #define AOEI_POOLING_BIT(pooling) (1U << (pooling))
 #define AOEI_TOKEN_POOLINGS       (AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST) - AOEI_POOLING_BIT(AOE_POOLING_CLS))
 #define AOEI_CELL_POOLINGS        (AOEI_POOLING_BIT(AOE_POOLING_COUNT) - AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST))
 
 struct aoei_encoder_ops; /* encoder_ops.h */
 
-/* Strings, arrays and tables have static storage. NULL or 0 is allowed where the comment gives it a meaning. */
+/* Strings, arrays and tables have static storage. A member may be NULL or 0 only if its comment says what that means. */
 struct aoei_arch {
     /* names */
-    const char *model_type;      /* value of "model_type" in config.json; name of the architecture */
-    const char *other_type;      /* second accepted value of "model_type"; NULL: none */
-    const char *class_name;      /* value written to "architectures": "BertModel" */
-    const char *mlm_class_name;  /* class_name with a masked-LM head: "BertForMaskedLM"; NULL: such models are not supported */
-    const char *mlm_prefix;      /* prefix of the encoder's tensors in a model with a masked-LM head: "bert." */
-    const char *const *prefixes; /* prefixes that tensor names of a checkpoint may have, NULL-terminated: "", "bert." */
+    const char *model_type; /* value of "model_type" in config.json; name of the architecture */
+    const char *other_type; /* second accepted value of "model_type"; NULL: none */
+    const char *class_name; /* value that is written to "architectures", such as "BertModel" */
+    const char
+        *mlm_class_name; /* class_name with a masked-LM head, such as "BertForMaskedLM"; NULL: such models are not supported */
+    const char *mlm_prefix;      /* prefix of the encoder's tensors in a model with a masked-LM head, such as "bert." */
+    const char *const *prefixes; /* prefixes of tensor names in checkpoints, NULL-terminated, such as "" and "bert." */
 
     /* configuration. file: name of config.json for error messages. Errors of read and check: AOE_EFORMAT (wrong value),
-     * AOE_EUNSUPPORTED (option that the encoder does not have); both name the key and the supported values. */
+     * AOE_EUNSUPPORTED (option that the encoder does not have); both messages name the key and the supported values. */
     void (*defaults)(aoei_encoder_config *c); /* sets the options of a new model, to which `read` and sizes are applied;
                                                * NULL: zeros, and new models cannot be created from sizes alone */
     int (*read)(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err); /* parses config.json */
-    int (*check)(const aoei_encoder_config *c, const char *file, aoe_error *err); /* checks the ranges of all sizes except
-                                                                                   * hidden and vocab; NULL: none left */
+    int (*check)(const aoei_encoder_config *c, const char *file,
+                 aoe_error *err); /* checks the ranges of all sizes except hidden and vocab; NULL: there are no other sizes */
     int (*write)(const aoei_encoder_config *c, json_t *config);    /* adds the keys of config.json; 0 or AOE_ENOMEM */
     void (*set_shape)(aoei_encoder_config *c, const aoe_shape *s); /* sets the sizes of a new model; NULL: unused */
-    void (*print_sizes)(const aoei_encoder_config *c, char *out, size_t size); /* the sizes in words, for model cards */
+    void (*print_sizes)(const aoei_encoder_config *c, char *out, size_t size); /* prints the sizes for model cards */
 
     /* weights */
     void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer); /* tensor name of a slot, without
@@ -53,7 +54,7 @@ struct aoei_arch {
     const struct aoei_encoder_ops *encoder;             /* implementation of the encoder */
     size_t (*max_length)(const aoei_encoder_config *c); /* maximum tokens of a text, special tokens included */
     size_t default_length;                              /* default maximum length of a model; 0: max_length */
-    unsigned poolings;                                  /* supported poolings, one AOEI_POOLING_BIT each */
+    unsigned poolings;                                  /* supported poolings, combined from AOEI_POOLING_BIT */
     aoe_pooling default_pooling;                        /* pooling of a model directory that specifies none */
     int plain_tokens;      /* 1: texts are tokenized without special tokens, and unknown tokens are dropped */
     int allows_no_tokens;  /* 1: a text may have no tokens; its vector is zero */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * BERT (Devlin et al. 2019): its keys in config.json and its tensor names. It has learned absolute positions, token types,
- * LayerNorm after each residual sum, and GELU (exact or tanh form). Other options are rejected by name. RoBERTa
- * (arch_roberta.c) shares the keys, and the names except those of the masked-LM head.
+ * BERT (Devlin et al. 2019): its keys in config.json and its tensor names. BERT has learned absolute positions, token types,
+ * LayerNorm after each residual sum, and GELU (exact or tanh approximation). Other options are rejected with a message that
+ * names the option. RoBERTa (arch_roberta.c) uses the same keys, and the same tensor names except in the masked-LM head.
  */
 #include "encoder/arch_bert.h"
 
@@ -23,8 +23,8 @@ int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *fil
     int rc;
     if ((rc = aoei_key_activation(c, config, file, err)) ||
         (rc = aoei_key_must_be(config, "position_embedding_type", "absolute", file, err)) ||
-        (rc = aoei_key_refuse_true(config, "is_decoder", cross, file, err)) ||
-        (rc = aoei_key_refuse_true(config, "add_cross_attention", cross, file, err)))
+        (rc = aoei_key_reject_true(config, "is_decoder", cross, file, err)) ||
+        (rc = aoei_key_reject_true(config, "add_cross_attention", cross, file, err)))
         return rc;
     if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
         (rc = aoei_json_need_size(config, "num_hidden_layers", &c->layers, file, err)) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * BERT, and the functions of its table that RoBERTa shares.
+ * BERT, and the functions that RoBERTa shares with it.
  */
 #ifndef AOEI_ENCODER_ARCH_BERT_H
 #define AOEI_ENCODER_ARCH_BERT_H

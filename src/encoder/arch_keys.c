@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Keys of config.json that several architectures have.
+ * Keys of config.json that several architectures use.
  */
 #include "encoder/arch_keys.h"
 
@@ -9,18 +9,18 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/* Bounds far above every published encoder, and far below sizes that overflow. */
+/* Upper bounds, far above every published encoder and far below sizes that overflow. */
 #define MAX_HIDDEN       ((size_t)1 << 16)
 #define MAX_LAYERS       ((size_t)1 << 10)
 #define MAX_INTERMEDIATE ((size_t)1 << 20)
 #define MAX_POSITIONS    ((size_t)1 << 20)
 #define MAX_TOKEN_TYPES  ((size_t)1 << 16)
 
-/* The first name of an activation is written. */
+/* Activation names in config.json. If an activation has several names, the first one is written. */
 static const struct {
     const char *name;
     aoei_activation activation;
-    int gated; /* 1: only supported in gated feed-forward layers */
+    int gated; /* 1: supported only in gated feed-forward layers */
 } activations[] = {{"gelu", AOEI_GELU, 0},
                    {"gelu_new", AOEI_GELU_TANH, 0},
                    {"gelu_pytorch_tanh", AOEI_GELU_TANH, 0},
@@ -58,7 +58,7 @@ int aoei_key_must_be(const json_t *config, const char *key, const char *value, c
     return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s \"%s\" is not supported (supported: %s)", file, key, v, value);
 }
 
-int aoei_key_refuse_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err) {
+int aoei_key_reject_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err) {
     int v = 0, rc = aoei_json_bool(config, key, &v, file, err);
     if (rc || !v)
         return rc;

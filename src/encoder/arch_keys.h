@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Helpers that the architecture files (arch_*.c) share: keys of config.json with one meaning everywhere, checks and names of
- * transformers. Errors: AOE_EFORMAT and AOE_EUNSUPPORTED, naming file, key and the supported values.
+ * Helper functions shared by the architecture files (arch_*.c): keys of config.json, checks, and tensor names of
+ * transformers. Errors: AOE_EFORMAT and AOE_EUNSUPPORTED; messages name the file, the key and the supported values.
  */
 #ifndef AOEI_ENCODER_ARCH_KEYS_H
 #define AOEI_ENCODER_ARCH_KEYS_H
@@ -9,18 +9,18 @@
 
 #include "encoder/config.h"
 
-/* Reads hidden_act by its name in transformers (activations.py). A missing key leaves c unchanged. */
+/* Reads hidden_act, with the activation names of transformers (activations.py). If the key is missing, c is unchanged. */
 int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
-/* The name of an activation for hidden_act; static storage. */
+/* The name of an activation as a value of hidden_act; static storage. */
 const char *aoei_activation_name(aoei_activation a);
-/* A string option for which only `value` is supported. A missing key is accepted. */
+/* Checks a string option of which only `value` is supported. A missing key is accepted. */
 int aoei_key_must_be(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err);
-/* An option that must not be true. why: the reason for the message. */
-int aoei_key_refuse_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err);
+/* Checks that an option is not true. why: reason for the error message. */
+int aoei_key_reject_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err);
 /* Adds keys to config and takes ownership of them; NULL means allocation failed. Returns 0 or AOE_ENOMEM. */
 int aoei_keys_add(json_t *config, json_t *keys);
 
-/* aoei_arch.check, set_shape and print_sizes of transformers. */
+/* The functions check, set_shape and print_sizes (aoei_arch) of transformers. */
 int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_error *err);
 void aoei_transformer_set_shape(aoei_encoder_config *c, const aoe_shape *s);
 void aoei_transformer_print_sizes(const aoei_encoder_config *c, char *out, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024): RMSNorm before attention and
- * feed-forward, rotary positions, grouped heads, gated SiLU, causal attention. They differ in biases, in the sliding window and
- * in the defaults of config.json. An encoder does not use the language-model head: lm_head.weight is skipped. Other options are
- * rejected by name.
+ * feed-forward, rotary position embeddings, grouped-query attention, gated SiLU, causal attention. They differ in biases, in
+ * the sliding window and in the defaults of config.json. The language-model head is not used: lm_head.weight is skipped.
+ * Other options are rejected with a message that names the option.
  */
 #include "encoder/arch_llama.h"
 
@@ -16,7 +16,7 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-/* Defaults of missing keys, from transformers' configuration classes. */
+/* Defaults of missing keys, taken from the configuration classes of transformers. */
 static void defaults_llama(aoei_encoder_config *c) {
     memset(c, 0, sizeof *c);
     c->positions = 2048;
@@ -40,7 +40,7 @@ static void defaults_qwen2(aoei_encoder_config *c) {
     c->no_qkv_bias = 0;
 }
 
-/* A required key of the rope scaling; at least `low`. */
+/* Reads a required key of rope_scaling, whose value must be at least `low`. */
 static int need_factor(const json_t *scaling, const char *key, double *out, double low, const char *file, aoe_error *err) {
     double v = 0;
     const int rc = aoei_json_double(scaling, key, &v, file, err);
@@ -106,7 +106,7 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
                : aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err);
 }
 
-/* rope_theta and rope_scaling, or in newer files rope_parameters with both. */
+/* Reads rope_theta and rope_scaling. Newer files have both in rope_parameters. */
 static int read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     double partial = 1;
@@ -131,7 +131,7 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     return rc;
 }
 
-/* layer_types of newer files: which layers have the window. Only the first layers may have none. */
+/* Reads layer_types (newer files), which says which layers have a sliding window. Layers without a window must come first. */
 static int read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *types = json_object_get(config, "layer_types");
     size_t sliding = 0;
@@ -158,7 +158,7 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     return 0;
 }
 
-/* Heads of keys and values and components per head, if they differ from their defaults. */
+/* Reads num_key_value_heads and head_dim, if they are present. */
 static int read_heads(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const size_t even = c->heads && c->hidden % c->heads == 0 ? c->hidden / c->heads : 0;
     size_t kv = c->kv_heads && !json_is_null(json_object_get(config, "num_key_value_heads")) ? c->kv_heads : c->heads,
@@ -176,7 +176,7 @@ static int read_heads(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-/* Keys of all three architectures. */
+/* Reads the keys that all three architectures have. */
 static int read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int rc;
     if ((rc = aoei_key_activation(c, config, file, err)) ||
@@ -203,7 +203,7 @@ static int read_llama(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-/* The window is 4096 if the key is missing (transformers' MistralConfig); null means no window. */
+/* If sliding_window is missing, the window is 4096 (MistralConfig of transformers); null means no window. */
 static int read_mistral(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     c->kv_heads = 8;
     c->window = json_is_null(json_object_get(config, "sliding_window")) ? 0 : 4096;
@@ -255,7 +255,7 @@ static int write_llama(const aoei_encoder_config *c, json_t *config) {
               : aoei_keys_add(config, json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
 }
 
-/* layer_types, if the window does not start in layer 0; JSON null otherwise; NULL: allocation failed. */
+/* The list layer_types if the window does not start in layer 0, otherwise JSON null. NULL: out of memory. */
 static json_t *layer_types_json(const aoei_encoder_config *c) {
     json_t *types = c->window_from ? json_array() : json_null();
     for (size_t l = 0; l < c->layers && types && c->window_from; l++)
@@ -304,7 +304,7 @@ static void name_llama(char *out, size_t size, aoei_slot_group group, size_t kin
         aoei_slot_name(out, size, NULL, 0, group == AOEI_GROUP_OUTER ? outer_names[kind] : NULL);
 }
 
-/* Linear and dynamic scaling extend the positions by their factor. */
+/* Linear and dynamic scaling multiply the maximum length by their factor. */
 static size_t max_length_llama(const aoei_encoder_config *c) {
     const aoei_rope *r = &c->rope;
     if (r->scaling != AOEI_ROPE_LINEAR && r->scaling != AOEI_ROPE_DYNAMIC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names are those of
- * the published Keras checkpoints with dots and underscores; matrices are [out, in] (docs/ran.md).
+ * RAN, the Recurrent Attention Network (Li et al. 2023): its keys in config.json and its tensor names. The names are those
+ * of the published Keras checkpoints, with dots and underscores. Matrices are stored as [out, in] (docs/ran.md).
  */
 #include "encoder/arch_ran.h"
 
@@ -13,12 +13,12 @@
 #include "encoder/ran.h"
 #include "encoder/ran_slots.h"
 
-#define MOST_TOKENS    ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table */
+#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table */
 #define DEFAULT_TOKENS ((size_t)512)
-#define MOST_LAYERS    ((size_t)1 << 10)
-#define MOST_HEADS     ((size_t)1 << 10)
-#define MOST_WIDTH     ((size_t)1 << 16) /* components of all heads */
-#define MOST_WINDOW    ((size_t)1 << 16)
+#define MAX_LAYERS     ((size_t)1 << 10)
+#define MAX_HEADS      ((size_t)1 << 10)
+#define MAX_WIDTH      ((size_t)1 << 16) /* components of all heads */
+#define MAX_WINDOW     ((size_t)1 << 16)
 #define NORM_EPS       1e-7
 #define WINDOW         ((size_t)256)
 #define MIN_WINDOW     ((size_t)16)
@@ -82,10 +82,10 @@ static int read_ran(aoei_encoder_config *c, const json_t *config, const char *fi
 
 static int check_ran(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     int rc;
-    if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, MOST_LAYERS, file, err)) ||
-        (rc = aoei_check_size("num_attention_heads", c->heads, 1, MOST_HEADS, file, err)) ||
-        (rc = aoei_check_size("head_size", c->ran.head_size, 2, MOST_WIDTH / c->heads, file, err)) ||
-        (rc = aoei_check_size("window_size", c->ran.window, 1, MOST_WINDOW, file, err)) ||
+    if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
+        (rc = aoei_check_size("num_attention_heads", c->heads, 1, MAX_HEADS, file, err)) ||
+        (rc = aoei_check_size("head_size", c->ran.head_size, 2, MAX_WIDTH / c->heads, file, err)) ||
+        (rc = aoei_check_size("window_size", c->ran.window, 1, MAX_WINDOW, file, err)) ||
         (rc = aoei_check_size("min_window_size", c->ran.min_window, 1, c->ran.window, file, err)) ||
         (rc = aoei_check_probability("dropout", c->hidden_dropout, file, err)))
         return rc;
@@ -209,7 +209,7 @@ static void print_ran(const aoei_encoder_config *c, char *out, size_t size) {
 
 static size_t max_length_ran(const aoei_encoder_config *c) {
     (void)c;
-    return MOST_TOKENS;
+    return MAX_TOKENS;
 }
 
 const aoei_arch aoei_arch_ran = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The list of architectures. The sizes in config.json are untrusted: a configuration that aoei_config_read accepts has weights
- * whose sizes, and whose sum with optimiser state, fit size_t.
+ * whose sizes, and whose sum with optimizer state, fit size_t.
  */
 #include "encoder/arch_registry.h"
 
@@ -25,7 +25,7 @@ static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta,
 /* Bounds far above every published encoder. */
 #define MAX_HIDDEN  ((size_t)1 << 16)
 #define MAX_VOCAB   ((size_t)1 << 24)
-#define STATE_BYTES 64 /* upper bound of the bytes per weight, with copies, gradient and optimiser state */
+#define STATE_BYTES 64 /* upper bound of the bytes per weight, with copies, gradient and optimizer state */
 
 const aoei_arch *aoei_arch_find(const char *model_type) {
     for (size_t i = 0; i < N_ARCHS; i++)

@@ -8,12 +8,12 @@
 
 #include "encoder/config.h"
 
-/* The architecture with this value of "model_type"; NULL: unknown. */
+/* The architecture whose "model_type" has this value; NULL: unknown. */
 const aoei_arch *aoei_arch_find(const char *model_type);
 /* The names of all architectures, comma-separated, for error messages. */
 const char *aoei_arch_names(void);
-/* Reads a parsed config.json into *c. All sizes are checked against bounds. file: name for error messages. Errors: AOE_EFORMAT;
- * AOE_EUNSUPPORTED, naming an unknown model_type or an option that the encoder does not have. */
+/* Reads a parsed config.json into *c and checks the range of every size. file: name for error messages. Errors: AOE_EFORMAT;
+ * AOE_EUNSUPPORTED, with a message that names the unknown model_type or the unsupported option. */
 int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Static models (Model2Vec, the potion models): one vector per token, in the tensor `embeddings` [V, D]. The vector of a text
- * is the mean of its tokens' vectors. Their config.json has no sizes; modeldir/static_config.c takes them from the tensor.
+ * Static models (Model2Vec, the potion models): one vector per token, in the tensor `embeddings` [V, D]. The vector of a
+ * text is the mean of its tokens' vectors. Their config.json contains no sizes; modeldir/static_config.c takes the sizes
+ * from the tensor.
  */
 #include "encoder/arch_static.h"
 
@@ -10,7 +11,7 @@
 #include "encoder/arch_keys.h"
 #include "encoder/static_encoder.h"
 
-#define MOST_TOKENS    ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table */
+#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table */
 #define DEFAULT_TOKENS ((size_t)512)     /* default of Model2Vec */
 
 static const char *const prefixes[] = {"", NULL};
@@ -33,16 +34,16 @@ static int write_static(const aoei_encoder_config *c, json_t *config) {
 static void name_static(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
     (void)layer;
     snprintf(out, size, "%s",
-             kind == AOEI_W_WORD && group == AOEI_GROUP_OUTER ? AOEI_STATIC_TENSOR : ""); /* other slots are absent */
+             kind == AOEI_W_WORD && group == AOEI_GROUP_OUTER ? AOEI_STATIC_TENSOR : ""); /* all other slots are absent */
 }
 
 static void print_static(const aoei_encoder_config *c, char *out, size_t size) {
-    snprintf(out, size, "a vector of %zu numbers for each token, and their mean", c->hidden);
+    snprintf(out, size, "static embeddings of size %zu, mean pooling", c->hidden);
 }
 
 static size_t max_length_static(const aoei_encoder_config *c) {
     (void)c;
-    return MOST_TOKENS;
+    return MAX_TOKENS;
 }
 
 const aoei_arch aoei_arch_static = {

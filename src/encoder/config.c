@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Values of a configuration.
+ * Checks of configuration values.
  */
 #include "encoder/config.h"
 

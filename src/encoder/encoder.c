@@ -22,7 +22,7 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
     c->arch->encoder->layout(s, ctx, c, arena);
     if (arena->overflow)
         return aoei_fail(err, AOE_ENOMEM,
-                         "not enough memory for the activations of %zu tokens; reduce options.batch_tokens, "
+                         "out of memory: cannot allocate the activations of %zu tokens; reduce options.batch_tokens, "
                          "options.batch_size or options.cache_chunk",
                          n_tokens);
     return AOE_OK;

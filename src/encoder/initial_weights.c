@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Each weight draws from a random stream of its own, so the values do not depend on the number of threads.
+ * Each weight has its own random stream, so the values do not depend on the number of threads.
  */
 #include "encoder/initial_weights.h"
 
@@ -16,7 +16,7 @@ void aoei_init_weight(float *to, const aoei_encoder_config *c, size_t slot, uint
     aoei_rng rng;
     aoei_slot_describe(c, slot, &d);
     aoei_rng_init(&rng, seed, AOEI_STREAM_INIT, aoei_slot_stream(c, slot));
-    const double bound = 1 / sqrt((double)d.cols); /* of lora_A; Kaiming uniform with a = sqrt(5), as in PEFT */
+    const double bound = 1 / sqrt((double)d.cols); /* bound of lora_A: Kaiming uniform with a = sqrt(5), as in PEFT */
     for (size_t i = 0; i < d.rows * d.cols; i++)
         to[i] = d.norm                       ? 1.0f
                 : d.vector || d.adapter == 2 ? 0.0f

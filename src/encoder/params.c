@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Layout of the flat parameters. The arithmetic on their values is in nn/.
+ * Memory layout of the flat parameter tensors. nn/ does the arithmetic on their values.
  */
 #include "encoder/params.h"
 
@@ -18,7 +18,7 @@ static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset
         out[slot] = aoei_tensor_slice(flat, offset, d->rows, d->cols);
 }
 
-/* The packed copy of a linear weight. */
+/* Allocates the packed copy of a linear weight. */
 static void take_packed(aoei_params *p, const aoe_context *ctx, size_t slot, const aoei_slot *d, aoei_dtype type,
                         aoei_arena *arena) {
     const size_t bytes = aoei_weight_packed_size(ctx, type, d->rows, d->cols);
@@ -53,7 +53,10 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
     }
     p->segments = aoei_arena_take_array(arena, p->n_slots, sizeof *p->segments);
     if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM, "not enough memory for four copies of %zu parameters", p->count);
+        return aoei_fail(
+            err, AOE_ENOMEM,
+            "out of memory: cannot allocate values, gradients and AdamW moments of %zu parameters; use a smaller model",
+            p->count);
     size_t offset = 0;
     for (size_t s = 0; s < p->n_slots; s++) {
         aoei_slot_describe(c, s, &d);
@@ -68,7 +71,8 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         offset = end;
     }
     if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM, "not enough memory for packed copies of the weights");
+        return aoei_fail(err, AOE_ENOMEM,
+                         "out of memory: cannot allocate packed copies of the weights; use a smaller model or float32");
     p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, p->n_slots) : 0;
     return AOE_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The RAN encoder: memory layout, embedding, the loop over the layers, and the pooling of cells. In training all tensors that
- * backward reads are kept, or with recomputation only the output and cells of each layer. In inference all layers share one set
- * of tensors, with as many rows as one round of windows.
+ * The RAN encoder: memory layout, embedding, loop over the layers, and pooling of cells. Training keeps all tensors that
+ * backward reads; with recomputation it keeps only the output and the cells of each layer. In inference all layers share one
+ * set of tensors with enough rows for one round of windows.
  */
 #include "encoder/ran.h"
 
@@ -24,12 +24,12 @@
 
 #define ROTATION_BASE 10000.0 /* base of the rotary positions */
 
-/* Sizes of a layout. */
+/* Sizes of the tensors. */
 typedef struct sizes {
     size_t N, texts, C;       /* maximum tokens, texts and windows of a batch */
     size_t M;                 /* maximum rows of a round */
-    size_t cells;             /* rows of the tensors by cell: all cells in training, one step in inference */
-    size_t block;             /* tokens that memory review processes at once */
+    size_t cells;             /* rows of tensors with one row per cell: all cells in training, one step in inference */
+    size_t block;             /* tokens that memory review processes at a time */
     size_t D, H, window_rows; /* hidden size, heads * head_size, maximum rows of a window */
     aoei_dtype type;
     int training;
@@ -39,7 +39,7 @@ static sizes sizes_of(const aoei_encoder_config *c, const aoei_encoder_state *s)
     const aoei_ran_limits l = aoei_ran_limits_of(c, s->mode.training);
     sizes z = {.N = s->n_tokens,
                .texts = s->n_texts,
-               .C = aoei_ran_most_windows(&l, s->n_tokens, s->n_texts),
+               .C = aoei_ran_max_windows(&l, s->n_tokens, s->n_texts),
                .M = aoei_ran_round_rows(&l, s->n_tokens, s->n_texts, s->longest),
                .D = c->hidden,
                .H = c->heads * c->ran.head_size,
@@ -56,7 +56,7 @@ static aoei_tensor take(aoei_arena *a, const sizes *z, size_t rows, size_t cols)
     return aoei_tensor_take_typed(a, z->type, rows, cols);
 }
 
-/* In inference norms, sums and swish work in place. */
+/* Lays out the activations of n rows. In inference, norms, sums and swish work in place. */
 static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     aoei_ran_rows r = {.in = take(a, z, n, z->D),
                        .pre = take(a, z, n, 3 * z->H),
@@ -169,7 +169,7 @@ static void gradients_layout(aoei_ran_state *r, aoei_encoder_state *s, const aoe
     r->workspace = aoei_workspace_take(a, most);
 }
 
-/* Tensors that all layers use one after the other. */
+/* Tensors that all layers share. */
 static void work_layout(aoei_ran_state *r, const aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c,
                         const sizes *z, aoei_arena *a) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, z->training);
@@ -230,7 +230,7 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     }
 }
 
-/* Fills the constants: weights of the norm that has none, and the rotation of all positions in a window. */
+/* Fills the constants: weights of the norm that has no trained weights, and cosines and sines of all positions in a window. */
 static void make_constants(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_batch *batch,
                            const aoei_ran_state *r) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, 0);
@@ -276,12 +276,12 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], none, 0, none, d, batch);
 }
 
-/* The cells as a batch, for poolings that treat them as tokens. */
+/* The cells as a batch, so that poolings over tokens can process them. */
 static aoei_batch cell_batch(const aoei_ran_windows *w) {
     return (aoei_batch){.n_tokens = w->n, .n_texts = w->n_texts, .offsets = w->text_first};
 }
 
-/* The pooling over tokens that corresponds to a mean or maximum of cells. */
+/* The pooling over tokens that has the effect of `pooling` if its input is cells. */
 static aoe_pooling over_tokens(aoe_pooling pooling) {
     return pooling == AOE_POOLING_CELL_MAX ? AOE_POOLING_LAST_MAX : AOE_POOLING_LAST_AVG;
 }
@@ -304,7 +304,7 @@ static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tens
         aoei_pool_forward(ctx, out, over_tokens(pooling), none, cells, &b);
 }
 
-/* The cells keep their gradient for backward; the last hidden state has none. */
+/* Stores the gradient of the cells for backward. The last hidden state has no gradient. */
 static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
     if (pooling < AOE_POOLING_CELL_LAST)
@@ -326,7 +326,7 @@ static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, a
     return 0;
 }
 
-/* Rows in windows, then cells and tokens in memory review. */
+/* Counts the rows of the windows, then the cells and tokens of memory review. */
 static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
     const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RAN, the Recurrent Attention Network (Li et al. 2023): an encoder that processes a text window by window. A cell vector is
- * passed from window to window and from layer to layer. docs/ran.md is the definition.
+ * RAN, the Recurrent Attention Network (Li et al. 2023): an encoder that processes a text window by window. It passes a cell
+ * vector from window to window and from layer to layer. docs/ran.md defines the computation.
  */
 #ifndef AOEI_ENCODER_RAN_H
 #define AOEI_ENCODER_RAN_H

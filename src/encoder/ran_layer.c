@@ -17,7 +17,7 @@
 #include "nn/ran_ops.h"
 #include "nn/rows.h"
 #include "nn/tensor.h"
-#include "nn/uncentred_norm.h"
+#include "nn/uncentered_norm.h"
 
 aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n) {
     return t.rows ? aoei_tensor_rows(t, first, n) : t;
@@ -38,7 +38,8 @@ aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n)
                            .unit_stats = aoei_ran_part(r->unit_stats, first, n)};
 }
 
-/* The layer's tensors, of the batch's size. In inference most of them hold one round or one step and keep their size. */
+/* The layer's tensors with the size of the current batch. In inference most tensors hold one round or one step and keep
+ * their size. */
 static aoei_ran_layer layer_part(const aoei_ran_layer *l, size_t N, size_t C, int training) {
     aoei_ran_layer v = *l;
     v.g = aoei_tensor_rows(l->g, 0, C);
@@ -105,12 +106,12 @@ aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p) {
 
 void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, aoei_tensor gamma, aoei_tensor beta) {
-    (c->ran.langml_norm ? aoei_uncentred_norm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta, c->norm_eps);
+    (c->ran.langml_norm ? aoei_uncentered_norm_forward : aoei_layernorm_forward)(ctx, y, stats, x, gamma, beta, c->norm_eps);
 }
 
 void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, aoei_tensor dgamma,
                             aoei_tensor dbeta, aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    (c->ran.langml_norm ? aoei_uncentred_norm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
+    (c->ran.langml_norm ? aoei_uncentered_norm_backward : aoei_layernorm_backward)(ctx, dx, dgamma, dbeta, dy, x, stats, gamma);
 }
 
 /* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`. */
@@ -120,7 +121,7 @@ static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, 
         aoei_dropout_add(p->ctx, x, x, (aoei_tensor){0}, keys, &d);
 }
 
-/* y = x w^T + b, with the weight of a slot and the bias in the next slot. */
+/* y = x w^T + b, with the weight in `slot` and the bias in the next slot. */
 static void linear(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t slot) {
     const aoei_linear_epilogue e = {.workspace = p->s->workspace};
     aoei_linear_forward(p->ctx, y, x, p->w[slot], p->w[slot + 1], &e);
@@ -132,7 +133,8 @@ static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t s
     linear(p, aoei_tensor_cols(y, p->D, p->D), x, slot + 2);
 }
 
-/* Computes queries, keys and values from r->in. position: positions of the rows; NULL: cells, which are not rotated. */
+/* Computes queries, keys and values from r->in. position: positions of the rows; NULL: the rows are cells, which are not
+ * rotated. */
 static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
@@ -145,7 +147,7 @@ static void open_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei
     }
 }
 
-/* Computes the outputs of the rows, `result`, from the output of the attention. */
+/* Computes `result`, the outputs of the rows, from the output of the attention. */
 static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
     const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
@@ -158,7 +160,7 @@ static void close_rows(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoe
     drop(p, result, keys, AOEI_RAN_SITE_STEP);
 }
 
-/* Computes `in`, the cells that a step starts from. */
+/* Computes `in`, the input cells of a step. */
 static void begin_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
     const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
@@ -195,7 +197,7 @@ static void end_step(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_ten
         drop(p, aoei_tensor_rows(after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
 }
 
-/* Copies activations of a step's cells, which tokens and backward need, to the rows of the round. */
+/* Copies activations of a step's cells to the rows of the round, where tokens and backward need them. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
     const size_t H = p->H;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
@@ -208,7 +210,7 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const a
     aoei_rows_put(p->ctx, rows->pre, cells->pre, row);
 }
 
-/* Computes the cells of a step. rows: rows of its round. */
+/* Computes the cells of a step. rows: rows of the step's round. */
 static void run_step(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_rows *rows) {
     const aoei_ran_windows *w = &p->s->windows;
     const size_t n = step->n, H = p->H;
@@ -232,7 +234,7 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     const aoei_tensor result = aoei_tensor_rows(p->s->result, 0, round->rows);
     const aoei_batch keys = aoei_ran_round_batch(w, round);
     const aoei_attention a = aoei_ran_attention(p);
-    aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the rows of cells are 0 until their step */
+    aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row); /* the rows of cells are 0 until their step runs */
     open_rows(p, &rows, &keys, w->position + round->first_row);
     for (size_t i = 0; i < round->steps; i++)
         run_step(p, &w->steps[round->first_step + i], &rows);
@@ -243,7 +245,7 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }
 
-/* Memory review of tokens [first, first + n); in training of all tokens at once. */
+/* Runs memory review for tokens [first, first + n); in training for all tokens at once. */
 static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;

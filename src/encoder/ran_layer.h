@@ -23,12 +23,12 @@ typedef struct aoei_ran_pass {
     aoei_ran_state *s;
     const aoei_encoder_dropout *drop; /* NULL: no dropout */
     size_t layer;                     /* index of the layer */
-    aoei_ran_layer l;                 /* the layer's tensors, of the batch's size */
-    aoei_tensor cells_from;           /* [C, D] final cells of the layer below, in step order; absent in the first layer */
+    aoei_ran_layer l;                 /* tensors of the layer with the size of the batch */
+    aoei_tensor cells_from;           /* [C, D] final cells of the previous layer, in step order; absent in the first layer */
     size_t N, C, D, H;                /* tokens and windows of the batch, hidden size, heads * head_size */
 } aoei_ran_pass;
 
-/* w: [aoei_slot_count] weights of the whole encoder. The gradients g are NULL. */
+/* Describes layer `layer` of a batch. w: [aoei_slot_count] weights of the whole encoder. The gradients g are NULL. */
 aoei_ran_pass aoei_ran_pass_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop,
                                size_t layer);
@@ -38,12 +38,12 @@ void aoei_ran_layer_forward(aoei_ran_pass *p, aoei_tensor x);
 /* Rows [first, first + n) of a tensor, which may be absent. */
 aoei_tensor aoei_ran_part(aoei_tensor t, size_t first, size_t n);
 aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n);
-/* Dropout at a site of the layer; its p is 0 if there is none. */
+/* The dropout at a site of the layer; its probability p is 0 if there is no dropout. */
 aoei_dropout aoei_ran_dropout(const aoei_ran_pass *p, uint32_t site);
-/* Options of the attention in windows, and of memory review. */
+/* Options of the attention in windows and of the attention in memory review. */
 aoei_attention aoei_ran_attention(const aoei_ran_pass *p);
 aoei_attention aoei_ran_review_attention(const aoei_ran_pass *p);
-/* y = norm(x) with the configuration's norm: LayerNorm or langml's. stats: [n, 2] statistics for backward; absent: not kept. */
+/* y = norm(x), with LayerNorm or langml's norm as configured. stats: [n, 2] statistics for backward; absent: not stored. */
 void aoei_ran_norm_forward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, aoei_tensor gamma, aoei_tensor beta);
 /* The backward of aoei_ran_norm_forward: computes dx from dy and adds to dgamma and dbeta; absent gradients are skipped. */

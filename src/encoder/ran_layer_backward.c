@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The backward pass of one RAN layer, in this order: memory review; the tokens of all windows at once; the cells from the last
- * step to the first, which add to the gradients of the keys and values of their windows; the gradients of weights, for tokens
- * and cells together, row by row in text order.
+ * The backward pass of one RAN layer, in this order: memory review; the tokens of all windows at once; the cells from the
+ * last step to the first, which add to the gradients of the keys and values of their windows; the gradients of weights, for
+ * tokens and cells together, in text order.
  */
 #include "encoder/ran_layer_backward.h"
 
@@ -28,19 +28,20 @@ static void drop_back(const aoei_ran_pass *p, aoei_tensor d, const aoei_batch *k
         aoei_dropout_add(p->ctx, d, d, (aoei_tensor){0}, keys, &drop);
 }
 
-/* dx (+)= dy w with the weight of a slot. */
+/* dx = dy w, or dx += dy w if accumulate is 1, with the weight in `slot`. */
 static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dy, size_t slot) {
     const aoei_linear_grads l = {.dx = dx, .accumulate = accumulate, .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
-/* Adds to the gradients of the weight of a slot and of the bias in the next slot. */
+/* Adds to the gradients of the weight in `slot` and of the bias in the next slot. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
     const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
-/* dx (+)= the gradient of the input of a gated linear unit, from the gradient of its linear parts. */
+/* Computes dx, the gradient of the input of a gated linear unit, from the gradient of its linear parts. accumulate: adds to
+ * dx. */
 static void gated_input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dgated, size_t slot) {
     input_gradient(p, dx, accumulate, aoei_tensor_cols(dgated, 0, p->D), slot);
     input_gradient(p, dx, 1, aoei_tensor_cols(dgated, p->D, p->D), slot + 2);
@@ -61,7 +62,7 @@ static aoei_ran_grads grads_part(const aoei_ran_grads *g, size_t first, size_t n
                             .pre = aoei_tensor_rows(g->pre, first, n)};
 }
 
-/* The keys and values of memory review: computes d_s and adds to weight gradients, from d_review_kv. */
+/* Backward of the keys and values of memory review: from d_review_kv, computes d_s and adds to weight gradients. */
 static void review_cells_backward(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const size_t C = p->C, D = p->D;
@@ -76,8 +77,8 @@ static void review_cells_backward(const aoei_ran_pass *p) {
     }
 }
 
-/* Memory review. d: on entry the gradient of the layer's output, on return of the windows' outputs. Also computes d_s, the
- * gradient of the raw cells. */
+/* Backward of memory review. d: on entry the gradient of the layer's output, on return the gradient of the windows' outputs.
+ * Also computes d_s, the gradient of the raw cells. */
 static void review_backward(const aoei_ran_pass *p, aoei_tensor d) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -125,7 +126,7 @@ static void close_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const ao
     input_gradient(p, d->heads, 0, d->o, AOEI_RW_O);
 }
 
-/* The backward of the layers that read r->z: computes its gradient, d->sum, from d->qkv and d->glu. */
+/* The backward of the layers whose input is r->z: computes d->sum, the gradient of r->z, from d->qkv and d->glu. */
 static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoei_ran_rows *r, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     static const size_t slots[] = {AOEI_RW_Q, AOEI_RW_K, AOEI_RW_V};
@@ -138,8 +139,8 @@ static void open_back(const aoei_ran_pass *p, const aoei_ran_grads *d, const aoe
     gated_input_gradient(p, d->sum, 1, d->glu, AOEI_RW_GLU);
 }
 
-/* The gradients of the tokens' rows, up to queries, keys and values, from d [N, D], the gradient of the windows' outputs. The
- * output gradients of the cells' rows count as zero here; step_backward adds theirs. */
+/* Computes the gradients of the tokens' rows, up to queries, keys and values, from d [N, D], the gradient of the windows'
+ * outputs. The gradients of the cells' outputs count as zero here; step_backward adds them. */
 static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_state *s = p->s;
     const size_t H = p->H;
@@ -162,7 +163,8 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
                                   s->windows.n, &a, s->scratch);
 }
 
-/* The backward of end_step: adds to d_g of a step's cells and of the previous cells, from d_after. */
+/* The backward of end_step: computes gradients from d_after and adds them to d_g of the step's cells and of the previous
+ * cells. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -187,8 +189,8 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_rows_add(p->ctx, aoei_tensor_rows(s->d_g, 0, p->C), d_carry, s->windows.previous + first);
 }
 
-/* The backward of run_step: the gradients of the cells' rows, of the keys and values of their windows, and of the cells that
- * the step started from. */
+/* The backward of run_step: computes the gradients of the cells' rows, of the keys and values of their windows, and of the
+ * step's input cells. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -218,7 +220,7 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
-/* Adds to the gradients of the weights that only cells use, window by window in text order. */
+/* Adds to the gradients of the weights that only cells use, in text order of the windows. */
 static void carry_weights(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -236,7 +238,7 @@ static void carry_weights(const aoei_ran_pass *p) {
     gated_weight_gradient(p, glu, a, AOEI_RW_CELL_GLU);
 }
 
-/* Copies the gradients of the cells to their rows among the tokens. */
+/* Copies the gradients of the cells to the cells' rows of the round. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_grads cells = grads_part(&s->d_cells, 0, p->C);
@@ -247,7 +249,7 @@ static void put_cells(const aoei_ran_pass *p, const aoei_ran_grads *rows) {
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, 0, p->H), aoei_tensor_cols(cells.qkv, 0, p->H), row);
 }
 
-/* Adds to the gradients of weights, for all rows in text order, and computes rows->sum, the gradient of the layer's input. */
+/* Adds to the gradients of weights for all rows in text order, and computes rows->sum, the gradient of the layer's input. */
 static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_rows *r = &p->l.rows;
     const aoei_tensor none = {0};
@@ -263,7 +265,7 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
               p->w[AOEI_RW_WINDOW_NORM]);
 }
 
-/* The initial d_s, d_g and d_after: from memory review, and from the layer above or the pooling of cells. */
+/* Sets the initial d_s, d_g and d_after from memory review and from the next layer or the pooling of cells. */
 static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -279,7 +281,8 @@ static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
         aoei_rows_scatter(p->ctx, d_after, aoei_tensor_rows(pooled ? s->pool_last : s->d_first, 0, w->n_texts), w->last);
 }
 
-/* Restores the activations that layers share: with recomputation all of them, otherwise queries, keys and values. */
+/* Recomputes activations that are not kept: all with recomputation, otherwise the queries, keys and values that layers
+ * share. */
 static void recompute_activations(aoei_ran_pass *p, aoei_tensor x) {
     if (p->mode.recompute) {
         aoei_ran_layer_forward(p, x);

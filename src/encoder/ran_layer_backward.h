@@ -7,8 +7,8 @@
 #include "encoder/ran_layer.h"
 #include "nn/tensor.h"
 
-/* Adds to the weight gradients p->g. x [N, D]: input of the layer. d [N, D] float32: on entry the gradient of the layer's
- * output, on return of its input. The gradients of the cells pass through p->s. */
+/* Runs the backward pass and adds to the weight gradients p->g. x: [N, D] input of the layer. d: [N, D] float32; on entry
+ * the gradient of the layer's output, on return the gradient of its input. p->s stores the gradients of the cells. */
 void aoei_ran_layer_backward(aoei_ran_pass *p, aoei_tensor x, aoei_tensor d);
 
 #endif

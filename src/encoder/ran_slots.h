@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Numbering of the weights and dropout sites of a RAN layer (docs/ran.md).
+ * Numbers of the weights and dropout sites of a RAN layer (docs/ran.md).
  */
 #ifndef AOEI_ENCODER_RAN_SLOTS_H
 #define AOEI_ENCODER_RAN_SLOTS_H
 
-/* Slots of a layer. D hidden size, H = heads * head_size. The bias of a linear layer or norm follows its weight. */
+/* Slots of a layer. D: hidden size; H = heads * head_size. The bias of a linear layer or norm has the slot after its weight. */
 enum {
     /* attention in a window: query, key, value [H, D]; output [D, H] */
     AOEI_RW_Q,
@@ -50,10 +50,10 @@ enum {
     AOEI_RW_COUNT
 };
 
-/* Dropout sites. Site 0 is the embedding output, site 8 l + n is site n of layer l, and site 8 layers is the input of the
- * masked-LM head. */
+/* Dropout sites. Site 0 is the embedding output, site 8 l + n is site n of layer l, and site 8 L (L layers) is the input of
+ * the masked-LM head. */
 enum {
-    AOEI_RAN_SITE_WINDOW = 1,    /* normalised cell and tokens of a window */
+    AOEI_RAN_SITE_WINDOW = 1,    /* normalized cell and tokens of a window */
     AOEI_RAN_SITE_ATTENTION = 2, /* attention probabilities */
     AOEI_RAN_SITE_OUTPUT = 3,    /* output projection of the attention */
     AOEI_RAN_SITE_STEP = 4,      /* cell and outputs of a window */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Activations and workspace of the recurrent encoder (docs/ran.md), in the arena of the encoder's state. Shape letters: N
- * tokens and C windows of the batch, M = N + C rows of a round (in inference about aoei_ran_limits.rows at most), D hidden
- * size, H = heads * head_size. The orders of rows and windows are defined in ran_windows.h.
+ * tokens and C windows of the batch, M = N + C rows of a round (in inference at most about aoei_ran_limits.rows), D hidden
+ * size, H = heads * head_size. ran_windows.h defines the orders of rows and windows.
  */
 #ifndef AOEI_ENCODER_RAN_STATE_H
 #define AOEI_ENCODER_RAN_STATE_H
@@ -9,11 +9,11 @@
 #include "encoder/ran_windows.h"
 #include "nn/tensor.h"
 
-/* Activations of rows (cells or tokens) in the attention of a window. In inference some of them share memory. */
+/* Activations of n rows (cells or tokens) in the attention of a window. In inference some of the tensors share memory. */
 typedef struct aoei_ran_rows {
     aoei_tensor in;         /* [n, D] cells and tokens */
     aoei_tensor in_stats;   /* [n, 2] float32 statistics of the norm of `in` (training) */
-    aoei_tensor z;          /* [n, D] normalised, after dropout */
+    aoei_tensor z;          /* [n, D] `in` after norm and dropout */
     aoei_tensor pre;        /* [n, 3H] queries, keys and values before swish */
     aoei_tensor qkv;        /* [n, 3H] queries, keys and values after swish, rotated; shared by all layers */
     aoei_tensor heads;      /* [n, H] output of the attention */
@@ -21,13 +21,13 @@ typedef struct aoei_ran_rows {
     aoei_tensor glu;        /* [n, 2D] linear parts of GLU(z) */
     aoei_tensor sum;        /* [n, D] sum of projection and GLU */
     aoei_tensor sum_stats;  /* [n, 2] float32 statistics of the norm of `sum` (training) */
-    aoei_tensor unit;       /* [n, D] `sum` normalised */
-    aoei_tensor unit_stats; /* [n, 2] float32 statistics of the norm of `unit`, which has no weights (training) */
+    aoei_tensor unit;       /* [n, D] output of the norm of `sum` */
+    aoei_tensor unit_stats; /* [n, 2] float32 statistics of the norm of `unit`, which has no trained weights (training) */
 } aoei_ran_rows;
 
 typedef struct aoei_ran_layer {
-    aoei_ran_rows rows;  /* [M] by row of the round */
-    aoei_ran_rows cells; /* [C] in step order; in inference of one step */
+    aoei_ran_rows rows;  /* [M] activations of all rows of a round */
+    aoei_ran_rows cells; /* [C] activations of the cells in step order; in inference those of one step */
     /* in step order */
     aoei_tensor g;           /* [C, D] raw cells */
     aoei_tensor before;      /* [C, D] raw cells of the previous windows */
@@ -63,35 +63,35 @@ typedef struct aoei_ran_state {
     aoei_ran_windows windows; /* windows of the batch */
     size_t n_layers;
     aoei_ran_layer *layers; /* [n_layers] */
-    aoei_tensor ones;       /* [1, D] float32 weight of the norm that has none */
-    aoei_tensor zeros;      /* [1, D] float32 bias of that norm */
-    float *host;            /* [D] values to write to `ones` */
-    aoei_tensor table;      /* [rows of a window, head size] float32 cosines and sines of the positions */
+    aoei_tensor ones;       /* [1, D] float32 weight of the norm without trained weights, all ones */
+    aoei_tensor zeros;      /* [1, D] float32 bias of the norm without trained weights, all zeros */
+    float *host;            /* [D] host copy of `ones` */
+    aoei_tensor table;      /* [window rows, head size] float32 cosines and sines of the positions in a window */
     aoei_tensor result;     /* [M, D] outputs of the steps, shared by all layers */
-    aoei_tensor review_q;   /* [N, D] queries of memory review, shared by all layers; in inference of one block */
+    aoei_tensor review_q;   /* [N, D] queries of memory review, shared by all layers; in inference of one block of tokens */
     aoei_tensor review_kv;  /* [C, 2D] keys and values of memory review, shared by all layers */
     aoei_tensor scratch;    /* workspace of the attention */
     aoei_tensor workspace;  /* workspace of the linear layers, for packing (training) */
     /* training */
     aoei_tensor embed_sum;   /* [N, D] input of the embedding norm */
     aoei_tensor embed_stats; /* [N, 2] float32 statistics of the embedding norm */
-    aoei_ran_grads d;        /* [M] by row */
-    aoei_ran_grads d_cells;  /* [C] in step order */
-    aoei_tensor d_g;         /* [C, D] float32 in step order */
-    aoei_tensor d_after;     /* [C, D] float32 in step order */
-    aoei_tensor d_carry;     /* [C, D] float32 in step order */
-    aoei_tensor d_carry_glu; /* [C, 2D] in step order */
-    aoei_tensor d_s;         /* [C, D] float32 in text order */
-    aoei_tensor d_first;     /* [texts, D] float32 gradient of the cells that a layer starts from */
-    aoei_tensor d_review;    /* [N, D] */
-    aoei_tensor d_review_kv; /* [C, 2D] float32 */
-    aoei_tensor d_kv_pre;    /* [C, 2D] */
-    aoei_tensor later_a;     /* [C, D] rows in text order, as the next three: operands of weight gradients */
-    aoei_tensor later_glu;   /* [C, 2D] */
-    aoei_tensor later_d;     /* [C, D] float32 */
-    aoei_tensor later_stats; /* [C, 2] float32 */
-    aoei_tensor pool_cells;  /* [C, D] float32 in text order: gradient of the cells from their pooling */
-    aoei_tensor pool_last;   /* [texts, D] float32 gradient of the last cells from their pooling */
+    aoei_ran_grads d;        /* [M] gradients of the rows of a round */
+    aoei_ran_grads d_cells;  /* [C] gradients of the cells in step order */
+    aoei_tensor d_g;         /* [C, D] float32 gradient of `g` in step order */
+    aoei_tensor d_after;     /* [C, D] float32 gradient of `after` in step order */
+    aoei_tensor d_carry;     /* [C, D] float32 gradient of `carry` in step order */
+    aoei_tensor d_carry_glu; /* [C, 2D] gradient of `carry_glu` in step order */
+    aoei_tensor d_s;         /* [C, D] float32 gradient of `s` in text order */
+    aoei_tensor d_first;     /* [texts, D] float32 gradient of the initial cells of a layer */
+    aoei_tensor d_review;    /* [N, D] gradient of `review` */
+    aoei_tensor d_review_kv; /* [C, 2D] float32 gradient of `review_kv` */
+    aoei_tensor d_kv_pre;    /* [C, 2D] gradient of `kv_pre` */
+    aoei_tensor later_a;     /* [C, D] operand of weight gradients, in text order */
+    aoei_tensor later_glu;   /* [C, 2D] operand of weight gradients, in text order */
+    aoei_tensor later_d;     /* [C, D] float32 operand of weight gradients, in text order */
+    aoei_tensor later_stats; /* [C, 2] float32 norm statistics for weight gradients, in text order */
+    aoei_tensor pool_cells;  /* [C, D] float32 gradient of the cells from the pooling, in text order */
+    aoei_tensor pool_last;   /* [texts, D] float32 gradient of the last cells from the pooling */
     int pooled_cells;        /* 1: pool_cells and pool_last are set, and the last hidden state has no gradient */
 } aoei_ran_state;
 

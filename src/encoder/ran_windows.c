@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Texts are grouped so that the longest windows of a group fit in one round. The steps of a group are added to a round as long
- * as they fit. The windows of a text are in rounds of ascending number.
+ * Texts are grouped so that the longest windows of a group fit in one round. The steps of a group are added to a round until
+ * it is full. The windows of a text are therefore in rounds with ascending numbers.
  */
 #include "encoder/ran_windows.h"
 
@@ -18,7 +18,7 @@ static size_t most_of(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-#define ROUND_ROWS ((size_t)4096) /* rows of a round in inference: enough for GEMMs at full speed */
+#define ROUND_ROWS ((size_t)4096) /* maximum rows of a round in inference: enough for GEMMs to run at full speed */
 
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {
     return (aoei_ran_limits){
@@ -32,7 +32,7 @@ size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens) {
     return tail < l->min_window ? n - 1 : n;
 }
 
-size_t aoei_ran_most_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts) {
+size_t aoei_ran_max_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts) {
     return least_of(n_tokens, n_texts + n_tokens / l->window);
 }
 
@@ -41,7 +41,7 @@ size_t aoei_ran_window_rows(const aoei_ran_limits *l, size_t longest) {
 }
 
 size_t aoei_ran_round_rows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts, size_t longest) {
-    return least_of(n_tokens + aoei_ran_most_windows(l, n_tokens, n_texts), most_of(l->rows, aoei_ran_window_rows(l, longest)));
+    return least_of(n_tokens + aoei_ran_max_windows(l, n_tokens, n_texts), most_of(l->rows, aoei_ran_window_rows(l, longest)));
 }
 
 static uint32_t *numbers(aoei_arena *arena, size_t n) {
@@ -50,7 +50,7 @@ static uint32_t *numbers(aoei_arena *arena, size_t n) {
 
 void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei_arena *arena, size_t n_tokens,
                              size_t n_texts) {
-    const size_t C = aoei_ran_most_windows(l, n_tokens, n_texts);
+    const size_t C = aoei_ran_max_windows(l, n_tokens, n_texts);
     memset(w, 0, sizeof *w);
     w->rounds = aoei_arena_take_array(arena, C, sizeof *w->rounds);
     w->steps = aoei_arena_take_array(arena, C, sizeof *w->steps);
@@ -72,7 +72,7 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
         *by_window[i] = numbers(arena, C);
 }
 
-/* Lists that are being filled, and the next index of each. */
+/* The lists while they are filled, and the next free index of each list. */
 typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;
@@ -92,12 +92,12 @@ static uint32_t text_key(const filling *f, size_t text) {
     return f->batch->text_index ? f->batch->text_index[text] : (uint32_t)text;
 }
 
-/* Tokens of a window of a text. */
+/* Number of tokens of a window of a text. */
 static size_t window_tokens(const filling *f, size_t text, size_t number) {
     return number + 1 < text_windows(f, text) ? f->l->window : text_length(f, text) - number * f->l->window;
 }
 
-/* Rows of the windows with this number in texts [first, end). */
+/* Number of rows of the windows with this number in texts [first, end). */
 static size_t step_rows(const filling *f, size_t first, size_t end, size_t number) {
     size_t rows = 0;
     for (size_t i = first; i < end; i++)
@@ -116,7 +116,7 @@ static void add_windows(filling *f, const aoei_ran_round *r, size_t text, size_t
         w->round_first[f->window] = number;
         w->round_text[f->window] = text_key(f, text);
         w->round_spans[f->window++] = (aoei_attention_span){row, rows, row, rows, text_key(f, text), number};
-        /* steps are filled before rounds, so step_order is known */
+        /* step_order is known, because steps are filled before rounds */
         const uint32_t at = w->step_order[w->text_first[text] + k];
         w->row[at] = row;
         w->step_spans[at] = (aoei_attention_span){w->step_spans[at].q_first, 1, row, rows, text_key(f, text), number};
@@ -142,7 +142,7 @@ static void add_to_step(filling *f, const aoei_ran_step *step, size_t text) {
         w->last[text] = (uint32_t)at;
 }
 
-/* Adds the step of the windows with this number in texts [first, end): texts with more windows first, then the others. */
+/* Adds the step that consists of the windows with this number in texts [first, end). Texts with more windows come first. */
 static void add_step(filling *f, size_t first, size_t end, size_t number) {
     aoei_ran_step *s = &f->w->steps[f->w->n_steps++];
     *s = (aoei_ran_step){.number = number, .first = f->step_index};
@@ -182,7 +182,7 @@ static void add_group(filling *f, size_t first, size_t end) {
     }
 }
 
-/* Fills the lists in text order, and `previous` of first windows. */
+/* Fills the lists in text order, and sets `previous` for the first window of each text. */
 static void finish(filling *f) {
     aoei_ran_windows *w = f->w;
     size_t n = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * How the recurrent encoder splits a batch into windows (docs/ran.md), and the order in which it processes them. The index
- * lists here depend only on the lengths of the texts.
+ * lists depend only on the lengths of the texts.
  *
- * A text of L tokens has aoei_ran_window_count(L) windows. A window has one row for its cell, followed by one row per token. A
- * round is a set of windows whose tokens are processed at once; a step is a set of windows of a round with the same number in
- * their texts, whose cells are processed at once. Lists of windows have one of three orders:
+ * A text of L tokens has aoei_ran_window_count(L) windows. A window consists of one row for its cell and one row per token.
+ * A round is a set of windows whose tokens are processed at once. A step is a set of windows of one round that have the same
+ * number in their texts; their cells are processed at once. A list of windows has one of three orders:
  *   text order   text by text, and window by window within a text
  *   round order  in the order of their rows in the round
  *   step order   step by step: the first windows of several texts, then their second windows
@@ -16,62 +16,62 @@
 #include "nn/attention.h"
 #include "nn/batch.h"
 
-/* Windows with the same number in their texts: [first, first + n) in step order. The first `unfinished` of them are not the
- * last windows of their texts. */
+/* One step. All its windows have the same number in their texts. */
 typedef struct aoei_ran_step {
-    size_t number; /* number of the windows in their texts, from 0 */
-    size_t first, n, unfinished;
+    size_t number; /* window number within the text, counted from 0 */
+    size_t first, n,
+        unfinished; /* windows [first, first + n) in step order; the first `unfinished` are not the last of their texts */
 } aoei_ran_step;
 
 typedef struct aoei_ran_round {
-    size_t first_row, rows;       /* rows of the round, in the lists by row */
-    size_t first_window, windows; /* windows of the round, in the lists in round order */
-    size_t first_offset;          /* first entry of `offsets` */
-    size_t first_step, steps;     /* steps of the round */
+    size_t first_row, rows;       /* index of the first row in the lists by row; number of rows */
+    size_t first_window, windows; /* index of the first window in the lists in round order; number of windows */
+    size_t first_offset;          /* index of the first entry in `offsets` */
+    size_t first_step, steps;     /* index of the first step; number of steps */
 } aoei_ran_round;
 
 typedef struct aoei_ran_windows {
-    size_t n;               /* C: windows of the batch */
-    size_t n_texts;         /* texts of the batch */
+    size_t n;               /* number of windows of the batch, C */
+    size_t n_texts;         /* number of texts of the batch */
     aoei_ran_round *rounds; /* [n_rounds] */
     size_t n_rounds;
     aoei_ran_step *steps; /* [n_steps] */
     size_t n_steps;
-    /* by row, round after round: [N + C] */
-    uint32_t *token;    /* row of the token in the batch; AOEI_NO_ROW: a cell */
-    uint32_t *position; /* position in the window; 0: the cell */
-    /* in round order: [C] except `offsets`; the windows of a round as a batch, and as attention spans */
+    /* lists by row, round after round: [N + C] */
+    uint32_t *token;    /* row of the token in the batch; AOEI_NO_ROW: the row is a cell */
+    uint32_t *position; /* position in the window; 0 for the cell */
+    /* lists in round order: [C] except `offsets`; they describe the windows of a round as a batch and as attention spans */
     uint32_t *offsets;     /* [C + rounds] first row of each window in the round */
-    uint32_t *round_first; /* number of the window's first row in its text (dropout) */
-    uint32_t *round_text;  /* index of the window's text (dropout) */
+    uint32_t *round_first; /* position of the window's first row in its text (for dropout) */
+    uint32_t *round_text;  /* index of the window's text (for dropout) */
     aoei_attention_span *round_spans;
-    /* in step order: [C] except `singles` */
-    uint32_t *previous;              /* the window before, in step order; for the first window of a text, the text's last */
-    uint32_t *text;                  /* text of the window, in the batch */
-    uint32_t *row;                   /* row of the cell in the round */
-    uint32_t *step_first;            /* number of the cell's row in its text (dropout) */
-    uint32_t *step_text;             /* index of the window's text (dropout) */
-    uint32_t *step_number;           /* number of the window in its text */
-    uint32_t *singles;               /* [C + 1] 0, 1, 2, ...: offsets of a batch with one row per text */
-    aoei_attention_span *step_spans; /* from the cell to its window; the query's row is counted from the start of the step */
-    /* by text */
+    /* lists in step order: [C] except `singles` */
+    uint32_t *previous;    /* the previous window, in step order; for the first window of a text, the text's last window */
+    uint32_t *text;        /* index of the window's text in the batch */
+    uint32_t *row;         /* row of the window's cell in the round */
+    uint32_t *step_first;  /* position of the cell's row in its text (for dropout) */
+    uint32_t *step_text;   /* index of the window's text (for dropout) */
+    uint32_t *step_number; /* number of the window in its text */
+    uint32_t *singles;     /* [C + 1] 0, 1, 2, ...: offsets of a batch with one row per text */
+    aoei_attention_span *step_spans; /* spans from a cell to its window; query rows are counted from the start of the step */
+    /* lists by text */
     uint32_t *last;       /* [texts] last window of each text, in step order */
     uint32_t *text_first; /* [texts + 1] first window of each text, in text order */
-    /* in text order */
+    /* lists in text order */
     uint32_t *step_order; /* [C] index of each window in step order */
     uint32_t *later;      /* [C - texts] index in step order of the windows that are not the first of their texts */
     uint32_t *earlier;    /* [C - texts] index in step order of the windows before those in `later` */
-    /* a block of tokens, whose parts of texts are a batch, with spans from each part to the windows of its text */
-    uint32_t *block_offsets;          /* [texts + 1] first token of each part in the block */
-    uint32_t *block_text;             /* [texts] index of the text (dropout) */
-    uint32_t *block_first;            /* [texts] number of the part's first token in its text (dropout) */
+    /* a block of tokens; each part of a text in the block is one text of a batch, with a span to the windows of its text */
+    uint32_t *block_offsets;          /* [texts + 1] first token of each part, relative to the block */
+    uint32_t *block_text;             /* [texts] index of the part's text (for dropout) */
+    uint32_t *block_first;            /* [texts] position of the part's first token in its text (for dropout) */
     aoei_attention_span *block_spans; /* [texts] */
 } aoei_ran_windows;
 
 typedef struct aoei_ran_limits {
     size_t window;     /* tokens per window */
-    size_t min_window; /* minimum tokens of a last window, unless it is the only window */
-    size_t rows;       /* maximum rows of a round, unless a single window has more; SIZE_MAX: one round */
+    size_t min_window; /* minimum tokens of the last window of a text with several windows */
+    size_t rows;       /* maximum rows of a round; a single window may have more; SIZE_MAX: no limit */
 } aoei_ran_limits;
 
 /* The limits of a configuration. */
@@ -79,13 +79,13 @@ aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training);
 /* Number of windows of a text. */
 size_t aoei_ran_window_count(const aoei_ran_limits *l, size_t tokens);
 /* Maximum number of windows of n_texts texts with n_tokens tokens in total. */
-size_t aoei_ran_most_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts);
+size_t aoei_ran_max_windows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts);
 /* Maximum rows of a window, cell included, in texts of up to `longest` tokens. */
 size_t aoei_ran_window_rows(const aoei_ran_limits *l, size_t longest);
 /* Maximum rows of a round. */
 size_t aoei_ran_round_rows(const aoei_ran_limits *l, size_t n_tokens, size_t n_texts, size_t longest);
 
-/* Takes the lists from the arena, for batches of at most n_tokens tokens and n_texts texts. */
+/* Allocates the lists in the arena, for batches of at most n_tokens tokens and n_texts texts. */
 void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei_arena *arena, size_t n_tokens, size_t n_texts);
 /* Fills the lists for a batch. */
 void aoei_ran_windows_fill(aoei_ran_windows *w, const aoei_ran_limits *l, const aoei_batch *batch);
@@ -94,7 +94,7 @@ void aoei_ran_windows_fill(aoei_ran_windows *w, const aoei_ran_limits *l, const 
 aoei_batch aoei_ran_round_batch(const aoei_ran_windows *w, const aoei_ran_round *r);
 /* The cells [first, first + n) in step order as a batch, with one text per cell. */
 aoei_batch aoei_ran_step_batch(const aoei_ran_windows *w, size_t first, size_t n);
-/* The tokens [first, first + n) of the batch as a batch, with one text for each part of a text. Fills w->block_spans. */
+/* The tokens [first, first + n) of the batch as a batch in which each part of a text is one text. Fills w->block_spans. */
 aoei_batch aoei_ran_block(aoei_ran_windows *w, const aoei_batch *batch, size_t first, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sizes of well-known encoders. The name gives only sizes, no weights.
+ * Sizes of well-known encoders. A shape name stands for sizes only; no weights are loaded.
  */
 #include "encoder/shapes.h"
 
@@ -17,8 +17,8 @@
 
 static const struct {
     const char *name;
-    aoe_shape shape; /* hidden, layers, heads, intermediate, vocab, positions, key-value heads, architecture; for a RAN head
-                      * size and window */
+    aoe_shape shape; /* order of the sizes: hidden, layers, heads, intermediate, vocab, positions, kv_heads, architecture; RAN:
+                        head size, window */
 } shapes[] = {{"bert-base", {768, 12, 12, 3072, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-large", {1024, 24, 16, 4096, VOCAB, POSITIONS, 0, NULL, 0, 0}},
               {"bert-small", {512, 4, 8, 2048, VOCAB, POSITIONS, 0, NULL, 0, 0}},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Numbers, shapes and names of the weights. An architecture describes its own layers through its table; the weights of a
- * transformer's layers and everything outside the layers are described here.
+ * Numbers, shapes and names of the weights. Each architecture describes its own layers in its table. This file describes the
+ * layers of transformers and all weights outside the layers.
  */
 #include "encoder/slots.h"
 
@@ -51,7 +51,7 @@ static void bias_slot(aoei_slot *s, size_t out, int absent) {
     s->absent = absent;
 }
 
-/* The weight or bias of a norm. */
+/* Describes the weight or bias of a norm. */
 static void norm_slot(const aoei_encoder_config *c, aoei_slot *s, int bias) {
     vector_slot(s, c->hidden);
     s->norm = !bias;
@@ -132,7 +132,7 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         s->absent |= !c->gated;
 }
 
-/* The lora_A or lora_B of a linear layer. */
+/* Describes the lora_A or lora_B of a linear layer. */
 static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     const size_t index = (kind - AOEI_LW_ADAPTERS) / 2;
     aoei_slot of = {0};
@@ -145,7 +145,7 @@ static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slo
     s->absent = of.absent || !c->lora.r || !(c->lora.targets >> index & 1);
 }
 
-/* The name of an adapter's tensor, derived from the name of the weight that it adapts. */
+/* Sets the name of an adapter's tensor, which is derived from the name of the adapted weight. */
 static void name_adapter(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s) {
     static const char end[] = "weight";
     c->arch->name(s->name, sizeof s->name, AOEI_GROUP_LAYER, aoei_adapter_kind((kind - AOEI_LW_ADAPTERS) / 2), layer);
@@ -238,7 +238,7 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
     return count_slots(c, 0);
 }
 
-/* Slots that were added after the first version have stream numbers above all others, so that the others keep theirs. */
+/* Slots that were added later have stream numbers above all others, so that existing slots keep their numbers. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28, POOLED = 1 << 29 };
     const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;

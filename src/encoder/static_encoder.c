@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Forward gathers rows of the word embeddings, backward scatters gradients to them.
+ * The forward pass gathers rows of the word embeddings. The backward pass adds gradients to these rows.
  */
 #include "encoder/static_encoder.h"
 
@@ -24,7 +24,7 @@ static void layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_enc
     s->grad_first = aoei_tensor_take(arena, s->n_tokens, c->hidden);
 }
 
-/* Dropout of the embedding output, or of its gradient, in place. */
+/* Applies dropout to the embedding output or to its gradient, in place. */
 static void apply_dropout(const aoe_context *ctx, aoei_tensor x, const aoei_batch *batch, const aoei_encoder_dropout *drop) {
     if (!drop)
         return;

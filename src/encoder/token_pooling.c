@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Poolings over tokens: nn/ with the tensors of an encoder's state.
+ * Calls the pooling operations of nn/ with the tensors of an encoder's state.
  */
 #include "encoder/token_pooling.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Poolings over the hidden states of a text's tokens, as functions of aoei_encoder_ops.
+ * Pooling over the hidden states of a text's tokens, in the form of the functions pool and pool_backward of
+ * aoei_encoder_ops.
  */
 #ifndef AOEI_ENCODER_TOKEN_POOLING_H
 #define AOEI_ENCODER_TOKEN_POOLING_H

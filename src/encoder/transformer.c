@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The transformer: memory layout, embedding, the loop over the layers, and the final norm. Which transformer it is, the
- * configuration states. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019); pre-norm
- * models have one more norm after the last layer (Touvron et al. 2023).
+ * The transformer: memory layout, embedding, loop over the layers, and the final norm. The configuration selects the
+ * variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). Pre-norm models have an
+ * additional norm after the last layer (Touvron et al. 2023).
  */
 #include "encoder/transformer.h"
 
@@ -26,8 +26,8 @@ static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, s
     return aoei_tensor_take(arena, n, c->norm == AOEI_RMSNORM ? 1 : 2);
 }
 
-/* The activations of a layer except `out`. In inference a norm after a residual sum works in place and sum2 shares the memory
- * of `out`; the norms before attention and feed-forward share the memory of their outputs. */
+/* Lays out the activations of a layer except `out`. In inference some tensors share memory: norms after a residual sum work
+ * in place and sum2 shares the memory of `out`; norms before attention and feed-forward share the memory of their outputs. */
 static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
                          aoei_encoder_mode mode) {
     const size_t D = c->hidden, I = c->intermediate, Q = aoei_query_width(c);
@@ -50,8 +50,9 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
         l->sum2 = aoei_tensor_take_typed(arena, mode.type, n, D);
 }
 
-/* Lays out all layers and the hidden states. In training every layer keeps its activations, or with recomputation only its
- * output; in inference all layers share one set, and the output of a layer is also the input of the next. */
+/* Lays out all layers and the hidden states. In training every layer keeps its activations; with recomputation it keeps only
+ * its output. In inference all layers share one set of activations, and the output of a layer is the input of the next
+ * layer. */
 static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena) {
     const int own = s->mode.training && !s->mode.recompute;
     const size_t n = s->n_tokens;
@@ -81,7 +82,7 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
         s->hidden[c->layers] = t->final;
 }
 
-/* Bytes of a workspace that is large enough for every linear layer. */
+/* Bytes of a workspace that is large enough for each linear layer. */
 static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
     size_t most = 0;
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
@@ -110,7 +111,7 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
         t->grad_norm = aoei_tensor_take(arena, n, D);
 }
 
-/* Workspace of the linear layers: in training and with frozen weights they pack operands. */
+/* Lays out the workspace in which linear layers pack operands (training, or frozen weights). */
 static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                           const aoei_encoder_config *c, aoei_arena *arena) {
     const aoei_lora *lora = &c->lora;
@@ -126,7 +127,7 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     }
 }
 
-/* Tensors that all layers use one after the other. */
+/* Tensors that all layers share. */
 static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                         const aoei_encoder_config *c, aoei_arena *arena) {
     const size_t qkv = aoei_query_width(c) + 2 * aoei_key_width(c), n = s->n_tokens;
@@ -203,7 +204,7 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
                             batch);
 }
 
-/* One gradient [N, D] passes all layers in grad_last. */
+/* The gradient [N, D] in grad_last is passed down through all layers in place. */
 static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                      const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
@@ -230,7 +231,7 @@ static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const double D = (double)c->hidden, I = (double)c->intermediate, n = (double)tokens;
     const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
     const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
-    const double pairs = c->causal ? (n * n + n) / 2 : n * n; /* of query and key */
+    const double pairs = c->causal ? (n * n + n) / 2 : n * n; /* number of (query, key) pairs */
     return 2.0 * n * weights + 4.0 * pairs * Q;
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass of one transformer layer. All arithmetic is in nn/. With norms after the residual sums (Devlin et al. 2019;
- * transformers, modeling_bert.py):
+ * The forward pass of one transformer layer. nn/ does all arithmetic. Post-norm: norms after the residual sums (Devlin et
+ * al. 2019; transformers, modeling_bert.py):
  *
  *   mid = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
  *   out = norm2(mid + dropout(down(activation(up(mid)))))
  *
- * With norms before attention and feed-forward (Touvron et al. 2023; transformers, modeling_llama.py), here gated:
+ * Pre-norm: norms before attention and feed-forward (Touvron et al. 2023; transformers, modeling_llama.py), here gated:
  *
  *   sum1 = x + o(attention(rope(q(norm1(x))), rope(k(norm1(x))), v(norm1(x))))
  *   mid  = norm2(sum1)
  *   out  = sum1 + down(activation(gate(mid)) * up(mid))
  *
- * Without dropout the GEMM that computes a branch also adds the residual.
+ * Without dropout, the GEMM that computes a branch also adds the residual.
  */
 #include "encoder/transformer_layer.h"
 
@@ -29,7 +29,7 @@
 #include "nn/rope.h"
 #include "nn/tensor.h"
 
-/* The first n rows of t, which may be absent. */
+/* The first n rows of t; t may be absent. */
 static aoei_tensor rows_of(aoei_tensor t, size_t n) {
     return t.rows ? aoei_tensor_rows(t, 0, n) : t;
 }
@@ -137,7 +137,7 @@ static void project_and_add(const aoei_layer *b, size_t kind, aoei_tensor sum, a
         aoei_dropout_add(b->ctx, sum, sum, residual, b->batch, &drop);
 }
 
-/* Computes l.heads from l.in. */
+/* Runs the attention: computes l.heads from l.in. */
 static void attend(const aoei_layer *b) {
     const aoei_layer_state *l = &b->l;
     const size_t Q = aoei_query_width(b->c), K = aoei_key_width(b->c);
@@ -152,7 +152,7 @@ static void attend(const aoei_layer *b) {
     aoei_attention_forward(b->ctx, l->heads, q, k, v, b->batch, &a, b->s->scratch);
 }
 
-/* Computes b.act from l.mid. */
+/* Runs the first part of the feed-forward: computes b.act from l.mid. */
 static void expand(const aoei_layer *b) {
     const aoei_layer_state *l = &b->l;
     aoei_linear_epilogue up;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * transformer_layer.c in reverse order. If a norm follows a residual sum, the branches add to the gradient d in place. If it
- * precedes the branch, the gradient of the branch passes the norm in grad_norm and is added to d afterwards.
+ * The backward of transformer_layer.c, in reverse order. Post-norm: the branches add to the gradient d in place. Pre-norm:
+ * the gradient of a branch goes through its norm in grad_norm and is then added to d.
  */
 #include "encoder/transformer_layer_backward.h"
 
@@ -25,8 +25,8 @@ void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_c
         aoei_layernorm_backward(ctx, dx, g[0], g[1], dy, x, stats, w[0]);
 }
 
-/* The gradients of linear layer `kind` and of its adapter, from dy. dx: gradient of the input that is wanted (dx, accumulate,
- * activation, gate). */
+/* Computes the gradients of linear layer `kind` and of its adapter from dy. dx: describes the gradient of the input (members
+ * dx, accumulate, activation, gate). */
 static void linear_backward(const aoei_layer *b, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
     dx.dw = b->g[kind];
     dx.db = b->g[kind + 1];
@@ -37,7 +37,7 @@ static void linear_backward(const aoei_layer *b, size_t kind, aoei_tensor dy, ao
     aoei_linear_backward(b->ctx, &dx, dy, x, b->w[kind]);
 }
 
-/* The gradient of the input of a linear layer goes to dx, or is added to dx. */
+/* Describes the input gradient of a linear layer: it is written to dx, or added to dx if accumulate is 1. */
 static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     aoei_linear_grads l;
     memset(&l, 0, sizeof l);
@@ -46,7 +46,8 @@ static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     return l;
 }
 
-/* The gradient before a dropout site as a GEMM operand: d itself if nothing is dropped or rounded; otherwise in grad_b. */
+/* The gradient before a dropout site as a GEMM operand: d itself if nothing is dropped or rounded, otherwise a copy in
+ * grad_b. */
 static aoei_tensor through_dropout(const aoei_layer *b, aoei_tensor d, uint32_t site) {
     const aoei_tensor operand = aoei_tensor_rows(b->s->grad_b, 0, b->batch->n_tokens);
     const aoei_dropout drop = aoei_layer_dropout(b, site);

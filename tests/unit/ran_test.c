@@ -352,7 +352,7 @@ static void test_windows(void **state) {
             for (size_t n = 1; n < MOST; n++) {
                 const size_t count = ran_reference_windows(&c, n, begin, end);
                 assert_int_equal(aoei_ran_window_count(&l, n), count);
-                assert_true(count <= aoei_ran_most_windows(&l, n, 1));
+                assert_true(count <= aoei_ran_max_windows(&l, n, 1));
                 for (size_t i = 0; i < count; i++) {
                     assert_int_equal(begin[i], i * window);
                     assert_true(end[i] - begin[i] < aoei_ran_window_rows(&l, n));
