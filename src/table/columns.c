@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recognized column names of every role. If a file has several recognized columns for a role, the name that comes first in this
- * table is used.
+ * Recognized column names of every role. If a file has several recognized columns for one role, the name that comes first in
+ * this table is used.
  */
 #include "table/columns.h"
 
@@ -13,8 +13,8 @@
 enum { MAX_ROLES = 3, MAX_NAMES = 6, LIST_SIZE = 400 };
 
 typedef struct role {
-    const char *name;             /* of the role, in --columns */
-    const char *names[MAX_NAMES]; /* recognised column names by precedence, up to NULL */
+    const char *name;             /* name of the role in options.columns */
+    const char *names[MAX_NAMES]; /* recognized column names in order of precedence; NULL marks the end */
 } role;
 
 static const role kinds[][MAX_ROLES] = {
@@ -47,7 +47,7 @@ static int is_equal(aoe_text a, aoe_text b, int ignore_case) {
     return a.len == b.len && i == a.len;
 }
 
-/* Number of columns with this name; *index is the first. */
+/* Counts the columns with this name. *index is set to the first of them. */
 static size_t count_columns(const aoei_table *t, aoe_text name, int ignore_case, size_t *index) {
     size_t count = 0;
     for (size_t i = aoei_table_columns(t); i-- > 0;)
@@ -84,12 +84,13 @@ int aoei_columns_fail(const aoei_table *t, const char *problem, const char *reme
 
 static int fail_missing(const aoei_table *t, const role *r, const char *wanted, aoe_error *err) {
     char problem[LIST_SIZE + 64], remedy[LIST_SIZE];
-    snprintf(problem, sizeof problem, "no column for %s: looked for %s", r->name, wanted);
+    snprintf(problem, sizeof problem, "no column for %s: expected %s", r->name, wanted);
     snprintf(remedy, sizeof remedy, "set options.columns to %s=NAME", r->name);
     return aoei_columns_fail(t, problem, remedy, err);
 }
 
-/* The column of a role: the given one, else the first recognized name, exact matches first. */
+/* Finds the column of a role: the column that the caller named, else the first recognized name. Exact matches take
+ * precedence. */
 static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *index, aoe_error *err) {
     char wanted[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
     size_t count = 0;
@@ -151,7 +152,7 @@ int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *column
     return rc ? rc : aoei_table_select(t, index, n, err);
 }
 
-/* Roles of a kind whose columns are there. */
+/* Counts the roles of a kind for which the table has a column. */
 static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char *columns) {
     const role *r = kinds[kind];
     size_t n = role_count(r), found = 0, index;
@@ -177,7 +178,7 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
             *kind = order[i];
         }
     }
-    if (most) /* the kind that is nearest says what it lacks */
+    if (most) /* the error names the missing column of the best matching kind */
         return aoei_columns_select(t, *kind, columns, err);
     return aoei_columns_fail(t,
                              "unrecognized columns: expected labeled pairs (text1, text2, label), triplets (query, positive, "

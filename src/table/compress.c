@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compression by zlib and zstd, streamed, at their usual levels.
+ * Streaming compression with zlib and zstd at their default levels.
  */
 #include "table/compress.h"
 
@@ -40,7 +40,7 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
         if (gzip) {
             gzip->zalloc = zlib_alloc;
             gzip->zfree = zlib_free;
-            /* largest window, gzip header without a time */
+            /* 15 + 16: largest window, gzip header (without a time) */
             if (deflateInit2(gzip, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
                 return 0;
         }
@@ -49,7 +49,7 @@ int aoei_compress_open(aoei_compressor *p, aoei_codec codec, aoe_write_fn write,
 }
 
 static int give(const aoei_compressor *p, const char *data, size_t len, aoe_error *err) {
-    return len && p->write(p->user, p->part, data, len) ? aoei_fail(err, AOE_ECANCELLED, "writing was stopped") : 0;
+    return len && p->write(p->user, p->part, data, len) ? aoei_fail(err, AOE_ECANCELLED, "cancelled by the write callback") : 0;
 }
 
 static int deflate_all(aoei_compressor *p, const char *data, size_t len, int last, aoe_error *err) {
@@ -79,7 +79,7 @@ static int zstd_all(aoei_compressor *p, const char *data, size_t len, int last, 
         ZSTD_outBuffer out = {p->out, OUT_SIZE, 0};
         const size_t left = ZSTD_compressStream2(p->state, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
         if (ZSTD_isError(left))
-            return aoei_fail_nomem(err, OUT_SIZE); /* all else that it may say are mistakes of the caller */
+            return aoei_fail_nomem(err, OUT_SIZE); /* all other error codes are mistakes of the caller */
         const int rc = give(p, p->out, out.pos, err);
         if (rc)
             return rc;

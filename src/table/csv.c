@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * CSV records from lines. Each line is split at its special bytes (delimiter, quote) and the parts are appended to one
- * buffer; while a quote is open, the record continues with the next line. Invariant: between records, `text` and `n`
+ * Parses CSV records from lines. Each line is split at its special bytes (delimiter, quote), and the parts are appended to
+ * one buffer. While a quote is open, the record continues with the next line. Invariant: between calls, `text` and `n`
  * describe the last complete record.
  */
 #include "table/csv.h"
@@ -17,7 +17,7 @@ static int end_field(aoei_csv *c) {
     return 0;
 }
 
-/* Appends the bytes before the next special byte; returns the position of that byte (or len). */
+/* Appends the bytes before the next special byte. Returns the position of that byte, or len if there is none. */
 static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, int quoted) {
     size_t to = from;
     while (to < len && s[to] != '"' && (quoted || s[to] != c->delimiter))
@@ -33,7 +33,7 @@ static int stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at
     return AOEI_BAD_ROW;
 }
 
-/* Copies a quoted field from i to its end; returns the position after the closing quote, or the end of the line. */
+/* Copies a quoted field that starts at i. Returns the position after the closing quote, or the end of the line. */
 static size_t copy_quoted(aoei_csv *c, const aoei_line *line, size_t i) {
     for (;;) {
         i = copy_until(c, line->data, i, line->len, 1);
@@ -51,7 +51,8 @@ static size_t copy_quoted(aoei_csv *c, const aoei_line *line, size_t i) {
     }
 }
 
-/* One line of a record: 0, AOEI_BAD_ROW or an error. c->quoted: 1: the record continues in the next line. */
+/* Parses one line of a record. Returns 0, AOEI_BAD_ROW or an error. If c->quoted is 1, the record continues in the next
+ * line. */
 static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *line, aoe_error *err) {
     for (size_t i = 0;; i++) {
         if (!c->quoted && i < line->len && line->data[i] == '"') {
@@ -77,14 +78,14 @@ static int split_line(aoei_csv *c, const aoei_lines *lines, const aoei_line *lin
     }
 }
 
-/* Field texts from their ends, once the buffer no longer moves. */
+/* Sets the texts of the fields from their ends, after the buffer has reached its final address. */
 static int place_fields(aoei_csv *c, aoe_error *err) {
-    if (c->n > c->room) {
+    if (c->n > c->field_capacity) {
         aoe_text *grown = aoei_realloc_array(c->field, c->capacity, sizeof *grown);
         if (!grown)
             return aoei_fail_nomem(err, c->capacity);
         c->field = grown;
-        c->room = c->capacity;
+        c->field_capacity = c->capacity;
     }
     size_t start = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -117,7 +118,8 @@ int aoei_csv_next(aoei_csv *c, aoei_lines *lines, aoe_error *err) {
         if (rc < 0)
             return rc;
         if (rc == 0)
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu:%zu: a quoted field begins here and never ends; close the quote",
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu:%zu: the quoted field that begins here is never closed; add the closing quote",
                              aoei_lines_name(lines), c->open_line, c->open_column);
     }
 }

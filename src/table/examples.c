@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads training examples of every kind.
+ * Reads training examples of all kinds.
  */
 #include "table/examples.h"
 
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "table/labels.h"
 
-enum { MAX_ROLES = 3, LABEL = 2 /* the role of a label in a labelled pair */ };
+enum { MAX_ROLES = 3, LABEL = 2 /* index of the label among the roles of a labeled pair */ };
 
 int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err) {
     *e = (aoei_examples){.kind = kind, .roles = kind == AOE_EXAMPLES_TRIPLETS ? 3 : kind == AOE_EXAMPLES_TEXTS ? 1 : 2};
@@ -28,7 +28,7 @@ void aoei_examples_free(aoei_examples *e) {
     *e = (aoei_examples){0};
 }
 
-/* Room for an example of `count` texts in all. */
+/* Reserves memory for one more example if the set then has `count` texts. */
 static int reserve(aoei_examples *e, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (aoei_grow((void **)&e->text, &e->text_capacity, e->n_texts + i, sizeof *e->text))
@@ -100,7 +100,7 @@ static int bad_text(const aoei_table *t, const aoei_row *row, size_t role, const
     return AOEI_BAD_ROW;
 }
 
-/* The texts of one role: added to `texts`, of which there are *n. AOEI_BAD_ROW, or an error. */
+/* Reads the texts of one role and appends them to `texts`, which has *n elements. Returns 0, AOEI_BAD_ROW or an error. */
 static int take_role(const aoei_table *t, const aoei_row *row, size_t role, int lists, int allow_empty, aoe_text **texts,
                      size_t *capacity, size_t *n, aoe_error *err) {
     const aoei_field *f = &row->field[role];
@@ -127,17 +127,17 @@ static int take_role(const aoei_table *t, const aoei_row *row, size_t role, int 
     return 0;
 }
 
-/* What reading a table works with. */
+/* State while a table is read. */
 typedef struct reader {
     aoei_table *t;
     const aoe_table_options *o;
     aoei_labels labels;
     int lists;
-    aoe_text *texts; /* owned; of the row at hand */
+    aoe_text *texts; /* texts of the current row, owned */
     size_t capacity;
 } reader;
 
-/* 0, AOEI_BAD_ROW or an error. The texts of a dropped row are not checked. */
+/* Adds the example of a row. Returns 0, AOEI_BAD_ROW or an error. The texts of a dropped row are not checked. */
 static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
     double label = 0;
     if (e->kind == AOE_EXAMPLES_PAIRS) {
@@ -166,7 +166,7 @@ static int fail_no_rows(const aoei_examples *e, aoe_error *err) {
                          e->kind == AOE_EXAMPLES_TEXTS || e->kind == AOE_EXAMPLES_GROUPS ? "text" : "pair");
     return aoei_fail(
         err, AOE_EFORMAT,
-        "%s: no usable row: %zu bad, %zu dropped by their label; check options.columns and options.label_map, or correct the rows",
+        "%s: no valid row: %zu are bad, %zu are dropped because of their labels; check options.columns and options.label_map, or correct the rows",
         e->name, e->skipped, e->dropped);
 }
 
@@ -179,7 +179,7 @@ static int read_rows(aoei_examples *e, reader *r, aoe_error *err) {
         if (rc == 1)
             rc = add_row(e, r, &row, err);
         if (rc == AOEI_BAD_ROW && !r->o->skip_bad_rows)
-            return AOE_EFORMAT; /* err is filled */
+            return AOE_EFORMAT; /* err already contains the message */
         if (rc == AOEI_BAD_ROW)
             e->skipped++;
         if (rc < 0)

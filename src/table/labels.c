@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Label names and numbers. Numbers are parsed in the C locale, decimal only: strtod would also accept "nan", "infinity",
- * hexadecimal numbers and leading space.
+ * Label names and numbers. Numbers are decimal and parsed in the C locale. strtod alone would also accept "nan", "infinity",
+ * hexadecimal numbers and leading spaces.
  */
 #include "table/labels.h"
 
@@ -33,7 +33,7 @@ static int add_rule(aoei_labels *m, aoe_text word, const aoei_label_rule *rule, 
     return 0;
 }
 
-/* Adds the rules of a map; `own` is where the map's own rules begin, to find words given twice. */
+/* Adds the rules of a map. `own` is the index of the map's first rule, used to detect names given twice. */
 static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
     size_t own = m->n;
     char excerpt[AOEI_EXCERPT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Line reader: a growing buffer over the stream, from which lines are returned without copying. Invariant: window[begin,
- * end) contains the bytes that were read and not yet returned, of which the first `scanned` contain no LF.
+ * Line reader: a growing buffer over the stream; lines are returned without copying. Invariant: window[begin, end) contains
+ * the bytes that were read and not yet returned; the first `scanned` of them contain no LF.
  */
 #include "table/lines.h"
 
@@ -15,16 +15,16 @@ enum { FIRST_WINDOW = 1 << 18 };
 
 struct aoei_lines {
     aoei_stream *stream; /* owned */
-    char *window;        /* [capacity] owned */
+    char *window;        /* [capacity] read buffer, owned */
     size_t capacity;
-    size_t begin, end; /* unread bytes in window */
-    size_t scanned;    /* bytes after begin known to hold no LF */
-    size_t number;     /* of the last line returned */
-    uint64_t offset;   /* of window[begin] in the text */
+    size_t begin, end; /* range of the unreturned bytes in window */
+    size_t scanned;    /* number of bytes after begin that are known to contain no LF */
+    size_t number;     /* number of the last returned line */
+    uint64_t offset;   /* offset of window[begin] in the decompressed text */
     int eof;
 };
 
-/* Reads more bytes to the end of the window, which is moved or enlarged first. */
+/* Moves or enlarges the window, then reads more bytes to its end. */
 static int read_more(aoei_lines *l, aoe_error *err) {
     if (l->begin > 0) {
         memmove(l->window, l->window + l->begin, l->end - l->begin);
@@ -50,7 +50,7 @@ static int read_more(aoei_lines *l, aoe_error *err) {
     return 0;
 }
 
-/* Finds the end of the next line: *len bytes, followed by *eol bytes of line end. */
+/* Finds the end of the next line: *len bytes, then *eol bytes of line end. */
 static int find_line(aoei_lines *l, size_t *len, size_t *eol, aoe_error *err) {
     for (;;) {
         const char *start = l->window + l->begin;
@@ -139,7 +139,7 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
         return rc;
     const char *data = l->window + l->begin;
     size_t bom = l->number == 0 && len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    if (bom && len == 3 && !eol) /* nothing but a byte order mark is an empty file */
+    if (bom && len == 3 && !eol) /* a file that consists of a byte order mark counts as empty */
         return 0;
     *line = (aoei_line){data + bom, len - bom, eol, l->number + 1, l->offset + bom};
     l->begin += len + eol;

@@ -15,24 +15,25 @@ typedef struct aoei_line {
     const char *data; /* [len] valid UTF-8 without the line end; borrowed until the next call */
     size_t len;       /* bytes */
     size_t eol;       /* bytes of the line end after data[len - 1]: 2 (CRLF), 1 (LF) or 0 */
-    size_t number;    /* from 1 */
+    size_t number;    /* line number, counted from 1 */
     uint64_t offset;  /* byte offset of data[0] in the decompressed text */
 } aoei_line;
 
 typedef struct aoei_lines aoei_lines;
 
 int aoei_lines_open(aoei_lines **l, const char *path, aoe_error *err); /* errors: those of aoei_stream_open */
-int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* l owns s from now on, also on failure */
-void aoei_lines_close(aoei_lines *l);                                  /* NULL accepted */
+int aoei_lines_from(aoei_lines **l, aoei_stream *s, aoe_error *err);   /* takes ownership of s, even on failure */
+void aoei_lines_close(aoei_lines *l);                                  /* accepts NULL */
 const char *aoei_lines_name(const aoei_lines *l);                      /* name of the file; owned by l */
 
-/* Reads a line. Returns 1: a line; 0: the end; or an error, after which reading must end: AOE_EFORMAT (invalid UTF-8, with
- * its byte offset in the decompressed text; CR line ends; errors of aoei_stream_read), AOE_EIO, AOE_ENOMEM. */
+/* Reads a line. Returns 1 for a line, 0 at the end, or an error, after which the reader must not be used again: AOE_EFORMAT
+ * (invalid UTF-8, with its byte offset in the decompressed text; CR line ends; errors of aoei_stream_read), AOE_EIO,
+ * AOE_ENOMEM. */
 int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err);
 
-/* Reads a line that the next call returns again. Otherwise like aoei_lines_next. */
+/* Like aoei_lines_next, but the next call returns the same line again. */
 int aoei_lines_peek(aoei_lines *l, aoei_line *line, aoe_error *err);
-/* Fails with AOE_EFORMAT: the lines of the file end in CR. */
+/* Fails with AOE_EFORMAT and the message that the lines of the file end in CR. */
 int aoei_lines_fail_cr(const aoei_lines *l, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Labeled pairs for the evaluations: examples of the kind AOE_EXAMPLES_PAIRS with one text per role.
+ * Labeled pairs for evaluations: examples of the kind AOE_EXAMPLES_PAIRS with one text per role.
  */
 #include "table/pairs.h"
 
@@ -118,7 +118,7 @@ size_t aoe_pairs_dropped(const aoe_pairs *p) {
 }
 
 static uint64_t hash_text(uint64_t h, aoe_text t) {
-    h = aoei_hash(h, &t.len, sizeof t.len); /* so that a border between texts counts */
+    h = aoei_hash(h, &t.len, sizeof t.len); /* the hash includes lengths, so that it depends on the boundary between texts */
     return aoei_hash(h, t.data, t.len);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Creates aoe_pairs (aoe_data.h) for readers of other formats than tables (SentEval) and for tests.
+ * Creates aoe_pairs (aoe_data.h), for readers of formats other than tables (SentEval) and for tests.
  */
 #ifndef AOEI_TABLE_PAIRS_H
 #define AOEI_TABLE_PAIRS_H
@@ -10,8 +10,9 @@
 #include "aoe_data.h"
 #include "table/table.h"
 
-int aoei_pairs_create(aoe_pairs **p, const char *name, aoe_error *err); /* no pairs; name: of the file, for messages, copied */
-/* Copies both texts. */
+int aoei_pairs_create(aoe_pairs **p, const char *name,
+                      aoe_error *err); /* creates an empty set; name: file name for messages, copied */
+/* Appends a pair; both texts are copied. */
 int aoei_pairs_append(aoe_pairs *p, aoe_text text1, aoe_text text2, double label, size_t line, aoe_error *err);
 const char *aoei_pairs_name(const aoe_pairs *p); /* owned by p */
 /* Like aoe_pairs_load, from an open table, which the caller closes. */

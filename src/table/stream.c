@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Byte source over plain, gzip and zstd files. Compressed input is read in
- * blocks of IN_SIZE and inflated straight into the caller's memory.
- * Invariants: `between` is 1 exactly when a gzip member or zstd frame has just
- * been completed, so end of file is an end there and a truncation elsewhere;
- * gzip members and zstd frames may follow each other (concatenated files).
+ * A byte source for plain, gzip and zstd files. Compressed input is read in blocks of IN_SIZE bytes and decompressed
+ * directly into the caller's buffer. Files may contain several gzip members or zstd frames. Invariant: `between` is 1
+ * exactly if a member or frame has just been completed. If the file ends then, it is complete; otherwise it is truncated.
  */
 #include "table/stream.h"
 
@@ -25,16 +23,16 @@ enum { IN_SIZE = 1 << 16 };
 
 struct aoei_stream {
     FILE *file;
-    int owns_file; /* close it */
-    char *name;    /* owned, for messages */
+    int owns_file; /* 1: close the file */
+    char *name;    /* file name for messages, owned */
     aoei_codec codec;
-    char *in;       /* [IN_SIZE] owned, compressed bytes; NULL for plain files */
-    size_t in_len;  /* bytes in `in` */
-    size_t in_pos;  /* of them consumed */
-    uint64_t read;  /* bytes read from the file so far */
-    int eof;        /* the file has no more bytes */
-    int between;    /* a member or frame is complete and the next has not begun */
-    int gzip_ready; /* inflateInit2 succeeded */
+    char *in;       /* [IN_SIZE] compressed bytes, owned; NULL for plain files */
+    size_t in_len;  /* number of bytes in `in` */
+    size_t in_pos;  /* number of bytes of `in` already decompressed */
+    uint64_t read;  /* number of bytes read from the file */
+    int eof;        /* 1: the end of the file was reached */
+    int between;    /* 1: a member or frame is complete and the next one has not begun */
+    int gzip_ready; /* 1: inflateInit2 succeeded */
     z_stream gzip;
     ZSTD_DStream *zstd; /* owned */
 };
@@ -84,8 +82,8 @@ static uint64_t offset_of(const aoei_stream *s) {
 
 static int truncated(const aoei_stream *s, aoe_error *err) {
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: the %s data end early, at byte %" PRIu64 "; the file was cut short: copy or download it again",
-                     s->name, codec_name(s->codec), offset_of(s));
+                     "%s: the %s data are incomplete: the file ends at byte %" PRIu64 "; copy or download it again", s->name,
+                     codec_name(s->codec), offset_of(s));
 }
 
 static int corrupt(const aoei_stream *s, const char *reason, aoe_error *err) {
@@ -172,7 +170,7 @@ int aoei_stream_attach(aoei_stream **out, FILE *file, const char *name, aoei_cod
     if (codec == AOEI_CODEC_GZIP) {
         s->gzip.zalloc = zlib_alloc;
         s->gzip.zfree = zlib_free;
-        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* largest window, gzip header */
+        if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) /* 15 + 16: largest window, gzip header */
             goto fail;
         s->gzip_ready = 1;
     }
@@ -198,7 +196,7 @@ int aoei_stream_open(aoei_stream **out, const char *path, aoe_error *err) {
     struct stat st;
     int rc = 0;
     if (fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode))
-        rc = aoei_fail(err, AOE_EIO, "%s: is a directory; give a file", path);
+        rc = aoei_fail(err, AOE_EIO, "%s: this is a directory; give the path of a file", path);
     if (!rc)
         rc = aoei_stream_attach(out, file, path, aoei_codec_of(path), err);
     if (rc)

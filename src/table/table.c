@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One reader for four formats. A row of .tsv, .csv or .txt becomes `cell` (the texts of all columns), a row of .jsonl a
- * parsed object; the selected columns are then copied to `field`. Texts are borrowed from the line, the CSV buffer or the
- * object. Invariant: after opening, the header is read and the next row is the first data row.
+ * One reader for four formats. A row of .tsv, .csv or .txt becomes `cell` (the texts of all columns); a row of .jsonl
+ * becomes a parsed object. The selected columns are then copied to `field`. Texts are borrowed from the line, the CSV buffer
+ * or the object. Invariant: after opening, the header has been read and the next row is the first data row.
  */
 #include "table/table.h"
 
@@ -15,8 +15,8 @@
 #include "base/json.h"
 #include "table/lines.h"
 
-/* A file that begins with as many bad rows is none of objects. */
-enum { MOST_BAD = 100 };
+/* A .jsonl file that begins with this number of bad rows is rejected. */
+enum { MAX_BAD_ROWS = 100 };
 
 typedef struct bad_row {
     aoe_error err;
@@ -25,22 +25,22 @@ typedef struct bad_row {
 
 struct aoei_table {
     aoei_lines *lines;       /* owned */
-    aoe_table_format format; /* TSV: fields are split at TABs; CSV: by csv; JSONL; TXT */
-    aoei_csv csv;            /* CSV only */
-    aoe_text *column;        /* [n_columns] names, each owned */
+    aoe_table_format format; /* TSV: fields are split at TABs; CSV: `csv` splits them; JSONL; TXT */
+    aoei_csv csv;            /* CSV parser, used for CSV only */
+    aoe_text *column;        /* [n_columns] column names, each owned */
     size_t n_columns, column_capacity;
-    aoe_text *cell; /* [n_columns] fields of the row; not for JSON */
-    size_t *select; /* [n_select] */
+    aoe_text *cell; /* [n_columns] fields of the row, not for JSON */
+    size_t *select; /* [n_select] indices of the selected columns */
     size_t n_select;
-    aoei_field *field;  /* [n_select] */
-    json_t *object;     /* owned; the row, JSON only */
-    int object_waits;   /* the object is the first good row, read for its keys and not yet returned */
-    size_t object_line; /* its line, while it waits */
-    bad_row *bad;       /* [n_bad] before it, owned; next_bad: the first that is not yet returned */
+    aoei_field *field;  /* [n_select] fields of the selected columns */
+    json_t *object;     /* parsed row, owned, JSON only */
+    int object_waits;   /* 1: object is the first valid row, which was read for its keys and is not yet returned */
+    size_t object_line; /* line of that first valid row */
+    bad_row *bad;       /* [n_bad] bad rows before the first valid row, owned; next_bad: index of the next one to return */
     size_t n_bad, next_bad, bad_capacity;
-    size_t line;        /* of the row */
-    aoe_text bytes;     /* of the row, borrowed from lines or csv */
-    aoei_buffer header; /* its bytes */
+    size_t line;        /* line of the current row */
+    aoe_text bytes;     /* bytes of the current row, borrowed from lines or csv */
+    aoei_buffer header; /* bytes of the header */
 };
 
 static const struct {
@@ -64,12 +64,12 @@ static int add_column(aoei_table *t, aoe_text name, aoe_error *err) {
     return 0;
 }
 
-/* Splits a line at TABs into up to `room` cells; returns the number of fields, which may be more. */
-static size_t split_tabs(aoe_text *cell, size_t room, const char *s, size_t len) {
+/* Splits a line at TABs into at most `capacity` cells. Returns the number of fields, which may be larger. */
+static size_t split_tabs(aoe_text *cell, size_t capacity, const char *s, size_t len) {
     size_t n = 0;
     for (const char *end = s + len;;) {
         const char *tab = memchr(s, '\t', (size_t)(end - s));
-        if (n < room)
+        if (n < capacity)
             cell[n] = (aoe_text){s, (size_t)((tab ? tab : end) - s)};
         n++;
         if (!tab)
@@ -79,12 +79,12 @@ static size_t split_tabs(aoe_text *cell, size_t room, const char *s, size_t len)
 }
 
 static int bad_count(const aoei_table *t, size_t n, aoe_error *err) {
-    aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu field%s where the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line,
-              n, n == 1 ? "" : "s", t->n_columns);
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, n,
+              n == 1 ? "" : "s", t->n_columns);
     return AOEI_BAD_ROW;
 }
 
-/* Empty lines are skipped in a table with several columns: many tables end in one. */
+/* Reads a row. In a table with several columns, empty lines are skipped, because many files end with one. */
 static int next_line_row(aoei_table *t, aoe_error *err) {
     aoei_line line;
     int rc;
@@ -118,7 +118,7 @@ static int next_csv_row(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Parses one line into t->object. 1, AOEI_BAD_ROW or AOE_ENOMEM. */
+/* Parses one line into t->object. Returns 1, AOEI_BAD_ROW or AOE_ENOMEM. */
 static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
     json_error_t error;
     int no_memory;
@@ -166,7 +166,7 @@ static int next_object(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* The selected keys of t->object into t->field. */
+/* Copies the selected keys of t->object to t->field. */
 static int take_keys(aoei_table *t, aoe_error *err) {
     for (size_t i = 0; i < t->n_select; i++) {
         const char *key = t->column[t->select[i]].data;
@@ -192,14 +192,14 @@ static int take_keys(aoei_table *t, aoe_error *err) {
 
 /* ---- delimiters */
 
-static const char delimiters[] = {',', ';', '\t', '|'}; /* those that are detected */
+static const char delimiters[] = {',', ';', '\t', '|'}; /* delimiters that are detected */
 
 static int is_delimiter(char c) {
     return c && (unsigned char)c < 0x80 && !strchr("\"\r\n", c) && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
            !(c >= 'a' && c <= 'z');
 }
 
-/* How often a byte occurs outside double quotes. */
+/* Counts a byte outside double quotes. */
 static size_t count_unquoted(const aoei_line *line, char c) {
     size_t n = 0;
     int quoted = 0;
@@ -210,7 +210,8 @@ static size_t count_unquoted(const aoei_line *line, char c) {
     return n;
 }
 
-/* The format's own delimiter if the header line has it, else the most frequent of the others, else its own. */
+/* Chooses the default delimiter of the format if it occurs in the header line, otherwise the most frequent other delimiter,
+ * otherwise the default. */
 static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     const char own = format == AOE_TABLE_TSV ? '\t' : ',';
     char best = own;
@@ -227,14 +228,14 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     return best;
 }
 
-/* Takes a first line "sep=;" as Excel writes it. */
+/* Parses a first line such as "sep=;", which Excel writes. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     aoei_line line;
     const int rc = aoei_lines_peek(t->lines, &line, err);
     if (rc <= 0 || line.len != strlen("sep=;") || strncasecmp(line.data, "sep=", 4) != 0)
         return rc;
     if (!is_delimiter(line.data[4]))
-        return aoei_fail(err, AOE_EFORMAT, "%s:1: '%.5s' names no delimiter; write for example sep=,", aoei_table_name(t),
+        return aoei_fail(err, AOE_EFORMAT, "%s:1: '%.5s' is not a valid delimiter; write for example sep=,", aoei_table_name(t),
                          line.data);
     *delimiter = *delimiter ? *delimiter : line.data[4];
     if (aoei_buffer_append(&t->header, line.data, line.len + line.eol))
@@ -242,7 +243,7 @@ static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     return aoei_lines_next(t->lines, &line, err);
 }
 
-/* Settles how rows are split: t->format and t->csv.delimiter. 1; 0: the file is empty; or an error. */
+/* Determines t->format and t->csv.delimiter. Returns 1, 0 if the file is empty, or an error. */
 static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
     aoei_line header;
     int rc = read_separator_line(t, &delimiter, err);
@@ -294,7 +295,7 @@ static int read_csv_header(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* The first good object. Bad rows before it are kept: they are returned before it. */
+/* Finds the first valid object. Bad rows before it are stored and returned first. */
 static int first_object(aoei_table *t, aoe_error *err) {
     for (;;) {
         bad_row bad;
@@ -306,7 +307,7 @@ static int first_object(aoei_table *t, aoe_error *err) {
                 *err = bad.err;
             return rc;
         }
-        if (rc == 0 || t->n_bad == MOST_BAD) {
+        if (rc == 0 || t->n_bad == MAX_BAD_ROWS) {
             if (err)
                 *err = t->bad[0].err;
             return AOEI_BAD_ROW;
@@ -334,7 +335,7 @@ static int read_keys(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* 0 or an error; a file without a header is one, unless its format has none. */
+/* Reads the header. Returns 0 or an error. A missing header is an error, unless the format has no header. */
 static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
     int rc = 1;
     if (delimiter && !is_delimiter(delimiter))
@@ -410,7 +411,7 @@ int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options 
     *out = NULL;
     aoei_stream *s;
     aoe_table_format format = o ? o->input_format : AOE_TABLE_AUTO;
-    int rc = aoei_stream_open(&s, path, err); /* first: that the file is missing is the more helpful message */
+    int rc = aoei_stream_open(&s, path, err); /* opened first, because a message about a missing file is more helpful */
     if (rc)
         return rc;
     if (format == AOE_TABLE_AUTO)

@@ -14,67 +14,66 @@
 #include "table/stream.h"
 
 typedef enum aoei_field_kind {
-    AOEI_FIELD_TEXT,   /* a JSON string, or any field of the other formats */
-    AOEI_FIELD_NUMBER, /* a JSON number: `number` */
+    AOEI_FIELD_TEXT,   /* JSON string, or any field of the other formats */
+    AOEI_FIELD_NUMBER, /* JSON number; the value is in `number` */
     AOEI_FIELD_BOOL,   /* JSON true or false: `text` is "true" or "false", `number` is 1 or 0 */
-    AOEI_FIELD_LIST,   /* a JSON array: `list` */
+    AOEI_FIELD_LIST,   /* JSON array, in `list` */
     AOEI_FIELD_OTHER   /* JSON null or object */
 } aoei_field_kind;
 
 typedef struct aoei_field {
     aoei_field_kind kind;
-    aoe_text text; /* borrowed until the next row; empty for NUMBER, LIST and OTHER */
-    double number;
-    const json_t *list; /* borrowed until the next row */
+    aoe_text text;      /* text, borrowed until the next row; empty for NUMBER, LIST and OTHER */
+    double number;      /* value of NUMBER and BOOL */
+    const json_t *list; /* array of LIST, borrowed until the next row */
 } aoei_field;
 
 typedef struct aoei_row {
-    const aoei_field *field; /* [columns selected] in the order of the selection; borrowed until the next row */
-    size_t line;             /* number of the first line of the row, from 1 */
+    const aoei_field *field; /* [selected columns] in the order of the selection; borrowed until the next row */
+    size_t line;             /* number of the first line of the row, counted from 1 */
 } aoei_row;
 
 typedef struct aoei_table aoei_table;
 
-/* End of every message about a bad row. */
+/* The end of every message about a bad row. */
 #define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
 
-/* The format by the extension of the file's name, before .gz or .zst, ignoring case; "-" is AOE_TABLE_TXT. AOE_EARG: no known
- * extension; the message lists them. */
+/* The format, from the extension of the file name before .gz or .zst; case is ignored. "-" is AOE_TABLE_TXT. Errors:
+ * AOE_EARG for an unknown extension; the message lists the known ones. */
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
-/* Opens a table and reads its header (.jsonl: the keys of the first valid row; the bad rows before it are returned first).
- * Errors: AOE_EFORMAT (empty file, invalid header), AOE_EARG (unknown extension, invalid delimiter), those of
- * aoei_lines_next. */
-int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o,
-                    aoe_error *err); /* o: input_format and delimiter */
-/* Reads a table from a stream, which t owns from now on, also on failure. format: not AOE_TABLE_AUTO; delimiter: 0 to detect.
- */
+/* Opens a table and reads its header. For .jsonl, the header is the keys of the first valid row; bad rows before it are
+ * returned first. o: input_format and delimiter are used. Errors: AOE_EFORMAT (empty file, invalid header), AOE_EARG
+ * (unknown extension, invalid delimiter), those of aoei_lines_next. */
+int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
+/* Reads a table from a stream. Takes ownership of s, even on failure. format: any except AOE_TABLE_AUTO; delimiter: 0 to
+ * detect it. */
 int aoei_table_from(aoei_table **t, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err);
-void aoei_table_close(aoei_table *t);                    /* NULL accepted */
-const char *aoei_table_name(const aoei_table *t);        /* name of the file; owned by t */
-aoe_table_format aoei_table_format(const aoei_table *t); /* AOE_TABLE_CSV for any delimiter other than TAB */
+void aoei_table_close(aoei_table *t);                    /* accepts NULL */
+const char *aoei_table_name(const aoei_table *t);        /* file name; owned by t */
+aoe_table_format aoei_table_format(const aoei_table *t); /* AOE_TABLE_CSV for all delimiters except TAB */
 size_t aoei_table_columns(const aoei_table *t);
 aoe_text aoei_table_column(const aoei_table *t, size_t i); /* name of column i; owned by t */
 
-/* Selects the columns (column: [n] indices) of all rows. To be called before the first aoei_table_next. */
+/* Selects the columns (column: [n] indices) of all rows. Call it before the first aoei_table_next. */
 int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err);
-/* Name and index of the i-th selected column. */
+/* The name and the index of the i-th selected column. */
 aoe_text aoei_table_selected(const aoei_table *t, size_t i);
 size_t aoei_table_selected_index(const aoei_table *t, size_t i);
 
-/* Reads a row. Returns 1: a row; 0: the end; AOEI_BAD_ROW: the row is invalid (number of fields, quoting, JSON, a missing
- * key), err contains the reason, and reading may continue; or a negative error code, after which reading must end. */
+/* Reads a row. Returns 1 for a row, 0 at the end, AOEI_BAD_ROW for an invalid row (number of fields, quoting, JSON, a missing
+ * key; err contains the reason, and reading may continue), or a negative error code, after which t must not be read again. */
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
 
-/* Bytes of the header (owned by t) and of the last row (borrowed until the next row) in the decompressed file, line end
+/* The bytes of the header (owned by t) and of the last row (borrowed until the next row) in the decompressed file, line end
  * included. The header of .jsonl and .txt is "". */
 aoe_text aoei_table_header_bytes(const aoei_table *t);
 aoe_text aoei_table_row_bytes(const aoei_table *t);
-size_t aoei_table_line(const aoei_table *t); /* number of the first line of the last row, also of a bad one, from 1 */
+size_t aoei_table_line(const aoei_table *t); /* first line of the last row, counted from 1; also for a bad row */
 const json_t *
 aoei_table_object(const aoei_table *t); /* the last row of a .jsonl file, borrowed until the next row; NULL for other formats */
 
-/* Copies the beginning of a text for a message, NUL-terminated: at most AOEI_EXCERPT - 1 bytes, with "..." at the end if it
- * was truncated. */
+/* Copies the beginning of a text for a message, NUL-terminated: at most AOEI_EXCERPT - 1 bytes, with "..." at the end if the
+ * text was truncated. */
 enum { AOEI_EXCERPT = 64 };
 const char *aoei_excerpt(char out[AOEI_EXCERPT], aoe_text text);
 

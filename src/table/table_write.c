@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Values are appended to a buffer row by row; a value that the format cannot represent is detected there.
+ * Writes tables. Values are appended to a buffer row by row; a value that the format cannot represent is detected at this
+ * point.
  */
 #include "table/table_write.h"
 
@@ -10,9 +11,9 @@
 #include "base/error.h"
 #include "table/labels.h"
 
-enum { FULL = 1 << 16 /* bytes gathered before they are passed on */ };
+enum { FULL = 1 << 16 /* buffered bytes that trigger a write */ };
 
-/* ---- fields; each returns NULL, or why the format cannot hold it */
+/* ---- fields; each function returns NULL, or the part of the value that the format cannot represent */
 
 static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
     for (size_t i = 0; i < t.len; i++)
@@ -65,7 +66,7 @@ static void put_number(aoei_buffer *b, double x) {
     aoei_buffer_append(b, text, aoei_number_text(text, x));
 }
 
-/* Depth is bounded by the parser that made the value. */
+/* Appends a JSON value. The recursion is bounded, because the JSON parser limits the depth of values. */
 static void put_json(aoei_buffer *b, const json_t *v) {
     const char *between = "", *key;
     json_t *member;
@@ -122,7 +123,7 @@ static const char *put_cell(const aoei_table_writer *w, aoei_buffer *b, const ao
             return put_text(w, b, (aoe_text){json_string_value(c->json), json_string_length(c->json)});
         if (!c->json)
             return put_text(w, b, c->text);
-        put_json(b, c->json); /* a number or boolean, which needs no quotes */
+        put_json(b, c->json); /* a number or a boolean, written without quotes */
         return NULL;
     }
     if (c->json) {
@@ -154,7 +155,7 @@ static int fail_column(const char *option, aoe_text name, aoe_error *err) {
                      aoei_excerpt(excerpt, name));
 }
 
-/* The cell of a column, or n. */
+/* The index of the column `wanted`; n if there is none. */
 static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     size_t i = 0;
     while (i < n && !same(name[i], wanted))
@@ -162,10 +163,10 @@ static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     return i;
 }
 
-/* order: which cells are written. */
+/* Determines w->order, the cells to write, from options.keep. */
 static int choose(aoei_table_writer *w, const aoe_text *name, const char *keep, aoe_error *err) {
     if (!w->n)
-        return aoei_fail(err, AOE_EFORMAT, "the table has no columns; the first row of a .jsonl names them by its keys");
+        return aoei_fail(err, AOE_EFORMAT, "the table has no columns; in .jsonl, the keys of the first row are the columns");
     for (size_t i = 0; !keep && i < w->n; i++)
         w->order[w->columns++] = i;
     for (const char *s = keep; s && *s;) {
@@ -202,11 +203,12 @@ static int rename_columns(aoei_table_writer *w, const aoe_text *name, const char
     return 0;
 }
 
-/* Names are keys of .jsonl, so none may come twice there; and none holds a NUL. None comes twice because of --rename. */
+/* Checks the names of the columns. Keys of .jsonl must be unique and must not contain NUL; names must not become equal by
+ * renaming. */
 static int check_names(const aoei_table_writer *w, const char *path, int renamed, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOE_TABLE_TXT && w->columns != 1)
-        return aoei_fail(err, AOE_EARG, "%s: a .txt file has one column, not %zu; choose it with options.keep", path,
+        return aoei_fail(err, AOE_EARG, "%s: a .txt file has one column, but there are %zu; choose one with options.keep", path,
                          w->columns);
     for (size_t i = 0; i < w->columns; i++) {
         const aoe_text name = w->name[w->order[i]];
@@ -214,14 +216,14 @@ static int check_names(const aoei_table_writer *w, const char *path, int renamed
         for (size_t k = 0; k < i; k++)
             twice |= same(w->name[w->order[k]], name);
         if (twice && w->format == AOE_TABLE_JSONL)
-            return aoei_fail(err, AOE_EFORMAT, "%s: two columns are named '%s', and keys of .jsonl differ; rename one", path,
-                             aoei_excerpt(excerpt, name));
+            return aoei_fail(err, AOE_EFORMAT, "%s: two columns are named '%s', but keys of .jsonl must be unique; rename one",
+                             path, aoei_excerpt(excerpt, name));
         if (twice && renamed)
             return aoei_fail(err, AOE_EARG, "options.rename: two columns would be named '%s'; give them different names",
                              aoei_excerpt(excerpt, name));
         if (w->format == AOE_TABLE_JSONL && memchr(name.data, 0, name.len))
-            return aoei_fail(err, AOE_EFORMAT, "%s: a column's name has a NUL, which keys of .jsonl cannot hold; rename it",
-                             path);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: the name of a column contains a NUL, which .jsonl keys cannot contain; rename it", path);
     }
     return 0;
 }
@@ -242,8 +244,9 @@ static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) 
         aoei_buffer_append(&w->row, w->format == AOE_TABLE_CSV ? "," : "\t", i > 0);
         const char *why = put_text(w, &w->row, w->name[w->order[i]]);
         if (why)
-            return aoei_fail(err, AOE_EFORMAT, "%s: the column '%s' has %s in its name, which a .tsv cannot hold; rename it",
-                             path, aoei_excerpt(excerpt, w->name[w->order[i]]), why);
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: the name of column '%s' contains %s, which .tsv cannot represent; rename it", path,
+                             aoei_excerpt(excerpt, w->name[w->order[i]]), why);
     }
     aoei_buffer_putc(&w->row, '\n');
     return 0;
@@ -285,8 +288,8 @@ int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const cha
         const char *why = put_cell(w, &w->row, &cell[w->order[i]]);
         if (why) {
             char excerpt[AOEI_EXCERPT];
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' has %s, which a %s cannot hold; name the output %s", file, line,
-                             aoei_excerpt(excerpt, name), why,
+            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' contains %s, which %s cannot represent; use %s for the output",
+                             file, line, aoei_excerpt(excerpt, name), why,
                              w->format == AOE_TABLE_TSV   ? ".tsv"
                              : w->format == AOE_TABLE_CSV ? ".csv"
                                                           : ".txt",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recognized names are those of all roles of training files. fn is called per text; a row with an invalid text is skipped
- * as a whole.
+ * Texts of any file. The recognized column names are those of all roles of training files. The callback is called once per
+ * text; a row with an invalid text is skipped completely.
  */
 #include "table/texts.h"
 
@@ -17,7 +17,8 @@
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
     "positive, negative, entailment, contradiction"
 
-/* 1: list ("a, b" or "a,b") selects column i: it has the exact name, or is the column that ignoring case finds for one. */
+/* 1 if list ("a, b" or "a,b") selects column i: the column has one of the names, exactly or as the only match when case is
+ * ignored. */
 static int is_selected(const aoei_table *t, size_t i, const char *list) {
     const aoe_text column = aoei_table_column(t, i);
     for (const char *s = list; *s;) {
@@ -33,7 +34,7 @@ static int is_selected(const aoei_table *t, size_t i, const char *list) {
     return 0;
 }
 
-/* Every requested name must exist. */
+/* Checks that every requested name exists. */
 static int check_names(const aoei_table *t, const char *names, aoe_error *err) {
     for (const char *s = names; *s; s += *s == ',') {
         const aoe_text name = {s, strcspn(s, ",")};
@@ -70,10 +71,10 @@ int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *
     return rc;
 }
 
-/* Called with each text and the line of its row. */
+/* Callback for each text. line: line of the text's row. */
 typedef int (*row_text_fn)(void *user, aoe_text text, size_t line, aoe_error *err);
 
-/* Who takes the texts, and what can be done about a bad row. */
+/* The callback and how errors in rows are described. */
 typedef struct receiver {
     row_text_fn fn;
     void *user;
@@ -88,7 +89,7 @@ static int bad_text(const receiver *r, const aoei_table *t, const aoei_row *row,
     return AOEI_BAD_ROW;
 }
 
-/* Alternative k of a field. */
+/* The k-th alternative of a field. */
 static aoe_text text_at(const aoei_field *f, size_t k) {
     if (f->kind != AOEI_FIELD_LIST)
         return f->text;
@@ -96,7 +97,7 @@ static aoe_text text_at(const aoei_field *f, size_t k) {
     return (aoe_text){json_string_value(v), json_string_length(v)};
 }
 
-/* 0, or AOEI_BAD_ROW. */
+/* Checks the texts of a field. Returns 0 or AOEI_BAD_ROW. */
 static int check_field(const receiver *r, const aoei_table *t, const aoei_row *row, size_t i, aoe_error *err) {
     const aoei_field *f = &row->field[i];
     if (f->kind != AOEI_FIELD_TEXT && f->kind != AOEI_FIELD_LIST)
@@ -130,7 +131,8 @@ static int give_row(const receiver *r, const aoei_table *t, const aoei_row *row,
     return rc;
 }
 
-/* Every text of an open table. Bad rows are left out and counted in *skipped; NULL: they are errors. */
+/* Passes every text of an open table to the callback. Bad rows are skipped and counted in *skipped; if skipped is NULL, they
+ * are errors. */
 static int give_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
     size_t n = 0;
     int rc = aoei_texts_select(t, &n, columns, err);
@@ -146,7 +148,7 @@ static int give_rows(const receiver *r, aoei_table *t, const char *columns, size
             rc = 0;
         }
     }
-    return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err is filled */
+    return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err already contains the message */
 }
 
 typedef struct reader {
@@ -190,8 +192,9 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     if (!rc)
         rc = give_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
     if (!rc && !e->n)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: the file has no texts (%zu bad rows); use a file with one text per line or row",
-                       e->name, e->skipped);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: the file contains no texts (%zu bad rows); use a file with one text per line or row", e->name,
+                       e->skipped);
     aoei_table_close(t);
     return rc;
 }

@@ -94,7 +94,7 @@ static void test_json_values(void **state) {
            "{\"a\":5,\"b\":[1,{\"c\":null},0.1],\"d\":true,\"e\":\"\"}\n{\"a\":-2.5,\"b\":[],\"d\":null,\"e\":\"x\"}\n");
     o = options("out.csv");
     expect_error("in.jsonl", text, o, AOE_EFORMAT,
-                 "in.jsonl:1: 'b' has a list or an object, which a .csv cannot hold; name the output .jsonl");
+                 "in.jsonl:1: 'b' contains a list or an object, which .csv cannot represent; use .jsonl for the output");
     o.keep = "d,a,e";
     o.rename = "a=label";
     expect("in.jsonl", text, o, "d,label,e\ntrue,5,\n,-2.5,x\n");
@@ -103,19 +103,19 @@ static void test_json_values(void **state) {
     expect_error("in.jsonl", "{\"a\":12345678901234567890}\n", options("out.csv"), AOE_EFORMAT,
                  "in.jsonl:1: 'a' is a number too large to be kept to its last digit; write it as a string");
     expect_error("in.jsonl", "{}\n", options("out.csv"), AOE_EFORMAT,
-                 "the table has no columns; the first row of a .jsonl names them by its keys");
+                 "the table has no columns; in .jsonl, the keys of the first row are the columns");
 }
 
 static void test_refusals(void **state) {
     (void)state;
     aoe_data_convert_options o = options("out.tsv");
     expect_error("in.csv", "a,b\nx,y\n\"p\nq\",r\n", o, AOE_EFORMAT,
-                 "in.csv:3: 'a' has a TAB or a line end, which a .tsv cannot hold; name the output .jsonl or .csv");
+                 "in.csv:3: 'a' contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output");
     expect_error("in.csv", "\"a\tb\"\nx\n", o, AOE_EFORMAT,
-                 "out.tsv: the column 'a?b' has a TAB or a line end in its name, which a .tsv cannot hold; rename it");
+                 "out.tsv: the name of column 'a?b' contains a TAB or a line end, which .tsv cannot represent; rename it");
     expect_error("in.csv", "a\n", o, AOE_EFORMAT, "in.csv: no row to convert (0 bad ones); give a table that has some");
     expect_error("in.tsv", "a\ta\nx\ty\n", options("out.jsonl"), AOE_EFORMAT,
-                 "out.jsonl: two columns are named 'a', and keys of .jsonl differ; rename one");
+                 "out.jsonl: two columns are named 'a', but keys of .jsonl must be unique; rename one");
     expect_error("in.tsv", "a\tb\nx\ty\n", options("out.txt"), AOE_EARG,
                  "out.txt: a .txt file has one column, not 2; choose it with options.keep");
     o.keep = "a,c";
@@ -128,7 +128,7 @@ static void test_refusals(void **state) {
                  "options.rename: 'a' is not OLD=NEW; write for example sentence1=text1");
     o.rename = NULL;
     expect_error("in.tsv", "a\tb\nx\n", o, AOE_EFORMAT,
-                 "in.tsv:2: 1 field where the header has 2; correct the row or set options.skip_bad_rows");
+                 "in.tsv:2: 1 field, but the header has 2; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     expect("in.tsv", "a\tb\nx\n1\t2\n", o, "a\tb\n1\t2\n");
 }
@@ -222,7 +222,7 @@ static void test_simple_forms(void **state) {
     expect("in.jsonl", triples, o, triples);
     o.name = "out.tsv";
     expect_error("in.jsonl", triples, o, AOE_EFORMAT,
-                 "in.jsonl:1: 'query' has a list or an object, which a .tsv cannot hold; name the output .jsonl");
+                 "in.jsonl:1: 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for the output");
 }
 
 /* A ring of rows: each text stands with two others, so of six all but the query and two may be drawn. */

@@ -206,7 +206,7 @@ static void test_bad_rows(void **state) {
     expect_error("b.tsv", "score\tsentence1\tsentence2\n1\t  \tb\n", NULL, AOE_EFORMAT,
                  "b.tsv:2: column 'sentence1': the text is empty" ROW_REMEDY);
     expect_error("b.tsv", "score\tsentence1\tsentence2\n1\ta\n", NULL, AOE_EFORMAT,
-                 "b.tsv:2: 2 fields where the header has 3" ROW_REMEDY);
+                 "b.tsv:2: 2 fields, but the header has 3" ROW_REMEDY);
     expect_error("b.csv", "text1,text2,label\na,\"b\nc\",maybe\n", NULL, AOE_EFORMAT,
                  "b.csv:2: column 'label': 'maybe'" WORD_REMEDY);
     expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": null}\n", NULL, AOE_EFORMAT,
@@ -251,7 +251,7 @@ static void test_no_usable_row(void **state) {
         "n.tsv", "text1\ttext2\tlabel\na\tb\tneutral\na\tb\tx\n", &o, AOE_EFORMAT,
         "n.tsv: no usable row: 1 bad, 1 dropped by their label; check options.columns and options.label_map, or correct the rows");
     expect_error("t.txt", "just text\n", NULL, AOE_EFORMAT,
-                 "t.txt: no column for text1: looked for text1, sentence1, question1, premise, question, context; found text; "
+                 "t.txt: no column for text1: expected text1, sentence1, question1, premise, question, context; found text; "
                  "set options.columns to text1=NAME");
 }
 
@@ -268,7 +268,7 @@ static void test_compressed(void **state) {
     path = test_write(test_dir, "nli.tsv.gz", gz, size - 9);
     aoe_error err = {0};
     char want[300];
-    snprintf(want, sizeof want, "%s: the gzip data end early, at byte %zu; the file was cut short: copy or download it again",
+    snprintf(want, sizeof want, "%s: the gzip data are incomplete: the file ends at byte %zu; copy or download it again",
              path, size - 9);
     assert_int_equal(aoe_pairs_load(&p, path, NULL, &err), AOE_EFORMAT);
     assert_string_equal(err.message, want);

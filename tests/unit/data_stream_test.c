@@ -188,7 +188,7 @@ static void test_missing_file_and_directory(void **state) {
     char *path = test_path(test_dir, "nothing.tsv");
     expect_failure(path, AOE_ENOENT, "nothing.tsv: no such file; check the path");
     free(path);
-    expect_failure(test_dir, AOE_EIO, ": is a directory; give a file");
+    expect_failure(test_dir, AOE_EIO, ": this is a directory; give the path of a file");
 }
 
 static aoei_lines *lines_of(const char *name, const char *data, size_t size) {

@@ -86,8 +86,8 @@ static void test_tsv(void **state) {
     assert_int_equal(aoei_table_columns(t), 3);
     expect_row(t, 2, "1|\"two\"|");
     expect_row(t, 3, "||\"");
-    expect_bad(t, "t.tsv:4: 2 fields where the header has 3" ROW_REMEDY);
-    expect_bad(t, "t.tsv:5: 4 fields where the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.tsv:4: 2 fields, but the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.tsv:5: 4 fields, but the header has 3" ROW_REMEDY);
     expect_row(t, 7, /* the empty line before it is passed over */
                ", |;|'");
     expect_end(t);
@@ -107,7 +107,7 @@ static void test_csv(void **state) {
     expect_row(t, 2, "1|say \"hi\"|");
     expect_row(t, 3, "two\r\nlines\n||x,y");
     expect_row(t, 6, "||");
-    expect_bad(t, "t.csv:7: 2 fields where the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.csv:7: 2 fields, but the header has 3" ROW_REMEDY);
     expect_row(t, 8, "it's\tfine|\xC3\xA9|\"");
     expect_end(t);
 }
@@ -308,7 +308,7 @@ static void test_open_errors(void **state) {
     expect_open_error("mac.tsv", "a\tb\rx\ty\r", 8, AOE_EFORMAT, "mac.tsv" CR_REMEDY);
     expect_open_error("mac2.csv", "a,b\rx,\"y\n\"\r", 11, AOE_EFORMAT, "mac2.csv" CR_REMEDY);
     expect_open_error("sep.csv", "sep=x\na,b\n", 10, AOE_EFORMAT,
-                      "sep.csv:1: 'sep=x' names no delimiter; write for example sep=,");
+                      "sep.csv:1: 'sep=x' is not a valid delimiter; write for example sep=,");
     aoei_table *t;
     const aoe_table_options quote = {.struct_size = sizeof(aoe_table_options), .delimiter = '"'};
     aoe_error err;
@@ -389,20 +389,20 @@ static void expect_column_error(const char *name, const char *header, const char
 static void test_column_errors(void **state) {
     (void)state;
     expect_column_error("m.tsv", "id\tsentence1\tscore\n", NULL, AOE_EFORMAT,
-                        "m.tsv: no column for text2: looked for text2, sentence2, question2, hypothesis, sentence; found id, "
+                        "m.tsv: no column for text2: expected text2, sentence2, question2, hypothesis, sentence; found id, "
                         "sentence1, score; set options.columns to text2=NAME");
     expect_column_error("m.tsv", "text1\ttext2\tlabel\n", "label=gold", AOE_EFORMAT,
-                        "m.tsv: no column for label: looked for gold; found text1, text2, label; set options.columns to "
+                        "m.tsv: no column for label: expected gold; found text1, text2, label; set options.columns to "
                         "label=NAME");
     expect_column_error("m.csv", "a\tb\n", NULL, AOE_EFORMAT,
-                        "m.csv: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
+                        "m.csv: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
                         "a, b; set options.columns to text1=NAME");
     expect_column_error("c.tsv", "Text1\ttext2\tTEXT1\tlabel\n", NULL, AOE_EFORMAT,
-                        "c.tsv: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
+                        "c.tsv: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
                         "Text1, text2, TEXT1, label; set options.columns to text1=NAME");
     expect_column_error(
         "m.jsonl", "{}\n", NULL, AOE_EFORMAT,
-        "m.jsonl: no column for text1: looked for text1, sentence1, question1, premise, question, context; found "
+        "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
         "none; set options.columns to text1=NAME");
     expect_column_error("d.tsv", "text1\ttext2\ttext1\tlabel\n", NULL, AOE_EFORMAT,
                         "d.tsv: 2 columns are named 'text1'; rename all but one");
