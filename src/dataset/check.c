@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_check: reads all files, then visits their rows in order. Rows with equal texts have one key; the first
- * occurrence of a key or text reveals duplicates and leaks. Rows are numbered over all files; NONE: no row.
+ * aoe_data_check: reads all files, then checks their rows in order. Rows with equal texts have the same key. The first
+ * occurrence of each key and text shows which rows are duplicates or leaks. Rows are numbered across all files; NONE means
+ * no row.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 #define NONE SIZE_MAX
 
-/* An invalid row. */
+/* A bad row of a file. */
 typedef struct bad_row {
     size_t line;
     aoe_text why; /* reason, in the bytes of checked_file */
@@ -26,22 +27,22 @@ typedef struct bad_row {
 typedef struct checked_file {
     aoei_records records; /* owned, like all fields below */
     size_t start;         /* number of the first row of the file */
-    size_t *key;          /* [rows] */
-    bad_row *bad;         /* [n_bad] */
+    size_t *key;          /* [rows] key of each row */
+    bad_row *bad;         /* [n_bad] bad rows */
     size_t n_bad, bad_capacity;
     aoei_chunks bytes;
-    int no_memory; /* 1: no memory to store a bad row */
+    int no_memory; /* 1: out of memory while a bad row was stored */
 } checked_file;
 
 typedef struct check {
     const aoe_data_check_options *o;
     aoe_data_check_result *result;
-    checked_file *file; /* [n] owned, like all fields below */
+    checked_file *file; /* [n] files, owned, like all fields below */
     size_t n;
     aoei_names names;
     aoei_distinct keys;
     aoei_labels map;
-    size_t *class;      /* [texts] */
+    size_t *class;      /* [texts] class of equal texts of each text */
     size_t *text_first; /* [texts] first row with this class in the files before the current one */
     size_t *key_first;  /* [keys] first row with this key in the files before the current one */
     size_t *key_here;   /* [keys] first row with this key in the last file that contains it */
@@ -87,13 +88,13 @@ static void found(check *c, const aoe_finding *f) {
 
 /* ---- reading */
 
-/* The reason why a row is bad, without file and line before it and without the remedy after it. */
+/* The reason why a row is bad: the message without file and line before the reason and without the advice after it. */
 static aoe_text reason(const char *message, const char *name) {
     const size_t len = strlen(name);
     const char *s = message, *end = message + strlen(message);
     if (!strncmp(s, name, len) && s[len] == ':') {
         s += len + 1 + strspn(s + len + 1, "0123456789");
-        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* column in bytes */
+        s += *s == ':' && s[1] != ' ' ? 1 + strspn(s + 1, "0123456789") : 0; /* byte column */
         s += strspn(s, ": ");
     }
     for (const char *at = s; (at = strstr(at, "; ")); at++)
@@ -113,7 +114,7 @@ static void note_bad_row(void *user, size_t line, const char *message) {
     f->bad[f->n_bad++] = (bad_row){line, {copy, why.len}};
 }
 
-/* 1: the error concerns the first row, so that the columns are unknown. *line: line of that row. */
+/* 1 if the error concerns the first row, so that the columns are unknown. *line is set to the line of that row. */
 static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line) {
     const size_t len = strlen(path);
     char *end = NULL;
@@ -124,7 +125,7 @@ static int is_bad_first_row(const aoe_error *err, const char *path, size_t *line
     return *line > 0 && *end == ':';
 }
 
-/* Reads a file. If its first row is invalid, the file consists of this row. */
+/* Reads a file. If its first row is invalid, this row is all that is stored. */
 static int read_file(check *c, checked_file *f, const char *path, aoe_error *err) {
     const aoei_records_options read = {.table = &c->o->table, .skip_bad_rows = 1, .bad = note_bad_row, .user = f};
     aoe_error why = {.code = 0};
@@ -184,7 +185,7 @@ static int index_files(check *c, aoe_error *err) {
 
 /* ---- rows */
 
-/* Sets the file and line of row number `row`. */
+/* Sets the file and the line of row number `row` in a finding. */
 static void place(const check *c, size_t row, aoe_finding *f) {
     size_t i = c->n - 1;
     while (c->file[i].start > row || !c->file[i].records.n)
@@ -216,7 +217,7 @@ static size_t characters(aoe_text t) {
     return n;
 }
 
-/* Finds the first empty text and the first long text of a row. */
+/* Reports the first empty text and the first long text of a row. */
 static void check_texts(check *c, const checked_file *f, size_t i) {
     const aoei_records *r = &f->records;
     int empty = 0, too_long = 0;
@@ -273,7 +274,7 @@ static void check_leaks(check *c, const checked_file *f, size_t i) {
     }
 }
 
-/* A file whose labels are all equal is useless for training and evaluation. */
+/* Reports a file whose labels are all equal, which is useless for training and evaluation. */
 static void check_classes(check *c, const checked_file *f) {
     size_t only = NONE;
     double value;
@@ -291,7 +292,7 @@ static void check_classes(check *c, const checked_file *f) {
     found(c, &x);
 }
 
-/* Records the rows of a file, with which the following files are compared. */
+/* Stores the first rows of the keys and texts of a file, with which the following files are compared. */
 static void remember(check *c, const checked_file *f) {
     const aoei_records *r = &f->records;
     for (size_t i = 0; i < r->n; i++) {

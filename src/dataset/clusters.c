@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Disjoint sets with the smallest member as root and paths halved on the way: m joins take
- * m log n at worst, about m in practice. The split is a greedy one, heaviest first.
+ * Disjoint sets. The root of a set is its smallest member, and paths are halved when they are followed. m joins take O(m log
+ * n) time in the worst case, and about O(m) in practice. The split is greedy and assigns the heaviest clusters first.
  */
 #include "dataset/clusters.h"
 
@@ -47,15 +47,15 @@ size_t aoei_clusters_number(aoei_clusters *c, size_t *of) {
     size_t count = 0;
     for (size_t i = 0; i < c->n; i++) {
         const size_t first = aoei_clusters_first(c, i);
-        of[i] = first == i ? count++ : of[first]; /* the first member precedes the others */
+        of[i] = first == i ? count++ : of[first]; /* the first member comes before all others of its cluster */
     }
     return count;
 }
 
-/* A cluster and its position in the order of assignment. */
+/* A cluster and its random position in the order of assignment. */
 typedef struct entry {
     size_t weight, cluster;
-    size_t place; /* random */
+    size_t place; /* random number that orders clusters of equal weight */
 } entry;
 
 static int heavy_first(const void *a, const void *b) {
@@ -65,8 +65,8 @@ static int heavy_first(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Chooses the part for a cluster: random among the parts with enough remaining capacity, with probability proportional to
- * it; otherwise the part with the most. capacity: [n_parts] */
+/* Chooses the part for a cluster: a random part among those with enough remaining capacity, with probability proportional to
+ * the capacity; if there is none, the part with the largest remaining capacity. capacity: [n_parts] */
 static size_t choose(const double *capacity, const double *share, size_t n_parts, double weight, aoei_rng *rng) {
     double sum = 0;
     size_t most = n_parts, last = n_parts;
@@ -93,11 +93,13 @@ int aoei_clusters_split(size_t *part, const size_t *weight, size_t n_clusters, c
     double total = 0, shares = 0;
     for (size_t p = 0; p < n_parts; p++) {
         if (!isfinite(share[p]) || share[p] < 0)
-            return aoei_fail(err, AOE_EARG, "share %zu of the split is %g; give numbers from 0 on", p + 1, share[p]);
+            return aoei_fail(err, AOE_EARG, "split ratio %zu is %g; it must be a finite number that is not negative", p + 1,
+                             share[p]);
         shares += share[p];
     }
     if (!(shares > 0) || !isfinite(shares) || n_clusters > UINT32_MAX)
-        return aoei_fail(err, AOE_EARG, "no split of %zu clusters by shares of %g in all; give shares such as 0.8 and 0.2",
+        return aoei_fail(err, AOE_EARG,
+                         "cannot split %zu clusters: the sum of the split ratios is %g; use ratios such as 0.8 and 0.2",
                          n_clusters, shares);
     size_t *place = aoei_malloc_array(n_clusters, sizeof *place);
     entry *order = aoei_malloc_array(n_clusters, sizeof *order);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Conversion between kinds of examples: labeled pairs, positives, triplets. All rows are held in memory, because the
- * result for a row may depend on others (pairs with equal first texts, known positives).
+ * Conversion between kinds of examples: labeled pairs, positives, triplets. All rows are kept in memory, because the result
+ * for a row may depend on other rows (pairs with equal first texts, known positives).
  */
 #include "dataset/convert_examples.h"
 
@@ -16,26 +16,26 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-enum { MAX_ROLES = 3, TRIES = 64 /* random attempts to draw a negative before all candidates are tried in order */ };
+enum { MAX_ROLES = 3, TRIES = 64 /* random draws of a negative before all candidates are tried in order */ };
 
 typedef struct forms {
     const aoe_data_convert_options *o;
     aoe_data_convert_result *result;
     aoei_examples examples; /* owned, like all fields below */
     aoei_table_writer out;
-    aoei_distinct texts; /* numbered texts: first texts, or all texts */
-    size_t *number;      /* [examples' texts] number of the first equal text */
+    aoei_distinct texts; /* distinct texts: first texts, or all texts */
+    size_t *number;      /* [examples' texts] number of each text among the distinct texts */
     size_t *first;       /* [texts + 1] start of the neighbors or rows of each text in `next` */
-    size_t *next;        /* neighbors of each text (numbers of texts) or rows of each text, ascending */
-    size_t *candidate;   /* [n_candidates] numbers of distinct positives, in the order of their first occurrence */
+    size_t *next;        /* ascending neighbors of each text (numbers of texts), or rows of each text */
+    size_t *candidate;   /* [n_candidates] distinct positives, in the order of their first occurrence */
     size_t n_candidates;
-    size_t *drawn; /* [negatives] negatives of the current row */
+    size_t *drawn; /* [negatives] negatives chosen for the current row */
     double threshold;
 } forms;
 
 /* ---- writing */
 
-/* The cell for a role of a row: a text or a list of alternatives. */
+/* The cell for one role of a row: a text or a list of alternatives. */
 static aoei_cell cell_of(const forms *f, size_t row, size_t role) {
     const size_t *first = f->examples.first + row * f->examples.roles + role;
     const size_t n = first[1] - first[0];
@@ -102,7 +102,7 @@ static int number_texts(forms *f, aoe_error *err) {
     return rc;
 }
 
-/* Groups the rows by their first text, in f->first and f->next; other texts have no rows. */
+/* Groups the rows by their first text, in f->first and f->next. Texts that are never a first text have no rows. */
 static int group_rows(forms *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     int rc = number_texts(f, err);
@@ -119,8 +119,8 @@ static int group_rows(forms *f, aoe_error *err) {
     return 0;
 }
 
-/* Partitions the rows of a text: rows with a label of at least the threshold first. Both parts keep their order. Returns the
- * size of the first part. */
+/* Partitions the rows of a text: rows whose label is at least the threshold come first. Both parts keep their order. Returns
+ * the size of the first part. */
 static size_t part_rows(const forms *f, size_t *row, size_t n, size_t *scratch) {
     size_t positives = 0, others = 0;
     for (size_t i = 0; i < n; i++)
@@ -137,7 +137,7 @@ static int write_triplet(forms *f, size_t positive, size_t negative, aoe_error *
     return write_row(f, positive, cell_of(f, positive, 0), cell_of(f, positive, 1), cell_of(f, negative, 1), err);
 }
 
-/* Writes the triplets of one text with its positive and negative rows. */
+/* Writes the triplets of one first text. positive, negative: its rows with high and low labels. */
 static int combine(forms *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
                    aoei_rng *rng, aoe_error *err) {
     int rc = 0;
@@ -152,7 +152,7 @@ static int combine(forms *f, const size_t *positive, size_t n_positive, const si
         if (f->o->pairing == AOE_PAIRING_SAMPLE) {
             const size_t k = aoei_rng_below(rng, (uint32_t)n_negative);
             rc = write_triplet(f, positive[i], negative[k], err);
-            f->drawn[k] = 1; /* used */
+            f->drawn[k] = 1; /* marks the row as used */
         } else {
             for (size_t k = 0; k < n_negative && !rc; k++)
                 rc = write_triplet(f, positive[i], negative[k], err);
@@ -199,7 +199,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Finds the neighbors of each text (the texts that occur with it in a row) and the candidates. */
+/* Finds the candidates, and the neighbors of each text: the texts that occur with it in a row. */
 static int link_texts(forms *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     size_t links;
@@ -232,7 +232,7 @@ static int link_texts(forms *f, aoe_error *err) {
     return 0;
 }
 
-/* 1: the text may be a negative of a query that already has n negatives. */
+/* 1 if the text can be a negative of a query that already has n negatives. */
 static int is_free(const forms *f, size_t query, size_t text, size_t n) {
     const size_t *next = f->next + f->first[query];
     if (text == query || bsearch(&text, next, f->first[query + 1] - f->first[query], sizeof *next, ascending))
@@ -243,7 +243,7 @@ static int is_free(const forms *f, size_t query, size_t text, size_t n) {
     return 1;
 }
 
-/* Draws up to `negatives` texts into f->drawn; returns their number. */
+/* Draws up to `negatives` texts into f->drawn. Returns their number. */
 static size_t draw(forms *f, size_t query, aoei_rng *rng) {
     size_t n = 0;
     while (n < f->o->negatives) {
@@ -307,7 +307,8 @@ static int read_examples(forms *f, const char *path, aoe_error *err) {
     if (f->o->from == AOE_EXAMPLES_AUTO)
         rc = aoei_columns_detect(&f->examples.kind, t, table.columns, err);
     if (!rc) {
-        const int lists = !is_grouped(f) && !is_drawn(f); /* a text that is compared with others must not be a list */
+        const int lists = !is_grouped(f) &&
+                          !is_drawn(f); /* alternatives are not allowed where texts are compared with the texts of other rows */
         rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
     aoei_table_close(t);
@@ -340,18 +341,18 @@ static int open_output(forms *f, aoe_error *err) {
 
 static int write_all(forms *f, aoe_error *err) {
     if (f->examples.kind == AOE_EXAMPLES_POSITIVES && f->o->to == AOE_EXAMPLES_TRIPLETS && !f->o->negatives)
-        return aoei_fail(err, AOE_EARG, "triplets have a negative; set options.negatives to at least 1, or mine negatives");
+        return aoei_fail(err, AOE_EARG, "triplets need a negative; set options.negatives to at least 1, or mine negatives");
     int rc = open_output(f, err);
     if (!rc)
         rc = is_grouped(f) ? write_grouped(f, err) : is_drawn(f) ? write_drawn(f, err) : write_plain(f, err);
     if (!rc && !f->result->written)
         rc = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: none of %zu rows can be converted: %s; change options.threshold or options.label_map, or use other data",
+            "%s: none of the %zu rows can be converted: %s; change options.threshold or options.label_map, or use other data",
             f->examples.name, f->examples.n,
-            is_grouped(f) ? "no text1 has both a positive and a negative"
-            : is_drawn(f) ? "every text stands with every other"
-                          : "no label is as high as the threshold");
+            is_grouped(f) ? "no text1 has both a positive and a negative pair"
+            : is_drawn(f) ? "every text already occurs with every other text"
+                          : "no label is at least the threshold");
     return rc ? rc : aoei_table_writer_end(&f->out, err);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The part of aoe_data_convert that converts between kinds of examples: labelled pairs, positives, triplets.
+ * The part of aoe_data_convert that converts between kinds of examples: labeled pairs, positives, triplets.
  */
 #ifndef AOEI_DATASET_CONVERT_EXAMPLES_H
 #define AOEI_DATASET_CONVERT_EXAMPLES_H

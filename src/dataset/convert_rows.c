@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "table/table_write.h"
 
-#define LARGEST_EXACT 9007199254740992.0 /* 2^53: all smaller integers are exact as a double */
+#define LARGEST_EXACT 9007199254740992.0 /* 2^53: double represents all smaller integers exactly */
 
-/* Selects all columns. name, cell: [columns], to be freed by the caller. */
+/* Selects all columns. name, cell: [columns] arrays that the caller frees. */
 static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_error *err) {
     const size_t n = aoei_table_columns(t);
     size_t *column = aoei_malloc_array(n, sizeof *column);
@@ -30,7 +30,7 @@ static int select_all(aoei_table *t, aoe_text **name, aoei_cell **cell, aoe_erro
     return rc;
 }
 
-/* 1: all numbers in the value were read exactly. */
+/* 1 if all numbers in the value were read exactly. */
 static int is_exact(const json_t *v) {
     if (json_is_number(v))
         return fabs(json_number_value(v)) < LARGEST_EXACT;
@@ -54,7 +54,7 @@ static int fill(const aoei_table *t, const aoei_row *row, int all, aoei_cell *ce
     char excerpt[AOEI_EXCERPT];
     if (object && all && json_object_size(object) != n) {
         aoei_fail(err, AOE_EFORMAT,
-                  "%s:%zu: %zu keys, but the first row has %zu, and the others would be lost; choose columns with options.keep",
+                  "%s:%zu: %zu keys, but the first row has %zu; choose the columns to write with options.keep",
                   aoei_table_name(t), row->line, json_object_size(object), n);
         return AOEI_BAD_ROW;
     }
@@ -64,7 +64,8 @@ static int fill(const aoei_table *t, const aoei_row *row, int all, aoei_cell *ce
             continue;
         cell[i].json = json_object_get(object, aoei_table_column(t, i).data);
         if (!is_exact(cell[i].json)) {
-            aoei_fail(err, AOE_EFORMAT, "%s:%zu: '%s' is a number too large to be kept to its last digit; write it as a string",
+            aoei_fail(err, AOE_EFORMAT,
+                      "%s:%zu: the number in '%s' is too large to be converted exactly; write it as a string in the input",
                       aoei_table_name(t), row->line, aoei_excerpt(excerpt, aoei_table_column(t, i)));
             return AOEI_BAD_ROW;
         }
@@ -95,7 +96,7 @@ static int copy_rows(aoei_table *t, aoei_table_writer *w, aoei_cell *cell, const
         result->written++;
     }
     if (!result->rows)
-        return aoei_fail(err, AOE_EFORMAT, "%s: no row to convert (%zu bad ones); give a table that has some",
+        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no valid rows (%zu bad rows); use a table with rows",
                          aoei_table_name(t), result->skipped);
     return aoei_table_writer_end(w, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_dedup: rows with equal texts have one key; the first row of a key, and the first of a key and
- * label, decide what becomes of those that follow.
+ * aoe_data_dedup. Rows with equal texts have the same key. The first row with a key, and the first row with a key and a
+ * label, determine whether later rows are written.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -14,9 +14,9 @@ typedef struct dedup {
     const aoe_data_dedup_options *o;
     aoei_records records; /* owned, like all fields below */
     aoei_names names;
-    aoei_distinct keys, labelled; /* keys of the texts of rows; keys of texts and label */
-    size_t *class;                /* [texts] */
-    size_t *key;                  /* [rows] */
+    aoei_distinct keys, labelled; /* keys of rows by their texts; keys by texts and label */
+    size_t *class;                /* [texts] class of equal texts of each text */
+    size_t *key;                  /* [rows] key of each row */
     size_t *first;                /* [keys] first row with this key */
     char *disputed;               /* [keys] 1: rows with this key have different labels */
     aoe_text *text;               /* [capacity] texts of a reported row */
@@ -68,7 +68,7 @@ static int report(dedup *d, size_t row, aoe_error *err) {
     return 0;
 }
 
-/* Decides whether a row is written (*stays). */
+/* Decides whether a row is written (*stays = 1). */
 static int judge(dedup *d, size_t row, int *stays, aoe_data_dedup_result *result, aoe_error *err) {
     const aoei_records *r = &d->records;
     const size_t key = d->key[row], pair[2] = {key, r->label[row]}, known = d->labelled.n;
@@ -107,8 +107,8 @@ static int write_rows(dedup *d, aoe_data_dedup_result *result, aoe_error *err) {
     if (!rc)
         rc = aoei_compress_end(&compressor, err);
     if (!rc && !result->kept)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: every row has a twin with another label, so none is left; correct the labels",
-                       r->name);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: no rows are left: every row has a duplicate with a different label; correct the labels", r->name);
     aoei_compress_free(&compressor);
     return rc;
 }

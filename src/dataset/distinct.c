@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A hash table of numbers over an array of texts. Classes use a second table with the hashes of the keys of texts
- * (text_equality.h). The keys are not stored: if a hash occurs again, the key of the earlier text is computed again.
+ * A hash table of indices into an array of texts. Classes use a second table with the hashes of the keys of texts
+ * (text_equality.h). The keys are not stored: if a hash occurs again, the key of the earlier text is recomputed.
  */
 #include "dataset/distinct.h"
 #include "aoe_data.h"
@@ -14,7 +14,7 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* The high bits of FNV-1a depend on every byte; the table uses the low bits. */
+/* Folds the hash, because the high bits of FNV-1a depend on every byte, but the table uses the low bits. */
 static uint64_t hash_of(aoe_text t) {
     const uint64_t h = aoei_hash(AOEI_HASH_START, t.data, t.len);
     return h ^ (h >> 32);
@@ -80,25 +80,25 @@ void aoei_distinct_free(aoei_distinct *d) {
 /* State of aoei_distinct_classes. */
 typedef struct sorter {
     const aoei_distinct *d;
-    aoe_text_equality same;
+    aoe_text_equality equality;
     aoei_text_key_scratch scratch; /* owned, like all fields below */
-    aoei_buffer form, other;       /* keys of the current text and of a text with the same hash */
+    aoei_buffer key, other;        /* keys of the current text and of a text with an equal hash */
     size_t *slot;                  /* [slots] number + 1 of the first text of a class */
     size_t slots;
-    uint64_t *hash; /* [d->n] hashes of the keys */
+    uint64_t *hash; /* [d->n] hash of each text's key */
 } sorter;
 
-/* Finds the first text with the key of text i, which is s->form; *class is i if there is none. Returns 0, or -1: no memory.
- */
+/* Finds the first text whose key equals s->key, the key of text i. *class is set to its number, or to i if there is none.
+ * Returns 0, or -1 if out of memory. */
 static int find_class(sorter *s, size_t i, size_t *class) {
     size_t at = (size_t)s->hash[i] & (s->slots - 1);
     for (; s->slot[at]; at = (at + 1) & (s->slots - 1)) {
         const size_t k = s->slot[at] - 1;
         if (s->hash[k] != s->hash[i])
             continue;
-        if (aoei_text_key(&s->other, s->d->text[k], s->same, &s->scratch))
+        if (aoei_text_key(&s->other, s->d->text[k], s->equality, &s->scratch))
             return -1;
-        if (s->other.len == s->form.len && (!s->form.len || !memcmp(s->other.data, s->form.data, s->form.len))) {
+        if (s->other.len == s->key.len && (!s->key.len || !memcmp(s->other.data, s->key.data, s->key.len))) {
             *class = k;
             return 0;
         }
@@ -108,10 +108,10 @@ static int find_class(sorter *s, size_t i, size_t *class) {
     return 0;
 }
 
-int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality same, size_t *class, aoe_error *err) {
-    sorter s = {.d = d, .same = same, .slots = FIRST_SLOTS};
+int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality equality, size_t *class, aoe_error *err) {
+    sorter s = {.d = d, .equality = equality, .slots = FIRST_SLOTS};
     int failed = 0;
-    if (same == AOE_TEXT_EQUAL_EXACT) {
+    if (equality == AOE_TEXT_EQUAL_EXACT) {
         for (size_t i = 0; i < d->n; i++)
             class[i] = i;
         return 0;
@@ -124,16 +124,16 @@ int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality same, size_t
         failed = !s.slot || !s.hash;
     }
     for (size_t i = 0; i < d->n && !failed; i++) {
-        failed = aoei_text_key(&s.form, d->text[i], same, &s.scratch);
+        failed = aoei_text_key(&s.key, d->text[i], equality, &s.scratch);
         if (!failed) {
-            s.hash[i] = hash_of((aoe_text){s.form.data ? s.form.data : "", s.form.len});
+            s.hash[i] = hash_of((aoe_text){s.key.data ? s.key.data : "", s.key.len});
             failed = find_class(&s, i, &class[i]);
         }
     }
     aoei_free(s.slot);
     aoei_free(s.hash);
     aoei_free(s.scratch.point);
-    aoei_buffer_free(&s.form);
+    aoei_buffer_free(&s.key);
     aoei_buffer_free(&s.other);
     return failed ? aoei_fail_nomem(err, d->n * sizeof *s.hash) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Mining hard negatives: every distinct text is embedded once; then, a window of rows
- * at a time, the nearest candidates of their queries are searched and negatives chosen
- * among them. Rows are independent of each other and of the windows. It writes no file.
+ * Mines hard negatives. Every distinct text is embedded once. Then, for a block of rows at a time, the nearest candidates of
+ * their queries are searched, and negatives are chosen among them. The result for a row does not depend on other rows or on
+ * the blocks. No file is written here.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERY = 0, POSITIVE = 1 };                  /* roles */
-enum { EMBED = 4096, SEARCH = 1024, ROWS = 4096 }; /* texts embedded, queries searched and rows mined per step */
+enum { QUERY = 0, POSITIVE = 1 };                  /* indices of the roles */
+enum { EMBED = 4096, SEARCH = 1024, ROWS = 4096 }; /* texts per embedding step, queries per search step, rows per block */
 
 /* A query of the search. Rows with equal query texts share it. A row with alternatives has its own queries, because the
  * texts to be skipped depend on all alternatives. */
@@ -29,7 +29,7 @@ typedef struct search {
     uint32_t class_of;
 } search;
 
-/* A row of the current window and its searches. */
+/* A row of the current block and its searches. */
 typedef struct target {
     size_t row, first, n;
 } target;
@@ -39,21 +39,21 @@ typedef struct miner {
     const aoe_mine_options *o;
     aoei_mine_texts t;
     aoe_mine_result result;
-    double positives, negatives; /* sums of cosines */
-    size_t D, k;                 /* dimensions of an embedding; neighbors per search */
-    size_t searches;             /* capacity of the arrays below: searches of a window */
+    double positives, negatives; /* sums of the cosines with positives and with negatives */
+    size_t D, k;                 /* dimension of a vector; neighbors per search */
+    size_t searches;             /* allocated elements of the arrays below: maximum number of searches per block */
     aoei_arena arena;
     aoei_tensor vectors;   /* [classes, D] normalized embeddings, or zero vectors */
-    aoei_tensor queries;   /* [searches, D] queries of the window */
+    aoei_tensor queries;   /* [searches, D] vectors of the queries of the block */
     aoei_tensor workspace; /* workspace of the search */
-    float *host;           /* owned [EMBED, D], or two vectors */
-    search *search;        /* owned [searches] */
+    float *host;           /* [EMBED, D] buffer for embeddings, also used for two vectors; owned */
+    search *search;        /* [searches] searches of the block, owned */
     uint32_t *index;       /* owned [searches] classes of the queries */
-    aoei_neighbor *best;   /* owned [searches, k] */
-    aoei_neighbor *found;  /* owned [most searches of a row, k] */
-    size_t *latest;        /* owned [classes] number + 1, over the whole run, of the latest shared search of a class; 0: none */
-    size_t before;         /* number of searches in earlier windows */
-    target *target;        /* owned [ROWS] */
+    aoei_neighbor *best;   /* [searches, k] nearest neighbors, owned */
+    aoei_neighbor *found;  /* [largest number of searches of a row, k] neighbors of one row, owned */
+    size_t *latest;        /* [classes] number + 1 of the latest shared search of a class over the whole run, 0: none; owned */
+    size_t before;         /* number of searches in earlier blocks */
+    target *target;        /* [ROWS] rows of the block, owned */
 } miner;
 
 void aoe_mine_options_defaults(aoe_mine_options *o) {
@@ -71,16 +71,17 @@ void aoe_mine_options_defaults(aoe_mine_options *o) {
 
 static int check_options(const aoe_mine_options *o, aoe_error *err) {
     if (!o->n_files)
-        return aoei_fail(err, AOE_EARG, "nothing to mine for; give training files");
+        return aoei_fail(err, AOE_EARG, "options.n_files is 0; give at least one training file");
     if (!o->negatives || !o->range)
         return aoei_fail(err, AOE_EARG, "options.negatives and options.range must be at least 1");
     if (o->skip >= o->range)
         return aoei_fail(
             err, AOE_EARG,
-            "%zu nearest texts with the first %zu skipped leave no candidate; raise options.range or lower options.skip",
+            "no candidate is left: options.range is %zu and options.skip is %zu; increase options.range or reduce options.skip",
             o->range, o->skip);
     if (o->min_score > o->max_score)
-        return aoei_fail(err, AOE_EARG, "no score is between %g and %g; options.min_score must not exceed options.max_score",
+        return aoei_fail(err, AOE_EARG,
+                         "options.min_score is %g and options.max_score is %g; the minimum must not exceed the maximum",
                          o->min_score, o->max_score);
     return AOE_OK;
 }
@@ -92,7 +93,7 @@ static int tell(const miner *m, aoe_mine_stage stage, size_t done, size_t total,
 }
 
 /* Maximum number of alternatives of a query. */
-static size_t most_alternatives(const aoei_mine_texts *t) {
+static size_t max_alternatives(const aoei_mine_texts *t) {
     size_t most = 1;
     for (size_t r = 0; r < t->n_rows; r++) {
         const size_t n = aoei_mine_role(&t->row[r], POSITIVE) - aoei_mine_role(&t->row[r], QUERY);
@@ -109,7 +110,7 @@ static void lay_out(miner *m) {
 }
 
 static int create(miner *m, aoe_error *err) {
-    const size_t most = most_alternatives(&m->t);
+    const size_t most = max_alternatives(&m->t);
     m->D = aoe_model_dims(aoe_embedder_model(m->embedder));
     m->k = m->o->range < m->t.n_candidates ? m->o->range : m->t.n_candidates;
     m->searches = SEARCH + most;
@@ -170,7 +171,7 @@ static int embed(miner *m, aoe_error *err) {
     return code;
 }
 
-/* Filter of aoei_nearest: skips texts that are related to a query of the row of this search. */
+/* Filter for aoei_nearest: 1 for texts that are related to a query of this search's row and must be skipped. */
 static int is_known(const void *user, size_t query, uint32_t text) {
     const miner *m = user;
     const aoei_mine_row *row = &m->t.row[m->search[query].row];
@@ -180,7 +181,7 @@ static int is_known(const void *user, size_t query, uint32_t text) {
     return 0;
 }
 
-/* Fills the window with rows, beginning at `first`. Returns the number of searches; *n is the number of rows. */
+/* Fills the block with rows, starting at `first`. Returns the number of searches; *n is set to the number of rows. */
 static size_t plan_window(miner *m, size_t first, size_t *n) {
     size_t n_searches = 0;
     for (*n = 0; *n < ROWS && first + *n < m->t.n_rows && n_searches < SEARCH; ++*n) {
@@ -229,8 +230,8 @@ static int by_score(const void *pa, const void *pb) {
     return (a->text > b->text) - (a->text < b->text);
 }
 
-/* Merges the neighbors of all queries of a row into m->found, best first, with the best score per text. Returns their
- * number. */
+/* Merges the neighbors of all queries of a row into m->found, with the best score per text, in order of decreasing score.
+ * Returns their number. */
 static size_t collect(const miner *m, const target *w) {
     aoei_neighbor *found = m->found;
     size_t n = 0, kept = 0;
@@ -247,7 +248,7 @@ static size_t collect(const miner *m, const target *w) {
     return kept < m->k ? kept : m->k;
 }
 
-/* The cosine of two classes. */
+/* The cosine of the vectors of two classes. */
 static double cosine(const miner *m, uint32_t a, uint32_t b) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     double sum = 0;
@@ -258,8 +259,8 @@ static double cosine(const miner *m, uint32_t a, uint32_t b) {
     return sum;
 }
 
-/* Cosine of query and positive: the maximum over alternatives with different texts. -infinity: the model knows no word of
- * the query. */
+/* The cosine of query and positive: the maximum over alternatives with different texts. Returns -infinity if the vector of
+ * the query is zero, because the model knows none of its words. */
 static double positive_score(const miner *m, const aoei_mine_row *row) {
     double best = -INFINITY;
     int known = 0;
@@ -272,7 +273,7 @@ static double positive_score(const miner *m, const aoei_mine_row *row) {
     return !known ? -INFINITY : isinf(best) ? 1 : best;
 }
 
-/* Keeps the possible negatives in m->found; returns their number. */
+/* Keeps only possible negatives in m->found. Returns their number. */
 static size_t filter(const miner *m, size_t n, double positive) {
     const aoe_mine_options *o = m->o;
     size_t kept = 0;
@@ -284,7 +285,7 @@ static size_t filter(const miner *m, size_t n, double positive) {
     return kept;
 }
 
-/* Selects the negatives of a row from the n neighbors in m->found, nearest first; returns their number. */
+/* Chooses the negatives of a row from its n neighbors in m->found. Returns their number. */
 static size_t choose(const miner *m, size_t row, size_t n) {
     const size_t wanted = m->o->negatives < n ? m->o->negatives : n;
     size_t kept = 0;
@@ -340,8 +341,8 @@ static int mine(miner *m, aoe_error *err) {
     return code;
 }
 
-/* Fills in the counts of the result. */
-static void sum_up(miner *m) {
+/* Computes the counts of the result. */
+static void count_results(miner *m) {
     aoe_mine_result *r = &m->result;
     const size_t mined = m->t.n_rows - r->without;
     for (size_t f = 0; f < m->t.n_files; f++) {
@@ -372,7 +373,7 @@ int aoe_mine(aoe_embedder *e, const aoe_mine_options *o, aoe_mine_result *result
     if (!code)
         code = mine(&m, err);
     if (!code) {
-        sum_up(&m);
+        count_results(&m);
         *result = m.result;
     }
     destroy(&m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading, telling equal texts, and the index from a text to the rows it is of.
+ * Reads the texts, groups them into classes, and builds the index from a class to the rows that contain it.
  */
 #include "dataset/mine_texts.h"
 
@@ -13,7 +13,7 @@
 
 enum { QUERY = 0, POSITIVE = 1 }; /* roles */
 
-/* Removes the blank lines of a corpus. */
+/* Removes empty lines of a corpus. */
 static void drop_blank(aoei_examples *e) {
     size_t n = 0;
     for (size_t i = 0; i < e->n; i++)
@@ -57,11 +57,12 @@ static int read_files(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *
         t->n_texts += e->n_texts;
     }
     if (!code && t->n_texts > UINT32_MAX - 2)
-        return aoei_fail(err, AOE_EFORMAT, "%zu texts are too many; give files with less than 2^32 - 2 together", t->n_texts);
+        return aoei_fail(err, AOE_EFORMAT, "%zu texts are too many; use files with at most 2^32 - 3 texts in total",
+                         t->n_texts);
     return code;
 }
 
-/* Lowest label of positives. */
+/* The threshold: the lowest label of a positive pair. */
 static double threshold_of(const aoei_examples *e, double wanted) {
     double lowest = e->label[0], highest = e->label[0];
     for (size_t i = 1; i < e->n; i++) {
@@ -89,11 +90,11 @@ static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *e
     if (t->n_rows)
         return AOE_OK;
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: no row is a positive: no label reaches the threshold; lower it, or give rows with a positive",
+                     "%s: no label is at least options.threshold; reduce it, or use a file with positive pairs",
                      t->file[0].name);
 }
 
-/* Sets candidate[n_texts] to 1 for texts that may be negatives. */
+/* Sets candidate[n_texts] to 1 for texts that can be negatives. */
 static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o, uint8_t *candidate) {
     for (size_t f = 0; f < t->n_files; candidate += t->file[f++].n_texts) {
         const aoei_examples *e = &t->file[f];
@@ -109,7 +110,7 @@ static void mark_candidates(const aoei_mine_texts *t, const aoe_mine_options *o,
     }
 }
 
-/* Renumbers the classes of aoei_token_classes without gaps, candidates first. number: [n_texts] filled with UINT32_MAX. */
+/* Renumbers the classes of aoei_token_classes consecutively, candidates first. number: [n_texts], filled with UINT32_MAX. */
 static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_t *number) {
     for (int wanted = 1; wanted >= 0; wanted--) {
         for (size_t i = 0; i < t->n_texts; i++) {
@@ -125,7 +126,7 @@ static void number_classes(aoei_mine_texts *t, const uint8_t *candidate, uint32_
         t->class_of[i] = number[t->class_of[i]];
 }
 
-/* Reduces the token lists of all texts to those of the classes. */
+/* Keeps only the token lists of the classes. */
 static int keep_class_tokens(aoei_mine_texts *t, const aoei_token_lists *all, aoe_error *err) {
     aoei_token_lists *l = &t->tokens;
     size_t total = 0;
@@ -162,7 +163,7 @@ static int find_classes(aoei_mine_texts *t, const aoei_token_lists *all, const a
         memset(number, 0xFF, t->n_texts * sizeof *number);
         number_classes(t, candidate, number);
         if (!t->n_candidates)
-            code = aoei_fail(err, AOE_EFORMAT, "%s: the corpus has no text; give one with texts, or none",
+            code = aoei_fail(err, AOE_EFORMAT, "%s: the corpus contains no texts; use a file with texts, or no corpus",
                              t->file[t->n_training].name);
     }
     if (!code)
@@ -191,7 +192,7 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     return code;
 }
 
-/* Visits the classes of the queries and positives of all rows, in two rounds: counting, then filling. */
+/* Visits the classes of the queries and positives of all rows; called once to count them and once to fill `member`. */
 static void add_members(aoei_mine_texts *t, size_t *next) {
     for (size_t r = 0; r < t->n_rows; r++) {
         const aoei_mine_row *row = &t->row[r];
@@ -225,9 +226,9 @@ static int index_members(aoei_mine_texts *t, aoe_error *err) {
     return code;
 }
 
-/* Texts that .tsv cannot represent must be detected before anything is written. */
+/* Checks that .tsv can represent all texts, before anything is written. */
 static int check_for_tsv(const aoei_mine_texts *t, aoe_error *err) {
-    static const char remedy[] = "which a .tsv cannot hold; write .jsonl";
+    static const char remedy[] = "which .tsv cannot represent; use .jsonl for the output";
     for (size_t r = 0; r < t->n_rows; r++)
         if (aoei_mine_role(&t->row[r], POSITIVE + 1) - aoei_mine_role(&t->row[r], QUERY) > 2)
             return aoei_fail(err, AOE_EFORMAT, "%s:%zu: a list of alternatives, %s", t->row[r].file->name,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Set-similarity join with prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity
- * search", 2007; positions as in Xiao et al. 2008). Words are sorted by increasing frequency; two similar sets then share
- * one of their first words, so only texts that share a rare word are compared. Invariant: texts are processed by
- * increasing size of their sets, so the index contains only sets of at most this size.
+ * search", 2007; positional filtering as in Xiao et al. 2008). The words of a set are sorted by increasing frequency. Two
+ * similar sets share one of their first words, so only texts that share a rare word are compared. Invariant: texts are
+ * processed by increasing size of their sets, so the index contains only sets of at most the current size.
  */
 #include "dataset/near_duplicates.h"
 
@@ -19,27 +19,27 @@
 
 typedef struct set {
     size_t text;  /* number of the text */
-    size_t first; /* index of its first word in `word` */
+    size_t first; /* index of the set's first word in `word` */
     size_t n;
 } set;
 
-/* An entry in the list of sets that contain a word. */
+/* An entry in the list of the sets that contain a word. */
 typedef struct posting {
-    size_t set, at; /* set, and position of the word in the set */
-    size_t next;    /* number + 1 of the next entry; 0: last entry */
+    size_t set, at; /* number of the set; position of the word in the set */
+    size_t next;    /* number + 1 of the next entry; 0: this is the last entry */
 } posting;
 
 typedef struct join {
     double threshold;
     aoei_distinct words; /* owned, like all fields below */
-    size_t *word;        /* [n_words] words of all sets, set by set: numbers of words, later ranks, ascending */
+    size_t *word;        /* [n_words] words of all sets, set by set, ascending: first numbers of words, later their ranks */
     size_t n_words, word_capacity;
-    set *set; /* [n] sorted by size */
+    set *set; /* [n] sets sorted by size */
     size_t n, set_capacity;
-    posting *posting; /* [n_postings] */
+    posting *posting; /* [n_postings] entries of all lists */
     size_t n_postings, posting_capacity;
-    size_t *head, *tail; /* [words.n] first and last entry of the list of each word: number + 1, 0: empty */
-    size_t *seen;        /* [n] number + 1 of the last set that was compared with this one */
+    size_t *head, *tail; /* [words.n] number + 1 of the first and last entry of each word's list; 0: empty list */
+    size_t *seen;        /* [n] number + 1 of the last set that was compared with each set */
 } join;
 
 static int ascending(const void *a, const void *b) {
@@ -47,7 +47,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts the words and removes duplicates; returns their number. */
+/* Sorts the words and removes duplicates. Returns the number of words. */
 static size_t make_set(size_t *word, size_t n) {
     size_t kept = 0;
     qsort(word, n, sizeof *word, ascending);
@@ -57,18 +57,18 @@ static size_t make_set(size_t *word, size_t n) {
     return kept;
 }
 
-/* Appends the numbers of the words in the key of a text. */
-static int add_words(join *j, const aoei_buffer *form, aoe_error *err) {
+/* Appends the numbers of the words in a text's key. */
+static int add_words(join *j, const aoei_buffer *key, aoe_error *err) {
     size_t from = 0;
-    for (size_t at = 0, step; at <= form->len; at += step) {
+    for (size_t at = 0, step; at <= key->len; at += step) {
         uint32_t cp = 0;
-        step = at < form->len ? aoei_utf8_decode(form->data + at, form->len - at, &cp) : 1;
-        if (at < form->len && aoei_is_letter_or_digit((int32_t)cp))
+        step = at < key->len ? aoei_utf8_decode(key->data + at, key->len - at, &cp) : 1;
+        if (at < key->len && aoei_is_letter_or_digit((int32_t)cp))
             continue;
         if (at > from) {
             if (aoei_grow((void **)&j->word, &j->word_capacity, j->n_words, sizeof *j->word))
                 return aoei_fail_nomem(err, j->n_words * sizeof *j->word);
-            const int rc = aoei_distinct_add(&j->words, (aoe_text){form->data + from, at - from}, 0, &j->word[j->n_words], err);
+            const int rc = aoei_distinct_add(&j->words, (aoe_text){key->data + from, at - from}, 0, &j->word[j->n_words], err);
             if (rc)
                 return rc;
             j->n_words++;
@@ -80,17 +80,17 @@ static int add_words(join *j, const aoei_buffer *form, aoe_error *err) {
 
 static int add_sets(join *j, const aoei_distinct *texts, const size_t *class, aoe_error *err) {
     aoei_text_key_scratch scratch = {0};
-    aoei_buffer form = {0};
+    aoei_buffer key = {0};
     int rc = 0;
     for (size_t i = 0; i < texts->n && !rc; i++) {
         if (class[i] != i)
             continue;
         const size_t first = j->n_words;
-        if (aoei_text_key(&form, texts->text[i], AOE_TEXT_EQUAL_CASE, &scratch) ||
+        if (aoei_text_key(&key, texts->text[i], AOE_TEXT_EQUAL_CASE, &scratch) ||
             aoei_grow((void **)&j->set, &j->set_capacity, j->n, sizeof *j->set))
-            rc = aoei_fail_nomem(err, form.len);
+            rc = aoei_fail_nomem(err, key.len);
         else
-            rc = add_words(j, &form, err);
+            rc = add_words(j, &key, err);
         if (rc || j->n_words == first)
             continue;
         const size_t n = make_set(j->word + first, j->n_words - first);
@@ -98,7 +98,7 @@ static int add_sets(join *j, const aoei_distinct *texts, const size_t *class, ao
         j->set[j->n++] = (set){i, first, n};
     }
     aoei_free(scratch.point);
-    aoei_buffer_free(&form);
+    aoei_buffer_free(&key);
     return rc;
 }
 
@@ -121,7 +121,7 @@ static int rare_first(const void *a, const void *b) {
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Replaces the numbers of words by ranks, the rarest word first. */
+/* Replaces the numbers of words by ranks; the rarest word has rank 0. */
 static int rank_words(join *j, aoe_error *err) {
     const size_t n = j->words.n;
     frequency *f = aoei_calloc(n, sizeof *f);
@@ -146,7 +146,7 @@ static int rank_words(join *j, aoe_error *err) {
     return rc;
 }
 
-/* Minimum number of common words for a set of n words; rounding may make it one too small, never too large. */
+/* Minimum number of words that a set of n words must share. Rounding can make it one too small, but never too large. */
 static size_t least(double threshold, size_t n) {
     const double x = ceil(threshold * (double)n - 1e-9);
     return x < 1 ? 1 : (size_t)x;
@@ -164,14 +164,14 @@ static int is_near(const join *j, const set *a, const set *b) {
     return (double)common >= j->threshold * (double)(a->n + b->n - common);
 }
 
-/* 1: two sets whose first common word has index i in one and k in the other can have enough common words after it. */
+/* 1 if two sets can have enough common words, given that their first common word has index i in set a and k in set b. */
 static int may_be_near(const join *j, const set *a, size_t i, const set *b, size_t k) {
     const size_t left = a->n - i < b->n - k ? a->n - i : b->n - k;
     return (double)left * (1 + j->threshold) >= j->threshold * (double)(a->n + b->n) - 1e-9;
 }
 
-/* Compares set s with the sets in the list of its i-th word. Sets that are too small for all following sets are removed from
- * the list. */
+/* Compares set s with the sets in the list of its i-th word. Removes from the list the sets that are too small for all
+ * following sets. */
 static void compare_with(join *j, size_t s, size_t i, aoei_clusters *c, const size_t *item, size_t *joined) {
     const set *a = &j->set[s];
     const size_t word = j->word[a->first + i];
@@ -217,7 +217,8 @@ static int join_sets(join *j, aoei_clusters *c, const size_t *item, size_t *join
         return aoei_fail_nomem(err, j->n * sizeof *j->seen);
     for (size_t s = 0; s < j->n && !rc; s++) {
         const size_t n = j->set[s].n, prefix = n - least(j->threshold, n) + 1;
-        const size_t listed = n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* the following sets are not smaller */
+        const size_t listed =
+            n - least(2 * j->threshold / (1 + j->threshold), n) + 1; /* all following sets have at least this size */
         for (size_t i = 0; i < prefix; i++)
             compare_with(j, s, i, c, item, joined);
         for (size_t i = 0; i < listed && !rc; i++)
@@ -231,7 +232,7 @@ int aoei_near_duplicates_join(aoei_clusters *c, const aoei_distinct *texts, cons
     join j = {.threshold = threshold};
     *joined = 0;
     if (!(threshold > 0 && threshold <= 1))
-        return aoei_fail(err, AOE_EARG, "near duplicates share a part of their words above 0 and up to 1, not %g", threshold);
+        return aoei_fail(err, AOE_EARG, "options.near_duplicates is %g; it must be above 0 and at most 1", threshold);
     int rc = add_sets(&j, texts, class, err);
     if (!rc)
         rc = rank_words(&j, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reads records. If rows are kept, a text that occurs unchanged in its row (as in .tsv) is not copied again.
+ * Reads records. If rows are kept, a text that occurs unchanged in the bytes of its row (as in .tsv) is not copied again.
  */
 #include "dataset/records.h"
 
@@ -13,12 +13,12 @@
 #include "table/examples.h"
 #include "table/texts.h"
 
-enum { MAX_EXTRA = 2 /* label and group */ };
+enum { MAX_EXTRA = 2 /* extra columns: label and group */ };
 
 /* ---- columns */
 
-/* Selects the columns of the kind of examples of the table, otherwise its columns of texts. */
-static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
+/* Selects the columns of the detected kind of examples, or the text columns if no kind is detected. */
+static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
     const int roles = columns && strchr(columns, '='), list = columns && !roles;
     int rc = 0;
     s->kind = AOE_EXAMPLES_TEXTS;
@@ -34,7 +34,8 @@ static int select_form(aoei_sheet *s, const char *columns, aoe_error *err) {
     return aoei_columns_select(s->table, s->kind, columns, err);
 }
 
-/* The column of labels: that of the kind of examples, otherwise one with the name of a label that is not a text. */
+/* The column of labels: the label of the kind of examples, otherwise a column with a recognized label name that is not a
+ * text. */
 static size_t label_column(const aoei_sheet *s) {
     static const char *const names[] = {"label", "score", "similarity"};
     const aoei_table *t = s->table;
@@ -83,7 +84,7 @@ int aoei_sheet_open(aoei_sheet *s, const char *path, const aoe_table_options *o,
     *s = (aoei_sheet){0};
     int rc = aoei_table_open(&s->table, path, o, err);
     if (!rc)
-        rc = select_form(s, o->columns, err);
+        rc = select_columns(s, o->columns, err);
     return rc ? rc : select_all(s, group, err);
 }
 
@@ -122,11 +123,11 @@ static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
     const size_t extra[MAX_EXTRA] = {d->sheet->label, d->sheet->group};
     for (size_t i = 0; i < MAX_EXTRA; i++)
         if (extra[i] && (row->field[extra[i]].kind == AOEI_FIELD_LIST || row->field[extra[i]].kind == AOEI_FIELD_OTHER))
-            return bad_field(d, row, extra[i], "no number, word or boolean", err);
+            return bad_field(d, row, extra[i], "the value is neither a number, a string nor a boolean", err);
     return 0;
 }
 
-/* Adds the value of a field; equal numbers such as 1 and 1.0 have one number. */
+/* Adds the value of a field and returns its number; equal values such as 1 and 1.0 have the same number. */
 static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_error *err) {
     char text[AOEI_NUMBER_TEXT];
     double x = f->number;
@@ -135,9 +136,9 @@ static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_
     return aoei_distinct_add(d, f->text, 0, number, err);
 }
 
-/* Copies borrowed bytes and adds a missing line end. */
+/* Copies the bytes of a row and adds a missing line end. */
 static int keep(aoei_records *r, aoe_text *to, aoe_text bytes, aoe_error *err) {
-    char *copy = aoei_chunks_take(&r->bytes, bytes.len + 1); /* the last line may lack its line end */
+    char *copy = aoei_chunks_take(&r->bytes, bytes.len + 1); /* one more byte, because the last line may lack its line end */
     if (!copy)
         return aoei_fail_nomem(err, bytes.len);
     if (bytes.len)
@@ -210,7 +211,7 @@ static int add_row(reader *d, const aoei_row *row, aoe_error *err) {
 
 static int read_rows(reader *d, aoe_error *err) {
     aoe_error own;
-    err = err ? err : &own; /* the callback needs the message */
+    err = err ? err : &own; /* the callback needs the message even if the caller does not */
     for (;;) {
         aoei_row row;
         int rc = aoei_table_next(d->sheet->table, &row, err);
@@ -272,8 +273,8 @@ void aoei_names_free(aoei_names *names) {
 
 int aoei_records_fail_empty(const aoei_records *r, aoe_error *err) {
     if (!r->skipped)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; give one that has some", r->name);
-    return aoei_fail(err, AOE_EFORMAT, "%s: no usable row: %zu bad; check options.columns, or correct the rows", r->name,
+        return aoei_fail(err, AOE_EFORMAT, "%s: the table has no rows; use a table with rows", r->name);
+    return aoei_fail(err, AOE_EFORMAT, "%s: no valid row: %zu are bad; check options.columns, or correct the rows", r->name,
                      r->skipped);
 }
 
@@ -305,7 +306,7 @@ int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, a
         const size_t *first = r->first + i * r->roles;
         aoei_buffer_clear(&key);
         for (size_t role = 0; role < r->roles; role++) {
-            const size_t separator = SIZE_MAX; /* between roles, which may have several texts */
+            const size_t separator = SIZE_MAX; /* separates roles, because a role may have several texts */
             for (size_t k = first[role]; k < first[role + 1]; k++)
                 aoei_buffer_append(&key, &class[r->text[k]], sizeof *class);
             if (first[r->roles] - first[0] != r->roles)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_split: the items of the clusters are rows. A text, a group or a near duplicate joins a row with the first row
- * that contains it.
+ * aoe_data_split. The items of the clusters are rows. Each row is joined with the first row that contains one of its texts,
+ * its group, or a near duplicate of one of its texts.
  */
 #include <math.h>
 
@@ -19,11 +19,11 @@ typedef struct split {
     aoei_records records; /* owned, like all fields below */
     aoei_names names;
     aoei_clusters rows;
-    size_t *class;   /* [texts] */
+    size_t *class;   /* [texts] class of equal texts of each text */
     size_t *owner;   /* [texts] first row with this class */
-    size_t *cluster; /* [rows] */
+    size_t *cluster; /* [rows] cluster of each row */
     size_t *weight;  /* [clusters] number of rows */
-    size_t *part;    /* [clusters] */
+    size_t *part;    /* [clusters] part of each cluster */
     size_t n_clusters;
 } split;
 
@@ -120,11 +120,12 @@ static int count(split *s, aoe_data_split_part *part, aoe_data_split_result *res
     result->largest_line = s->records.line[row];
     for (size_t p = 0; p < s->o->parts; p++)
         if (!part[p].rows)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: part %zu of %zu gets no row: rows that share a text stay together, and its %zu row%s %zu "
-                             "cluster%s, the largest of %zu (from line %zu on); give fewer parts, other shares, or more data",
-                             s->records.name, p + 1, s->o->parts, s->records.n, s->records.n == 1 ? " makes" : "s make",
-                             s->n_clusters, s->n_clusters == 1 ? "" : "s", result->largest, result->largest_line);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: part %zu of %zu would have no rows: rows that share a text stay in one part, and the %zu row%s %zu "
+                "cluster%s, the largest with %zu rows (first line %zu); use fewer parts, other ratios, or more data",
+                s->records.name, p + 1, s->o->parts, s->records.n, s->records.n == 1 ? " forms" : "s form", s->n_clusters,
+                s->n_clusters == 1 ? "" : "s", result->largest, result->largest_line);
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe_data_stats: what is measured of a text is measured once for each distinct one, and counted as often as it occurs.
+ * aoe_data_stats. Each distinct text is measured once and counted as often as it occurs.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "dataset/records.h"
 #include "dataset/text_equality.h"
 
-enum { MOST_LABELS = 20 /* more distinct numbers are counted in bins */ };
+enum { MAX_LABELS = 20 /* if there are more distinct numbers, they are counted in bins */ };
 
 static const double quantiles[AOE_QUANTILES] = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
 
@@ -24,9 +24,9 @@ typedef struct stats {
     aoei_records records; /* owned, like all fields below */
     aoei_names names;
     aoei_labels map;
-    size_t *rows;   /* [labels] rows with this label */
+    size_t *rows;   /* [labels] number of rows with each label */
     size_t *length; /* [texts] length in the current unit */
-    size_t *sorted; /* [occurrences of texts] */
+    size_t *sorted; /* [occurrences of texts] sorted lengths */
 } stats;
 
 void aoe_data_stats_options_defaults(aoe_data_stats_options *o) {
@@ -119,7 +119,7 @@ static int count_distinct(stats *s, aoe_error *err) {
 
 /* ---- labels */
 
-/* Counts the rows by the value of their label. */
+/* Counts the rows for each value of a label. */
 static int judge_labels(stats *s, aoe_error *err) {
     const size_t n = s->names.labels.n;
     aoe_data_stats_result *r = s->result;
@@ -161,7 +161,7 @@ static int by_value(const void *a, const void *b) {
     return c ? c : (x->label.len > y->label.len) - (x->label.len < y->label.len);
 }
 
-/* Counts the numbers, which are the first labels, in bins of equal width. */
+/* Counts the numeric labels, which come first, in bins of equal width. */
 static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe_error *err) {
     const size_t words_left = r->labels - numbers;
     const double low = r->label[0].low, high = r->label[numbers - 1].low, width = (high - low) / (double)bins;
@@ -183,7 +183,7 @@ static int bin_labels(aoe_data_stats_result *r, size_t numbers, size_t bins, aoe
     return 0;
 }
 
-/* Reports every label with its number of rows; the names are in the bytes of the result. */
+/* Lists every label with its number of rows. The bytes of the names are stored in the result. */
 static int list_labels(stats *s, aoe_error *err) {
     const aoei_distinct *d = &s->names.labels;
     aoe_data_stats_result *r = s->result;
@@ -206,7 +206,7 @@ static int list_labels(stats *s, aoe_error *err) {
     }
     r->labels = d->n;
     qsort(r->label, r->labels, sizeof *r->label, by_value);
-    return numbers > MOST_LABELS ? bin_labels(r, numbers, s->o->bins, err) : 0;
+    return numbers > MAX_LABELS ? bin_labels(r, numbers, s->o->bins, err) : 0;
 }
 
 static int count_labels(stats *s, aoe_error *err) {
@@ -226,7 +226,7 @@ int aoe_data_stats(const char *path, const aoe_data_stats_options *o, aoe_data_s
     const aoei_records_options read = {.table = &o->table};
     *result = (aoe_data_stats_result){.threshold = NAN};
     int rc = o->bins ? aoei_records_read(&s.records, &s.names, path, &read, err)
-                     : aoei_fail(err, AOE_EARG, "labels in 0 bins; give 1 or more");
+                     : aoei_fail(err, AOE_EARG, "options.bins must be at least 1");
     if (!rc && !s.records.n)
         rc = aoei_records_fail_empty(&s.records, err);
     if (!rc) {

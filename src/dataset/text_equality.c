@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Keys of texts: unchanged, with normalized white space, with folded case and decomposed accents, or letters and digits
- * only. Most texts are ASCII and are handled by a loop over bytes.
+ * Keys of texts: the text unchanged, with normalized white space, with case folding and decomposed accents, or only its
+ * letters and digits. Most texts are ASCII and are handled by a loop over bytes.
  */
 #include "dataset/text_equality.h"
 
@@ -29,19 +29,19 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* out has sufficient capacity. */
-static void form_ascii(aoei_buffer *out, aoe_text t, aoe_text_equality same) {
+/* Computes the key of an ASCII text. out has sufficient capacity. */
+static void ascii_key(aoei_buffer *out, aoe_text t, aoe_text_equality equality) {
     int space = 0; /* 1: white space before the next character */
     for (size_t i = 0; i < t.len; i++) {
         const char c = t.data[i];
-        if (same == AOE_TEXT_EQUAL_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
-            space = same != AOE_TEXT_EQUAL_LETTERS && out->len > 0;
+        if (equality == AOE_TEXT_EQUAL_LETTERS ? !is_ascii_letter_or_digit(c) : is_ascii_space(c)) {
+            space = equality != AOE_TEXT_EQUAL_LETTERS && out->len > 0;
             continue;
         }
         if (space)
             out->data[out->len++] = ' ';
         space = 0;
-        out->data[out->len++] = same == AOE_TEXT_EQUAL_SPACE ? c : lower(c);
+        out->data[out->len++] = equality == AOE_TEXT_EQUAL_SPACE ? c : lower(c);
     }
     out->data[out->len] = 0;
 }
@@ -58,10 +58,10 @@ int aoei_is_letter_or_digit(int32_t cp) {
            (c >= UTF8PROC_CATEGORY_MN && c <= UTF8PROC_CATEGORY_ME) || (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO);
 }
 
-/* Decodes t into *n code points; for AOE_TEXT_EQUAL_CASE and _LETTERS with folded case and decomposed. */
-static int decode(aoe_text t, aoe_text_equality same, aoei_text_key_scratch *s, size_t *n) {
+/* Decodes t into *n code points. For AOE_TEXT_EQUAL_CASE and AOE_TEXT_EQUAL_LETTERS, they are case-folded and decomposed. */
+static int decode(aoe_text t, aoe_text_equality equality, aoei_text_key_scratch *s, size_t *n) {
     const utf8proc_option_t options =
-        same == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
+        equality == AOE_TEXT_EQUAL_SPACE ? (utf8proc_option_t)0 : (utf8proc_option_t)(UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD);
     for (;;) {
         const utf8proc_ssize_t got = utf8proc_decompose((const utf8proc_uint8_t *)t.data, (utf8proc_ssize_t)t.len, s->point,
                                                         (utf8proc_ssize_t)s->capacity, options);
@@ -76,15 +76,15 @@ static int decode(aoe_text t, aoe_text_equality same, aoei_text_key_scratch *s, 
     }
 }
 
-static int form_points(aoei_buffer *out, aoe_text t, aoe_text_equality same, aoei_text_key_scratch *s) {
+static int points_key(aoei_buffer *out, aoe_text t, aoe_text_equality equality, aoei_text_key_scratch *s) {
     size_t n;
     int space = 0;
-    if (decode(t, same, s, &n))
+    if (decode(t, equality, s, &n))
         return AOE_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
-        if (same == AOE_TEXT_EQUAL_LETTERS ? !aoei_is_letter_or_digit(s->point[i]) : aoei_is_space(s->point[i])) {
-            space = same != AOE_TEXT_EQUAL_LETTERS && out->len > 0;
+        if (equality == AOE_TEXT_EQUAL_LETTERS ? !aoei_is_letter_or_digit(s->point[i]) : aoei_is_space(s->point[i])) {
+            space = equality != AOE_TEXT_EQUAL_LETTERS && out->len > 0;
             continue;
         }
         if (space)
@@ -95,18 +95,19 @@ static int form_points(aoei_buffer *out, aoe_text t, aoe_text_equality same, aoe
     return out->failed ? AOE_ENOMEM : 0;
 }
 
-int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality same, aoei_text_key_scratch *scratch) {
+int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality equality, aoei_text_key_scratch *scratch) {
     aoei_buffer_clear(out);
-    if (same == AOE_TEXT_EQUAL_EXACT)
+    if (equality == AOE_TEXT_EQUAL_EXACT)
         return aoei_buffer_append(out, text.data, text.len);
     if (is_ascii(text)) {
         if (aoei_buffer_reserve(out, text.len))
             return AOE_ENOMEM;
-        form_ascii(out, text, same);
-    } else if (form_points(out, text, same, scratch)) {
+        ascii_key(out, text, equality);
+    } else if (points_key(out, text, equality, scratch)) {
         return AOE_ENOMEM;
     }
-    if (same == AOE_TEXT_EQUAL_LETTERS && out->len == 0) /* emoji and similar texts are compared by their characters */
+    if (equality == AOE_TEXT_EQUAL_LETTERS &&
+        out->len == 0) /* texts without letters and digits, such as emoji, are compared by all their characters */
         return aoei_text_key(out, text, AOE_TEXT_EQUAL_CASE, scratch);
     return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Equality of texts (aoe_text_equality): two texts are equal if their keys are the same bytes. The key of a text is the text
- * itself, the text with normalized white space, the text with folded case and decomposed accents, or its letters and digits
- * only.
+ * Equality of texts (aoe_text_equality): two texts are equal if their keys have identical bytes. The key is the text itself,
+ * the text with normalized white space, the text with case folding and decomposed accents, or only its letters and digits.
  */
 #ifndef AOEI_DATASET_TEXT_EQUALITY_H
 #define AOEI_DATASET_TEXT_EQUALITY_H
@@ -13,16 +12,17 @@
 #include "aoe_data.h"
 #include "base/buffer.h"
 
-int aoei_is_space(int32_t code_point);           /* 1: the code point has the Unicode property White_Space */
-int aoei_is_letter_or_digit(int32_t code_point); /* 1: letters, marks (vowels in many scripts) and numbers */
+int aoei_is_space(int32_t code_point); /* 1: the code point has the Unicode property White_Space */
+int aoei_is_letter_or_digit(
+    int32_t code_point); /* 1: the code point is a letter, a mark (vowels in many scripts) or a number */
 
-/* Buffer that aoei_text_key reuses between calls. Zero it before the first call. */
+/* A buffer that aoei_text_key reuses between calls. Zero it before the first call. */
 typedef struct aoei_text_key_scratch {
-    int32_t *point; /* [capacity] code points; owned, released with aoei_free */
+    int32_t *point; /* [capacity] code points, owned; free it with aoei_free */
     size_t capacity;
 } aoei_text_key_scratch;
 
 /* Writes the key of a text (valid UTF-8) to out, which is cleared first. Returns 0 or AOE_ENOMEM. */
-int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality same, aoei_text_key_scratch *scratch);
+int aoei_text_key(aoei_buffer *out, aoe_text text, aoe_text_equality equality, aoei_text_key_scratch *scratch);
 
 #endif

@@ -99,9 +99,9 @@ static void test_json_values(void **state) {
     o.rename = "a=label";
     expect("in.jsonl", text, o, "d,label,e\ntrue,5,\n,-2.5,x\n");
     expect_error("in.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":2}\n", options("out.csv"), AOE_EFORMAT,
-                 "in.jsonl:2: 2 keys, but the first row has 1, and the others would be lost; choose columns with options.keep");
+                 "in.jsonl:2: 2 keys, but the first row has 1; choose the columns to write with options.keep");
     expect_error("in.jsonl", "{\"a\":12345678901234567890}\n", options("out.csv"), AOE_EFORMAT,
-                 "in.jsonl:1: 'a' is a number too large to be kept to its last digit; write it as a string");
+                 "in.jsonl:1: the number in 'a' is too large to be converted exactly; write it as a string in the input");
     expect_error("in.jsonl", "{}\n", options("out.csv"), AOE_EFORMAT,
                  "the table has no columns; in .jsonl, the keys of the first row are the columns");
 }
@@ -113,11 +113,11 @@ static void test_refusals(void **state) {
                  "in.csv:3: 'a' contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output");
     expect_error("in.csv", "\"a\tb\"\nx\n", o, AOE_EFORMAT,
                  "out.tsv: the name of column 'a?b' contains a TAB or a line end, which .tsv cannot represent; rename it");
-    expect_error("in.csv", "a\n", o, AOE_EFORMAT, "in.csv: no row to convert (0 bad ones); give a table that has some");
+    expect_error("in.csv", "a\n", o, AOE_EFORMAT, "in.csv: the table has no valid rows (0 bad rows); use a table with rows");
     expect_error("in.tsv", "a\ta\nx\ty\n", options("out.jsonl"), AOE_EFORMAT,
                  "out.jsonl: two columns are named 'a', but keys of .jsonl must be unique; rename one");
     expect_error("in.tsv", "a\tb\nx\ty\n", options("out.txt"), AOE_EARG,
-                 "out.txt: a .txt file has one column, not 2; choose it with options.keep");
+                 "out.txt: a .txt file has one column, but there are 2; choose one with options.keep");
     o.keep = "a,c";
     expect_error("in.tsv", "a\tb\nx\ty\n", o, AOE_EARG, "options.keep: no column 'c' in the output; name an existing column");
     o.keep = "a,a";
@@ -196,7 +196,7 @@ static void test_triples_of_nli(void **state) {
     free(path);
     expect_error(
         "nli2.tsv", "premise\thypothesis\tlabel\np\ta\t1\nq\tb\t0\n", o, AOE_EFORMAT,
-        "nli2.tsv: none of 2 rows can be converted: no text1 has both a positive and a negative; change options.threshold or options.label_map, or use other data");
+        "nli2.tsv: none of the 2 rows can be converted: no text1 has both a positive and a negative pair; change options.threshold or options.label_map, or use other data");
 }
 
 static void test_simple_forms(void **state) {
@@ -261,11 +261,11 @@ static void test_drawn_negatives(void **state) {
     expect("ring.tsv", ring, o, "text1\ttext2\tlabel\na\tb\t1\nb\tc\t1\nc\td\t1\nd\te\t1\ne\tf\t1\nf\ta\t1\n");
     o.to = AOE_EXAMPLES_TRIPLETS;
     expect_error("ring.tsv", ring, o, AOE_EARG,
-                 "triplets have a negative; set options.negatives to at least 1, or mine negatives");
+                 "triplets need a negative; set options.negatives to at least 1, or mine negatives");
     o.negatives = 1;
     expect_error(
         "two.tsv", "query\tpositive\na\tb\n", o, AOE_EFORMAT,
-        "two.tsv: none of 1 rows can be converted: every text stands with every other; change options.threshold or options.label_map, or use other data");
+        "two.tsv: none of the 1 rows can be converted: every text already occurs with every other text; change options.threshold or options.label_map, or use other data");
     free(path);
 }
 

@@ -139,7 +139,7 @@ static void check_truncation(compress_fn compress, const char *name, const char 
     for (size_t cut = 0; cut < size; cut++) {
         char *path = test_write(test_dir, name, both, cut);
         char message[100];
-        snprintf(message, sizeof message, "%s: the %s data end early, at byte %zu; ", name, codec, cut);
+        snprintf(message, sizeof message, "%s: the %s data are incomplete: the file ends at byte %zu; ", name, codec, cut);
         if (cut == first)
             expect_contents(path, 100, "hello ", 6);
         else

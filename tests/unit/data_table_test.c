@@ -130,7 +130,7 @@ static void test_csv_quotes_gone_wrong(void **state) {
     aoei_row row;
     assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT); /* the rest of the file would be lost: never skipped */
     assert_string_equal(err.message + strlen(test_dir) + 1,
-                        "q.csv:7:3: a quoted field begins here and never ends; close the quote");
+                        "q.csv:7:3: the quoted field that begins here is never closed; add the closing quote");
     aoei_table_close(t);
 }
 

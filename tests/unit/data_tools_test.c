@@ -162,8 +162,8 @@ static void test_split_errors(void **state) {
     char *path = test_write_text(test_dir, "one.tsv", "text1\ttext2\na\tb\nb\tc\nc\td\n");
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message,
-                           "one.tsv: part 2 of 3 gets no row: rows that share a text stay together, and its 3 rows "
-                           "make 1 cluster, the largest of 3 (from line 2 on); give fewer parts"));
+                           "one.tsv: part 2 of 3 would have no rows: rows that share a text stay in one part, and the 3 rows "
+                           "form 1 cluster, the largest with 3 rows (first line 2); use fewer parts"));
     assert_null(out.part[0].data);
     o.group = "h";
     assert_int_equal(aoe_data_split(path, &o, part, NULL, &err), AOE_EFORMAT);
@@ -248,7 +248,7 @@ static void test_dedup_nothing_left(void **state) {
     o.user = &out;
     char *path = test_write_text(test_dir, "n.tsv", "text1\ttext2\tlabel\na\tb\t1\na\tb\t0\n");
     assert_int_equal(aoe_data_dedup(path, &o, NULL, &err), AOE_EFORMAT);
-    assert_non_null(strstr(err.message, "every row has a twin with another label"));
+    assert_non_null(strstr(err.message, "no rows are left: every row has a duplicate with a different label; correct the labels"));
     outputs_free(&out);
     free(path);
 }

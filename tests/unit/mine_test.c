@@ -353,7 +353,7 @@ static void test_corpus(void **state) {
     free(test_write_text(dir, "corpus.txt", " \n\n"));
     o.corpus = one;
     o.corpus_table.columns = NULL;
-    expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.txt: the corpus has no text");
+    expect_failure("a.tsv", simple, o, AOE_EFORMAT, "corpus.txt: the corpus contains no texts");
     free(texts);
     free(table);
     clear(&out);
