@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Functions that REST and GraphQL share: repositories and their names, pages, issues and mentions.
+ * Functions that the REST and GraphQL readers share: repositories and their names, pages, issues and mentions.
  */
 #include "collect/collection.h"
 
@@ -20,7 +20,7 @@ void aoei_collection_free(aoei_collection *c) {
     aoei_free(c->repository);
     aoei_issue_refs_free(&c->refs);
     aoei_buffer_free(&c->text);
-    aoei_buffer_free(&c->form);
+    aoei_buffer_free(&c->key);
     aoei_free(c->scratch.point);
     aoei_issues_free(&c->issues);
     aoei_github_close(&c->api);
@@ -107,14 +107,14 @@ int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, 
 }
 
 int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *hash, int *empty, aoe_error *err) {
-    if (aoei_text_key(&c->form, (aoe_text){text->data ? text->data : "", text->len}, AOE_TEXT_EQUAL_CASE, &c->scratch))
+    if (aoei_text_key(&c->key, (aoe_text){text->data ? text->data : "", text->len}, AOE_TEXT_EQUAL_CASE, &c->scratch))
         return aoei_fail_nomem(err, text->len);
-    *hash = aoei_hash(AOEI_HASH_START, c->form.data, c->form.len);
-    *empty = c->form.len == 0;
+    *hash = aoei_hash(AOEI_HASH_START, c->key.data, c->key.len);
+    *empty = c->key.len == 0;
     return AOE_OK;
 }
 
-/* Computes the hash of the written text, except that template lines are kept. */
+/* Computes the hash of the text as it will be written, except that template lines are not removed. */
 static int hash_text(aoei_collection *c, const aoei_issue_json *json, aoei_issue *issue, aoe_error *err) {
     aoei_buffer_clear(&c->text);
     const unsigned clean = c->api.o->clean & ~(unsigned)AOE_ISSUE_CLEAN_TEMPLATES;
@@ -144,7 +144,7 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
     int code = hash_text(c, json, &source.issue, err);
     if (!code)
         code = aoei_issues_add(&c->issues, &source, index, err);
-    if (!code && c->issues.n > before) { /* an issue on two pages is read once */
+    if (!code && c->issues.n > before) { /* an issue that appears on two pages is read only once */
         c->result->issues++;
         c->api.progress.issues++;
         code = aoei_collect_comment(c, *index, json->body, err);
@@ -174,11 +174,11 @@ const char *aoei_collect_why(int status, const char *message, int has_token, cha
         return has_token ? "it does not exist, or the token has no access to it (404)"
                          : "it does not exist, or it is private and needs a token (404)";
     case 410:
-        return "it has no issues, or they are turned off (410)";
+        return "its issues are disabled (410)";
     case 451:
         return "it is not available (451)";
     default:
-        (void)snprintf(buffer, AOEI_WHY, "the API answers %d%s%s", status, *message ? ": " : "", message);
+        (void)snprintf(buffer, AOEI_WHY, "the API returned status %d%s%s", status, *message ? ": " : "", message);
         return buffer;
     }
 }

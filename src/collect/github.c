@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Requests to GitHub through fetch.h and the store. A status other than that of a rejected token concerns one repository
- * or issue and is returned as an answer, as is a server that fails for this request. GraphQL reports errors with status
+ * Requests to GitHub with fetch.h and the cache. A status other than 200 concerns one repository or issue and is returned as
+ * a response; so is a server failure for this request. Only a rejected token is an error. GraphQL reports errors with status
  * 200; judge_query converts them to the statuses of REST.
  */
 #include "collect/github.h"
@@ -49,9 +49,9 @@ static void heard(void *user, const aoei_fetch_progress *p) {
 
 /* ---- addresses */
 
-/* Web hosts of links to issues and the address of GraphQL by the API's address: "https://api.HOST" has links to HOST and
- * GraphQL at /graphql; "https://HOST/api/v3" (GitHub Enterprise) links to HOST and GraphQL at /api/graphql; any other
- * "https://HOST" is a mirror of GitHub: links to HOST and github.com, GraphQL at /graphql. */
+/* Determines the web hosts of links to issues and the URL of GraphQL from the API's URL. "https://api.HOST" has links to
+ * HOST and GraphQL at /graphql. "https://HOST/api/v3" (GitHub Enterprise) has links to HOST and GraphQL at /api/graphql. Any
+ * other "https://HOST" is a mirror of GitHub with links to HOST and github.com, and GraphQL at /graphql. */
 static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     size_t len = strlen(api);
     aoei_url checked;
@@ -60,9 +60,9 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     if (code)
         return code;
     const char *host = strstr(api, "://");
-    if (!host || strpbrk(api, " ?#@")) /* not repeated: it may hold what nobody should see */
+    if (!host || strpbrk(api, " ?#@")) /* the message does not repeat the URL, because it may contain a secret */
         return aoei_fail(err, AOE_EARG,
-                         "the address of the API has more to it than host and path; give https://HOST, or of GitHub Enterprise "
+                         "options.api must consist of scheme, host and path; use https://HOST, or for GitHub Enterprise "
                          "https://HOST/api/v3");
     while (len > 0 && api[len - 1] == '/')
         len--;
@@ -79,7 +79,7 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     const size_t tail = sizeof enterprise - 1;
     const int is_enterprise = len > tail && strcmp(g->root + len - tail, enterprise) == 0;
     g->hosts[0] = g->host;
-    if (!is_enterprise && !prefix) /* a mirror of GitHub: the texts still name github.com */
+    if (!is_enterprise && !prefix) /* a mirror of GitHub: the texts contain links to github.com */
         g->hosts[1] = "github.com";
     aoei_buffer url = {0};
     aoei_buffer_append(&url, g->root, is_enterprise ? len - strlen("/v3") : len);
@@ -91,7 +91,7 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     return AOE_OK;
 }
 
-/* 1: the address is at the origin of the API. */
+/* 1 if the URL has the origin of the API. */
 static int is_at_origin(const aoei_github *g, const char *url) {
     return strncmp(url, g->root, g->origin) == 0 && (url[g->origin] == '/' || url[g->origin] == 0);
 }
@@ -143,7 +143,7 @@ void aoei_github_answer_free(aoei_github_answer *a) {
 
 int aoei_github_step(aoei_github_pages *w, const char *page, aoe_error *err) {
     if (w->mark && strcmp(w->mark, page) == 0)
-        return aoei_fail(err, AOE_EFORMAT, "the pages of a list lead in a circle; check the address of the API");
+        return aoei_fail(err, AOE_EFORMAT, "the pages of a list form a cycle; check options.api");
     if (w->steps++ < w->until)
         return AOE_OK;
     w->until = 2 * w->steps;
@@ -157,19 +157,19 @@ void aoei_github_pages_free(aoei_github_pages *w) {
     w->mark = NULL;
 }
 
-/* Text of a server for a message of ours: one line of it, without the token, which a server may send back. */
+/* Copies a server's text for a message: only its first line, without the token, which a server may send back. */
 static void show(const aoei_github *g, const char *text, char out[AOEI_GITHUB_SHOWN]) {
     char *copy = aoei_strdup(text ? text : "");
     out[0] = 0;
     if (copy) {
-        aoei_redact(copy, strlen(copy), g->o->token); /* before it is cut */
+        aoei_redact(copy, strlen(copy), g->o->token); /* before it is truncated */
         (void)snprintf(out, AOEI_GITHUB_SHOWN, "%s", copy);
         (void)aoei_one_line(out, strlen(out));
     }
     aoei_free(copy);
 }
 
-/* The "message" that GitHub sends with an error; "" without. */
+/* The "message" that GitHub sends with an error; "" if there is none. */
 static void message_of(const aoei_github *g, const aoei_http_response *r, char message[AOEI_GITHUB_SHOWN]) {
     json_t *json = NULL;
     message[0] = 0;
@@ -178,21 +178,21 @@ static void message_of(const aoei_github *g, const aoei_http_response *r, char m
     json_decref(json);
 }
 
-/* A status other than 200 is an answer about one repository or issue, except for a rejected token. */
+/* Checks a status other than 200. It concerns one repository or issue, unless the token is rejected. */
 static int read_status(const aoei_github *g, aoei_github_answer *a, const char *url, aoe_error *err) {
     char place[AOEI_URL_DISPLAY_MAX];
     if (a->status == 401)
         return aoei_fail(err, AOE_EIO, "%s: %s (401)", aoei_url_display(url, place),
-                         g->o->token ? "the token was rejected; use a valid token, or none"
-                                     : "the API answers nobody without a token; give one");
+                         g->o->token ? "the token is rejected; use a valid token, or none"
+                                     : "the API requires a token; set options.token");
     message_of(g, &a->response, a->why);
     return AOE_OK;
 }
 
-/* Whether an answer can be used at all, and what the last one was. */
+/* State of a judge function: whether the response is usable, and the status of the last response. */
 typedef struct judging {
     aoei_judge_fn judge;
-    int broken; /* 1: it could not */
+    int broken; /* 1: the response was unusable */
 } judging;
 
 static aoei_verdict judge_and_note(void *user, const aoei_http_response *r) {
@@ -202,12 +202,12 @@ static aoei_verdict judge_and_note(void *user, const aoei_http_response *r) {
     return verdict;
 }
 
-/* 1: the server was reached and failed, which it may do for one address alone. */
+/* 1 if the server was reached but failed, which may concern only this URL. */
 static int is_failure(const aoei_http_response *r, const judging *j) {
     return r->status >= 500 || r->status == 408 || j->broken || (r->status && r->transient);
 }
 
-/* One request through the cache. *kept: 1: nothing was transferred. Sets a->status. */
+/* Sends one request through the cache and sets a->status. *kept is 1 if nothing was transferred. */
 static int ask(aoei_github *g, aoei_fetch *fetch, const char *key, const aoei_http_request *q, aoei_judge_fn judge, double age,
                aoei_github_answer *a, int *kept, aoe_error *err) {
     judging j = {.judge = judge};
@@ -236,7 +236,7 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answ
     static const char *const headers[] = {ACCEPT, VERSION};
     clear(a);
     if (!is_at_origin(g, url))
-        return aoei_fail(err, AOE_EFORMAT, "%s: the next page is said to be elsewhere; check the address of the API", g->root);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the URL of the next page has another origin; check options.api", g->root);
     const aoei_http_request q = {.url = url, .headers = headers, .n_headers = 2, .token = g->o->token};
     const double age = g->o->refresh ? AOEI_AGE_NONE : AOEI_AGE_ANY;
     int kept;
@@ -255,7 +255,7 @@ int aoei_github_get(aoei_github *g, const char *url, int again, aoei_github_answ
     return code;
 }
 
-/* 1: an error of a GraphQL answer has this type. */
+/* 1 if an error of a GraphQL response has this type. */
 static int has_error(const json_t *root, const char *type) {
     const json_t *errors = json_object_get(root, "errors");
     size_t i;
@@ -268,7 +268,7 @@ static int has_error(const json_t *root, const char *type) {
     return 0;
 }
 
-/* GraphQL says with status 200 that it was asked too much or too often, or that something is not there. */
+/* An aoei_judge_fn for GraphQL, which reports rate limits and missing objects with status 200. */
 static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
     json_t *root = NULL;
     (void)user;
@@ -286,7 +286,7 @@ static aoei_verdict judge_query(void *user, const aoei_http_response *r) {
     return verdict;
 }
 
-/* Interprets a GraphQL answer. *rejected: 1: the query itself was rejected, with the reason in err. */
+/* Interprets a GraphQL response. *rejected is 1 if the query itself was rejected; err contains the reason. */
 static int read_query(aoei_github *g, aoei_github_answer *a, int *rejected, aoe_error *err) {
     json_t *root;
     *rejected = 0;
@@ -305,13 +305,13 @@ static int read_query(aoei_github *g, aoei_github_answer *a, int *rejected, aoe_
     if (has_error(root, "NOT_FOUND"))
         a->status = 404;
     else if (has_error(root, "FORBIDDEN") && !json_is_object(json_object_get(data, "repository")))
-        a->status = 403; /* a part of a repository may be: what is there counts */
+        a->status = 403; /* a part of a repository may be forbidden; the available data are used */
     else
         a->json = json_incref(data);
     *rejected = a->status == 200 && !a->json;
     if (*rejected)
-        code = aoei_fail(err, AOE_EFORMAT, "%s: the query was rejected (%s); use REST, or check the address of the API",
-                         g->graphql, *a->why ? a->why : "there are no data");
+        code = aoei_fail(err, AOE_EFORMAT, "%s: the query was rejected (%s); use REST, or check options.api", g->graphql,
+                         *a->why ? a->why : "the response has no data");
     json_decref(root);
     return code;
 }
@@ -361,8 +361,8 @@ int aoei_github_load(aoei_github *g, const char *key, json_t **json, aoe_error *
     if (code == 0)
         code =
             aoei_fail(err, AOE_EFORMAT,
-                      "%s: an answer that was there is gone, or holds the token in a header and was not kept; let one run at "
-                      "a time use the file, and run again",
+                      "%s: a response is no longer in the cache, or was not stored because its headers contain the token; let "
+                      "only one run at a time use the cache, and run again",
                       g->o->cache);
     else if (code > 0)
         code = aoei_http_json(json, &r, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reading a repository through GraphQL: fifty issues a query, with their comments and
- * the events that say of what they were marked as duplicates. Only what one query cannot
- * hold (an issue with more than a hundred such items) takes more.
+ * Reads a repository through GraphQL. A query returns fifty issues with their comments and with the events that name the
+ * original of a duplicate. Only an issue with more than a hundred such items needs further queries.
  */
 #include "collect/github_graphql.h"
 
@@ -30,13 +29,13 @@ static const char items_query[] = "query($owner:String!,$name:String!,$number:In
                                   "repository(owner:$owner,name:$name,followRenames:true){"
                                   "issue(number:$number){timelineItems(first:100,after:$after," ITEMS "}}}";
 
-/* The cursor after a page; NULL: it is the last page. */
+/* The cursor after a page; NULL: this is the last page. */
 static const char *next_cursor(const json_t *connection) {
     const json_t *info = json_object_get(connection, "pageInfo");
     return json_is_true(json_object_get(info, "hasNextPage")) ? json_string_value(json_object_get(info, "endCursor")) : NULL;
 }
 
-/* Variables of a query; number 0: none. NULL: no memory. */
+/* The variables of a query; number 0: no number. NULL: out of memory. */
 static json_t *variables(const char *full_name, uint64_t number, const char *after) {
     aoei_json_init();
     const char *slash = strchr(full_name, '/');
@@ -69,7 +68,7 @@ static int read_items(aoei_collection *c, uint32_t issue, const json_t *connecti
     return code;
 }
 
-/* Reads the items of an issue; further items may need more queries. */
+/* Reads all items of an issue. More than a hundred items need further queries. */
 static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, const json_t *connection, aoe_error *err) {
     const size_t first = c->n_mentions;
     int code = read_items(c, issue, connection, err);
@@ -81,7 +80,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         code = aoei_github_step(&pages, cursor, err);
         if (code)
             break;
-        aoei_free(after); /* the cursor is part of the answer, which is replaced */
+        aoei_free(after); /* the cursor is part of the response, which is replaced */
         after = aoei_strdup(cursor);
         if (!after) {
             code = aoei_fail_nomem(err, strlen(cursor));
@@ -89,7 +88,7 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         }
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
         if (!code && a.status != 200) {
-            c->result->unread += a.status != 0; /* offline, missing answers are counted elsewhere */
+            c->result->unread += a.status != 0; /* in offline mode, missing responses are counted elsewhere */
             aoei_collect_cut(c, first);
         }
         if (code || a.status != 200)
@@ -106,9 +105,9 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
 
 typedef struct reading {
     uint32_t repo;
-    char *name;  /* owned: current name */
-    char *after; /* owned: cursor; NULL: at the beginning or at the end */
-    size_t read; /* issues */
+    char *name;  /* current name of the repository, owned */
+    char *after; /* cursor of the next page, owned; NULL: before the first page or after the last */
+    size_t read; /* number of issues read */
     int more;
 } reading;
 
@@ -135,14 +134,14 @@ static int read_page(aoei_collection *c, reading *r, const aoei_github_answer *a
     return !code && r->more && !r->after ? aoei_fail_nomem(err, 0) : code;
 }
 
-/* After the first answer, the name is the current name of the repository. */
+/* Stores the current name of the repository, which the first response contains. */
 static int take_name(aoei_collection *c, reading *r, const char *given, const json_t *repository, aoe_error *err) {
     const aoe_text full = aoei_json_text_of(json_object_get(repository, "nameWithOwner"));
     uint32_t old;
     if (r->name)
         return AOE_OK;
     if (!full.len || aoei_repository_name(full.data, full.len) != full.len)
-        return aoei_fail(err, AOE_EFORMAT, "%s: no repository; check the address of the API", c->api.graphql);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the response contains no repository; check options.api", c->api.graphql);
     r->name = aoei_strndup(full.data, full.len);
     int code = r->name ? aoei_collect_repo(c, aoe_text_of(given), &old, err) : aoei_fail_nomem(err, full.len);
     if (!code)
@@ -152,7 +151,7 @@ static int take_name(aoei_collection *c, reading *r, const char *given, const js
     return code;
 }
 
-int aoei_collect_graphql(aoei_collection *c, const char *given, char room[AOEI_WHY], const char **why, aoe_error *err) {
+int aoei_collect_graphql(aoei_collection *c, const char *given, char buffer[AOEI_WHY], const char **why, aoe_error *err) {
     reading r = {.more = 1};
     aoei_github_answer a = {0};
     aoei_github_pages pages = {0};
@@ -165,13 +164,13 @@ int aoei_collect_graphql(aoei_collection *c, const char *given, char room[AOEI_W
             break;
         if (!json_is_object(repository)) {
             if (a.status || first)
-                *why = aoei_collect_why(a.status == 200 ? 404 : a.status, a.why, 1, room);
+                *why = aoei_collect_why(a.status == 200 ? 404 : a.status, a.why, 1, buffer);
             if (*why && r.name)
-                c->repository[r.repo].cut = 1;
+                c->repository[r.repo].incomplete = 1;
             break;
         }
         if (json_is_false(json_object_get(repository, "hasIssuesEnabled"))) {
-            *why = aoei_collect_why(410, "", 1, room);
+            *why = aoei_collect_why(410, "", 1, buffer);
             break;
         }
         code = take_name(c, &r, given, repository, err);

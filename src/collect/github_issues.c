@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_github_issues: reads the repositories one by one, then computes links and pairs and writes the texts. A repository
- * that cannot be read does not affect the others.
+ * aoe_github_issues: reads the repositories one after the other, computes links and pairs, and writes the texts. A
+ * repository that cannot be read does not affect the others.
  */
 #include <math.h>
 #include <string.h>
@@ -33,7 +33,7 @@ void aoe_github_options_defaults(aoe_github_options *o) {
         .struct_size = sizeof *o, .ratio = {12, 1, 1}, .kind = AOE_EXAMPLES_PAIRS, .negatives = 1, .seed = 42};
 }
 
-/* Ratios of the splits that are written, or of all splits if none is. */
+/* Computes the ratios of the splits that are written, or of all splits if none is written. */
 static void ratios_of(const aoe_github_options *o, double ratio[AOE_ISSUES_SPLITS]) {
     int named = 0;
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
@@ -49,12 +49,12 @@ static int check_splits(const aoe_github_options *o, aoe_error *err) {
     for (int i = 0; i < AOE_ISSUES_SPLITS && !code; i++) {
         aoe_table_format format;
         if (!(o->ratio[i] >= 0) || !isfinite(o->ratio[i]))
-            return aoei_fail(err, AOE_EARG, "options.ratio: %g is not a split ratio; use numbers of at least 0", o->ratio[i]);
+            return aoei_fail(err, AOE_EARG, "options.ratio: %g is not a split ratio; use non-negative numbers", o->ratio[i]);
         sum += ratio[i];
         if (o->name[i])
             code = aoei_table_format_of(&format, o->name[i], err);
         if (o->name[i] && !code && format == AOE_TABLE_TXT)
-            code = aoei_fail(err, AOE_EARG, "%s: a .txt file cannot contain pairs; name the output .tsv, .csv or .jsonl",
+            code = aoei_fail(err, AOE_EARG, "%s: a .txt file cannot contain pairs; use .tsv, .csv or .jsonl for the output",
                              o->name[i]);
     }
     if (!code && (!(sum > 0) || !isfinite(sum)))
@@ -65,9 +65,9 @@ static int check_splits(const aoe_github_options *o, aoe_error *err) {
 
 static int check(const aoe_github_options *o, aoe_error *err) {
     if (!o->cache)
-        return aoei_fail(err, AOE_EARG, "no cache is given; set options.cache to an SQLite file for the answers");
+        return aoei_fail(err, AOE_EARG, "options.cache is missing; set it to an SQLite file for the responses");
     if (!o->n_repositories)
-        return aoei_fail(err, AOE_EARG, "no repositories are given; use names such as owner/name");
+        return aoei_fail(err, AOE_EARG, "options.repositories is empty; use names such as owner/name");
     for (size_t i = 0; i < o->n_repositories; i++) {
         const size_t len = strlen(o->repositories[i]);
         if (!len || aoei_repository_name(o->repositories[i], len) != len)
@@ -76,17 +76,17 @@ static int check(const aoe_github_options *o, aoe_error *err) {
     if (!o->negatives || o->negatives > 1000)
         return aoei_fail(err, AOE_EARG, "options.negatives is %zu; it must be between 1 and 1000", o->negatives);
     if (o->kind != AOE_EXAMPLES_PAIRS && o->kind != AOE_EXAMPLES_TRIPLETS)
-        return aoei_fail(err, AOE_EARG, "duplicates are written as pairs or triplets; set options.kind to one of them");
+        return aoei_fail(err, AOE_EARG, "options.kind must be pairs or triplets");
     if (o->graphql && !o->token && !o->offline)
         return aoei_fail(err, AOE_EARG, "GraphQL requires a token; set options.token, or use REST");
     if (o->offline && o->refresh)
-        return aoei_fail(err, AOE_EARG, "options.offline and options.refresh exclude each other; remove one");
+        return aoei_fail(err, AOE_EARG, "options.offline and options.refresh cannot be combined; remove one");
     return check_splits(o, err);
 }
 
 static int read_repositories(aoei_collection *c, aoe_error *err) {
     const aoe_github_options *o = c->api.o;
-    char room[AOEI_WHY];
+    char buffer[AOEI_WHY];
     const char *why;
     int code = AOE_OK;
     for (size_t i = 0; i < o->n_repositories && !code; i++) {
@@ -94,8 +94,8 @@ static int read_repositories(aoei_collection *c, aoe_error *err) {
         c->api.progress.done = i;
         code = aoei_github_tell(&c->api, err);
         if (!code)
-            code = o->graphql ? aoei_collect_graphql(c, o->repositories[i], room, &why, err)
-                              : aoei_collect_rest(c, o->repositories[i], room, &why, err);
+            code = o->graphql ? aoei_collect_graphql(c, o->repositories[i], buffer, &why, err)
+                              : aoei_collect_rest(c, o->repositories[i], buffer, &why, err);
         if (code)
             break;
         c->result->repositories += why == NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Look-ups that put up with anything: an answer comes from outside.
+ * Reads the JSON of responses. Responses are not trusted: every field may be missing or have another type.
  */
 #include "collect/github_json.h"
 
@@ -17,7 +17,7 @@ static const json_t *either(const json_t *o, const char *rest, const char *graph
     return value ? value : json_object_get(o, graphql);
 }
 
-static int is_text(const json_t *value, const char *word) { /* states are in capitals in GraphQL */
+static int is_text(const json_t *value, const char *word) { /* GraphQL writes states in capitals */
     const aoe_text t = aoei_json_text_of(value);
     return t.len == strlen(word) && strncasecmp(t.data, word, t.len) == 0;
 }
@@ -32,7 +32,7 @@ static void read_labels(aoei_issue_json *out, const json_t *labels) {
     }
 }
 
-/* "https://api.github.com/repos/owner/name" gives owner/name. */
+/* Extracts "owner/name" from a URL such as "https://api.github.com/repos/owner/name". */
 static aoe_text repository_of(const json_t *issue) {
     const aoe_text url = aoei_json_text_of(json_object_get(issue, "repository_url"));
     static const char part[] = "/repos/";

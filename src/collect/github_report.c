@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writes the pairs with their texts as tables: the bodies of the chosen issues are loaded from the cache page by page,
- * cleaned and written. Template lines are lines that many of the chosen issues of a repository contain. So the final texts
- * are only known after all bodies were read; texts that have become equal are dropped here.
+ * Writes the pairs with their texts as tables. The bodies of the chosen issues are loaded from the cache page by page,
+ * cleaned and written. Template lines are lines that many of the chosen issues of a repository contain. The final texts are
+ * therefore known only after all bodies were read. Texts that become equal by the cleaning are dropped here.
  */
 #include "collect/github_report.h"
 
@@ -14,14 +14,14 @@
 #include "collect/issues_clean.h"
 #include "table/table_write.h"
 
-/* An issue in a pair. */
+/* An issue that is in a pair. */
 typedef struct chosen {
     uint32_t issue;
-    char *body; /* owned [len] */
+    char *body; /* [len] body, owned */
     size_t len;
-    uint64_t hash; /* hash of the written text, without template lines */
+    uint64_t hash; /* hash of the text as written, without template lines */
     uint32_t split;
-    int lost; /* 1: an earlier split contains an equal text */
+    int dropped; /* 1: an earlier split contains an equal text, so this issue is dropped */
 } chosen;
 
 enum { COLUMNS = 6 }; /* maximum number of columns */
@@ -29,15 +29,16 @@ enum { COLUMNS = 6 }; /* maximum number of columns */
 typedef struct reporter {
     aoei_collection *c;
     const aoei_issue_pairs *p;
-    chosen *chosen; /* owned [n] by page, then issue */
+    chosen *chosen; /* [n] issues sorted by page, then by issue; owned */
     size_t n;
-    uint32_t *place;          /* owned [issues.n] index in chosen, for issues in a pair */
-    aoei_line_counts *counts; /* owned [issues.n_repos] lines of bodies, for templates; NULL: templates are kept */
-    aoei_buffer text[3];      /* texts of query, positive and negative */
-    aoei_buffer id[3];        /* names of query, positive and negative: "owner/name#12" */
+    uint32_t *place; /* [issues.n] index in `chosen` of each issue that is in a pair, owned */
+    aoei_line_counts
+        *counts;         /* [issues.n_repos] lines of the bodies, to detect templates, owned; NULL: templates are not removed */
+    aoei_buffer text[3]; /* texts of query, positive and negative */
+    aoei_buffer id[3];   /* names of query, positive and negative: "owner/name#12" */
     aoei_table_writer writer; /* writer of the current split */
     size_t split;
-    int flat; /* 1: TABs and line ends become spaces */
+    int flat; /* 1: TABs and line ends are replaced by spaces */
 } reporter;
 
 static int by_page(const void *pa, const void *pb, void *user) {
@@ -76,7 +77,7 @@ static int list_chosen(reporter *r, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Copies the bodies of chosen[first, end), which are on one page. */
+/* Copies the bodies of the issues chosen[first, end), which are all on one page. */
 static int read_page(reporter *r, size_t first, size_t end, aoe_error *err) {
     const aoei_issues *s = &r->c->issues;
     const uint32_t page = s->issue[r->chosen[first].issue].page;
@@ -99,9 +100,9 @@ static int read_page(reporter *r, size_t first, size_t end, aoe_error *err) {
         }
     }
     if (!code && found < end - first)
-        code =
-            aoei_fail(err, AOE_EFORMAT, "%s: answers changed while they were read; let one run at a time use it, and run again",
-                      r->c->api.o->cache);
+        code = aoei_fail(err, AOE_EFORMAT,
+                         "%s: responses changed while they were read; let only one run at a time use the cache, and run again",
+                         r->c->api.o->cache);
     json_decref(root);
     return code;
 }
@@ -133,14 +134,14 @@ static int count_lines(reporter *r, aoe_error *err) {
     return code;
 }
 
-/* TABs and line ends become spaces. */
+/* Replaces TABs and line ends by spaces. */
 static void flatten(char *s, size_t len) {
     for (size_t i = 0; i < len; i++)
         if (s[i] == '\t' || s[i] == '\n' || s[i] == '\r')
             s[i] = ' ';
 }
 
-/* The text and the name of an issue as the part-th of a row: 0 query, 1 positive, 2 negative. */
+/* Writes the text and the name of an issue to part `part` of a row: 0 query, 1 positive, 2 negative. */
 static int put_text(reporter *r, uint32_t issue, int part, aoe_error *err) {
     const aoei_issue *i = &r->c->issues.issue[issue];
     const chosen *one = &r->chosen[r->place[issue]];
@@ -164,8 +165,9 @@ static int by_text(const void *pa, const void *pb, void *user) {
     return (a->split > b->split) - (a->split < b->split);
 }
 
-/* Without the lines of templates texts of two splits may be one: it stays in the first. */
-static int find_lost(reporter *r, aoe_error *err) {
+/* Finds issues whose texts became equal to a text of an earlier split when template lines were removed. The first split
+ * keeps its text. */
+static int find_dropped(reporter *r, aoe_error *err) {
     int empty, code = AOE_OK;
     if (!r->counts)
         return AOE_OK;
@@ -191,16 +193,16 @@ static int find_lost(reporter *r, aoe_error *err) {
         if (r->chosen[order[i]].hash != one->hash)
             first = i;
         else
-            r->chosen[order[i]].lost = r->chosen[order[i]].split != one->split;
+            r->chosen[order[i]].dropped = r->chosen[order[i]].split != one->split;
     }
     aoei_free(order);
     return code;
 }
 
-/* 1: the texts can form a row: both remain, and they differ. */
+/* 1 if both texts are kept and differ, so that they can form a row. */
 static int is_row(const reporter *r, uint32_t a, uint32_t b) {
     const chosen *x = &r->chosen[r->place[a]], *y = &r->chosen[r->place[b]];
-    return !r->counts || (!x->lost && !y->lost && x->hash != y->hash);
+    return !r->counts || (!x->dropped && !y->dropped && x->hash != y->hash);
 }
 
 static int is_negative(const reporter *r, const aoei_issue_pair *p, uint32_t issue) {
@@ -211,7 +213,7 @@ static aoei_cell cell_of(const aoei_buffer *b) {
     return (aoei_cell){.text = {b->data ? b->data : "", b->len}};
 }
 
-/* Writes a row of the given parts; label NULL: triplets. */
+/* Writes a row with the given parts; label NULL: a triplet. */
 static int write_row(reporter *r, const int *part, size_t n, const char *label, aoe_error *err) {
     aoei_cell cell[COLUMNS];
     size_t k = 0;
@@ -271,7 +273,7 @@ static size_t count_negatives(const reporter *r, const aoei_issue_pair *p) {
     return n;
 }
 
-/* The table of a split, or where it has no name only the counts. */
+/* Writes the table of a split. A split without an output name is only counted. */
 static int write_split(reporter *r, size_t split, aoe_error *err) {
     const aoe_github_options *o = r->c->api.o;
     aoe_github_result *result = r->c->result;
@@ -289,7 +291,8 @@ static int write_split(reporter *r, size_t split, aoe_error *err) {
         const size_t negatives = count_negatives(r, p);
         result->positives[split]++;
         result->negatives[split] += negatives;
-        result->without += negatives < p->n_negatives && p->n_negatives == o->negatives; /* others are counted already */
+        result->without += negatives < p->n_negatives &&
+                           p->n_negatives == o->negatives; /* pairs with fewer negatives from the start are already counted */
         code = written ? write_pair(r, p, err) : AOE_OK;
     }
     if (!code && written)
@@ -307,7 +310,7 @@ int aoei_collect_report(aoei_collection *c, const aoei_issue_pairs *p, aoe_error
     if (!code && c->api.o->write)
         code = count_lines(&r, err);
     if (!code)
-        code = find_lost(&r, err);
+        code = find_dropped(&r, err);
     for (size_t split = 0; split < AOE_ISSUES_SPLITS && !code; split++)
         code = write_split(&r, split, err);
     for (size_t i = 0; r.chosen && i < r.n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writing the pairs with their texts.
+ * Writes the pairs with their texts.
  */
 #ifndef AOEI_COLLECT_GITHUB_REPORT_H
 #define AOEI_COLLECT_GITHUB_REPORT_H

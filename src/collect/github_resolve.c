@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Converts the mentions of an issue to links, in chronological order: a denial revokes mentions of its target, and
- * GitHub's "unmarked" revokes all earlier mentions. For a closed issue, statements count; a guess counts if there is no
- * statement, the issue is marked as a duplicate, and there is a single target. All other mentions yield weak links, which
- * make neither pairs nor negatives. So do the mentions in issues that were fetched only because another issue refers to
- * them.
+ * Converts the mentions of an issue to links, in chronological order. A denial revokes mentions of its target, and GitHub's
+ * "unmarked" event revokes all earlier mentions. For a closed issue, statements count. A guess counts if there is no
+ * statement, the issue is marked as a duplicate, and there is a single target. All other mentions give weak links, which are
+ * used neither for pairs nor for negatives. Mentions in issues that were fetched only because another issue refers to them
+ * also give weak links.
  */
 #include "collect/github_resolve.h"
 
@@ -14,9 +14,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { ROUNDS = 5 }; /* a referenced issue may refer to others, and so on */
+enum { ROUNDS = 5 }; /* maximum rounds of fetching: a referenced issue may itself refer to other issues */
 
-/* A mention and its position in time. */
+/* A mention and its position in chronological order. */
 typedef struct said {
     aoei_mention m;
     size_t order;
@@ -33,7 +33,7 @@ static int same_target(const aoei_mention *a, const aoei_mention *b) {
     return a->repo == b->repo && a->number == b->number;
 }
 
-/* Removes from s[0, n) the mentions that m revokes; returns the number of remaining mentions. */
+/* Removes from s[0, n) the mentions that m revokes. Returns the number of remaining mentions. */
 static size_t take_back(said *s, size_t n, const aoei_mention *m) {
     const int all = m->kind == AOEI_MENTION_UNMARKED && !m->number;
     size_t left = 0;
@@ -43,8 +43,8 @@ static size_t take_back(said *s, size_t n, const aoei_mention *m) {
     return left;
 }
 
-/* Reduces s[0, n) to the valid statements and guesses about one issue; returns their number. *marked: 1: marked by GitHub.
- */
+/* Reduces s[0, n) to the valid statements and guesses about one issue. Returns their number. *marked is 1 if GitHub marks
+ * the issue as a duplicate. */
 static size_t settle(said *s, size_t n, int *marked) {
     size_t kept = 0;
     *marked = 0;
@@ -64,13 +64,13 @@ static size_t settle(said *s, size_t n, int *marked) {
             k++;
         if (k == kept)
             s[kept++] = one;
-        else if (one.m.kind < s[k].m.kind) /* the stronger kind */
+        else if (one.m.kind < s[k].m.kind) /* the stronger kind is kept */
             s[k].m.kind = one.m.kind;
     }
     return kept;
 }
 
-/* Finds the target of a mention, which may be requested from the API; AOEI_NO_ISSUE: there is none. */
+/* Finds the target of a mention, and fetches it from the API if necessary. *target is AOEI_NO_ISSUE if there is none. */
 static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *target, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_buffer url = {0};
@@ -111,13 +111,13 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     return code;
 }
 
-/* Adds the links of one issue. s: [n] its valid mentions; weak: 1: all links are weak. */
+/* Adds the links of one issue. s: [n] valid mentions of the issue; weak: 1: all links are weak. */
 static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;
     int code = AOE_OK;
     marked |= c->issues.issue[from].marked;
-    weak |= c->repository[c->issues.issue[from].repo].cut;
+    weak |= c->repository[c->issues.issue[from].repo].incomplete;
     for (size_t i = 0; i < n && !code; i++) {
         const int is_stated = s[i].m.kind == AOEI_MENTION_STATED;
         const int is_likely = s[i].m.kind == AOEI_MENTION_GUESS && marked && n == 1, holds = closed && (is_stated || is_likely);
@@ -130,14 +130,15 @@ static int link_issue(aoei_collection *c, const said *s, size_t n, int marked, i
     return code;
 }
 
-/* Resolves the mentions from index `begin`. */
+/* Resolves the mentions that start at index `begin`. */
 static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
     const size_t n = c->n_mentions - begin;
     said *s = aoei_malloc_array(n, sizeof *s);
     int code = s ? AOE_OK : aoei_fail_nomem(err, n * sizeof *s);
     for (size_t i = 0; i < n && !code; i++) {
         s[i] = (said){c->mention[begin + i], i};
-        code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo, err); /* under its current name */
+        code = aoei_collect_repo(c, aoe_text_of(c->issues.repo[s[i].m.repo]), &s[i].m.repo,
+                                 err); /* the repository under its current name */
     }
     if (!code)
         qsort(s, n, sizeof *s, by_issue);
@@ -158,7 +159,7 @@ static int resolve(aoei_collection *c, size_t begin, int weak, aoe_error *err) {
 int aoei_collect_resolve(aoei_collection *c, aoe_error *err) {
     int code = AOE_OK;
     for (size_t round = 0, first = 0, end; round < ROUNDS && first < c->n_mentions && !code; round++, first = end) {
-        end = c->n_mentions; /* mentions in issues that are fetched now are appended */
+        end = c->n_mentions; /* mentions in issues fetched by this loop are appended */
         code = resolve(c, first, round > 0, err);
     }
     return code;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Resolving mentions of duplicates into links between issues.
+ * Resolves mentions of duplicates into links between issues.
  */
 #ifndef AOEI_COLLECT_GITHUB_RESOLVE_H
 #define AOEI_COLLECT_GITHUB_RESOLVE_H
 
 #include "collect/collection.h"
 
-/* Converts the mentions of c into links. Issues that are referenced but not part of the collection are fetched from the API;
- * what such issues mention makes weak links only. Errors: those of aoei_github_get. */
+/* Converts the mentions of c into links. Issues that are referenced but are not part of the collection are fetched from the
+ * API; mentions in such issues give weak links only. Errors: those of aoei_github_get. */
 int aoei_collect_resolve(aoei_collection *c, aoe_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads a repository through REST: its current name, the list of its issues, and the mentions of duplicates in the
- * timelines of issues that are marked as duplicates and, if requested, in all comments. REST does not return the original
- * of a marked issue; it must be mentioned in a comment.
+ * Reads a repository through REST: its current name, the list of its issues, and the mentions of duplicates in the timelines
+ * of issues that are marked as duplicates. On request, it also reads all comments. REST does not return the original of a
+ * marked issue; a comment must mention it.
  */
 #include "collect/github_rest.h"
 
@@ -12,16 +12,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Called with each page of a list. */
+/* Callback for each page of a list. *more: set to 0 to stop. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_answer *a, void *user, int *more, aoe_error *err);
 
-/* The end of a list: status 200, or the status of the page that cannot be read. */
+/* How a list ended: status 200, or the status of the page that cannot be read. */
 typedef struct ending {
     int status;
     char why[AOEI_GITHUB_SHOWN];
 } ending;
 
-/* Calls fn with each page, beginning at url (owned by the function), while *more is 1. */
+/* Calls fn for each page, starting at url (which this function frees), while *more is 1. */
 static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e, aoe_error *err) {
     aoei_github_answer a = {0};
     aoei_github_pages pages = {0};
@@ -50,7 +50,7 @@ static int walk(aoei_collection *c, char *url, page_fn fn, void *user, ending *e
     return code;
 }
 
-/* The address "ROOT/repos/OWNER/NAME" with a suffix; NULL: no memory. */
+/* The URL "ROOT/repos/OWNER/NAME" followed by `rest`; NULL: out of memory. */
 static char *address(const aoei_collection *c, const char *name, const char *rest) {
     aoei_buffer url = {0};
     if (aoei_buffer_printf(&url, "%s/repos/%s%s", c->api.root, name, rest)) {
@@ -62,17 +62,18 @@ static char *address(const aoei_collection *c, const char *name, const char *res
 
 typedef struct listing {
     uint32_t repo;
-    size_t read;      /* issues */
-    uint32_t *marked; /* owned [n_marked] issues whose timelines are read */
+    size_t read;      /* number of issues read */
+    uint32_t *marked; /* [n_marked] issues whose timelines are read, owned */
     size_t n_marked, capacity;
 } listing;
 
 static int expect_array(const aoei_collection *c, const aoei_github_answer *a, aoe_error *err) {
     (void)c;
-    return json_is_array(a->json) ? AOE_OK : aoei_fail(err, AOE_EFORMAT, "%s: no list; check the address of the API", a->key);
+    return json_is_array(a->json) ? AOE_OK
+                                  : aoei_fail(err, AOE_EFORMAT, "%s: the response is not a list; check options.api", a->key);
 }
 
-/* 1: closed and marked, with comments that may mention the original. */
+/* 1 if the issue is closed and marked as a duplicate, and has comments that may mention the original. */
 static int is_worth_asking(const aoei_issue *issue, const aoei_issue_json *json) {
     return issue->marked && issue->closed && json->comments > 0;
 }
@@ -111,7 +112,7 @@ static int read_timeline(aoei_collection *c, const aoei_github_answer *a, void *
     return code;
 }
 
-/* The number at the end of ".../issues/12"; 0: none. */
+/* The number at the end of a URL such as ".../issues/12"; 0: none. */
 static uint64_t number_of(aoe_text url) {
     size_t at = url.len;
     uint64_t value = 0;
@@ -139,14 +140,14 @@ static int read_comments(aoei_collection *c, const aoei_github_answer *a, void *
     return code;
 }
 
-/* Handles the end of a list whose mentions begin at index `first`; the mentions of an incomplete list are weak. */
+/* Handles the end of a list whose mentions start at index `first`. Mentions of an incomplete list are weak. */
 static void note_ending(aoei_collection *c, const ending *e, size_t first) {
     if (e->status != 200)
         aoei_collect_cut(c, first);
-    c->result->unread += e->status != 200 && e->status != 0; /* offline, missing answers are counted elsewhere */
+    c->result->unread += e->status != 200 && e->status != 0; /* in offline mode, missing responses are counted elsewhere */
 }
 
-/* Reads the timelines of marked issues, which also contain revocations, and the comments of the others if requested. */
+/* Reads the timelines of marked issues, which also contain revocations, and on request the comments of the other issues. */
 static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error *err) {
     ending e = {0};
     int code = AOE_OK;
@@ -168,8 +169,9 @@ static int read_talk(aoei_collection *c, listing *l, const char *name, aoe_error
     return code;
 }
 
-/* Finds the repository by its current name: *repo, and *name (owned by the caller). *why as in aoei_collect_rest. */
-static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char **name, char room[AOEI_WHY], const char **why,
+/* Looks up the repository: sets *repo to its number and *name to its current name (owned by the caller). *why: as in
+ * aoei_collect_rest. */
+static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char **name, char buffer[AOEI_WHY], const char **why,
                    aoe_error *err) {
     aoei_github_answer a = {0};
     uint32_t old;
@@ -178,11 +180,11 @@ static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char *
     int code = url ? aoei_github_get(&c->api, url, 1, &a, err) : aoei_fail_nomem(err, 0);
     aoei_free(url);
     if (!code && a.status != 200) {
-        *why = aoei_collect_why(a.status, a.why, c->api.o->token != NULL, room);
+        *why = aoei_collect_why(a.status, a.why, c->api.o->token != NULL, buffer);
     } else if (!code) {
         const aoe_text full = aoei_json_text_of(json_object_get(a.json, "full_name"));
         if (!full.len || aoei_repository_name(full.data, full.len) != full.len)
-            code = aoei_fail(err, AOE_EFORMAT, "%s: no repository; check the address of the API", a.key);
+            code = aoei_fail(err, AOE_EFORMAT, "%s: the response contains no repository; check options.api", a.key);
         if (!code && !(*name = aoei_strndup(full.data, full.len)))
             code = aoei_fail_nomem(err, full.len);
         if (!code)
@@ -196,18 +198,18 @@ static int look_up(aoei_collection *c, const char *given, uint32_t *repo, char *
     return code;
 }
 
-int aoei_collect_rest(aoei_collection *c, const char *given, char room[AOEI_WHY], const char **why, aoe_error *err) {
+int aoei_collect_rest(aoei_collection *c, const char *given, char buffer[AOEI_WHY], const char **why, aoe_error *err) {
     listing l = {0};
     char *name;
     ending e = {0};
     *why = NULL;
-    int code = look_up(c, given, &l.repo, &name, room, why, err);
+    int code = look_up(c, given, &l.repo, &name, buffer, why, err);
     if (!code && !*why && !c->repository[l.repo].read) {
         c->repository[l.repo].read = 1;
         code = walk(c, address(c, name, "/issues?state=all&sort=created&direction=asc&per_page=100"), read_issues, &l, &e, err);
-        if (!code && e.status != 200 && (e.status || !l.read)) { /* offline, the cached part is used */
-            c->repository[l.repo].cut = 1;
-            *why = aoei_collect_why(e.status, e.why, c->api.o->token != NULL, room);
+        if (!code && e.status != 200 && (e.status || !l.read)) { /* in offline mode, the cached part of the list is used */
+            c->repository[l.repo].incomplete = 1;
+            *why = aoei_collect_why(e.status, e.why, c->api.o->token != NULL, buffer);
         } else if (!code) {
             code = read_talk(c, &l, name, err);
         }

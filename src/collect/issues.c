@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The set of issues: arrays that grow, and three tables (issues by repository and
- * number, repositories and labels by name). Titles are stored in large chunks that never move.
+ * The set of issues: growing arrays and three hash tables (issues by repository and number, repositories and labels by
+ * name). Titles are stored in large chunks that never move.
  */
 #include "collect/issues.h"
 
@@ -22,7 +22,7 @@ struct aoei_issue_key {
 
 typedef int (*equal_fn)(const aoei_issues *s, uint32_t at, const void *key);
 
-/* The slot of a key: the slot with the equal element, or the free slot for it. */
+/* Finds the slot of a key: the slot of an equal element, or the free slot where it belongs. */
 static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, const aoei_issues *s, const void *key) {
     for (size_t i = (size_t)hash;; i++) {
         uint32_t *slot = &t->slot[i & (t->size - 1)];
@@ -31,7 +31,8 @@ static uint32_t *find_slot(const aoei_slots *t, uint64_t hash, equal_fn equal, c
     }
 }
 
-static uint64_t mix(uint64_t h) { /* the low bits of FNV depend on the low bits of the bytes only */
+static uint64_t
+mix(uint64_t h) { /* mixes high bits into the low bits, because the low bits of FNV depend only on the low bits of the bytes */
     return h ^ (h >> 29);
 }
 
@@ -63,13 +64,14 @@ static int equal_key(const aoei_issues *s, uint32_t at, const void *key) {
     return s->key[at].number == k->number && s->key[at].repo == k->repo;
 }
 
-/* Reserves a slot for one more element; hash_of computes the hashes of the existing ones. */
+/* Reserves a slot for one more element. hash_of: computes the hashes of the existing elements when the table grows. */
 static int reserve_slot(aoei_slots *t, const aoei_issues *s, uint64_t (*hash_of)(const aoei_issues *s, uint32_t at),
                         aoe_error *err) {
     if (2 * t->n < t->size)
         return AOE_OK;
     if (t->n >= UINT32_MAX / 4)
-        return aoei_fail(err, AOE_EARG, "more than %u issues or names; collect fewer repositories at a time", UINT32_MAX / 4);
+        return aoei_fail(err, AOE_EARG, "the collection exceeds %u issues or names; collect fewer repositories at a time",
+                         UINT32_MAX / 4);
     aoei_slots larger = {.size = t->size ? 2 * t->size : FIRST_SIZE, .n = t->n};
     larger.slot = aoei_calloc(larger.size, sizeof *larger.slot);
     if (!larger.slot)
@@ -168,20 +170,20 @@ int aoei_issues_alias(aoei_issues *s, uint32_t repo, uint64_t number, uint32_t i
 }
 
 static int copy_title(aoei_issues *s, aoe_text *title, aoe_error *err) {
-    if (title->len > s->room) {
+    if (title->len > s->chunk_left) {
         const size_t bytes = title->len > CHUNK ? title->len : CHUNK;
         char *chunk = NULL;
         if (aoei_grow((void **)&s->chunk, &s->chunk_capacity, s->n_chunks, sizeof *s->chunk) || !(chunk = aoei_malloc(bytes)))
             return aoei_fail_nomem(err, bytes);
         s->chunk[s->n_chunks++] = chunk;
         s->free = chunk;
-        s->room = bytes;
+        s->chunk_left = bytes;
     }
     if (title->len)
         memcpy(s->free, title->data, title->len);
     title->data = s->free;
     s->free += title->len;
-    s->room -= title->len;
+    s->chunk_left -= title->len;
     return AOE_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Issues of repositories and the links between duplicates: numbers and titles, from which clusters, splits and negatives
- * are chosen. Bodies are not held (the body of a chosen issue is loaded again), so that a million issues fit into memory.
- * Names of repositories and labels are compared ignoring ASCII case.
+ * Issues of repositories and the links between duplicates: numbers and titles, from which clusters, splits and negatives are
+ * computed. Bodies are not kept in memory and are loaded again for the chosen issues, so that a million issues fit into
+ * memory. Names of repositories and labels are compared without the case of ASCII letters.
  */
 #ifndef AOEI_COLLECT_ISSUES_H
 #define AOEI_COLLECT_ISSUES_H
@@ -13,67 +13,69 @@
 
 typedef struct aoei_issue {
     uint64_t number;
-    uint64_t text_hash;   /* hash of the text with normalized white space and case; issues with equal hashes count as one */
-    aoe_text title;       /* bytes in the chunks of the set */
-    size_t first_label;   /* [n_labels] in aoei_issues.label */
-    uint32_t n_labels;    /* labels, without labels that mark duplicates */
-    uint32_t repo;        /* in aoei_issues.repo */
-    uint32_t page;        /* page with its text: the number that the collector assigned */
+    uint64_t text_hash;   /* hash of the text without differences in white space and case; issues with equal hashes count as
+                             duplicates */
+    aoe_text title;       /* title; the bytes are in the chunks of the set */
+    size_t first_label;   /* index of the first label in aoei_issues.label */
+    uint32_t n_labels;    /* number of labels, except labels that mark duplicates */
+    uint32_t repo;        /* number of the repository in aoei_issues.repo */
+    uint32_t page;        /* number of the page that contains the text, assigned by the collector */
     unsigned char closed; /* 1: closed */
-    unsigned char marked; /* 1: closed, labeled or marked as a duplicate, whether or not the original is known */
+    unsigned char marked; /* 1: closed, and labeled or marked as a duplicate, whether or not the original is known */
     unsigned char empty;  /* 1: the text is empty */
 } aoei_issue;
 
-/* A statement that `from` is a duplicate of `to`. */
+/* A statement that the issue `from` is a duplicate of the issue `to`. */
 typedef struct aoei_issue_link {
-    uint32_t from, to; /* issues */
-    unsigned char
-        weak; /* 1: a guess, or a statement about an open issue: the two issues are neither a positive nor a negative pair */
+    uint32_t from, to;  /* numbers of the two issues */
+    unsigned char weak; /* 1: a guess, or a statement about an open issue; the issues are used neither as a positive nor as a
+                           negative pair */
 } aoei_issue_link;
 
 /* A hash table of numbers with open addressing. */
 typedef struct aoei_slots {
-    uint32_t *slot; /* owned [size] number + 1; 0: free */
-    size_t size, n; /* a power of two or 0; used slots */
+    uint32_t *slot; /* [size] number + 1 of an element, owned; 0: free */
+    size_t size, n; /* size of the table, a power of two or 0; number of used slots */
 } aoei_slots;
 
 typedef struct aoei_issues {
-    aoei_issue *issue; /* owned [n] */
+    aoei_issue *issue; /* [n] issues, owned */
     size_t n, capacity;
-    aoei_issue_link *link; /* owned [n_links] */
+    aoei_issue_link *link; /* [n_links] links, owned */
     size_t n_links, link_capacity;
-    uint32_t *label; /* owned [n_uses] labels of the issues, issue by issue */
+    uint32_t *label; /* [n_uses] numbers of the labels of all issues, issue by issue; owned */
     size_t n_uses, use_capacity;
-    char **repo; /* owned [n_repos], each owned: "owner/name" */
+    char **repo; /* [n_repos] names "owner/name", owned, each owned */
     size_t n_repos, repo_capacity;
-    char **label_name; /* owned [n_names], each owned */
+    char **label_name; /* [n_names] names of labels, owned, each owned */
     size_t n_names, name_capacity;
-    struct aoei_issue_key *key; /* owned [n_keys] repository and number of issues; a transferred issue has several keys */
+    struct aoei_issue_key *key; /* [n_keys] repository and number of each issue, owned; a transferred issue has several keys */
     size_t n_keys, key_capacity;
     aoei_slots by_key, by_repo, by_label;
-    char **chunk; /* owned [n_chunks], each owned: titles */
-    size_t n_chunks, chunk_capacity, room;
-    char *free;
+    char **chunk; /* [n_chunks] chunks with titles, owned, each owned */
+    size_t n_chunks, chunk_capacity;
+    size_t chunk_left; /* unused bytes at the end of the last chunk */
+    char *free;        /* first unused byte of the last chunk */
 } aoei_issues;
 
 #define AOEI_NO_ISSUE UINT32_MAX
 
-/* Arguments of aoei_issues_add; everything is copied. */
+/* Arguments of aoei_issues_add. Everything is copied. */
 typedef struct aoei_issue_source {
-    aoei_issue issue;       /* title borrowed; first_label and n_labels are ignored */
-    const aoe_text *labels; /* [n_labels] labels; labels that mark duplicates set `marked` */
+    aoei_issue issue;       /* the issue; its title is borrowed, first_label and n_labels are ignored */
+    const aoe_text *labels; /* [n_labels] names of labels; a label that marks duplicates sets `marked` */
     size_t n_labels;
 } aoei_issue_source;
 
-void aoei_issues_free(aoei_issues *s); /* accepts a zeroed one */
+void aoei_issues_free(aoei_issues *s); /* accepts a zeroed struct */
 
-/* Finds a repository by name and adds it if it is new; *repo is its number. Errors: AOE_ENOMEM. */
+/* Finds a repository by name, or adds it. *repo is set to its number. Errors: AOE_ENOMEM. */
 int aoei_issues_repo(aoei_issues *s, aoe_text name, uint32_t *repo, aoe_error *err);
-/* Adds an issue. If the issue already exists, it is left unchanged. *index is its number. Errors: AOE_ENOMEM. */
+/* Adds an issue. An issue that already exists is not changed. *index is set to its number. Errors: AOE_ENOMEM. */
 int aoei_issues_add(aoei_issues *s, const aoei_issue_source *source, uint32_t *index, aoe_error *err);
-/* Number of the issue with this number in this repository, or AOEI_NO_ISSUE. */
+/* The number of the issue with this repository and issue number; AOEI_NO_ISSUE if there is none. */
 uint32_t aoei_issues_find(const aoei_issues *s, uint32_t repo, uint64_t number);
-/* Makes a further repository and number refer to an issue (it was transferred). Errors: AOE_ENOMEM. */
+/* Makes another repository and issue number refer to an issue that was transferred. Errors: AOE_ENOMEM. */
 int aoei_issues_alias(aoei_issues *s, uint32_t repo, uint64_t number, uint32_t index, aoe_error *err);
 int aoei_issues_link_add(aoei_issues *s, uint32_t from, uint32_t to, int weak, aoe_error *err);
 

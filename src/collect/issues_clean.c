@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Cleaning goes line by line: code is copied, comments and images are cut out of the
- * rest, and then the line is kept or not. A heading waits until something stands
- * below it. A line is of a template when 1 of SHARE bodies has it, and at least LEAST.
+ * Bodies are cleaned line by line. Code is copied. Comments and images are removed from other lines, and the cleaned line is
+ * kept or dropped. A heading is written only when content follows it. A line belongs to a template if at least 1 in SHARE
+ * bodies and at least LEAST bodies contain it.
  */
 #include "collect/issues_clean.h"
 
@@ -17,9 +17,9 @@
 enum { SHARE = 20, LEAST = 5, FIRST_SIZE = 256 };
 
 struct aoei_line_count {
-    uint64_t hash;   /* of the line */
-    uint32_t bodies; /* bodies with this line; 0: the slot is free */
-    uint32_t last;   /* number of the last body with this line, from 1 */
+    uint64_t hash;   /* hash of the line */
+    uint32_t bodies; /* number of bodies that contain the line; 0: the slot is free */
+    uint32_t last;   /* number of the last body that contains the line, counted from 1 */
 };
 
 static aoe_text trim(const char *s, size_t len) {
@@ -32,7 +32,7 @@ static aoe_text trim(const char *s, size_t len) {
     return (aoe_text){s, len};
 }
 
-/* Length of "- [ ] " (ticked or not) at the start of a line; 0: not a checkbox. */
+/* Length of a checkbox "- [ ] " (checked or not) at the start of a line; 0: no checkbox. */
 static size_t checkbox(aoe_text line) {
     if (line.len < 5 || !strchr("-*+", line.data[0]) || line.data[1] != ' ' || line.data[2] != '[' || line.data[4] != ']' ||
         !strchr(" xX", line.data[3]))
@@ -108,12 +108,12 @@ void aoei_line_counts_free(aoei_line_counts *c) {
 
 /* State of an iteration over the lines of a body. */
 typedef struct pass {
-    char mark;    /* fence of the code that is open; 0: none */
-    size_t fence; /* characters of that fence */
+    char mark;    /* character of the fence of the open code block; 0: no open block */
+    size_t fence; /* number of characters of that fence */
     int comment;  /* 1: inside an HTML comment */
 } pass;
 
-/* 1: the line is of a fenced block of code, its fences included. */
+/* 1 if the line belongs to a fenced code block, including the lines of the fences. */
 static int is_code(pass *p, const char *line, size_t len) {
     if (p->mark) {
         if (aoei_markdown_fence_ends(line, len, p->mark, p->fence))
@@ -140,7 +140,7 @@ int aoei_line_counts_add(aoei_line_counts *c, aoe_text body, aoe_error *err) {
     return code;
 }
 
-/* Length of the image that begins at s, "![text](address)" or "<img ...>"; 0: none does. */
+/* Length of the image "![text](address)" or "<img ...>" at s; 0: no image. */
 static size_t image(const char *s, size_t len) {
     if (len >= 5 && strncasecmp(s, "<img", 4) == 0 && strchr(" \t/>", s[4])) {
         const char *end = memchr(s, '>', len);
@@ -155,7 +155,7 @@ static size_t image(const char *s, size_t len) {
     return end ? (size_t)(end - s) + 1 : 0;
 }
 
-/* Length of the code span at s, from one run of backticks to the next of as many; 0: none begins here. */
+/* Length of the code span at s: from a run of backticks to the next run of equal length; 0: no code span. */
 static size_t code_span(const char *s, size_t len) {
     size_t n = 0;
     while (n < len && s[n] == '`')
@@ -171,7 +171,7 @@ static size_t code_span(const char *s, size_t len) {
     return n;
 }
 
-/* Appends a line outside of code without its comments and images, if requested. */
+/* Appends a line outside of code. Comments and images are removed if `clean` requests it. */
 static void cut_line(aoei_buffer *out, pass *p, const char *s, size_t len, unsigned clean) {
     for (size_t i = 0; i < len;) {
         size_t n;
@@ -207,14 +207,14 @@ static int is_no_answer(aoe_text line) {
 /* State while a body is written. */
 typedef struct writer {
     aoei_buffer *out;
-    aoei_buffer heading; /* headings that are written when content follows */
-    int blank;           /* 1: a blank line is written before the next line */
+    aoei_buffer heading; /* headings that are written when content follows them */
+    int blank;           /* 1: write a blank line before the next line */
     size_t start;        /* offset of the body in out */
-    int failed;          /* 1: out of memory (clearing a buffer forgets it) */
+    int failed;          /* 1: out of memory (stored here, because clearing a buffer resets its flag) */
     unsigned clean;
 } writer;
 
-/* Appends a line after the pending headings and blank line. */
+/* Appends the pending headings and blank line, then the line. */
 static void put_line(writer *w, const char *s, size_t len) {
     if (w->blank && w->out->len > w->start)
         aoei_buffer_putc(w->out, '\n');
@@ -231,14 +231,14 @@ static void keep_line(writer *w, const char *s, size_t len, const aoei_line_coun
     const int templates = (w->clean & AOE_ISSUE_CLEAN_TEMPLATES) != 0;
     if (line.len == 0) {
         if (!w->clean && w->out->len > w->start && w->blank)
-            aoei_buffer_putc(w->out, '\n'); /* all blank lines are kept */
+            aoei_buffer_putc(w->out, '\n'); /* without cleaning, all blank lines are kept */
         if (!w->heading.len)
             w->blank = 1;
         return;
     }
     if (templates && (checkbox(line) || is_no_answer(line) || is_of_template(counts, line)))
         return;
-    if (templates && is_heading(line)) { /* the pending heading has no content */
+    if (templates && is_heading(line)) { /* the pending heading has no content and is dropped */
         aoei_buffer_clear(&w->heading);
         aoei_buffer_append(&w->heading, s, len);
         w->failed |= aoei_buffer_putc(&w->heading, '\n') != 0;
@@ -247,7 +247,7 @@ static void keep_line(writer *w, const char *s, size_t len, const aoei_line_coun
     put_line(w, s, len);
 }
 
-/* Takes the text up to the next line end, without CR; *at is then after the line end. */
+/* Returns the next line without its line end. *at is moved after the line end. */
 static aoe_text next_line(aoe_text body, size_t *at) {
     const char *s = body.data + *at, *end = memchr(s, '\n', body.len - *at);
     size_t n = end ? (size_t)(end - s) : body.len - *at;
@@ -274,7 +274,7 @@ int aoei_issue_text(aoei_buffer *out, aoe_text title, aoe_text body, unsigned cl
         aoei_buffer_clear(&cut);
         cut_line(&cut, &p, line.data, line.len, clean);
         w.failed |= cut.failed;
-        if (cut.len || !line.len) /* a line that consists of a comment or image is removed completely */
+        if (cut.len || !line.len) /* a line that consists only of comments and images is removed */
             keep_line(&w, cut.len ? cut.data : "", cut.len, counts);
     }
     const int failed = out->failed || w.failed;

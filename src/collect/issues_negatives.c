@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Labels and words of titles are looked up in one sorted list of (feature, place).
- * Lexical nearness is the cosine of the titles as sets of words weighted by
- * ln(candidates / candidates with the word). Words that occur in very many titles
- * are not followed, so the time a query takes is bounded.
+ * Labels and title words are stored as features in one list that is sorted by feature and position. The lexical similarity
+ * of two titles is the cosine of their sets of words, weighted by ln(candidates / candidates with the word). Words that
+ * occur in very many titles are ignored, so the time per query is bounded.
  */
 #include "collect/issues_negatives.h"
 
@@ -17,26 +16,26 @@
 #include "base/random.h"
 
 enum {
-    TRIES = 32,      /* random attempts among the issues with a label */
-    FOLLOWED = 2000, /* maximum number of titles per word */
+    TRIES = 32,      /* random draws among the issues with a label */
+    FOLLOWED = 2000, /* maximum number of titles with a word; more frequent words are ignored */
     WORDS = 64       /* maximum number of words per title */
 };
 
 typedef struct use {
-    uint64_t feature; /* number of a label, hash of a word */
-    uint32_t place;   /* in member */
+    uint64_t feature; /* number of a label, or hash of a word */
+    uint32_t place;   /* index of the issue in `member` */
 } use;
 
 struct aoei_candidates {
-    aoei_candidate_group g; /* member is not used */
-    uint32_t *member;       /* owned [n] in random order */
-    unsigned char *used;    /* owned [n] 1: chosen earlier */
-    size_t next;            /* of the random ones */
-    use *use;               /* owned [n_uses] by feature, then place */
+    aoei_candidate_group g; /* options of the group; its member array is not used */
+    uint32_t *member;       /* [n] candidate issues in random order, owned */
+    unsigned char *used;    /* [n] 1: the candidate was already chosen; owned */
+    size_t next;            /* index of the next random candidate */
+    use *use;               /* [n_uses] features sorted by feature, then by position; owned */
     size_t n_uses;
-    float *norm;     /* owned [n] of the weights of a title's words */
-    float *score;    /* owned [n] zero between queries */
-    uint32_t *found; /* owned [n] places with a score */
+    float *norm;     /* [n] norm of the weights of each title's words, owned */
+    float *score;    /* [n] score of each candidate, zero between queries; owned */
+    uint32_t *found; /* [n] candidates with a score, owned */
     aoei_rng rng;
 };
 
@@ -56,7 +55,7 @@ static int is_word_byte(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
 }
 
-/* Hashes of the distinct words of a title, ASCII letters lowercased; returns their number. */
+/* Computes the hashes of the distinct words of a title, with ASCII letters lowercased. Returns their number. */
 static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     size_t n = 0, kept = 0;
     for (size_t at = 0; at < title.len && n < WORDS;) {
@@ -78,7 +77,7 @@ static size_t words_of(aoe_text title, uint64_t word[WORDS]) {
     return kept;
 }
 
-/* Number of uses with a lower feature. */
+/* The number of uses whose feature is smaller. */
 static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
     size_t low = 0, high = c->n_uses;
     while (low < high) {
@@ -91,7 +90,7 @@ static size_t uses_below(const aoei_candidates *c, uint64_t feature) {
     return low;
 }
 
-/* Finds the uses of a feature; returns their number. */
+/* Finds the uses of a feature. Returns their number. */
 static size_t find_uses(const aoei_candidates *c, uint64_t feature, const use **first) {
     const size_t low = uses_below(c, feature), high = feature == UINT64_MAX ? c->n_uses : uses_below(c, feature + 1);
     *first = c->use + low;
@@ -159,7 +158,7 @@ int aoei_candidates_create(aoei_candidates **out, const aoei_candidate_group *g,
     c->used = aoei_calloc(g->n, 1);
     int code = c->member && c->used ? AOE_OK : aoei_fail_nomem(err, g->n * sizeof *c->member);
     if (!code) {
-        for (size_t i = 0; i < g->n; i++) { /* Fisher-Yates, inside out */
+        for (size_t i = 0; i < g->n; i++) { /* Fisher-Yates shuffle, inside-out variant */
             const uint32_t j = aoei_rng_below(&c->rng, (uint32_t)i + 1);
             c->member[i] = c->member[j];
             c->member[j] = g->member[i];
@@ -188,14 +187,14 @@ void aoei_candidates_destroy(aoei_candidates *c) {
     aoei_free(c);
 }
 
-/* Arguments of a choice. */
+/* A query and the candidates that it must not get. */
 typedef struct question {
     uint32_t query;
-    const uint32_t *taken; /* [n] */
+    const uint32_t *taken; /* [n] negatives that the query already has */
     size_t n;
 } question;
 
-enum { NOWHERE = UINT32_MAX }; /* no place */
+enum { NOWHERE = UINT32_MAX }; /* no candidate */
 
 static int may_be(const aoei_candidates *c, const question *q, uint32_t place) {
     const uint32_t issue = c->member[place];
@@ -218,8 +217,8 @@ static uint32_t any(aoei_candidates *c, const question *q) {
     return NOWHERE;
 }
 
-/* Chooses an issue that shares a label with the query: the rarest label with an issue that was not chosen earlier, otherwise
- * any. */
+/* Chooses an issue that shares a label with the query. The rarest label with a candidate that was not chosen before has
+ * precedence; otherwise any candidate with a common label is chosen. */
 static uint32_t with_label(aoei_candidates *c, const question *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
     uint32_t second = NOWHERE;
@@ -228,7 +227,7 @@ static uint32_t with_label(aoei_candidates *c, const question *q) {
     for (uint32_t round = 0; round < issue->n_labels; round++) {
         const use *first = NULL, *list;
         size_t n = 0;
-        for (uint32_t k = 0; k < issue->n_labels; k++) { /* the next larger list: there are few labels */
+        for (uint32_t k = 0; k < issue->n_labels; k++) { /* finds the label with the next larger list; issues have few labels */
             const size_t uses = find_uses(c, label[k], &list);
             if (uses > last && (!first || uses < n)) {
                 first = list;
@@ -248,7 +247,7 @@ static uint32_t with_label(aoei_candidates *c, const question *q) {
     return second;
 }
 
-/* Adds the weights of the words that each title shares with the query; returns the number of titles with a shared word. */
+/* Adds to the score of each title the weights of the words that it shares with the query. Returns the number of such titles. */
 static size_t score_titles(aoei_candidates *c, uint32_t query) {
     uint64_t word[WORDS];
     const size_t n = words_of(c->g.s->issue[query].title, word);

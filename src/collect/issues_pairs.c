@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Clusters are what links join, guesses and equal texts included: a guess makes no
- * positive, but no negative and no leak either. Clusters with pairs are split by the
- * number of their pairs, all others (most are one issue) by that of their issues, so
- * that both keep to the shares.
+ * Clusters are joined by all links, including guesses and equal texts: a guess gives no positive pair, but it also excludes
+ * negatives and leaks. Clusters with pairs are split by their number of pairs. All other clusters (most are a single issue)
+ * are split by their number of issues. Both kinds therefore follow the split ratios.
  */
 #include "collect/issues_pairs.h"
 
@@ -19,14 +18,14 @@ typedef struct maker {
     const aoei_issue_pair_options *o;
     aoei_issue_pairs *p;
     aoei_clusters clusters;
-    size_t *cluster;  /* owned [s->n] cluster of each issue */
-    size_t *split_of; /* owned [n_clusters] */
+    size_t *cluster;  /* [s->n] cluster of each issue, owned */
+    size_t *split_of; /* [n_clusters] split of each cluster, owned */
     size_t n_clusters;
-    unsigned char *linked; /* owned [s->n] 1: a link that is not weak begins at the issue */
-    unsigned char *open;   /* owned [n_clusters] 1: an issue of the cluster is marked as a duplicate of an unknown original */
+    unsigned char *linked; /* [s->n] 1: the issue is the source of a link that is not weak; owned */
+    unsigned char *open;   /* [n_clusters] 1: an issue of the cluster is marked as a duplicate of an unknown original; owned */
 } maker;
 
-/* An issue with a sort key: its text or its group. */
+/* An issue with a sort key: its text hash or its group. */
 typedef struct entry {
     uint64_t key;
     uint32_t issue;
@@ -90,7 +89,8 @@ static int make_clusters(maker *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Links between two issues in both directions are one pair: that of the first link. */
+/* Compares pairs by their issues. Links in both directions between two issues are one pair; the first link determines its
+ * direction. */
 static int by_issues(const void *pa, const void *pb) {
     const aoei_issue_pair *a = pa, *b = pb;
     const uint32_t a_low = a->query < a->positive ? a->query : a->positive,
@@ -128,7 +128,8 @@ static int make_pairs(maker *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Splits the clusters with pairs, or the clusters without; weight[n_clusters] is 0 for the others. */
+/* Splits the clusters with pairs, or the clusters without pairs. weight: [n_clusters], 0 for clusters that are not split
+ * here. */
 static int split_some(maker *m, const size_t *weight, size_t *compact, size_t *part, aoe_error *err) {
     size_t n = 0, at = 0;
     for (size_t i = 0; i < m->n_clusters; i++)
@@ -178,8 +179,8 @@ static uint64_t group_of(const maker *m, uint32_t issue) {
     return (uint64_t)m->s->issue[issue].repo * m->o->n_splits + m->split_of[m->cluster[issue]];
 }
 
-/* Lists the issues that may be negatives, by group; returns their number. The original of an open cluster may be the query.
- */
+/* Lists the issues that may be negatives, sorted by group. Returns their number. Issues of open clusters are excluded,
+ * because their unknown original may be the query. */
 static size_t list_candidates(const maker *m, entry *order) {
     size_t n = 0;
     for (size_t i = 0; i < m->s->n; i++)
@@ -189,7 +190,7 @@ static size_t list_candidates(const maker *m, entry *order) {
     return n;
 }
 
-/* Sorts by group, so that the candidates of each group are prepared once. */
+/* Compares pairs by group, so that the candidates of each group are prepared once. */
 static int compare_pairs(const maker *m, const aoei_issue_pair *a, const aoei_issue_pair *b) {
     const aoei_issue *x = &m->s->issue[a->query], *y = &m->s->issue[b->query];
     const aoei_issue *u = &m->s->issue[a->positive], *v = &m->s->issue[b->positive];
@@ -226,7 +227,7 @@ static int choose_for_pair(maker *m, aoei_candidates *c, aoei_issue_pair *pair) 
     return AOE_OK;
 }
 
-/* Finds the end of the group of the pair `first`. */
+/* The end of the group of pairs that starts at `first`. */
 static size_t group_end(const maker *m, size_t first) {
     const aoei_issue_pair *pair = m->p->pair;
     size_t end = first;
@@ -269,14 +270,14 @@ static int choose_for_group(maker *m, size_t first, size_t end, const entry *ord
 
 static int choose_negatives(maker *m, aoe_error *err) {
     aoei_issue_pairs *p = m->p;
-    size_t room;
+    size_t capacity;
     int code = AOE_OK;
     for (size_t i = 0; i < p->n; i++)
         p->pair[i].split = (uint32_t)m->split_of[m->cluster[p->pair[i].query]];
     qsort_r(p->pair, p->n, sizeof *p->pair, by_group, m);
     entry *order = aoei_malloc_array(m->s->n, sizeof *order);
     uint32_t *member = aoei_malloc_array(m->s->n, sizeof *member);
-    if (aoei_mul_size(p->n, m->o->negatives, &room) || !(p->negative = aoei_malloc_array(room, sizeof *p->negative)) ||
+    if (aoei_mul_size(p->n, m->o->negatives, &capacity) || !(p->negative = aoei_malloc_array(capacity, sizeof *p->negative)) ||
         !order || !member)
         code = aoei_fail_nomem(err, m->s->n * sizeof *order);
     const size_t n = code ? 0 : list_candidates(m, order);

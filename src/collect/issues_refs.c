@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Searches for the words duplicate, dupe and dup, continues over the words that may separate them from a reference, and
- * reads the references; the words before them in the sentence decide between statement, guess and denial. Works on a
- * masked copy (markdown.h), in which masked bytes end every phrase.
+ * Finds the words duplicate, dupe and dup, skips the words that may separate them from a reference, and reads the
+ * references. The preceding words of the sentence decide whether it is a statement, a guess or a denial. The search works on
+ * a masked copy of the text (markdown.h), in which masked bytes end every phrase.
  */
 #include "collect/issues_refs.h"
 
@@ -13,11 +13,11 @@
 #include "collect/markdown.h"
 
 enum {
-    FILLERS = 10,     /* words and marks between "duplicate" and the reference */
-    WORDS_BEFORE = 8, /* words before the phrase that are checked for denials and guesses */
-    AFTER = 120,      /* bytes that are checked for a question mark */
-    LINK = 400,       /* bytes of a link's text or address */
-    TARGETS = 10      /* references of one phrase; more are a list of something */
+    FILLERS = 10,     /* maximum words and marks between "duplicate" and the reference */
+    WORDS_BEFORE = 8, /* number of words before the phrase that are checked for denials and guesses */
+    AFTER = 120,      /* number of bytes after the phrase that are checked for a question mark */
+    LINK = 400,       /* maximum bytes of a link's text or address */
+    TARGETS = 10      /* maximum references of one phrase; a longer list is not a list of originals */
 };
 
 static const char *const triggers[] = {"duplicate", "duplicates", "duplicated", "dupe", "dupes", "dup", "dups"};
@@ -26,23 +26,25 @@ static const char *const fillers[] = {"of",       "to",    "with",   "by",      
                                       "issues",   "bug",   "bugs",   "ticket",   "report",   "github",  "see",     "also",
                                       "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
                                       "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
-static const char *const pointers[] = {"see", "refer", "tracked", "reported"}; /* may follow after the end of a sentence */
+static const char *const pointers[] = {"see", "refer", "tracked",
+                                       "reported"}; /* verbs that may follow after the end of a sentence */
 static const char *const breaks[] = {"but", "because", "since", "and", "so"};
 static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
                                       "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
-static const char *const selves[] = {"this", "it", "its", "it's", "closing", "marking", "resolving"}; /* the text's own issue */
-static const char *const abilities[] = {"can", "to"}; /* before "duplicate" that is a verb: reproduce */
+static const char *const selves[] = {"this",    "it",      "its",      "it's",
+                                     "closing", "marking", "resolving"}; /* words for the issue that the text belongs to */
+static const char *const abilities[] = {"can", "to"}; /* words before "duplicate" as a verb that means "reproduce" */
 static const char *const guesses[] = {"possible", "possibly", "potential", "potentially", "probable", "probably", "maybe",
                                       "may",      "might",    "could",     "perhaps",     "likely",   "if",       "whether",
                                       "would",    "suspect",  "wonder",    "wondering",   "unless"};
 static const char *const seeming[] = {"seems", "appears", "looks", "seem", "appear"};
 #define IS_ONE_OF(list, s, len) is_one_of(list, sizeof list / sizeof *list, s, len)
 
-/* A place in the text. */
+/* A position in the text. */
 typedef struct cursor {
-    const char *s; /* [len] masked */
+    const char *s; /* [len] masked text */
     size_t len, at;
-    const char *const *hosts; /* web hosts of links to issues, up to NULL */
+    const char *const *hosts; /* web hosts of links to issues, NULL-terminated */
 } cursor;
 
 static int is_one_of(const char *const *list, size_t n, const char *s, size_t len) {
@@ -60,7 +62,7 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int is_word(char c) { /* bytes of other scripts' letters too; '_' is emphasis */
+static int is_word(char c) { /* bytes of non-ASCII letters are also word characters; '_' is emphasis */
     return is_letter(c) || is_digit(c) || (unsigned char)c >= 0x80;
 }
 
@@ -93,7 +95,7 @@ size_t aoei_repository_name(const char *s, size_t len) {
     return at;
 }
 
-/* Reads digits at the cursor as the number of an issue; no letter or digit may follow. */
+/* Reads the number of an issue at the cursor. A letter or digit must not follow. */
 static int read_number(cursor *c, uint64_t *number) {
     enum { DIGITS = 10 };
     size_t n = 0;
@@ -107,16 +109,16 @@ static int read_number(cursor *c, uint64_t *number) {
     return 1;
 }
 
-/* Skips the part of an address after the number: "#issuecomment-1", "?x=y". */
+/* Skips the part of a URL after the number, such as "#issuecomment-1" or "?x=y". */
 static void skip_address(cursor *c) {
     while (c->at < c->len && c->s[c->at] > ' ' && !strchr(")>]\"'", c->s[c->at]))
         c->at++;
-    while (c->len > 0 && c->at > 0 && strchr(".,;:!?*_", c->s[c->at - 1])) /* the sentence's */
+    while (c->len > 0 && c->at > 0 && strchr(".,;:!?*_", c->s[c->at - 1])) /* punctuation of the sentence */
         c->at--;
 }
 
-/* Reads the address of an issue. Returns 1; 0: there is none, and the cursor does not move; or -1: the address of another
- * object in a repository, which is skipped. */
+/* Reads the URL of an issue. Returns 1 if it was read; 0 if there is none (the cursor does not move); -1 if the URL names
+ * another object in a repository, which is skipped. */
 static int read_link(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     k.at += starts(&k, "https://") ? 8 : starts(&k, "http://") ? 7 : 0;
@@ -141,7 +143,7 @@ static int read_link(cursor *c, aoei_issue_ref *ref) {
     return issue ? 1 : -1;
 }
 
-/* #1, GH-1, owner/name#1 or an address. As read_link. */
+/* Reads #1, GH-1, owner/name#1 or a URL. Returns as read_link. */
 static int read_plain(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     const int link = read_link(c, ref);
@@ -165,10 +167,10 @@ static int read_plain(cursor *c, aoei_issue_ref *ref) {
     return 1;
 }
 
-/* [text](address) at the cursor: the address decides, then the text. As read_link. */
+/* Reads [text](URL) at the cursor. The URL has precedence over the text. Returns as read_link. */
 static int read_bracket(cursor *c, aoei_issue_ref *ref) {
-    const size_t room = c->len - c->at < LINK ? c->len - c->at : LINK;
-    const char *close = memchr(c->s + c->at, ']', room);
+    const size_t max_bytes = c->len - c->at < LINK ? c->len - c->at : LINK;
+    const char *close = memchr(c->s + c->at, ']', max_bytes);
     if (!close || (size_t)(close - c->s) + 1 >= c->len || close[1] != '(')
         return 0;
     cursor address = *c, text = *c;
@@ -192,7 +194,7 @@ static int read_reference(cursor *c, aoei_issue_ref *ref) {
     return bracket ? bracket : read_plain(c, ref);
 }
 
-/* Blanks, and up to two line ends. 0 when there are more. */
+/* Skips blanks and up to two line ends. Returns 0 if there are more line ends. */
 static int skip_space(cursor *c) {
     int lines = 0;
     for (; c->at < c->len && strchr(" \t\r\n", c->s[c->at]) && c->s[c->at]; c->at++)
@@ -200,9 +202,9 @@ static int skip_space(cursor *c) {
     return lines <= 2;
 }
 
-/* Skips the words and marks between the trigger and its reference. Returns 1 if a reference follows. */
+/* Skips the words and marks between the trigger word and its reference. Returns 1 if a reference follows. */
 static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
-    int ended = 0; /* 1: after the end of a sentence */
+    int ended = 0; /* 1: the end of a sentence was passed */
     for (int i = 0; i < FILLERS && skip_space(c) && c->at < c->len; i++) {
         const cursor before = *c;
         *found = read_reference(c, ref);
@@ -227,7 +229,8 @@ static int reach_reference(cursor *c, aoei_issue_ref *ref, int *found) {
     return 0;
 }
 
-/* Over what joins two references: ", " and "and", "&", a new item of a list. 0: the list ends here. *choice: 1: "or". */
+/* Skips a separator between two references: ", ", "and", "&", or a new list item. Returns 0 if the list ends here. *choice
+ * is 1 for "or". */
 static int skip_separator(cursor *c, int *choice) {
     int joined = 0;
     *choice = 0;
@@ -257,7 +260,7 @@ static int skip_separator(cursor *c, int *choice) {
     }
 }
 
-/* 1: the sentence at the cursor is a question. */
+/* 1 if the sentence at the cursor is a question. */
 static int is_question(const cursor *c) {
     for (size_t i = c->at; i < c->len && i < c->at + AFTER; i++) {
         const char ch = c->s[i];
@@ -270,7 +273,8 @@ static int is_question(const cursor *c) {
     return 0;
 }
 
-/* The word that ends before s[*at], in the same clause; moves *at to its start. 0: there is none. */
+/* Finds the word that ends before s[*at] in the current clause, and moves *at to its start. Returns its length, 0 if there
+ * is none. */
 static size_t word_before(const char *s, size_t *at) {
     size_t end = *at;
     while (end > 0 && strchr(" \t*_\"(/:", s[end - 1]) && s[end - 1])
@@ -282,14 +286,15 @@ static size_t word_before(const char *s, size_t *at) {
     return end - start;
 }
 
-/* Finds a reference that ends before s[at], ignoring blanks and marks; moves *at to its start. 0: there is none. */
+/* Finds a reference that ends before s[at], ignoring blanks and marks, and moves *at to its start. Returns 0 if there is
+ * none. */
 static int reference_before(const cursor *c, size_t *at, aoei_issue_ref *ref) {
     const size_t low = *at > LINK ? *at - LINK : 0;
     size_t end = *at;
     while (end > low && strchr(" \t*_\"(:>", c->s[end - 1]) && c->s[end - 1])
         end--;
     size_t start = end;
-    if (end > low && c->s[end - 1] == ')') /* of [text](address) */
+    if (end > low && c->s[end - 1] == ')') /* end of [text](URL) */
         while (start > low && c->s[start] != '[' && c->s[start] != '\n')
             start--;
     else
@@ -309,7 +314,7 @@ static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text ho
     return a->number == b->number && x.len == y.len && (!x.len || strncasecmp(x.data, y.data, x.len) == 0);
 }
 
-/* What the words before s[at] make of the phrase; the issue's own number may be among them. */
+/* Classifies the phrase by the words before s[at]; the own issue's number may be among them. */
 static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own) {
     int longer = 0; /* 1: the next word is "longer" */
     for (int i = 0; i < WORDS_BEFORE; i++) {
@@ -332,7 +337,7 @@ static aoei_ref_kind judge(const cursor *c, size_t at, const aoei_issue_ref *own
     return AOEI_REF_STATED;
 }
 
-/* 1: the clause before s[at] speaks of another issue than the text's own: "#12 was closed as a duplicate of #13". */
+/* 1 if the clause before s[at] is about another issue, as in "#12 was closed as a duplicate of #13". */
 static int is_of_another(const cursor *c, size_t at, const aoei_issue_ref *own, const aoei_issue_ref *target) {
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
@@ -349,7 +354,8 @@ static int is_of_another(const cursor *c, size_t at, const aoei_issue_ref *own, 
     return 0;
 }
 
-/* 1: "to duplicate", as in steps and instructions, and "can duplicate"; "seems to duplicate" is not. */
+/* 1 if "duplicate" is a verb that means "reproduce", as in "steps to duplicate" and "can duplicate", but not "seems to
+ * duplicate". */
 static int is_instruction(const char *s, size_t at, size_t n) {
     if (n != strlen("duplicate"))
         return 0;
@@ -360,13 +366,14 @@ static int is_instruction(const char *s, size_t at, size_t n) {
     return !IS_ONE_OF(seeming, s + at, verb);
 }
 
-/* The trigger that begins at s[at], a place where a word may begin; its length or 0. */
+/* Length of the trigger word that begins at s[at], where a word may begin; 0: no trigger word. */
 static size_t trigger_at(const char *s, size_t len, size_t at) {
     if ((s[at] | 0x20) != 'd')
         return 0;
     if (at > 0 && (is_word(s[at - 1]) || strchr("-#@.\\", s[at - 1])))
         return 0;
-    if (at > 1 && s[at - 1] == '/' && (unsigned char)s[at - 2] > ' ') /* a path; "/duplicate" is a command to a bot */
+    if (at > 1 && s[at - 1] == '/' &&
+        (unsigned char)s[at - 2] > ' ') /* part of a path; but "/duplicate" is a command to a bot */
         return 0;
     const size_t n = word_length(s + at, len - at);
     if (at + n < len && s[at + n] == '-' && at + n + 1 < len && is_word(s[at + n + 1]))
@@ -381,7 +388,7 @@ static int add(aoei_issue_refs *r, const aoei_issue_ref *ref, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads the phrase whose trigger ends at c->at; the cursor is then after it. */
+/* Reads the phrase whose trigger word ends at c->at, and moves the cursor after it. */
 static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error *err) {
     aoei_issue_ref ref;
     int found, choice = 0, code = AOE_OK;
@@ -404,7 +411,7 @@ static int read_phrase(aoei_issue_refs *r, cursor *c, size_t trigger, aoe_error 
     if (r->n > first && is_of_another(c, trigger, &r->own, &r->ref[first]))
         r->n = first;
     aoei_ref_kind kind = is_question(c) ? AOEI_REF_GUESS : judge(c, trigger, &r->own);
-    if (choice && kind == AOEI_REF_STATED) /* of one of them */
+    if (choice && kind == AOEI_REF_STATED) /* only one of the references is the original */
         kind = AOEI_REF_GUESS;
     for (size_t i = first; i < r->n; i++)
         r->ref[i].kind = kind;

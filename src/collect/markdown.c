@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Masking of code, quotes and HTML comments, line by line and then inside the
- * lines that are left. Follows CommonMark where that is cheap: a code span ends at
- * a run of as many backticks, an indented block needs a blank line before it and
- * is none inside a list. Every byte is read a fixed number of times.
+ * Masks code, quotes and HTML comments: first line by line, then inside the remaining lines. It follows CommonMark with
+ * simplifications: a code span ends at a run of backticks of equal length, and an indented code block needs a blank line
+ * before it and does not occur in a list. Every byte is read a fixed number of times.
  */
 #include "collect/markdown.h"
 
@@ -10,12 +9,12 @@
 #include <string.h>
 
 typedef struct scan {
-    char mark;    /* fence of the block that is open; 0: none */
-    size_t fence; /* characters of that fence */
-    int comment;  /* inside an HTML comment */
-    int blank;    /* the line before was blank, or there was none */
-    int indented; /* the line before was indented code */
-    int list;     /* the last line that begins at the margin is an item of a list */
+    char mark;    /* character of the fence of the open block; 0: no open block */
+    size_t fence; /* number of characters of that fence */
+    int comment;  /* 1: inside an HTML comment */
+    int blank;    /* 1: the previous line was blank, or there was none */
+    int indented; /* 1: the previous line was indented code */
+    int list;     /* 1: the last line without indentation is a list item */
 } scan;
 
 static size_t leading_spaces(const char *s, size_t len) {
@@ -86,7 +85,7 @@ static void hide(char *s, size_t len) {
             s[i] = AOEI_MASKED;
 }
 
-/* Hides comments that begin or continue in a line, up to its end. A code span hides anything that resembles a comment. */
+/* Masks the comments that begin or continue in a line. A code span hides text that looks like a comment. */
 static void hide_comments(scan *m, char *s, size_t len) {
     for (size_t i = 0; i < len;) {
         if (m->comment) {
@@ -96,7 +95,7 @@ static void hide_comments(scan *m, char *s, size_t len) {
             m->comment = !end;
             i += n;
         } else if (len - i >= 4 && memcmp(s + i, "<!--", 4) == 0) {
-            hide(s + i, 4); /* "<!-->" is a comment that continues */
+            hide(s + i, 4); /* "<!-->" begins a comment that continues */
             m->comment = 1;
             i += 4;
         } else {
@@ -106,7 +105,7 @@ static void hide_comments(scan *m, char *s, size_t len) {
     }
 }
 
-/* Hides code, quotes and comments that take whole lines or begin in them. */
+/* Masks code, quotes and comments that span whole lines or begin in the line. */
 static void mask_line(scan *m, char *s, size_t len) {
     const int blank = is_blank_line(s, len);
     const size_t indent = leading_spaces(s, len);
@@ -139,8 +138,9 @@ static void mask_line(scan *m, char *s, size_t len) {
         hide_comments(m, s, len);
 }
 
-/* Hides code spans of text[0, len), a paragraph: a run of backticks up to the next run of as many. Runs without such an end
- * are ordinary characters. seen[n]: where the last search for a run of n began in vain, so that none is made twice. */
+/* Masks code spans in the paragraph s[0, len): from a run of backticks to the next run of equal length. A run without such
+ * an end is ordinary text. seen[n] is the position where the last unsuccessful search for a run of n began, so that no
+ * search is repeated. */
 static void mask_spans(char *s, size_t len) {
     enum { RUNS = 32 };
     uint8_t missing[RUNS] = {0};

@@ -166,7 +166,7 @@ static void test_known_set(void **state) {
     must_collect(&r);
     check_known(&r, 0, 0);
     assert_string_equal(r.missing.data, "acme/secret: it does not exist, or it is private and needs a token (404)\n"
-                                        "acme/quiet: it has no issues, or they are turned off (410)\n");
+                                        "acme/quiet: its issues are disabled (410)\n");
     assert_int_equal(r.result.missing, 2);
     assert_int_equal(r.result.repositories, 3); /* acme/anvils is given twice */
     assert_int_equal(r.result.issues, 240 - 34 + 40 - 5);
@@ -377,17 +377,17 @@ static void check_refused(canned c, int expected, const char *part) {
 
 static void test_refusals(void **state) {
     (void)state;
-    check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token was rejected");
-    check_refused((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_OK, "answers 422: No more pages");
+    check_refused((canned){401, NULL, "{\"message\":\"Bad credentials\"}"}, AOE_EIO, "the token is rejected");
+    check_refused((canned){422, NULL, "{\"message\":\"No more pages\"}"}, AOE_OK, "status 422: No more pages");
     check_refused((canned){422, NULL, "{\"message\":\"no " TOKEN " and \\u0067hp_tokenthatnobodymaysee0123456789\"}"}, AOE_OK,
                   "422: no ####");
     check_refused((canned){422, NULL, "{\"message\":\"" FIFTY FIFTY FIFTY " look at this:           " TOKEN "\"}"}, AOE_OK,
                   "422: we");
     check_refused((canned){500, NULL, ""}, AOE_OK, "no response after 6 attempts");
-    check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "no list");
-    check_refused((canned){200, NULL, "[[["}, AOE_OK, "cannot be used");
+    check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "not a list");
+    check_refused((canned){200, NULL, "[[["}, AOE_OK, "invalid response");
     check_refused((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT,
-                  "said to be elsewhere");
+                  "has another origin");
     check_refused((canned){451, NULL, ""}, AOE_OK, "not available (451)");
     check_refused((canned){403, NULL, "{}"}, AOE_OK, "forbidden (403)");
     check_refused((canned){200, NULL, "[]"}, AOE_OK, "");
@@ -466,7 +466,7 @@ static void test_one_refuses(void **state) {
         int status;
         const char *body, *why;
     } troubles[] = {
-        {422, "{\"message\":\"Pagination too deep\"}", "a/b: the API answers 422: Pagination too deep\n"},
+        {422, "{\"message\":\"Pagination too deep\"}", "a/b: the API returned status 422: Pagination too deep\n"},
         {500, "oops", "a/b: no response after 6 attempts"},
         {200, "oops", "a/b: no response after 6 attempts"},
     };

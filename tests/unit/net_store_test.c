@@ -349,7 +349,7 @@ static void test_disk_full(void **state) {
     vfs.xOpen = open_failing;
     assert_int_equal(sqlite3_vfs_register(&vfs, 1), SQLITE_OK);
     with_failing_writes(SQLITE_FULL, AOE_ENOSPC);
-    assert_message("free some and run again");
+    assert_message("free some space and run again");
     with_failing_writes(SQLITE_IOERR_WRITE, AOE_EIO);
     assert_message("check the disk");
     assert_int_equal(sqlite3_vfs_unregister(&vfs), SQLITE_OK);

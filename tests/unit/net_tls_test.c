@@ -127,7 +127,7 @@ static void test_named_certificate(void **state) {
         fail_msg("%s", err.message);
     assert_string_equal(r.body.data, "[\"tls\"]");
     assert_int_equal(get("127.0.0.1", "good", certificate, &r), AOE_EIO); /* it is for localhost */
-    assert_message("certificates of your own");
+    assert_message("your own certificates");
     assert_int_equal(get("localhost", "good", "/no/such/file.pem", &r), AOE_EIO);
     assert_message("install ca-certificates");
     aoei_http_response_free(&r);
