@@ -402,7 +402,7 @@ static void test_bad_input(void **state) {
     static outcome out;
     aoe_mine_options o = defaults();
     assert_int_equal(mine_with(&out, context, circle, &o), AOE_EARG);
-    assert_non_null(strstr(out.err.message, "training files"));
+    assert_non_null(strstr(out.err.message, "options.n_files"));
     o.negatives = 0;
     expect_failure("a.tsv", simple, o, AOE_EARG, "at least 1");
     o = defaults();
