@@ -268,8 +268,8 @@ static void test_compressed(void **state) {
     path = test_write(test_dir, "nli.tsv.gz", gz, size - 9);
     aoe_error err = {0};
     char want[300];
-    snprintf(want, sizeof want, "%s: the gzip data are incomplete: the file ends at byte %zu; copy or download it again",
-             path, size - 9);
+    snprintf(want, sizeof want, "%s: the gzip data are incomplete: the file ends at byte %zu; copy or download it again", path,
+             size - 9);
     assert_int_equal(aoe_pairs_load(&p, path, NULL, &err), AOE_EFORMAT);
     assert_string_equal(err.message, want);
     free(path);

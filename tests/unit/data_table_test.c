@@ -400,10 +400,9 @@ static void test_column_errors(void **state) {
     expect_column_error("c.tsv", "Text1\ttext2\tTEXT1\tlabel\n", NULL, AOE_EFORMAT,
                         "c.tsv: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
                         "Text1, text2, TEXT1, label; set options.columns to text1=NAME");
-    expect_column_error(
-        "m.jsonl", "{}\n", NULL, AOE_EFORMAT,
-        "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
-        "none; set options.columns to text1=NAME");
+    expect_column_error("m.jsonl", "{}\n", NULL, AOE_EFORMAT,
+                        "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
+                        "none; set options.columns to text1=NAME");
     expect_column_error("d.tsv", "text1\ttext2\ttext1\tlabel\n", NULL, AOE_EFORMAT,
                         "d.tsv: 2 columns are named 'text1'; rename all but one");
     expect_column_error(

@@ -248,7 +248,8 @@ static void test_dedup_nothing_left(void **state) {
     o.user = &out;
     char *path = test_write_text(test_dir, "n.tsv", "text1\ttext2\tlabel\na\tb\t1\na\tb\t0\n");
     assert_int_equal(aoe_data_dedup(path, &o, NULL, &err), AOE_EFORMAT);
-    assert_non_null(strstr(err.message, "no rows are left: every row has a duplicate with a different label; correct the labels"));
+    assert_non_null(
+        strstr(err.message, "no rows are left: every row has a duplicate with a different label; correct the labels"));
     outputs_free(&out);
     free(path);
 }

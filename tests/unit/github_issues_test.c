@@ -386,8 +386,7 @@ static void test_refusals(void **state) {
     check_refused((canned){500, NULL, ""}, AOE_OK, "no response after 6 attempts");
     check_refused((canned){200, NULL, "{\"x\":1}"}, AOE_EFORMAT, "not a list");
     check_refused((canned){200, NULL, "[[["}, AOE_OK, "invalid response");
-    check_refused((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT,
-                  "has another origin");
+    check_refused((canned){200, "Link: <https://elsewhere.example/x>; rel=\"next\"", "[]"}, AOE_EFORMAT, "has another origin");
     check_refused((canned){451, NULL, ""}, AOE_OK, "not available (451)");
     check_refused((canned){403, NULL, "{}"}, AOE_OK, "forbidden (403)");
     check_refused((canned){200, NULL, "[]"}, AOE_OK, "");
