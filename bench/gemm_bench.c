@@ -157,10 +157,10 @@ int main(int argc, char **argv) {
                 aoei_aligned(bytes), aoei_aligned(bytes), aoei_aligned(bytes)};
     int failed = !m.a || !m.b || !m.c || !m.pre || !m.packed || !m.bias;
     if (failed)
-        fprintf(stderr, "gemm_bench: no memory for six matrices of %zu bytes\n", bytes);
+        fprintf(stderr, "gemm_bench: out of memory: six matrices of %zu bytes\n", bytes);
     if (!failed) {
         fill(m.bias, AOEI_F32, 37);
-        printf("%-15s %-4s %-10s %7s %-14s %10s %10s %9s %7s\n", "product", "type", "tier", "threads", "MxNxK", "fastest ms",
+        printf("%-15s %-4s %-10s %7s %-14s %10s %10s %9s %7s\n", "matmul", "type", "tier", "threads", "MxNxK", "fastest ms",
                "median ms", "GFLOP/s", "of peak");
     }
     for (aoei_tier tier = AOEI_TIER_C; !failed && tier <= aoei_cpu_detect(); tier++)

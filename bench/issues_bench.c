@@ -125,7 +125,7 @@ static int measure(size_t n, const char *const *names) {
         show(kinds[kind], n, start, result);
         aoei_issue_pairs_free(&p);
     }
-    printf("%-34s %8zu %9.3f\n", "all of it", n, total);
+    printf("%-34s %8zu %9.3f\n", "total", n, total);
     aoei_issues_free(&s);
     return failed;
 }
@@ -144,6 +144,6 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc && !failed; i++)
         failed = measure(strtoul(argv[i], NULL, 10), names);
     if (failed)
-        fprintf(stderr, "issues: no memory for so many\n");
+        fprintf(stderr, "issues_bench: out of memory\n");
     return failed;
 }

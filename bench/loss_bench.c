@@ -98,7 +98,7 @@ static int measure(const aoe_context *ctx, const problem *p, size_t term) {
     for (size_t run = 0; run <= MOST_RUNS && (run < 4 || total < 2.0); run++) {
         const double start = aoei_now();
         if (evaluate(ctx, p, term, &err)) {
-            fprintf(stderr, "loss: %s\n", err.message);
+            fprintf(stderr, "loss_bench: %s\n", err.message);
             return 1;
         }
         const double seconds = aoei_now() - start;
@@ -119,7 +119,7 @@ static int bench(const aoe_context *ctx, size_t B) {
     problem p;
     int failed = create(&p, B);
     if (failed)
-        fprintf(stderr, "loss: %zu pairs: none, or no memory for so many\n", B);
+        fprintf(stderr, "loss_bench: %zu pairs: the number must be at least 1, or there is not enough memory\n", B);
     for (size_t i = 0; !failed && i < sizeof terms / sizeof *terms; i++)
         failed = measure(ctx, &p, i);
     destroy(&p);
@@ -131,13 +131,12 @@ int main(int argc, char **argv) {
     aoe_context *ctx;
     aoe_error err;
     if (aoe_context_create(&ctx, NULL, &err)) {
-        fprintf(stderr, "loss: %s\n", err.message);
+        fprintf(stderr, "loss_bench: %s\n", err.message);
         return 1;
     }
     const size_t n = argc > 1 ? (size_t)(argc - 1) : sizeof sizes / sizeof *sizes;
     int failed = 0;
-    printf("%-18s %-10s %7s %8s %10s %10s %9s\n", "objective", "tier", "threads", "pairs", "fastest ms", "median ms",
-           "GFLOP/s");
+    printf("%-18s %-10s %7s %8s %10s %10s %9s\n", "loss", "tier", "threads", "pairs", "fastest ms", "median ms", "GFLOP/s");
     for (size_t i = 0; !failed && i < n; i++)
         failed = bench(ctx, argc > 1 ? strtoul(argv[i + 1], NULL, 10) : sizes[i]);
     aoe_context_destroy(ctx);

@@ -15,23 +15,23 @@ perf report -i "$data" --stdio --no-children -F overhead,symbol 2>/dev/null | aw
         name = $NF
         op = "other (" name ")"
         if (name ~ /rng|randomize|__cos|__ieee754_log|^log|_dl_|strcmp/) next # setup of the benchmark
-        if (name ~ /^\[k\]|^0x|page|clear|copy_user|native_|asm_|do_|handle_|_raw_/ || $2 == "[k]") op = "kernel of the system (page faults)"
+        if (name ~ /^\[k\]|^0x|page|clear|copy_user|native_|asm_|do_|handle_|_raw_/ || $2 == "[k]") op = "operating system (page faults)"
         else if (name ~ /adamw/) op = "AdamW"
         else if (name ~ /sum_squares/) op = "gradient norm"
-        else if (name ~ /gelu/) op = "GELU (outside of products)"
-        else if (name ~ /layernorm|rmsnorm|param_grad_part|row_sum|row_squares/) op = "norms"
+        else if (name ~ /gelu/) op = "GELU (not fused)"
+        else if (name ~ /layernorm|rmsnorm|param_grad_part|row_sum|row_squares/) op = "normalization"
         else if (name ~ /dropout|philox/) op = "dropout"
         else if (name ~ /softmax/) op = "softmax"
-        else if (name ~ /epilogue/) op = "products: store and epilogue"
-        else if (name ~ /pack|interleave|transpose/) op = "products: packing"
-        else if (name ~ /^tile|gemm|block_product|tile_/) op = "products: tiles"
+        else if (name ~ /epilogue/) op = "matmul: store and epilogue"
+        else if (name ~ /pack|interleave|transpose/) op = "matmul: packing"
+        else if (name ~ /^tile|gemm|block_product|tile_/) op = "matmul: tiles"
         else if (name ~ /column_sum/) op = "bias gradients"
         else if (name ~ /bf16/) op = "conversions"
         else if (name ~ /add_f32|embedding/) op = "embedding and sums"
         else if (name ~ /memset|memcpy|memmove/) op = "memset, memcpy"
-        else if (name ~ /score|panel|objective|rank|angle|cosine/) op = "objectives"
+        else if (name ~ /score|panel|objective|rank|angle|cosine/) op = "losses"
         else if (name ~ /worker|pool|futex|wait|relax/) op = "waiting"
-        else if (share < 0.5) op = "rest"
+        else if (share < 0.5) op = "other"
         sum[op] += share
         all += share
     }

@@ -68,7 +68,7 @@ static int read_corpus(corpus *c, const char *path, int fields, aoe_error *err) 
         if (!rc && !(fields && line.number == 1))
             rc = add(c, s, (size_t)(end - s));
         if (rc)
-            snprintf(err->message, sizeof err->message, "no memory for the texts of %s", path);
+            snprintf(err->message, sizeof err->message, "out of memory: the texts of %s", path);
     }
     aoei_lines_close(lines);
     return rc ? rc : more < 0 ? more : 0;
@@ -129,7 +129,7 @@ static int learn(aoe_tokenizer **t, const corpus *c, aoe_error *err) {
     if (!rc)
         rc = aoei_wordpiece_train(trainer, err);
     if (!rc && !mkdtemp(dir)) {
-        snprintf(err->message, sizeof err->message, "%s: cannot make a directory there; set TMPDIR", dir);
+        snprintf(err->message, sizeof err->message, "%s: the temporary directory cannot be created; set TMPDIR", dir);
         rc = AOE_EIO;
     } else if (!rc) {
         rc = aoei_wordpiece_save(trainer, dir, err);
@@ -153,7 +153,7 @@ static int bench_learned(const char *const *file, size_t n, aoe_error *err) {
     if (!rc)
         rc = learn(&t, &c, err);
     if (!rc)
-        printf("# no shared material (AOE_SHARED): a vocabulary of %zu tokens learned from examples/train.tsv\n",
+        printf("# AOE_SHARED does not exist: using a vocabulary of %zu tokens trained on examples/train.tsv\n",
                aoe_tokenizer_vocab_size(t));
     for (size_t i = 0; i < n && !rc; i++)
         rc = bench_file(t, file[i], err);
@@ -190,6 +190,6 @@ int main(int argc, char **argv) {
     printf("%-28s %-5s %10s %10s %10s %10s %8s\n", "texts", "tier", "bytes", "tokens", "fastest ms", "median ms", "MB/s");
     const int rc = aoei_is_dir(shared) ? bench_shared(shared, file, n, &err) : bench_learned(file, n, &err);
     if (rc)
-        fprintf(stderr, "tokenizer: %s\n", err.message);
+        fprintf(stderr, "tokenizer_bench: %s\n", err.message);
     return rc != 0;
 }

@@ -48,7 +48,7 @@ static void answer(state *s, const char *line) {
     double seconds;
     if (sscanf(line, "%15s %15s %u", mode_name, type_name, &count) != 3 || choose(modes, 3, mode_name) == 3 ||
         choose(types, 2, type_name) == 2) {
-        printf("- no such command\n");
+        printf("- unknown command\n");
         return;
     }
     const size_t mode = choose(modes, 3, mode_name), type = choose(types, 2, type_name);
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "aoe_encoder: %s\n", err.message);
         return 1;
     }
-    printf("ready aoe %s, kernels %s of tiers up to %s, %s\n", aoe_version(), aoe_context_tier(s.ctx),
+    printf("ready aoe %s, kernels of tier %s, highest tier %s, %s\n", aoe_version(), aoe_context_tier(s.ctx),
            aoei_tier_name(aoei_cpu_detect()), aoei_cpu_model());
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {

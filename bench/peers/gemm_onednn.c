@@ -373,7 +373,7 @@ static int measure_type(run *r, int bf16) {
         }
     }
     if (!n) {
-        printf("%-4s geometric mean: - (aoe has no bf16 products in this build)\n", bf16 ? "bf16" : "f32");
+        printf("%-4s geometric mean: - (this build has no bf16 matmul)\n", bf16 ? "bf16" : "f32");
         return 0;
     }
     printf("%-4s geometric mean: %.2f of oneDNN (floor %.2f)", bf16 ? "bf16" : "f32", exp(logs / (double)n), floor);
@@ -386,8 +386,9 @@ static int measure_type(run *r, int bf16) {
 
 static int measure(run *r) {
     const dnnl_version_t *v = dnnl_version();
-    printf("C = A W^T, weights packed beforehand; aoe %s on kernels up to %s, oneDNN %d.%d.%d; %zu threads, %zu rounds\n",
-           aoe_version(), aoe_context_tier(r->ctx), v->major, v->minor, v->patch, r->o->threads, r->o->rounds);
+    printf(
+        "C = A W^T, weights packed in advance; aoe %s with kernels up to tier %s, oneDNN %d.%d.%d; %zu threads, %zu rounds\n",
+        aoe_version(), aoe_context_tier(r->ctx), v->major, v->minor, v->patch, r->o->threads, r->o->rounds);
     printf("%-4s %-14s %35s %35s\n", "", "", "aoe ----------------------------", "oneDNN -------------------------");
     printf("%-4s %-14s %9s %9s %8s %6s %9s %9s %8s %6s %6s\n", "type", "MxNxK", "fastest", "median ms", "GFLOP/s", "peak",
            "fastest", "median ms", "GFLOP/s", "peak", "ratio");
@@ -460,7 +461,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "gemm_onednn: %s\n", err.message);
     if (!failed && (allocate(&r) || dnnl_engine_create(&r.engine, dnnl_cpu, 0) ||
                     dnnl_stream_create(&r.stream, r.engine, dnnl_stream_default_flags))) {
-        fprintf(stderr, "gemm_onednn: no memory, or oneDNN does not start\n");
+        fprintf(stderr, "gemm_onednn: out of memory, or oneDNN cannot be initialised\n");
         failed = 1;
     }
     if (!failed && o.json && !(r.json = fopen(o.json, "w"))) {

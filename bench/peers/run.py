@@ -265,7 +265,8 @@ class Runner:
             for _ in range(24000):
                 print("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))), file=f)
         command = [os.path.join(BUILD, "aoe"), "init", "--shape", "minilm-l6", "--force", "-q", "-o", path]
-        command += ["--vocab-from", corpus, corpus, "--vocab-size", "30522"]  # twice, because words that occur once do not become tokens
+        # corpus is given twice, because words that occur once do not become tokens
+        command += ["--vocab-from", corpus, corpus, "--vocab-size", "30522"]
         return None if subprocess.run(command, check=False).returncode else path
 
     def start_up(self):
@@ -334,7 +335,7 @@ def main():
     for part in parts:
         {"gemm": runner.gemm, "encoder": runner.encoder, "pretrain": runner.pretrain, "short": runner.short, "start": runner.start_up}[part]()
     say()
-    if "tiers up to amx" not in runner.versions.get("aoe", "tiers up to amx"):
+    if "highest tier amx" not in runner.versions.get("aoe", "highest tier amx"):
         say("The floors are targets for a machine with AMX tiles; this machine has none.")
     for name, version in runner.versions.items():
         say(f"{name}: {version}")

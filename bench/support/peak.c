@@ -19,9 +19,7 @@
 
 enum { STREAMS = 9, VECTOR_STEPS = 400000, CHAINS = 12, TILE_STEPS = 60000, TILE_CHAINS = 6 };
 
-#define PEAK_SECONDS                                                                                                           \
-    0.25 /* time of all repetitions of a loop of a few milliseconds; a disturbance affects only some of them                   \
-          */
+#define PEAK_SECONDS 0.25              /* time for repeating a loop of a few milliseconds */
 #define STREAM_BLOCK ((size_t)1 << 15) /* 8-byte words that a task copies */
 
 /* The loop of one thread. It returns a value so that it is not optimised away. */
