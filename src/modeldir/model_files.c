@@ -135,7 +135,7 @@ const char *aoei_settings_dir(const aoei_model_files *f) {
 int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
     AOEI_CHECK(err, o);
     aoei_model_files f = {.dir = aoei_strdup(dir)};
-    *o = (aoe_encode_options){0};
+    aoe_encode_options_defaults(o);
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
     int rc = f.dir && path ? 0 : aoei_fail_nomem(err, strlen(dir));
     if (!rc && aoei_exists(path))
