@@ -47,8 +47,8 @@ static const struct {
 #define LARGEST ((size_t)2048 * 3072) /* maximum number of elements of an operand */
 
 typedef struct memory {
-    void *a, *b, *c, *pre, *packed; /* [LARGEST] each, float32 or bf16 */
-    float *bias;                    /* [LARGEST] */
+    void *a, *b, *c, *pre, *packed; /* operands, result and packed weights: [LARGEST] each, float32 or bf16 */
+    float *bias;                    /* [LARGEST]: bias of the output columns */
 } memory;
 
 static void fill(void *p, aoei_dtype type, size_t period) {

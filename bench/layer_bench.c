@@ -32,14 +32,14 @@ enum { RUNS = 15, HIDDEN = 768, INTERMEDIATE = 3072, HEADS = 12, TOKENS = 2048, 
 typedef struct fixture {
     aoe_context *ctx;
     aoei_arena arena;
-    aoei_batch batch;   /* TOKENS tokens */
+    aoei_batch batch;   /* the texts: TOKENS tokens in total */
     aoei_dtype type;    /* type of activations */
-    size_t parameters;  /* elements of value, grad, m, v */
-    aoei_tensor x, y;   /* [N, D] of the type */
+    size_t parameters;  /* number of elements of value, grad, m and moment */
+    aoei_tensor x, y;   /* [N, D] of `type` */
     aoei_tensor dy, dx; /* [N, D] float32: the gradient of the residual stream */
     aoei_tensor q, k, v, dq, dk, dv;
-    aoei_tensor up, pre;                /* [N, I] of the type */
-    aoei_tensor stats;                  /* [N, 2] */
+    aoei_tensor up, pre;                /* [N, I] of `type` */
+    aoei_tensor stats;                  /* [N, 2]: mean and inverse standard deviation of each row */
     aoei_tensor gamma, beta, dg, db;    /* [1, D] */
     aoei_tensor bias;                   /* [1, I] */
     aoei_tensor word, dword;            /* [V, D] */
@@ -50,7 +50,7 @@ typedef struct fixture {
     aoei_tensor work;                   /* workspace of attention */
     aoei_attention attention;
     aoei_dropout drop;
-    aoei_adamw_segment segment; /* all parameters */
+    aoei_adamw_segment segment; /* segment with all parameters */
     size_t tasks;               /* parallel tasks of an optimiser step */
     uint64_t step;
 } fixture;
@@ -196,7 +196,7 @@ static void take(fixture *f, aoei_arena *a) {
     f->tasks = aoei_adamw_plan(&f->segment, 1);
 }
 
-/* Values in [-0.5, 0.5); moments must not be negative. */
+/* Fills a tensor with random values in [-0.5, 0.5). Moments must not be negative. */
 static void fill(aoei_tensor t, uint32_t seed, float least) {
     for (size_t i = 0; i < t.rows * t.cols; i++) {
         seed = seed * 1664525u + 1013904223u;

@@ -36,7 +36,7 @@ static const struct {
 typedef struct problem {
     size_t B;
     float *x, *grad; /* [B, 3, D]; for pairs, x and y alternate in the first two thirds */
-    double *label;   /* [B] */
+    double *label;   /* [B]: label of each pair */
     void *workspace;
     size_t workspace_bytes;
 } problem;

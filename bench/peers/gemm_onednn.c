@@ -45,8 +45,8 @@ typedef struct options {
 typedef struct problem {
     size_t M, N, K;
     int bf16;
-    void *a, *w;    /* [M,K], [N,K] */
-    void *c[SIDES]; /* [M,N] each */
+    void *a, *w;    /* operands A [M,K] and W [N,K] */
+    void *c[SIDES]; /* result [M,N] of each library */
     float *packed;  /* w packed for aoe */
 } problem;
 
@@ -67,7 +67,7 @@ typedef struct run {
     dnnl_stream_t stream;
     problem p;
     side sides[SIDES];
-    double peak[2]; /* FLOP/s: f32, bf16 */
+    double peak[2]; /* peak in FLOP/s for f32 and bf16 */
     FILE *json;     /* output file, or NULL */
     int rows;       /* number of rows written to json */
 } run;
