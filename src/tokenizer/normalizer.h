@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Step one of a tokenizer: text in, normalised text out, through a list of
- * steps. Each is one of the normalisers of Hugging Face tokenizers; a Sequence is
- * its parts one after the other, whatever the depth.
+ * Text normalization, the first step of a tokenizer. A normalizer is a list of steps, each one a normalizer of Hugging Face
+ * tokenizers. Sequences are flattened, at any depth.
  */
 #ifndef AOEI_TOKENIZER_NORMALIZER_H
 #define AOEI_TOKENIZER_NORMALIZER_H
@@ -31,13 +30,13 @@ typedef enum aoei_normalizer_type {
 
 typedef struct aoei_normalizer_step {
     aoei_normalizer_type type;
-    aoei_bert_normalizer bert;          /* BERT */
-    unsigned char compatible, composed; /* UNICODE: the K, and C instead of D */
-    unsigned char left, right;          /* STRIP: which ends */
-    aoei_pattern pattern;               /* REPLACE; owned */
-    char *content;                      /* [content_len] REPLACE, PREPEND: what is written; owned */
-    size_t content_len;                 /* bytes */
-    aoei_charsmap charsmap;             /* CHARSMAP; owned */
+    aoei_bert_normalizer bert;          /* parameters of BERT */
+    unsigned char compatible, composed; /* UNICODE: 1 for the forms with K, and 1 for the forms with C instead of D */
+    unsigned char left, right;          /* STRIP: 1 for each end that is stripped */
+    aoei_pattern pattern;               /* REPLACE: what is replaced; owned */
+    char *content;                      /* [content_len] text written by REPLACE and PREPEND; owned */
+    size_t content_len;                 /* length in bytes */
+    aoei_charsmap charsmap;             /* table of CHARSMAP; owned */
 } aoei_normalizer_step;
 
 typedef struct aoei_normalizer {
@@ -45,16 +44,18 @@ typedef struct aoei_normalizer {
     size_t n, capacity;
 } aoei_normalizer;
 
-/* Appends BertNormalizer. strip_accents -1: as lowercase. AOE_ENOMEM. */
+/* Appends BertNormalizer. strip_accents -1 means the value of lowercase. Errors: AOE_ENOMEM. */
 int aoei_normalizer_add_bert(aoei_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents, int lowercase,
                              aoe_error *err);
-/* Appends NFC. AOE_ENOMEM. */
+/* Appends NFC. Errors: AOE_ENOMEM. */
 int aoei_normalizer_add_nfc(aoei_normalizer *n, aoe_error *err);
-/* The "normalizer" section of tokenizer.json, NULL or null for none, into a zeroed one. AOE_EUNSUPPORTED names the type. */
+/* Reads the "normalizer" section of tokenizer.json into a zeroed normalizer. NULL or null: no steps. AOE_EUNSUPPORTED names
+ * the type. */
 int aoei_normalizer_read(aoei_normalizer *n, const json_t *section, const char *file, aoe_error *err);
-/* Replaces *out with the normalised form of s, valid UTF-8. AOE_ENOMEM; AOE_EFORMAT: a pattern of the file gives up. */
+/* Replaces *out with the normalized form of s, which must be valid UTF-8. Errors: AOE_ENOMEM; AOE_EFORMAT if a pattern of
+ * the file exceeds its match limit. */
 int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
-/* What spaces become, as in "_" of Replace " " by "_": the last such step, or {NULL, 0}. */
+/* The text that replaces spaces, such as "_" in Replace " " by "_". Returns the last such replacement, or {NULL, 0}. */
 aoe_text aoei_normalizer_space(const aoei_normalizer *n);
 void aoei_normalizer_free(aoei_normalizer *n); /* accepts a zeroed one */
 

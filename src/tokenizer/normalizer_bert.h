@@ -10,11 +10,11 @@
 #include "tokenizer/normalized.h"
 
 typedef struct aoei_bert_normalizer {
-    int clean_text;           /* drop control characters, white space becomes ' ' */
-    int handle_chinese_chars; /* a space on both sides of each CJK ideograph */
-    int strip_accents;        /* NFD without category Mn */
-    int lowercase;            /* a character at a time */
-    unsigned char ascii[128]; /* what an ASCII character becomes; 0x80: dropped */
+    int clean_text;           /* 1: drop control characters and replace white space by ' ' */
+    int handle_chinese_chars; /* 1: put a space on both sides of each CJK ideograph */
+    int strip_accents;        /* 1: NFD without characters of category Mn */
+    int lowercase;            /* 1: convert to lower case, one character at a time */
+    unsigned char ascii[128]; /* replacement of each ASCII character; 0x80: dropped */
 } aoei_bert_normalizer;
 
 void aoei_bert_normalizer_set(aoei_bert_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Step three of a tokenizer: normalised text into words, through a list of steps.
- * Every pre-tokenizer of Hugging Face tokenizers that is read comes down to one or
- * two steps of the same form: something put in front, a cut, bytes turned into
- * letters. No step: the whole piece is one word.
+ * Splits normalized text into words through a list of steps. Every supported pre-tokenizer of Hugging Face tokenizers
+ * becomes one or two steps of one form: add a prefix, split, and map bytes to letters. Without steps, the whole piece is one
+ * word.
  */
 #ifndef AOEI_TOKENIZER_PRETOKENIZER_H
 #define AOEI_TOKENIZER_PRETOKENIZER_H
@@ -18,51 +17,53 @@
 typedef enum aoei_prefix { AOEI_PREFIX_NEVER, AOEI_PREFIX_ALWAYS, AOEI_PREFIX_FIRST } aoei_prefix;
 
 typedef struct aoei_pretokenizer_step {
-    aoei_prefix prefix; /* put the letter in front of a piece that does not begin with it; FIRST: of the text's first only */
+    aoei_prefix prefix; /* when `letter` is prepended to a piece that does not begin with it; FIRST: only to the first piece of
+                           the text */
     char letter[5];     /* [letter_len] a space, or Metaspace's replacement */
-    size_t letter_len;  /* bytes */
-    int spaces;         /* Metaspace: spaces become the letter, before that */
-    aoei_split split;   /* then the piece is cut; owned */
-    int bytes;          /* ByteLevel: then each byte becomes a letter */
+    size_t letter_len;  /* length in bytes */
+    int spaces;         /* 1: spaces are first replaced by the letter (Metaspace) */
+    aoei_split split;   /* how the piece is split after the prefix is added; owned */
+    int bytes;          /* 1: each byte becomes a letter after the split (ByteLevel) */
 } aoei_pretokenizer_step;
 
 typedef struct aoei_pretokenizer {
-    aoei_pretokenizer_step *step; /* [n], owned */
+    aoei_pretokenizer_step *step; /* [n] owned */
     size_t n, capacity;
-    int bert;        /* BertPreTokenizer and nothing else */
-    int byte_level;  /* the last step turns bytes into letters */
-    int leave_bytes; /* set by the tokenizer: the last step leaves that to the model */
-    int needs_first; /* a step asks whether a piece is the text's first: origins must be tracked */
-    char space[5];   /* what a space has become when the model sees it: "", or a letter; NUL-terminated */
+    int bert;        /* 1: the only step is BertPreTokenizer */
+    int byte_level;  /* 1: the last step maps bytes to letters */
+    int leave_bytes; /* 1: the last step leaves that mapping to the model; set by the tokenizer */
+    int needs_first; /* 1: a step depends on whether a piece is the first of the text, so origins must be tracked */
+    char space[5];   /* the letter that represents a space in the model's input, or ""; NUL-terminated */
 } aoei_pretokenizer;
 
 typedef struct aoei_piece_list {
-    aoei_span *span; /* [n], owned */
+    aoei_span *span; /* [n] byte ranges, owned */
     size_t n, capacity;
 } aoei_piece_list;
 
-/* A walk over the words of one piece of text after the other. Zeroed at first. */
+/* Iterates over the words of one piece of text. Zeroed initially; can be reused for other pieces. */
 typedef struct aoei_pretokenizing {
     const aoei_pretokenizer *p;
-    int used;                /* a step has run: there may be something to free */
-    const char *s;           /* [end] the piece's text, borrowed; it goes on at `at` */
-    const size_t *origin;    /* by byte of s, borrowed; NULL: not tracked */
-    size_t at, end;          /* bytes */
-    size_t base;             /* offset of origins in the whole text */
-    int first_done;          /* the first step has begun */
-    aoei_normalized front;   /* the piece as the first step has rewritten it */
-    aoei_normalized text[2]; /* likewise the later ones, by turns */
-    aoei_piece_list list[2]; /* the pieces before and behind a step, by turns */
-    const char *done_s;      /* the text of the words, as aoei_words has it */
-    const size_t *done_origin;
-    size_t which_text, which_list, handed; /* the last written text and list; words of it handed out */
-    aoei_splitter outer, inner;            /* of the first step, and of the others */
+    int used;                              /* 1: a step has run, so there may be memory to free */
+    const char *s;                         /* [end] text of the piece, borrowed; unprocessed from `at` */
+    const size_t *origin;                  /* [end] origin of each byte of s, borrowed; NULL: not tracked */
+    size_t at, end;                        /* byte positions in s */
+    size_t base;                           /* offset of the piece's origins in the whole text */
+    int first_done;                        /* 1: the first step has begun */
+    aoei_normalized front;                 /* the piece after the first step */
+    aoei_normalized text[2];               /* the piece after later steps; the two buffers alternate */
+    aoei_piece_list list[2];               /* the pieces before and after a step; the two lists alternate */
+    const char *done_s;                    /* text of the words, as in aoei_words */
+    const size_t *done_origin;             /* origins of done_s */
+    size_t which_text, which_list, handed; /* index of the last written text and list, and number of words returned from it */
+    aoei_splitter outer, inner;            /* splitters of the first step and of later steps */
 } aoei_pretokenizing;
 
-/* The piece text[start, end), whose origins count from `base` in the whole text. */
+/* Starts with the piece text[start, end), whose origins are relative to `base` in the whole text. */
 void aoei_pretokenizing_begin(aoei_pretokenizing *g, const aoei_pretokenizer *p, const aoei_normalized *text, size_t start,
                               size_t end, size_t base);
-/* 1 and the next words, at least one; 0: no more. AOE_ENOMEM; AOE_EFORMAT: a pattern gives up. */
+/* Sets the next words, at least one, and returns 1. Returns 0 if there are no more. Errors: AOE_ENOMEM; AOE_EFORMAT if a
+ * pattern exceeds its match limit. */
 int aoei_pretokenizing_next(aoei_pretokenizing *g, aoei_words *words, aoe_error *err);
 void aoei_pretokenizing_end(aoei_pretokenizing *g); /* frees */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prompt templates: the place of {text}, the formatted string, and what is cut
- * when the result is too long.
+ * Prompt templates: formats the template with the text, and truncates the text if the result is too long.
  */
 #ifndef AOEI_TOKENIZER_PROMPT_H
 #define AOEI_TOKENIZER_PROMPT_H
@@ -10,25 +9,26 @@
 #include "aoe.h"
 #include "tokenizer/token_list.h"
 
-/* The formatted string and where the text lies in it. */
+/* The formatted string and the position of the text in it. */
 typedef struct aoei_prompted {
-    char *data;        /* [len], owned */
-    size_t len;        /* bytes */
-    size_t text_start; /* the text is data[text_start, text_end) */
+    char *data;        /* length in bytes */
+    size_t len;        /* [len] formatted string, owned */
+    size_t text_start; /* length in bytes */
     size_t text_end;
 } aoei_prompted;
 
-/* AOE_EARG unless the template holds {text} exactly once; nothing is escaped. AOE_EFORMAT: a template that is not UTF-8. */
+/* Replaces {text} in the template by the text. There are no escapes. Errors: AOE_EARG unless the template contains {text}
+ * exactly once; AOE_EFORMAT if the template is not UTF-8. */
 int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_error *err);
 void aoei_prompt_free(aoei_prompted *p);
 
-/* How many of ids[first, n) come before the text's own tokens, and after them. */
+/* Counts the tokens of ids[first, n) before the first and after the last token of the text itself. */
 void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_span *span, size_t first, size_t *before,
                       size_t *after);
 
-/* Cuts tokens of the text from the right until ids[first, n) holds at most `budget` tokens; their spans count from
- * `first` = 0 in the formatted string. A token that reaches into the template stays.
- * AOE_EARG: the template leaves no room for one token of the text. max_length is for the message. */
+/* Removes tokens of the text from its end until ids[first, n) has at most `budget` tokens. The spans are relative to the
+ * formatted string. A token that overlaps the template is kept. max_length is used only in the message. AOE_EARG if the
+ * template leaves no space for one token of the text. */
 int aoei_prompt_cut(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget, size_t max_length,
                     aoe_error *err);
 

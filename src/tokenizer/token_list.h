@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The tokens a model appends to: the caller's ids and, when spans are tracked,
- * the bytes of the normalised piece each token covers.
+ * A list of tokens that the models append to: the caller's ids and, if spans are tracked, the bytes of the normalized piece
+ * that each token covers.
  */
 #ifndef AOEI_TOKENIZER_TOKEN_LIST_H
 #define AOEI_TOKENIZER_TOKEN_LIST_H
@@ -11,21 +11,21 @@
 #include "aoe.h"
 
 typedef struct aoei_span {
-    size_t start, end; /* bytes, end excluded */
+    size_t start, end; /* byte range, end excluded */
 } aoei_span;
 
 typedef struct aoei_token_list {
-    aoe_ids *ids;         /* borrowed; tokens are appended */
-    int track;            /* 1: spans are kept */
-    aoei_span *span;      /* [ids->n] when track, owned */
-    size_t span_capacity; /* of span */
-    int drop_unknown;     /* 1: an unknown word is no error where the vocabulary has no token for it */
+    aoe_ids *ids;         /* token ids, borrowed; tokens are appended */
+    int track;            /* 1: spans are recorded */
+    aoei_span *span;      /* [ids->n] spans if track is 1, owned */
+    size_t span_capacity; /* capacity of span */
+    int drop_unknown;     /* 1: an unknown word is dropped instead of an error if the vocabulary has no unknown token */
 } aoei_token_list;
 
 int aoei_token_list_grow(aoei_token_list *l, size_t more, aoe_error *err);
-void aoei_token_list_free(aoei_token_list *l); /* the spans, not the ids */
+void aoei_token_list_free(aoei_token_list *l); /* frees the spans, not the ids */
 
-/* Room for `more` tokens; after it aoei_token_push cannot fail. AOE_ENOMEM. */
+/* Reserves memory for `more` tokens, so that aoei_token_push cannot fail. Errors: AOE_ENOMEM. */
 static inline int aoei_token_list_reserve(aoei_token_list *l, size_t more, aoe_error *err) {
     return l->ids->capacity - l->ids->n >= more && !l->track ? 0 : aoei_token_list_grow(l, more, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The files of a tokenizer in a model directory.
+ * The names of tokenizer files in a model directory.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
 #define AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H

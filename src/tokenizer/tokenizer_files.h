@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opening tokenizers from directories and from memory, and saving copies of their files.
+ * Opens tokenizers from directories and from memory, and saves copies of their files.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_FILES_H
 #define AOEI_TOKENIZER_TOKENIZER_FILES_H
@@ -9,18 +9,18 @@
 #include "aoe.h"
 #include "tokenizer/tokenizer_vocab.h"
 
-/* As aoe_tokenizer_open, but a directory without tokenizer files is no error: 0 and *t NULL. */
+/* Like aoe_tokenizer_open, except that a directory without tokenizer files is not an error: returns 0 and sets *t to NULL. */
 int aoei_tokenizer_open_optional(aoe_tokenizer **t, const char *dir, aoe_error *err);
 
-/* From memory; `name` stands for the file in messages. Nothing is kept of the arguments, and
- * aoei_tokenizer_save of the result writes `tokenizer.json` again. */
+/* Parses tokenizer.json from memory. `name` replaces the file name in messages. The arguments are copied.
+ * aoei_tokenizer_save writes the tokenizer as `tokenizer.json`. */
 int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, const char *name, aoe_error *err);
 
-/* From memory, as aoei_tokenizer_parse_json; `dir` names the directory in messages. */
+/* Parses the older set of files from memory. The arguments are copied. `dir` names the directory in messages. */
 int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
 
-/* Writes byte-for-byte copies of the files the tokenizer was read from into dir, which exists. The
- * source may be gone by then: the bytes are kept in memory. */
+/* Writes byte-for-byte copies of the tokenizer's files into the existing directory dir. The copies are made from memory, so
+ * the source files may have been removed. */
 int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading tokenizers from tokenizer.json.
+ * Reads tokenizers from tokenizer.json.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_JSON_H
 #define AOEI_TOKENIZER_TOKENIZER_JSON_H
@@ -8,7 +8,7 @@
 
 #include "aoe.h"
 
-/* Fills a zeroed tokenizer. After a failure the caller passes it to aoe_tokenizer_close. `path` names the file in messages. */
+/* Fills a zeroed tokenizer. After an error the caller passes it to aoe_tokenizer_close. `path` names the file in messages. */
 int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A byte trie whose edges live in one open-addressing hash table: a step is
- * one multiplication and, nearly always, one cache line. Edges are kept small, so
- * that more of them stay in the caches: they only tell whether a key ends here, and
- * the values are a table by node. Grows by adding keys; stepping is read-only and safe to share.
+ * A byte trie whose edges are stored in one hash table with open addressing. A step is one multiplication and nearly always
+ * one cache line. Edges are small, so that many of them fit the caches: they only record whether a key ends there. The
+ * values are in a separate table, indexed by node. Reading is safe from several threads.
  */
 #ifndef AOEI_TOKENIZER_TRIE_H
 #define AOEI_TOKENIZER_TRIE_H
@@ -13,28 +12,30 @@
 #include "aoe.h"
 
 #define AOEI_TRIE_ROOT      0u
-#define AOEI_TRIE_MAX_NODES (1u << 24) /* a node and a byte make a 32-bit key */
+#define AOEI_TRIE_MAX_NODES (1u << 24) /* a node and a byte form a 32-bit key */
 
 typedef struct aoei_trie_edge {
     uint32_t key;  /* parent node * 256 + byte */
-    uint32_t node; /* child, and AOEI_TRIE_END when a key ends there; 0: the slot is empty (the root is nobody's child) */
+    uint32_t node; /* child node, with AOEI_TRIE_END set if a key ends there; 0: the slot is empty, because the root is never a
+                      child */
 } aoei_trie_edge;
 #define AOEI_TRIE_END (1u << 31)
 
 typedef struct aoei_trie {
-    aoei_trie_edge *edge; /* [mask + 1], owned; NULL while empty */
-    int32_t *value;       /* [n + 1], owned: by node, of the keys that end there */
-    size_t capacity;      /* of value */
-    uint32_t mask;        /* slots - 1, slots a power of two */
+    aoei_trie_edge *edge; /* [mask + 1] hash table, owned; NULL while empty */
+    int32_t *value;       /* [n + 1] value of the key that ends at each node, owned */
+    size_t capacity;      /* capacity of value */
+    uint32_t mask;        /* number of slots (a power of two) - 1 */
     uint32_t shift;       /* 32 - log2(slots) */
-    uint32_t n;           /* nodes beside the root */
+    uint32_t n;           /* number of nodes except the root */
 } aoei_trie;
 
-/* Adds a key (len > 0). `keep`: an existing value stays, else it is replaced. *before (may be NULL): that value, or -1.
- * AOE_ENOMEM; AOE_EUNSUPPORTED: more than AOEI_TRIE_MAX_NODES nodes. A zeroed trie is empty. */
+/* Adds a key (len > 0) to a trie, which may be zeroed. If the key exists, `keep` = 1 keeps its value and 0 replaces it.
+ * *before (may be NULL) receives the existing value, or -1. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than
+ * AOEI_TRIE_MAX_NODES nodes. */
 int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, int32_t *before, aoe_error *err);
 int32_t aoei_trie_find(const aoei_trie *t, const char *key, size_t len); /* the value, or -1 */
-/* The node that key leads to; 0 when there is none (or len is 0). */
+/* The node at which key ends or continues; 0 if there is none or len is 0. */
 uint32_t aoei_trie_node(const aoei_trie *t, const char *key, size_t len);
 void aoei_trie_free(aoei_trie *t);
 
@@ -42,9 +43,10 @@ static inline uint32_t aoei_trie_slot(const aoei_trie *t, uint32_t key) {
     return (key * 0x9E3779B1u) >> t->shift;
 }
 
-/* Where byte c leads from a node: a node with AOEI_TRIE_END in it when a key ends there, or 0. The trie is not empty. */
+/* The child of a node for byte c, with AOEI_TRIE_END set if a key ends there; 0 if there is none. The trie must not be
+ * empty. */
 static inline uint32_t aoei_trie_step(const aoei_trie *t, uint32_t node, unsigned char c) {
-    uint32_t key = node << 8 | c; /* the mark is shifted out */
+    uint32_t key = node << 8 | c; /* shifting removes AOEI_TRIE_END */
     for (uint32_t i = aoei_trie_slot(t, key);; i = (i + 1) & t->mask) {
         const aoei_trie_edge *e = &t->edge[i];
         if (e->node == 0 || e->key == key)
@@ -52,7 +54,7 @@ static inline uint32_t aoei_trie_step(const aoei_trie *t, uint32_t node, unsigne
     }
 }
 
-/* The value of the key that ends at a node, as aoei_trie_step gave it. */
+/* The value of the key that ends at a node returned by aoei_trie_step. */
 static inline int32_t aoei_trie_value(const aoei_trie *t, uint32_t node) {
     return t->value[node & ~AOEI_TRIE_END];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A vocabulary: token to id (a byte trie, which models walk for their longest
- * match) and id to token. Ids need not be dense; a token has one id, the last given.
+ * A vocabulary: a byte trie from tokens to ids, in which models search for the longest match, and a table from ids to
+ * tokens. Ids may have gaps. A token has one id, the last one given.
  */
 #ifndef AOEI_TOKENIZER_VOCAB_H
 #define AOEI_TOKENIZER_VOCAB_H
@@ -13,29 +13,31 @@
 #include "base/buffer.h"
 #include "tokenizer/trie.h"
 
-#define AOEI_VOCAB_MAX_ID ((1 << 22) - 1) /* an id far outside any vocabulary is a broken file, not a table of gigabytes */
+/* Largest id. A larger one means a broken file and would need a table of gigabytes. */
+#define AOEI_VOCAB_MAX_ID ((1 << 22) - 1)
 
 typedef struct aoei_token_place {
-    uint32_t offset; /* in text */
-    uint32_t len;    /* bytes; 0: no token has this id */
+    uint32_t offset; /* offset in the vocabulary's text */
+    uint32_t len;    /* length in bytes; 0: no token has this id */
 } aoei_token_place;
 
 typedef struct aoei_vocab {
-    aoei_buffer text;        /* token texts end to end */
-    aoei_token_place *place; /* [n_ids], owned */
+    aoei_buffer text;        /* concatenated token texts */
+    aoei_token_place *place; /* [n_ids] position of each token in text, owned */
     size_t n_ids;            /* largest id + 1 */
-    size_t capacity;         /* of place */
-    size_t n_tokens;         /* distinct tokens, the empty one included: Hugging Face's vocabulary size */
-    int has_empty;           /* the empty token was given; it can never match */
-    aoei_trie trie;
+    size_t capacity;         /* capacity of place */
+    size_t n_tokens;         /* number of distinct tokens including the empty one, which is Hugging Face's vocabulary size */
+    int has_empty;           /* 1: the empty token was added; it never matches */
+    aoei_trie trie;          /* token to id */
 } aoei_vocab;
 
-/* Adds a token, or gives it another id. AOE_EFORMAT: id out of range, text not UTF-8. The message lacks the file name. */
+/* Adds a token, or changes its id. AOE_EFORMAT: the id is out of range or the text is not UTF-8; the message lacks the file
+ * name. */
 int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe_error *err);
 /* Adds the {token: id} object of a tokenizer.json model. */
 int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_error *err);
-int32_t aoei_vocab_id(const aoei_vocab *v, const char *token, size_t len); /* -1: unknown */
-aoe_text aoei_vocab_token(const aoei_vocab *v, int32_t id);                /* data NULL: none */
+int32_t aoei_vocab_id(const aoei_vocab *v, const char *token, size_t len); /* -1: unknown token */
+aoe_text aoei_vocab_token(const aoei_vocab *v, int32_t id);                /* data is NULL if no token has this id */
 void aoei_vocab_free(aoei_vocab *v);                                       /* accepts a zeroed one */
 
 #endif

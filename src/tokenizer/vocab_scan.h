@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The vocabulary of a tokenizer.json, read from its bytes: as JSON values its
- * tens of thousands of entries are most of the time that opening a tokenizer takes.
+ * Reads the vocabulary of a tokenizer.json directly from its bytes. Parsing its tens of thousands of entries as JSON values
+ * would take most of the time of opening a tokenizer.
  */
 #ifndef AOEI_TOKENIZER_VOCAB_SCAN_H
 #define AOEI_TOKENIZER_VOCAB_SCAN_H
@@ -10,8 +10,8 @@
 #include "aoe.h"
 #include "tokenizer/vocab.h"
 
-/* 1: the tokens are in *v (zeroed before), and data[*begin, *end) is the object that holds them; the rest of the file has
- * not been checked. 0: something is out of the ordinary (also: wrong), *v is empty and the JSON parser has the say. Or
+/* Returns 1 if the tokens are in *v (zeroed before) and data[*begin, *end) is their JSON object; the remaining file is not
+ * checked. Returns 0 with *v empty if the file has an unusual or invalid form, which the JSON parser must handle. Errors:
  * AOE_ENOMEM. */
 int aoei_vocab_scan(aoei_vocab *v, size_t *begin, size_t *end, const char *data, size_t len, aoe_error *err);
 

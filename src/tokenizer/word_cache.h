@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Short words and the tokens they came to, kept by the first text that holds
- * them for all later ones. What is in it never changes a result, only the time it
- * takes. Words are added and found by any number of threads without locks: a
- * place is taken once and then read-only, and there are no more places than these.
+ * A cache of short words and their tokens, shared by all texts. It never changes results, only the time. Any number of
+ * threads add and find words without locks: a slot is filled once and is then read-only. If no slot is free, a word is not
+ * added.
  */
 #ifndef AOEI_TOKENIZER_WORD_CACHE_H
 #define AOEI_TOKENIZER_WORD_CACHE_H
@@ -14,20 +13,20 @@
 #include "aoe.h"
 
 enum {
-    AOEI_CACHED_BYTES = 28, /* of a word */
-    AOEI_CACHED_TOKENS = 8
+    AOEI_CACHED_BYTES = 28, /* maximum length of a word in bytes */
+    AOEI_CACHED_TOKENS = 8  /* maximum number of tokens of a word */
 };
 
-/* One cache line. */
+/* A cached word; one cache line. */
 typedef struct aoei_cached_word {
-    unsigned char len, n_tokens;       /* bytes and tokens */
+    unsigned char len, n_tokens;       /* length of the word in bytes, and number of its tokens */
     char word[AOEI_CACHED_BYTES + 2];  /* [len] */
     int32_t token[AOEI_CACHED_TOKENS]; /* [n_tokens] */
 } aoei_cached_word;
 
 typedef struct aoei_word_cache {
-    _Atomic uint16_t *tag;  /* owned: by slot, part of the hash of its word; 0: free, 1: being filled */
-    aoei_cached_word *slot; /* in memory; one with a tag is read-only */
+    _Atomic uint16_t *tag;  /* tag of each slot: 16 bits of its word's hash, 0: free, 1: being filled; owned */
+    aoei_cached_word *slot; /* slots inside memory; a slot with a tag is read-only */
     void *memory;           /* owned */
 } aoei_word_cache;
 
@@ -35,9 +34,9 @@ int aoei_word_cache_create(aoei_word_cache *c, aoe_error *err);
 void aoei_word_cache_free(aoei_word_cache *c); /* accepts a zeroed one */
 
 uint64_t aoei_word_cache_hash(const char *s, size_t len);
-/* The word with its tokens, or NULL; len from 1 to AOEI_CACHED_BYTES. */
+/* The word with its tokens, or NULL. len is 1 to AOEI_CACHED_BYTES. */
 const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len);
-/* Adds a word that was not found, when there is a place for it; n is at most AOEI_CACHED_TOKENS. */
+/* Adds a word that was not found, if a slot is free. n is at most AOEI_CACHED_TOKENS. */
 void aoei_word_cache_add(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len, const int32_t *token, size_t n);
 
 #endif

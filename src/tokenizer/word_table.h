@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Short words that are one token, found in one probe. It only saves the walk
- * through the vocabulary's trie, which stays complete: a word that is long, or
- * whose neighbourhood in the table is full, is left out. That bounds every
- * search, whatever the vocabulary. Read-only once built and safe to share.
+ * A hash table of short words that are single tokens. It only avoids searching the vocabulary's trie, which remains
+ * complete: long words, and words for which there is no free slot nearby, are left out. The number of probes is therefore
+ * bounded for every vocabulary. Read-only once built, and safe to use from several threads.
  */
 #ifndef AOEI_TOKENIZER_WORD_TABLE_H
 #define AOEI_TOKENIZER_WORD_TABLE_H
@@ -15,16 +14,16 @@
 #include "tokenizer/vocab.h"
 
 enum {
-    AOEI_WORD_TABLE_LONGEST = 12, /* bytes of a word */
-    AOEI_WORD_TABLE_READ = 16,    /* bytes that can be read from where a word begins, whatever its length */
-    AOEI_WORD_TABLE_PROBES = 8    /* slots a word may lie behind its place */
+    AOEI_WORD_TABLE_LONGEST = 12, /* maximum length of a word in bytes */
+    AOEI_WORD_TABLE_READ = 16,    /* bytes that must be readable at the start of a word, whatever its length */
+    AOEI_WORD_TABLE_PROBES = 8    /* maximum number of slots searched for a word */
 };
 
-/* A word in 16 bytes, so that a table of many thousands stays in the second-level cache. */
+/* A word in 16 bytes, so that a table of many thousands of words fits the L2 cache. */
 typedef struct aoei_word_slot {
-    uint64_t head;   /* bytes 0 to 7, zeros behind the word */
-    uint32_t tail;   /* bytes 8 to 11, likewise */
-    uint32_t len_id; /* length in the upper 8 bits, below them the id; 0: the slot is empty */
+    uint64_t head;   /* bytes 0 to 7, padded with zeros */
+    uint32_t tail;   /* bytes 8 to 11, padded with zeros */
+    uint32_t len_id; /* length in the upper 8 bits and id in the lower 24; 0: the slot is empty */
 } aoei_word_slot;
 
 typedef struct aoei_word_table {
@@ -32,25 +31,25 @@ typedef struct aoei_word_table {
     unsigned shift;
 } aoei_word_table;
 
-/* A word, and where it must lie if it is there. */
+/* A word, and where to search for it. */
 typedef struct aoei_word_place {
-    aoei_word_slot word;        /* without an id */
-    const aoei_word_slot *slot; /* the first it may be in, borrowed */
+    aoei_word_slot word;        /* the word, without an id */
+    const aoei_word_slot *slot; /* first slot to search, borrowed */
 } aoei_word_place;
 
-/* Fills a zeroed table with those tokens of a vocabulary that have at most `longest` bytes and do not begin with the
- * prefix, which marks pieces inside of words. AOE_ENOMEM. */
+/* Fills a zeroed table with the tokens of a vocabulary that have at most `longest` bytes and do not begin with `prefix`,
+ * which marks continuation pieces. Errors: AOE_ENOMEM. */
 int aoei_word_table_build(aoei_word_table *t, const aoei_vocab *v, size_t longest, aoe_text prefix, aoe_error *err);
 void aoei_word_table_free(aoei_word_table *t); /* accepts a zeroed one */
 
-static inline uint64_t aoei_word_load(const char *s) { /* the first byte lowest; one instruction where memory is so */
+static inline uint64_t aoei_word_load(const char *s) { /* little-endian load; a single instruction on little-endian CPUs */
     const unsigned char *p = (const unsigned char *)s;
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-/* The place of a word in a built table; len > 0. There is no branch on the length, which nobody can predict, and therefore
- * AOEI_WORD_TABLE_READ bytes are read. A long word gets the length 255, which no slot has. */
+/* Prepares the search for a word (len > 0) in a built table. To avoid an unpredictable branch on the length, it always reads
+ * AOEI_WORD_TABLE_READ bytes. A word that is too long gets the length 255, which no slot has. */
 static inline aoei_word_place aoei_word_table_place(const aoei_word_table *t, const char *s, size_t len) {
     const size_t in_head = len < 8 ? len : 8, in_tail = len < 8 ? 0 : len < AOEI_WORD_TABLE_LONGEST ? len - 8 : 4;
     const aoei_word_slot w = {
@@ -62,7 +61,7 @@ static inline aoei_word_place aoei_word_table_place(const aoei_word_table *t, co
     return (aoei_word_place){.word = w, .slot = t->slot + (hash >> t->shift)};
 }
 
-/* The id of the word, or -1: it is not here. */
+/* The id of the word, or -1 if it is not in the table. */
 static inline int32_t aoei_word_table_at(aoei_word_place p) {
     for (const aoei_word_slot *slot = p.slot, *end = slot + AOEI_WORD_TABLE_PROBES; slot < end && slot->len_id != 0; slot++)
         if (slot->head == p.word.head && slot->tail == p.word.tail && (slot->len_id ^ p.word.len_id) < 1u << 24)

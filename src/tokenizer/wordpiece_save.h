@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Saving the vocabulary that a WordPiece trainer has trained.
+ * Saves the vocabulary of a WordPiece trainer.
  */
 #ifndef AOEI_TOKENIZER_WORDPIECE_SAVE_H
 #define AOEI_TOKENIZER_WORDPIECE_SAVE_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Trains a BERT WordPiece vocabulary on texts: counts words, then merges the
- * most frequent pair of neighbouring pieces until the vocabulary is full, as
- * the WordPieceTrainer of Hugging Face does. The result is a pure function of
- * the multiset of words: the order of the texts does not matter.
+ * Trains a BERT WordPiece vocabulary on texts. Like the WordPieceTrainer of Hugging Face, it counts words and then merges
+ * the most frequent pair of adjacent pieces until the vocabulary is full. The result depends only on the multiset of words,
+ * not on the order of the texts.
  *
  *     aoei_wordpiece_trainer_create(&tr, &options, err);
  *     aoei_wordpiece_trainer_add(tr, data, len, err);        // once a text
@@ -23,14 +22,14 @@
 #include "tokenizer/word_counts.h"
 
 typedef struct aoei_wordpiece_options {
-    size_t vocab_size;       /* specials included; default 8000; at least 7 */
-    int lowercase;           /* lower case and no accents; default 1 */
-    uint64_t min_frequency;  /* pairs seen less often are not merged; default 2 */
-    size_t limit_alphabet;   /* most frequent characters kept; default 1000 */
-    size_t model_max_length; /* written to tokenizer_config.json; 0: left out (default) */
+    size_t vocab_size;       /* including special tokens; at least 7; default 8000 */
+    int lowercase;           /* 1: convert to lower case and strip accents; default 1 */
+    uint64_t min_frequency;  /* minimum count of a pair for merging; default 2 */
+    size_t limit_alphabet;   /* maximum number of characters, the most frequent ones are kept; default 1000 */
+    size_t model_max_length; /* value for tokenizer_config.json; 0: not written (default) */
 } aoei_wordpiece_options;
 
-/* [PAD] [UNK] [CLS] [SEP] [MASK] have the ids 0 to 4. */
+/* Ids of the special tokens [PAD] [UNK] [CLS] [SEP] [MASK]. */
 enum { AOEI_PAD, AOEI_UNK, AOEI_CLS, AOEI_SEP, AOEI_MASK, AOEI_SPECIAL_COUNT };
 /* The text of a special token; static. */
 const char *aoei_wordpiece_special(int which);
@@ -46,13 +45,14 @@ typedef struct aoei_wordpiece_trainer {
 } aoei_wordpiece_trainer;
 
 void aoei_wordpiece_options_defaults(aoei_wordpiece_options *o);
-/* o NULL: defaults. AOE_EARG: vocab_size too small. */
+/* o may be NULL for defaults. Errors: AOE_EARG if vocab_size is too small. */
 int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **tr, const aoei_wordpiece_options *o, aoe_error *err);
-/* Counts the words of one text; before aoei_wordpiece_train. AOE_EFORMAT: invalid UTF-8, with the byte offset. */
+/* Counts the words of one text. Call it before aoei_wordpiece_train. AOE_EFORMAT: invalid UTF-8; the message has the byte
+ * offset. */
 int aoei_wordpiece_trainer_add(aoei_wordpiece_trainer *tr, const char *data, size_t len, aoe_error *err);
-/* Builds the vocabulary, once. AOE_EARG: the texts hold no word. */
+/* Builds the vocabulary. Call it once. Errors: AOE_EARG if the texts contain no words. */
 int aoei_wordpiece_train(aoei_wordpiece_trainer *tr, aoe_error *err);
-/* After training: tokens in the vocabulary (ids 0 to n-1); a small text can give fewer than asked for. */
+/* The number of tokens after training, with ids 0 to n - 1. Small texts can give fewer than requested. */
 size_t aoei_wordpiece_trainer_size(const aoei_wordpiece_trainer *tr);
 aoe_text aoei_wordpiece_trainer_token(const aoei_wordpiece_trainer *tr, size_t id); /* borrowed */
 void aoei_wordpiece_trainer_destroy(aoei_wordpiece_trainer *tr);                    /* NULL accepted */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Words on their way from a pre-tokenizer to a model, a batch at a time; and the
- * pre-tokenizer of BERT, which finds them without a detour.
+ * A batch of words passed from a pre-tokenizer to a model.
  */
 #ifndef AOEI_TOKENIZER_WORDS_H
 #define AOEI_TOKENIZER_WORDS_H
@@ -9,12 +8,12 @@
 
 enum { AOEI_WORDS = 64 };
 
-/* The words found in one go, as bytes of a text. */
+/* A batch of words, as byte ranges of a text. */
 typedef struct aoei_words {
     size_t n;
-    size_t start[AOEI_WORDS + 1], end[AOEI_WORDS + 1]; /* [n], end excluded; the spare one is scratch */
-    const char *s;        /* the text, borrowed; AOEI_NORMALIZED_SLACK bytes follow its last word */
-    const size_t *origin; /* by byte of s, borrowed: where in the raw text; NULL: not tracked */
+    size_t start[AOEI_WORDS + 1], end[AOEI_WORDS + 1]; /* [n] byte ranges, end excluded; the extra element is workspace */
+    const char *s;                                     /* text, borrowed; AOEI_NORMALIZED_SLACK bytes follow its last word */
+    const size_t *origin; /* origin in the raw text of each byte of s, borrowed; NULL: not tracked */
 } aoei_words;
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "tokenizer/words.h"
 
-/* BertPreTokenizer: finds the next words, up to AOEI_WORDS of them, at or after *pos in s, valid UTF-8, and moves *pos behind
- * them. Sets n, start and end. Returns their number; 0: no more. */
+/* BertPreTokenizer: finds up to AOEI_WORDS words at or after *pos in s (valid UTF-8) and moves *pos after them. Sets n,
+ * start and end. Returns the number of words; 0: no more. */
 size_t aoei_words_bert(const char *s, size_t len, size_t *pos, aoei_words *words);
 
 #endif
