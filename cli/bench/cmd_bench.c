@@ -4,6 +4,7 @@
 #include "aoe_eval.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/text_input.h"
 
 #include <errno.h>
@@ -74,14 +75,7 @@ static const cli_option table[] = {
      .max = 1 << 20,
      .help = "rows of the position embedding table, which limit the text length; RAN models have none",
      .fallback = "from the shape"},
-    {.name = "dtype",
-     .kind = CLI_NAMED,
-     .value = "TYPE",
-     .offset = offsetof(options, bench.dtype),
-     .parse = cli_parse_dtype,
-     .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, "
-             "otherwise f32)",
-     .fallback = "auto"},
+    CLI_OPTION_DTYPE(.offset = offsetof(options, bench.dtype)),
     {.name = "runs",
      .kind = CLI_SIZE,
      .value = "N",

@@ -5,6 +5,7 @@
 #include "aoe_eval.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,14 +21,7 @@ typedef struct tally {
 } tally;
 
 static const cli_option table[] = {
-    {.name = "dtype",
-     .kind = CLI_NAMED,
-     .value = "TYPE",
-     .offset = offsetof(options, dtype),
-     .parse = cli_parse_dtype,
-     .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, "
-             "otherwise f32)",
-     .fallback = "auto"},
+    CLI_OPTION_DTYPE(.offset = offsetof(options, dtype)),
 };
 
 /* Checks take their time: each line is printed when it is known, in fixed columns. */

@@ -3,6 +3,7 @@
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/common.h"
 
 #include <dirent.h>
@@ -172,12 +173,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, dir),
      .help = "model directory, or a directory with LoRA adapters",
      .fallback = "$AOE_MODEL if set, otherwise the default model"},
-    {.name = "base",
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     AT(cli_model_options, o.base),
-     .help = "base model of the adapters",
-     .fallback = "the model named in adapter_config.json"},
+    CLI_OPTION_BASE_MODEL(AT(cli_model_options, o.base)),
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -211,14 +207,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, o.normalize),
      .set = 0,
      .help = "do not normalize embeddings"},
-    {.name = "dtype",
-     .kind = CLI_NAMED,
-     .value = "TYPE",
-     AT(cli_model_options, o.dtype),
-     .parse = cli_parse_dtype,
-     .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, "
-             "otherwise f32)",
-     .fallback = "auto"},
+    CLI_OPTION_DTYPE(AT(cli_model_options, o.dtype)),
     {.name = "bidirectional-from",
      .kind = CLI_NAMED,
      .value = "N",
@@ -259,17 +248,8 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
      AT(aoe_table_options, columns),
      .help = "columns to read, for example text1=a,text2=b,label=c",
      .fallback = "recognised names"},
-    {.name = "label-map",
-     .kind = CLI_TEXT,
-     .value = "WORD=N,...",
-     AT(aoe_table_options, label_map),
-     .help = "numbers for label names; drop skips the rows with that label",
-     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(aoe_table_options, skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_LABEL_MAP(AT(aoe_table_options, label_map)),
+    CLI_OPTION_SKIP_BAD_ROWS(AT(aoe_table_options, skip_bad_rows)),
 };
 
 const cli_option cli_input_table[CLI_INPUT_COUNT] = {

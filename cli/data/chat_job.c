@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "aoe_annotate.h"
-#include "cli/train/course.h"
+#include "cli/train/training_args.h"
 #include "cli/data/data_tools.h"
 #include "cli/common/words.h"
 

@@ -4,6 +4,7 @@
 #include "aoe_annotate.h"
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/data/chat_job.h"
 #include "cli/data/data_tools.h"
 
@@ -73,11 +74,7 @@ static const cli_option data_table[] = {
      AT(a.table.columns),
      .help = "name of the text column",
      .fallback = "every column with a recognised name"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(a.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_SKIP_BAD_ROWS(AT(a.table.skip_bad_rows)),
 };
 
 static json_t *as_json(const options *o, const aoe_annotate_result *r) {

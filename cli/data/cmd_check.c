@@ -4,6 +4,7 @@
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -98,27 +99,10 @@ static const cli_option check_table[] = {
      .value = "N",
      AT(c.longest),
      .help = "report texts longer than N characters; 0: any length is accepted"},
-    {.name = "same",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(c.equality),
-     .parse = cli_parse_same,
-     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
-             "ignoring case) or letters (comparing only letters and digits)",
-     .fallback = "case"},
-    {.name = "ordered", .kind = CLI_FLAG, AT(c.ordered), .set = 1, .help = "treat (a, b) and (b, a) as different pairs"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     AT(c.table.columns),
-     .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",
-     .fallback = "recognised names"},
-    {.name = "label-map",
-     .kind = CLI_TEXT,
-     .value = "WORD=N,...",
-     AT(c.table.label_map),
-     .help = "numbers for label names; drop skips the rows with that label",
-     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
+    CLI_OPTION_SAME(AT(c.equality), "case"),
+    CLI_OPTION_ORDERED(AT(c.ordered)),
+    CLI_OPTION_TEXT_COLUMNS(AT(c.table.columns)),
+    CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
 };
 
 /* What is to be said of a finding behind its place. */

@@ -4,6 +4,7 @@
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -79,20 +80,8 @@ static const cli_option form_table[] = {
      AT(c.table.columns),
      .help = "columns to read, for example text1=a,text2=b,label=c; requires --to",
      .fallback = "recognised names"},
-    {.name = "label-map",
-     .kind = CLI_TEXT,
-     .value = "WORD=N,...",
-     AT(c.table.label_map),
-     .help = "numbers for label names; drop skips the rows with that label",
-     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
-    {.name = "threshold",
-     .kind = CLI_REAL,
-     .value = "X",
-     AT(c.threshold),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "pairs with a label of at least X are positive",
-     .fallback = "lowest label + 0.8 x label range"},
+    CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
+    CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -101,14 +90,7 @@ static const cli_option form_table[] = {
      .help = "how the positives and negatives of a text1 form triplets: zip (first with first and so on), sample "
              "(each positive with a random negative) or all (all combinations)",
      .fallback = "zip"},
-    {.name = "same",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(c.equality),
-     .parse = cli_parse_same,
-     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
-             "ignoring case) or letters (comparing only letters and digits)",
-     .fallback = "exact"},
+    CLI_OPTION_SAME(AT(c.equality), "exact"),
     {.name = "negatives",
      .letter = 'n',
      .kind = CLI_SIZE,
@@ -116,11 +98,7 @@ static const cli_option form_table[] = {
      AT(c.negatives),
      .max = 1e6,
      .help = "random negatives per row when positives are converted to pairs or triplets"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(c.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_SKIP_BAD_ROWS(AT(c.table.skip_bad_rows)),
 };
 
 static void print_json(const options *o, const char *path, const aoe_data_convert_result *r) {

@@ -4,6 +4,7 @@
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
 
 #include <string.h>
@@ -49,15 +50,8 @@ static const cli_option output_table[] = {
 };
 
 static const cli_option equal_table[] = {
-    {.name = "same",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(d.equality),
-     .parse = cli_parse_same,
-     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
-             "ignoring case) or letters (comparing only letters and digits)",
-     .fallback = "exact"},
-    {.name = "ordered", .kind = CLI_FLAG, AT(d.ordered), .set = 1, .help = "treat (a, b) and (b, a) as different pairs"},
+    CLI_OPTION_SAME(AT(d.equality), "exact"),
+    CLI_OPTION_ORDERED(AT(d.ordered)),
     {.name = "conflicts",
      .kind = CLI_NAMED,
      .value = "NAME",
@@ -66,17 +60,8 @@ static const cli_option equal_table[] = {
      .help = "duplicates with different labels: first (keep the first row), drop (keep none) or keep (keep the "
              "first row of each label)",
      .fallback = "first"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     AT(d.table.columns),
-     .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",
-     .fallback = "recognised names"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(d.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_TEXT_COLUMNS(AT(d.table.columns)),
+    CLI_OPTION_SKIP_BAD_ROWS(AT(d.table.skip_bad_rows)),
 };
 
 static int write_part(void *user, size_t part, const char *data, size_t len) {

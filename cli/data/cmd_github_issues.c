@@ -5,7 +5,7 @@
 #include "aoe_data.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
-#include "cli/train/course.h"
+#include "cli/train/training_args.h"
 
 #include <errno.h>
 #include <stdlib.h>

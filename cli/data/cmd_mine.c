@@ -6,6 +6,7 @@
 #include "aoe_data.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,25 +82,9 @@ static const cli_option data_table[] = {
      AT(m.table.columns),
      .help = "columns to read, for example query=a,positive=b",
      .fallback = "recognised names"},
-    {.name = "label-map",
-     .kind = CLI_TEXT,
-     .value = "WORD=N,...",
-     AT(m.table.label_map),
-     .help = "numbers for label names; drop skips the rows with that label",
-     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
-    {.name = "threshold",
-     .kind = CLI_REAL,
-     .value = "X",
-     AT(m.threshold),
-     .min = -1e30,
-     .max = 1e30,
-     .help = "pairs with a label of at least X are positive",
-     .fallback = "lowest label + 0.8 x label range"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(m.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_LABEL_MAP(AT(m.table.label_map)),
+    CLI_OPTION_THRESHOLD(AT(m.threshold)),
+    CLI_OPTION_SKIP_BAD_ROWS(AT(m.table.skip_bad_rows)),
 };
 
 static const cli_option candidate_table[] = {

@@ -3,6 +3,7 @@
  */
 #include "aoe_annotate.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/data/chat_job.h"
 #include "cli/data/data_tools.h"
 
@@ -38,11 +39,7 @@ static const cli_option data_table[] = {
      AT(s.table.columns),
      .help = "columns to read, for example text1=a,text2=b",
      .fallback = "recognised names"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(s.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
 static json_t *as_json(const options *o, const aoe_score_result *r) {

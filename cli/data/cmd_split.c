@@ -6,6 +6,7 @@
 #include "base/dir.h"
 #include "base/path.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -100,14 +101,7 @@ static const cli_option output_table[] = {
 };
 
 static const cli_option together_table[] = {
-    {.name = "same",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(s.equality),
-     .parse = cli_parse_same,
-     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
-             "ignoring case) or letters (comparing only letters and digits)",
-     .fallback = "case"},
+    CLI_OPTION_SAME(AT(s.equality), "case"),
     {.name = "near",
      .kind = CLI_REAL,
      .value = "X",
@@ -128,11 +122,7 @@ static const cli_option together_table[] = {
      AT(s.table.columns),
      .help = "text columns; no text in them occurs in two parts",
      .fallback = "recognised names"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(s.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
 static double target(const job *j, size_t p) {

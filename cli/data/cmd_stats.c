@@ -4,6 +4,7 @@
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/data/data_tools.h"
 
 #include <math.h>
@@ -93,31 +94,10 @@ static const cli_option data_table[] = {
      .min = 1,
      .max = 1000,
      .help = "number of histogram bins for labels with more than 20 distinct values"},
-    {.name = "same",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(s.equality),
-     .parse = cli_parse_same,
-     .help = "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also "
-             "ignoring case) or letters (comparing only letters and digits)",
-     .fallback = "exact"},
-    {.name = "columns",
-     .kind = CLI_TEXT,
-     .value = "ROLE=NAME,...",
-     AT(s.table.columns),
-     .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",
-     .fallback = "recognised names"},
-    {.name = "label-map",
-     .kind = CLI_TEXT,
-     .value = "WORD=N,...",
-     AT(s.table.label_map),
-     .help = "numbers for label names; drop skips the rows with that label",
-     .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(s.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_SAME(AT(s.equality), "exact"),
+    CLI_OPTION_TEXT_COLUMNS(AT(s.table.columns)),
+    CLI_OPTION_LABEL_MAP(AT(s.table.label_map)),
+    CLI_OPTION_SKIP_BAD_ROWS(AT(s.table.skip_bad_rows)),
 };
 
 /* ---- printing */

@@ -4,6 +4,7 @@
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/eval/eval_common.h"
 
 #include <math.h>
@@ -69,11 +70,7 @@ static const cli_option suite_table[] = {
      .offset = offsetof(options, subsets),
      .set = 1,
      .help = "also print a table of all subsets"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     .offset = offsetof(options, skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, skip_bad_rows)),
 };
 
 static void keep_row(void *user, const aoe_suite_result *result) {

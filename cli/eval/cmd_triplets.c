@@ -4,6 +4,7 @@
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 #include "cli/eval/eval_common.h"
 
 #include <stdlib.h>
@@ -96,11 +97,7 @@ static int run_command(int argc, char **argv) {
          .offset = offsetof(options, t.table.columns),
          .help = "columns to read, for example query=a,positive=b,negative=c",
          .fallback = "recognised names"},
-        {.name = "skip-bad-rows",
-         .kind = CLI_FLAG,
-         .offset = offsetof(options, t.table.skip_bad_rows),
-         .set = 1,
-         .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+        CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, t.table.skip_bad_rows)),
     };
     const cli_group groups[] = {
         CLI_GROUP("output", cli_eval_format_table, &r.o.eval),      CLI_GROUP("tables", tables, &r.o),

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/train/course.h"
+#include "cli/train/training_args.h"
 #include "cli/experiment/scheduler.h"
 
 extern const cli_command cli_train_command;

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/train/course.h"
+#include "cli/train/training_args.h"
 #include "cli/common/outfile.h"
 #include "cli/common/output.h"
 #include "cli/common/progress.h"

@@ -5,6 +5,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,17 +29,8 @@ static const cli_option table[] = {
      .parse = cli_parse_storage,
      .help = "data type of the stored weights: f32, bf16, or int8 (one byte per weight and one scale per row, "
              "readable only by aoe)"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, output),
-     .help = "output directory"},
-    {.name = "force",
-     .kind = CLI_FLAG,
-     .offset = offsetof(options, convert.force),
-     .set = 1,
-     .help = "replace an existing model in the output directory"},
+    CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),
+    CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
      .letter = 'm',
      .kind = CLI_TEXT,
@@ -51,12 +43,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, lowercase),
      .set = 1,
      .help = "word vectors: lowercase texts before tokenization, for lowercase vocabularies such as glove.6B"},
-    {.name = "base",
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, convert.base),
-     .help = "base model of the adapters",
-     .fallback = "the model named in adapter_config.json"},
+    CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
 /* 1: the operand is a file, of word vectors then; a model is a directory. */

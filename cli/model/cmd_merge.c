@@ -5,6 +5,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -17,18 +18,8 @@ typedef struct options {
 } options;
 
 static const cli_option table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, output),
-     .help = "output directory"},
-    {.name = "base",
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, convert.base),
-     .help = "base model of the adapters",
-     .fallback = "the model named in adapter_config.json"},
+    CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),
+    CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
     {.name = "dtype",
      .kind = CLI_NAMED,
      .value = "TYPE",
@@ -36,11 +27,7 @@ static const cli_option table[] = {
      .parse = cli_parse_storage,
      .help = "data type of the stored weights: f32, bf16, or int8 (readable only by aoe)",
      .fallback = "f32, which stores the sums without rounding"},
-    {.name = "force",
-     .kind = CLI_FLAG,
-     .offset = offsetof(options, convert.force),
-     .set = 1,
-     .help = "replace an existing model in the output directory"},
+    CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
 };
 
 static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {

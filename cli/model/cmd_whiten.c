@@ -5,6 +5,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +18,8 @@ typedef struct options {
 } options;
 
 static const cli_option table[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = CLI_TEXT,
-     .value = "DIR",
-     .offset = offsetof(options, output),
-     .help = "output directory"},
-    {.name = "force",
-     .kind = CLI_FLAG,
-     .offset = offsetof(options, whiten.force),
-     .set = 1,
-     .help = "replace an existing model in the output directory"},
+    CLI_OPTION_OUTPUT_DIR(.offset = offsetof(options, output)),
+    CLI_OPTION_FORCE(.offset = offsetof(options, whiten.force)),
     {.name = "dims",
      .letter = 'k',
      .kind = CLI_SIZE,

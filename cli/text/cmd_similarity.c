@@ -4,6 +4,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
 
 #include <stdlib.h>
 
@@ -14,13 +15,7 @@ typedef struct options {
 } options;
 
 static const cli_option table[] = {
-    {.name = "angle-form",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     .offset = offsetof(options, angle_form),
-     .parse = cli_parse_angle_form,
-     .help = "formula of the angle score: reference or phase",
-     .fallback = "reference"},
+    CLI_OPTION_ANGLE_FORM(.offset = offsetof(options, angle_form)),
 };
 
 static int print_scores(const cli_session *s, const options *o, const float *v, const aoe_text_info *info) {

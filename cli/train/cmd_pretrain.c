@@ -5,7 +5,8 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
-#include "cli/train/course.h"
+#include "cli/common/option_rows.h"
+#include "cli/train/training_args.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,11 +37,7 @@ static const cli_option data_table[] = {
      AT(p.table.columns),
      .help = "name of the text column",
      .fallback = "text"},
-    {.name = "skip-bad-rows",
-     .kind = CLI_FLAG,
-     AT(p.table.skip_bad_rows),
-     .set = 1,
-     .help = "skip unreadable rows and report how many, instead of failing at the first one"},
+    CLI_OPTION_SKIP_BAD_ROWS(AT(p.table.skip_bad_rows)),
     {.name = "held-out",
      .kind = CLI_REAL,
      .value = "X",
@@ -218,7 +215,7 @@ static int run_command(int argc, char **argv) {
 
         CLI_GROUP("output", cli_output_table, &o.p.args),
         CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("schedule", cli_course_table, &o.p.args),
+        CLI_GROUP("schedule", cli_schedule_table, &o.p.args),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

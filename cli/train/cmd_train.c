@@ -7,7 +7,8 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
-#include "cli/train/course.h"
+#include "cli/common/option_rows.h"
+#include "cli/train/training_args.h"
 #include "cli/train/train_options.h"
 
 #include <math.h>
@@ -178,13 +179,7 @@ static const cli_option objective_table[] = {
      .max = 1e30,
      .help = "sbert-regression: label that corresponds to a cosine of 1",
      .fallback = "the highest label of the file"},
-    {.name = "angle-form",
-     .kind = CLI_NAMED,
-     .value = "NAME",
-     AT(t.objective.angle_form),
-     .parse = cli_parse_angle_form,
-     .help = "formula of the angle score: reference or phase",
-     .fallback = "reference"},
+    CLI_OPTION_ANGLE_FORM(AT(t.objective.angle_form)),
 };
 
 static const cli_option teacher_table[] = {
@@ -593,7 +588,7 @@ static int take(int argc, char **argv, cli_train_look look, void *user) {
         CLI_GROUP("data", data_table, &o),
         CLI_GROUP("output", cli_output_table, &o.t.args),
         CLI_GROUP("batches", batch_table, &o),
-        CLI_GROUP("schedule", cli_course_table, &o.t.args),
+        CLI_GROUP("schedule", cli_schedule_table, &o.t.args),
         CLI_GROUP("losses", objective_table, &o),
         CLI_GROUP("teacher", teacher_table, &o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o.t.lora),

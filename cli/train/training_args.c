@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Options and interruption of the commands that train: see course.h.
  */
-#include "cli/train/course.h"
+#include "cli/train/training_args.h"
 
 #include <signal.h>
 
 #include "aoe_train.h"
+#include "cli/common/option_rows.h"
 #include "cli/common/output.h"
 
 #define AT(field) .offset = offsetof(aoe_training_args, field)
@@ -23,10 +24,10 @@ const cli_option cli_output_table[] = {
      .set = 1,
      .excludes = "force",
      .help = "resume from the newest checkpoint in the output directory"},
-    {.name = "force", .kind = CLI_FLAG, AT(force), .set = 1, .help = "replace an existing model in the output directory"},
+    CLI_OPTION_FORCE(AT(force)),
 };
 
-const cli_option cli_course_table[] = {
+const cli_option cli_schedule_table[] = {
     {.name = "epochs",
      .letter = 'e',
      .kind = CLI_SIZE,

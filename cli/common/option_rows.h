@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * Rows of option tables that several commands have. `target` initializes the offset of the row's target, for example
+ * .offset = offsetof(options, table.skip_bad_rows).
+ */
+#ifndef AOE_CLI_COMMON_OPTION_ROWS_H
+#define AOE_CLI_COMMON_OPTION_ROWS_H
+
+#include "cli/common/syntax.h"
+
+#define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
+    {                                                                                                                          \
+        .name = "angle-form", .kind = CLI_NAMED, .value = "NAME", target, .parse = cli_parse_angle_form,                       \
+        .help = "formula of the angle score: reference or phase", .fallback = "reference"                                      \
+    }
+#define CLI_OPTION_BASE_MODEL(target)                                                                                          \
+    {                                                                                                                          \
+        .name = "base", .kind = CLI_TEXT, .value = "DIR", target, .help = "base model of the adapters",                        \
+        .fallback = "the model named in adapter_config.json"                                                                   \
+    }
+#define CLI_OPTION_DTYPE(target)                                                                                               \
+    {                                                                                                                          \
+        .name = "dtype", .kind = CLI_NAMED, .value = "TYPE", target, .parse = cli_parse_dtype,                                 \
+        .help = "data type of computations: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, otherwise f32)",  \
+        .fallback = "auto"                                                                                                     \
+    }
+#define CLI_OPTION_FORCE(target)                                                                                               \
+    { .name = "force", .kind = CLI_FLAG, target, .set = 1, .help = "replace an existing model in the output directory" }
+#define CLI_OPTION_LABEL_MAP(target)                                                                                           \
+    {                                                                                                                          \
+        .name = "label-map", .kind = CLI_TEXT, .value = "WORD=N,...", target,                                                  \
+        .help = "numbers for label names; drop skips the rows with that label",                                                \
+        .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"                                               \
+    }
+#define CLI_OPTION_ORDERED(target)                                                                                             \
+    { .name = "ordered", .kind = CLI_FLAG, target, .set = 1, .help = "treat (a, b) and (b, a) as different pairs" }
+#define CLI_OPTION_OUTPUT_DIR(target)                                                                                          \
+    { .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "DIR", target, .help = "output directory" }
+#define CLI_OPTION_SAME(target, usual)                                                                                         \
+    {                                                                                                                          \
+        .name = "same", .kind = CLI_NAMED, .value = "NAME", target, .parse = cli_parse_same,                                   \
+        .help =                                                                                                                \
+            "texts are equal if they match: exact (byte by byte), space (ignoring white space), case (also ignoring case) "    \
+            "or letters (comparing only letters and digits)",                                                                  \
+        .fallback = usual                                                                                                      \
+    }
+#define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                                       \
+    {                                                                                                                          \
+        .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                           \
+        .help = "skip unreadable rows and report how many, instead of failing at the first one"                                \
+    }
+#define CLI_OPTION_TEXT_COLUMNS(target)                                                                                        \
+    {                                                                                                                          \
+        .name = "columns", .kind = CLI_TEXT, .value = "ROLE=NAME,...", target,                                                 \
+        .help = "columns to read, for example text1=a,text2=b,label=c, or a list of text columns: a,b",                        \
+        .fallback = "recognised names"                                                                                         \
+    }
+#define CLI_OPTION_THRESHOLD(target)                                                                                           \
+    {                                                                                                                          \
+        .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                                \
+        .help = "pairs with a label of at least X are positive", .fallback = "lowest label + 0.8 x label range"                \
+    }
+
+#endif
