@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe bench: speed of the encoder on random weights of a known shape.
+ * aoe bench: measures the speed of the encoder with random weights of a known shape.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -15,12 +15,12 @@ typedef struct options {
     cli_general general;
     aoe_bench_options bench;
     const char *shape;
-    const char *lengths; /* file, NULL: all bench.length */
-    size_t texts;        /* 0: not given */
-    size_t positions;    /* 0: the shape's */
+    const char *lengths; /* file with one text length per line, in tokens; NULL: every text has bench.length */
+    size_t texts;        /* number of texts; 0: not given */
+    size_t positions;    /* maximum sequence length in tokens; 0: from the shape */
 } options;
 
-static const char *const modes[] = {"infer", "train", "pretrain"}; /* as aoe_bench_mode numbers them */
+static const char *const modes[] = {"infer", "train", "pretrain"}; /* in the order of aoe_bench_mode */
 enum { N_MODES = sizeof modes / sizeof *modes };
 
 static int parse_mode(void *target, const char *text, aoe_error *err) {
@@ -116,7 +116,7 @@ static void print_json(const options *o, const aoe_bench_result *r, const aoe_co
                              r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
 }
 
-/* Reads a whole number from each line; 0, or 1 after reporting the error. */
+/* Reads one integer per line. Returns 0, or 1 after reporting the error. */
 static int read_lengths(const char *path, size_t **lengths, size_t *n) {
     cli_lines lines;
     aoe_text line;

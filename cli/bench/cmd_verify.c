@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe verify: compares what this build computes with reference cases, a line a
- * check. Needs no tokenizer.
+ * aoe verify: compares the results of this build with reference values and prints one line per check. No tokenizer is
+ * needed.
  */
 #include "aoe_eval.h"
 #include "cli/common/common.h"
@@ -24,7 +24,7 @@ static const cli_option table[] = {
     CLI_OPTION_DTYPE(.offset = offsetof(options, dtype)),
 };
 
-/* Checks take their time: each line is printed when it is known, in fixed columns. */
+/* Checks are slow, so each line is printed as soon as its check is complete; the column widths are fixed. */
 static void print_check(void *user, const aoe_verify_result *r) {
     tally *t = user;
     if (t->o->general.json)

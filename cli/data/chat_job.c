@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Jobs over chat models: see chat_job.h.
+ * The shared part of the commands that call chat models: options, API keys, progress, output and summary.
  */
 #include "cli/data/chat_job.h"
 
@@ -186,7 +186,9 @@ static int read_key(aoe_chat_model *m, const char *command, const char *name) {
 }
 
 static int unknown_setting(const aoe_chat_model *m, const char *command, const char *text, size_t n) {
-    const int shown = n > 0 && n < 20 && strspn(text, "abcdefghijklmnopqrstuvwxyz-_") >= n; /* else it may be a key */
+    const int shown = n > 0 && n < 20 &&
+                      strspn(text, "abcdefghijklmnopqrstuvwxyz-_") >=
+                          n; /* a longer or different text may be an API key, which is not printed */
     return cli_usage(command, "%s: unknown setting%s%.*s%s; choose source=, api=, key-env= or price=", m->name,
                      shown ? " '" : "", shown ? (int)n + 1 : 0, text, shown ? "'" : "");
 }
@@ -203,7 +205,7 @@ static int read_setting(aoe_chat_model *m, const char *command, const char *text
     case SETTING_SOURCE:
         m->source = value;
         break;
-    case SETTING_API: /* another endpoint has another key */
+    case SETTING_API: /* each endpoint has its own API key */
         m->api = value;
         break;
     case SETTING_KEY:
@@ -329,7 +331,7 @@ int cli_chat_prepare(cli_chat *c, const char *command, int json) {
         return cli_usage(command, "rows on stdout require a file for the answers: --cache FILE");
     if (json && c->o.dry_run)
         c->shown = json_array();
-    if (c->o.dry_run && c->cache) { /* do not make one */
+    if (c->o.dry_run && c->cache) { /* a dry run creates no cache */
         FILE *f = fopen(c->cache, "rb");
         c->o.cache = f ? c->cache : NULL;
         if (f)
@@ -341,7 +343,7 @@ int cli_chat_prepare(cli_chat *c, const char *command, int json) {
     return CLI_GO;
 }
 
-/* Can the output be written, and nothing that is needed is lost by it? */
+/* Checks that the output is writable and that it is neither an input nor the cache. */
 static int try_output(cli_chat *c, const cli_args *args) {
     if (cli_refuse_input(c->output, args->operand, args->n))
         return 1;
@@ -367,11 +369,11 @@ int cli_chat_write(void *user, size_t part, const char *data, size_t len) {
     if (fwrite(data, 1, len, c->file.file) == len)
         return 0;
     if (c->to_stdout)
-        cli_flush_stdout(); /* which remembers whether the reader closed the pipe */
+        cli_flush_stdout(); /* records whether the reader closed the pipe */
     return 1;
 }
 
-/* ---- the end */
+/* ---- summary */
 
 void cli_chat_end_progress(cli_chat *c) {
     cli_progress_end(&c->progress);
@@ -385,7 +387,7 @@ int cli_chat_fail(cli_chat *c, int code, const aoe_chat_result *r, const aoe_err
         return 128 + cli_interrupted();
     }
     if (code == AOE_ECANCELLED && (!c->file.file || cli_file_check(&c->file)))
-        return 1; /* the output cannot be written, which was reported */
+        return 1; /* the output is not writable; the error was reported */
     if (r->asked)
         cli_note("%zu answers are stored in %s", r->kept + r->asked, c->o.cache);
     return cli_fail("%s", err->message);
@@ -412,7 +414,7 @@ static size_t without_price(const cli_chat *c) {
     return n;
 }
 
-/* On calls and what they cost. */
+/* Prints the number of calls and their cost. */
 static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
     char text[512];
     int n = snprintf(text, sizeof text, "%zu call%s: ", r->calls, cli_plural(r->calls));
@@ -436,7 +438,7 @@ static void print_calls(const cli_chat *c, const aoe_chat_result *r) {
     cli_summary(c->to_stdout && !c->o.dry_run, "%s", text);
 }
 
-/* The same as keys of o; 0, or -1. */
+/* Adds the number of calls and their cost to the object o. Returns 0, or -1 if memory is exhausted. */
 static int add_calls(const cli_chat *c, json_t *o, const aoe_chat_result *r) {
     json_t *more = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "calls", (json_int_t)r->calls, "asked",
                              (json_int_t)r->asked, "kept", (json_int_t)r->kept, "failed", (json_int_t)r->failed, "left",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe data annotate: texts into training rows that chat models write; the work is the library's.
+ * aoe data annotate: generates training rows from texts with chat models.
  */
 #include "aoe_annotate.h"
 #include "aoe_data.h"

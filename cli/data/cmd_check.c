@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe data check: names what is wrong in tables, a line each, and counts it; the looking is the library's. Exit code 1
- * when something is.
+ * aoe data check: prints one line per problem in tables and counts the problems. The exit code is 1 if there are any.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -17,7 +16,7 @@ typedef struct options {
     cli_general general;
     aoe_data_check_options c;
     size_t max;
-    int format; /* a cli_table_format, or -1: not given */
+    int format; /* a cli_table_format; -1: not given */
 } options;
 
 typedef struct job {
@@ -25,7 +24,7 @@ typedef struct job {
     size_t named[AOE_FINDING_COUNT];
 } job;
 
-/* "duplicate,shared" */
+/* Parses the names of problems, such as "duplicate,shared". */
 static int parse_ignore(void *target, const char *text, aoe_error *err) {
     unsigned *ignore = target;
     for (const char *s = text; *s;) {
@@ -49,7 +48,7 @@ static int parse_ignore(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-/* "0,5" */
+/* Parses a range of labels, such as "0,5". */
 static int parse_range(void *target, const char *text, aoe_error *err) {
     aoe_data_check_options *c = target;
     char *middle, *end = NULL;
@@ -105,7 +104,7 @@ static const cli_option check_table[] = {
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
 };
 
-/* What is to be said of a finding behind its place. */
+/* The text of a message after FILE:LINE. */
 static void describe(const aoe_finding *f, char *out, size_t size) {
     char text[LINE], label[LINE];
     cli_excerpt(text, f->text, EXCERPT);

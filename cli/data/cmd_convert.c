@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data convert: a table in another format or form; the conversion is the library's. Rows go to the output,
- * what became of them to stdout, or to stderr when the rows are on stdout.
+ * aoe data convert: converts a table to another format or to another kind of examples. The rows go to the output; the
+ * summary goes to stdout, or to stderr if stdout receives the rows.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -13,8 +13,8 @@
 typedef struct options {
     cli_general general;
     aoe_data_convert_options c;
-    const char *output; /* NULL: stdout */
-    const char *format; /* NULL: by the name of the output; else a name that says it */
+    const char *output; /* path of the rows; NULL: stdout */
+    const char *format; /* file name with the extension of the format; NULL: from the extension of the output */
 } options;
 
 static int parse_format(void *target, const char *text, aoe_error *err) {

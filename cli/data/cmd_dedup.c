@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data dedup: rows without those that are there before; the work is the library's. Rows go to the output,
- * what became of them to stdout, or to stderr when the rows are on stdout.
+ * aoe data dedup: removes rows that repeat earlier rows. The rows go to the output; the summary goes to stdout, or to
+ * stderr if stdout receives the rows.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -14,8 +14,8 @@ enum { EXCERPT = 60 };
 typedef struct options {
     cli_general general;
     aoe_data_dedup_options d;
-    const char *output; /* NULL: stdout */
-    size_t max;         /* conflicts that are named */
+    const char *output; /* path of the rows; NULL: stdout */
+    size_t max;         /* maximum number of conflicts to print */
 } options;
 
 typedef struct job {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe data github-issues: options, token, progress and files of the collector, which is the library's. Statistics go to
- * stdout, the rest to stderr. The token comes from the environment alone, so that no list of processes shows it.
+ * aoe data github-issues: options, access token, progress and files of the collector of duplicate issues. Statistics go
+ * to stdout, messages to stderr. The token is read only from the environment, so that it does not appear in process
+ * lists.
  */
 #include "aoe_data.h"
 #include "cli/common/common.h"
@@ -15,21 +16,21 @@
 typedef struct options {
     cli_general general;
     aoe_github_options g;
-    const char *presets;   /* NULL: none */
-    const char *cache;     /* NULL: the user's */
-    const char *token_env; /* NULL: GITHUB_TOKEN, GH_TOKEN */
+    const char *presets;   /* names of predefined repository lists; NULL: none */
+    const char *cache;     /* path of the cache; NULL: in the user's cache directory */
+    const char *token_env; /* environment variable with the access token; NULL: GITHUB_TOKEN, then GH_TOKEN */
 } options;
 
 typedef struct job {
     options *o;
-    const char **repository; /* owned [n], each borrowed */
+    const char **repository; /* [n] names, owned array of borrowed strings */
     size_t n;
     cli_file out[AOE_ISSUES_SPLITS];
-    int failed; /* writing did, and was reported */
+    int failed; /* 1 if writing failed; the error was reported */
     cli_progress progress;
-    char *missing; /* owned: "a/b (why), c/d (why)" */
+    char *missing; /* repositories that could not be read: "a/b (reason), c/d (reason)"; owned */
     size_t n_missing;
-    json_t *missing_json; /* owned: [{"repository", "why"}] */
+    json_t *missing_json; /* repositories that could not be read: [{"repository", "why"}]; owned */
 } job;
 
 static const char *const split_names[AOE_ISSUES_SPLITS] = {"train", "validation", "test"};
@@ -43,7 +44,7 @@ static int parse_negatives_by(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-/* "comments,images,templates" */
+/* Parses a list such as "comments,images,templates". */
 static int parse_clean(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"comments", "images", "templates"};
     unsigned clean = 0;
@@ -59,7 +60,7 @@ static int parse_clean(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-/* "12,1,1" */
+/* Parses a list such as "12,1,1". */
 static int parse_shares(void *target, const char *text, aoe_error *err) {
     double *share = target;
     const char *at = text;
@@ -182,7 +183,7 @@ static const cli_option choice_table[] = {
      .fallback = "none"},
 };
 
-/* ---- what the library calls */
+/* ---- callbacks of the library */
 
 static int write_part(void *user, size_t split, const char *data, size_t len) {
     job *j = user;
@@ -271,7 +272,7 @@ static void table_row(cli_table *t, const char *name, const size_t *counts) {
     cli_table_cell(t, "%zu", sum);
 }
 
-/* Table 1 of the paper. */
+/* Prints table 1 of the paper. */
 static void print_table(const aoe_github_result *r) {
     cli_table t;
     size_t total[AOE_ISSUES_SPLITS];
@@ -339,7 +340,7 @@ static int list_repositories(job *j, const cli_args *args) {
     return CLI_GO;
 }
 
-/* An empty variable is as good as none, unless it was asked for by name. */
+/* An empty variable counts as unset, unless --token-env names it. */
 static int find_token(options *o) {
     static const char *const usual[] = {"GITHUB_TOKEN", "GH_TOKEN"};
     if (o->token_env) {
@@ -363,7 +364,7 @@ static char *join(const char *a, const char *b) {
     return text;
 }
 
-/* The user's cache, whose folder is made: malloc'd. NULL after reporting that there is none. */
+/* Path of the cache in the user's cache directory, which is created; malloc'd. NULL after reporting an error. */
 static char *user_cache(void) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const int has_xdg = xdg && *xdg == '/';
@@ -393,13 +394,13 @@ static int open_outputs(job *j) {
     return code;
 }
 
-/* All of them or none. */
+/* Commits all output files, or none of them. */
 static int commit_outputs(job *j) {
     cli_file *first = j->out;
     size_t n = 0;
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
         if (j->o->g.name[i])
-            first[n++] = j->out[i]; /* closes the gaps */
+            first[n++] = j->out[i]; /* files in use move to the front */
     for (size_t i = n; i < AOE_ISSUES_SPLITS; i++)
         first[i] = (cli_file){0};
     return cli_files_commit(first, n);
@@ -408,7 +409,7 @@ static int commit_outputs(job *j) {
 static int report_failure(job *j, const aoe_github_result *r, int code, const aoe_error *err) {
     if (code != AOE_ECANCELLED)
         return cli_fail("%s", err->message);
-    if (!cli_interrupted()) { /* a write failed */
+    if (!cli_interrupted()) { /* the cause is a failed write */
         for (int i = 0; i < AOE_ISSUES_SPLITS; i++)
             if (j->o->g.name[i] && cli_file_check(&j->out[i]))
                 return 1;
@@ -419,7 +420,7 @@ static int report_failure(job *j, const aoe_github_result *r, int code, const ao
     return 128 + cli_interrupted();
 }
 
-/* The first split that has a file and nothing to write into it; AOE_ISSUES_SPLITS: none. */
+/* The first split that has an output file but no rows; AOE_ISSUES_SPLITS if there is none. */
 static size_t find_empty(const options *o, const aoe_github_result *r) {
     size_t i = 0;
     while (i < AOE_ISSUES_SPLITS && (!o->g.name[i] || r->positives[i]))

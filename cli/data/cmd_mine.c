@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data mine: training files into triplets with hard negatives; the search is the
- * library's. Triples go to the output, what became of the rows to stdout, or to stderr
- * when the triplets are on stdout.
+ * aoe data mine: adds hard negatives to training files. The triplets go to the output; the summary goes to stdout, or to
+ * stderr if stdout receives the triplets.
  */
 #include "aoe_data.h"
 #include "cli/common/common.h"
@@ -18,7 +17,7 @@ typedef struct options {
     cli_model_options model;
     aoe_mine_options m;
     cli_texts corpus;
-    const char *output; /* NULL: stdout */
+    const char *output; /* path of the triplets; NULL: stdout */
     format format;
     int scores;
 } options;
@@ -28,9 +27,9 @@ typedef struct job {
     cli_session session;
     cli_file out;
     cli_progress progress;
-    int stage; /* of the progress shown; -1: none */
+    int stage; /* stage whose progress is shown; -1: none */
     size_t written;
-    int failed; /* writing did, and was reported */
+    int failed; /* 1 if writing failed; the error was reported */
 } job;
 
 static int parse_format(void *target, const char *text, aoe_error *err) {
@@ -156,7 +155,7 @@ static const cli_option choice_table[] = {
      .help = "draw negatives at random from the remaining candidates instead of taking the nearest"},
 };
 
-/* One text as a string, alternatives as a list. */
+/* One text becomes a string, several alternatives become an array. */
 static json_t *texts_value(const aoe_text *texts, size_t n) {
     if (n == 1)
         return cli_json_text(texts->data, texts->len);
@@ -272,7 +271,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
     const int code = aoe_mine(j->session.embedder, &o->m, &result, &err);
     cli_progress_end(&j->progress);
     if (code == AOE_ECANCELLED && (j->failed || cli_file_check(&j->out)))
-        return 1; /* reported */
+        return 1; /* the error was reported */
     if (code)
         return cli_fail("%s", err.message);
     if (!result.triplets)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe data score: pairs into pairs with a label that chat models give; the work is the library's.
+ * aoe data score: adds labels from chat models to pairs.
  */
 #include "aoe_annotate.h"
 #include "cli/common/dispatch.h"

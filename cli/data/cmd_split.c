@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe data split: rows into parts that share no text; the split is the library's. All parts are written, or
- * none.
+ * aoe data split: distributes rows over parts that share no text. Either all parts are written, or none.
  */
 #include "aoe_data.h"
 #include "base/dir.h"
@@ -27,20 +26,20 @@ typedef struct options {
     aoe_data_split_options s;
     parts parts;
     const char *output; /* directory */
-    int format;         /* a cli_table_format, or -1: not given */
+    int format;         /* a cli_table_format; -1: not given */
 } options;
 
 typedef struct job {
     const options *o;
     const char *input;
-    char *path[MAX_PARTS]; /* owned, as all below */
+    char *path[MAX_PARTS]; /* output paths, owned; the fields below are owned too */
     cli_file file[MAX_PARTS];
     aoe_data_split_part part[MAX_PARTS];
     aoe_data_split_result result;
     int made_dir;
 } job;
 
-/* "train=80,dev=10,test=10" */
+/* Parses a list such as "train=80,dev=10,test=10". */
 static int parse_shares(void *target, const char *text, aoe_error *err) {
     parts *p = target;
     parts read = {.n = 0};
@@ -132,7 +131,7 @@ static double target(const job *j, size_t p) {
     return j->o->parts.share[p] / sum * (double)j->result.rows;
 }
 
-/* Says when a cluster is too large for the shares. */
+/* Warns if a cluster is too large for the split ratios. */
 static void report_giant(const job *j) {
     double worst = 0;
     const double rows = (double)j->result.rows;

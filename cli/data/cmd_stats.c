@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe data stats: counts of tables, as table 1 of the paper has them, and lengths and labels; the counting is the
- * library's. Only the tokenizer of a model is opened.
+ * aoe data stats: counts the rows and texts of tables as in table 1 of the paper, and summarizes text lengths and
+ * labels. Only the tokenizer of a model is opened.
  */
 #include "aoe_data.h"
 #include "cli/common/dispatch.h"
@@ -17,15 +17,15 @@ typedef struct options {
     cli_general general;
     aoe_data_stats_options s;
     const char *model;
-    int format; /* a cli_table_format, or -1: not given */
+    int format; /* a cli_table_format; -1: not given */
     view only;
 } options;
 
 typedef struct job {
     const options *o;
-    const char *const *path; /* [n] */
+    const char *const *path; /* [n] input files, borrowed */
     size_t n;
-    aoe_data_stats_result *result; /* [n] owned, as all below */
+    aoe_data_stats_result *result; /* [n] owned; the fields below are owned too */
     aoe_tokenizer *tokenizer;
     aoe_encode_options encode;
     aoe_ids ids;
@@ -239,7 +239,7 @@ static void print_json(const job *j) {
     }
 }
 
-/* ---- the work */
+/* ---- running */
 
 static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     job *j = user;

@@ -26,14 +26,14 @@ int cli_sink_write(void *user, size_t part, const char *data, size_t len) {
     if (fwrite(data, 1, len, file) == len)
         return 0;
     if (file == stdout)
-        cli_flush_stdout(); /* it keeps why, before other calls change errno */
+        cli_flush_stdout(); /* records the error before another call changes errno */
     return 1;
 }
 
 int cli_sink_fail(cli_sink *s, int code, const aoe_error *err) {
     for (size_t i = 0; code == AOE_ECANCELLED && i < s->n; i++)
         if (cli_file_check(&s->file[i]))
-            return 1; /* reported */
+            return 1; /* the error was reported */
     return cli_fail("%s", err->message);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the data tools (aoe data convert, split, dedup, stats, check) share: options, names of
- * files, and the way of the library's bytes into result files.
+ * The shared part of aoe data convert, split, dedup, stats and check: options, file formats by extension, and writing
+ * the rows that the library produces.
  */
 #ifndef AOE_CLI_DATA_DATA_TOOLS_H
 #define AOE_CLI_DATA_DATA_TOOLS_H
@@ -10,24 +10,25 @@
 /* For cli_option.parse; target: an aoe_text_equality. */
 int cli_parse_same(void *target, const char *text, aoe_error *err);
 
-/* Where a result goes; for stdout the summary goes to stderr. */
+/* The output files of a command. */
 typedef struct cli_sink {
-    cli_file *file; /* [n], by part */
+    cli_file *file; /* [n] one file per part, borrowed */
     size_t n;
 } cli_sink;
 int cli_sink_write(void *user, size_t part, const char *data, size_t len); /* an aoe_write_fn; user: a cli_sink */
-/* Reports why the library failed, which may be that a file could not be written. Returns 1. */
+/* Reports an error of the library, or the write error that caused it. Returns 1. */
 int cli_sink_fail(cli_sink *s, int code, const aoe_error *err);
 
-/* The end of a path that says format and compression (".tsv.gz"), case ignored; "" where there is none. Points into path. */
+/* The extension of a path for format and compression, such as ".tsv.gz", upper case included; "" if there is none. Points into
+ * path. */
 const char *cli_table_end(const char *path);
-/* 1: both names say the same format, whatever the compression. */
+/* 1 if both file names have the extension of one format; compression is ignored. */
 int cli_same_format(const char *a, const char *b);
-/* Characters of a text for one line: at most `most`, "..." when it was cut; control characters become spaces. out: [4 most + 4]
- */
+/* Copies at most `most` characters of a text to out[4 most + 4]. "..." marks a truncated text; control characters become
+ * spaces. */
 void cli_excerpt(char *out, aoe_text text, size_t most);
 
-/* Prints a summary: to stdout, or where results are there, to stderr as a note. */
+/* Prints a summary to stdout, or as a note to stderr if stdout receives the rows. */
 void cli_summary(int results_on_stdout, const char *fmt, ...);
 
 #endif

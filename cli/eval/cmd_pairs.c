@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval pairs: how well cosines tell two classes of pairs apart (paraphrases,
- * duplicates, answers), and over several tables the mean.
+ * aoe eval pairs: binary classification of pairs by their cosine (paraphrases, duplicates, answers), and the mean over
+ * several tables.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -22,7 +22,7 @@ typedef struct row {
 
 typedef struct report {
     options o;
-    row *rows; /* [n] owned; behind those of tables the mean, when there are several */
+    row *rows; /* [n] owned; one per table and, if there are several tables, their mean at the end */
     size_t n;
     size_t empty, truncated;
 } report;
@@ -50,7 +50,7 @@ static void keep_row(void *user, const aoe_binary_result *result) {
     add_row(r, result, result->name);
 }
 
-/* The unweighted mean of the tables' figures; thresholds have none. */
+/* Adds the unweighted mean of the tables' metrics; the mean of thresholds is undefined. */
 static void add_mean(report *r) {
     aoe_binary_result mean = {0};
     const double n = (double)r->n;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval retrieval: groups of texts that belong together (captions of an image), and
- * folders in the layout of BEIR. Searching is exact and inside of the library.
+ * aoe eval retrieval: exact search in groups of texts (such as the captions of an image) and in BEIR folders.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -12,7 +11,7 @@
 typedef struct options {
     cli_eval_options eval;
     aoe_retrieval_options r;
-    const char *doc_prompt; /* NULL: as the queries' */
+    const char *doc_prompt; /* prompt of the searched texts; NULL: the prompt of the queries */
 } options;
 
 typedef struct row {
@@ -25,10 +24,10 @@ typedef struct report {
     row *rows; /* [n] owned */
     size_t n;
     size_t empty, truncated;
-    cli_session docs; /* with another prompt than the queries' */
+    cli_session docs; /* embedder of the searched texts; used only if their prompt differs */
 } report;
 
-/* "1,5,10" */
+/* Parses a list such as "1,5,10". */
 static int parse_numbers(void *target, const char *text, aoe_error *err) {
     aoe_retrieval_options *r = target;
     const char *at = text;

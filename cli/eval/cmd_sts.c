@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval sts: correlation of the cosines with the gold scores of tables and
- * SentEval folders. Nothing is printed before every input was read and scored.
+ * aoe eval sts: correlation of cosines with the gold scores of tables and SentEval folders. Results are printed after
+ * all inputs are evaluated.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -18,7 +18,7 @@ typedef struct options {
 typedef struct row {
     aoe_sts_result result;
     char *name;            /* owned */
-    const char *undefined; /* why it has no correlation; static; NULL: it has one */
+    const char *undefined; /* reason why the correlation is undefined, static string; NULL if it is defined */
 } row;
 
 typedef struct report {
@@ -37,7 +37,7 @@ static int all_equal(const double *x, size_t n) {
 static const char *why_undefined(const aoe_sts_result *r) {
     if (isfinite(r->spearman))
         return NULL;
-    return r->pairs < 2                   ? "there is one pair alone"
+    return r->pairs < 2                   ? "there is only one pair"
            : all_equal(r->gold, r->pairs) ? "all gold scores are equal"
                                           : "all cosines are equal";
 }
@@ -94,7 +94,7 @@ static int score(void *found, aoe_embedder *e, const cli_args *args, cli_progres
     return aoe_eval_sts(e, args->operand, args->n, &r->o.sts, keep_row, r, err);
 }
 
-/* Texts of parts; totals repeat them. */
+/* Only files and subsets are counted, because totals contain their texts again. */
 static void count(const void *found, size_t *empty, size_t *truncated) {
     const report *r = found;
     for (size_t i = 0; i < r->n; i++) {

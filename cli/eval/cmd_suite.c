@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval suite: STS12 to STS16, STS-B and SICK-R as a row of the usual table. Sets
- * that are not there are named, and the average says of how many it is.
+ * aoe eval suite: prints STS12 to STS16, STS-B and SICK-R as one row of the usual table. Missing sets are named, and the
+ * average says how many sets it includes.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -27,7 +27,7 @@ typedef struct row {
 
 typedef struct report {
     options o;
-    row *rows; /* [n] owned, as reported */
+    row *rows; /* [n] in the order of the evaluation, owned */
     size_t n;
 } report;
 
@@ -161,7 +161,7 @@ static void print_table(const void *found) {
     cli_eval_print(&t, &o->eval);
 }
 
-/* Sets that are missing, and those that are not what was published. */
+/* Warns about missing sets and about sets whose size differs from the published size. */
 static void report_sets(const report *r) {
     char missing[128] = "";
     size_t n = 0;
@@ -177,7 +177,7 @@ static void report_sets(const report *r) {
         cli_warn("not found and not part of the average: %s", missing);
 }
 
-/* Why there are figures that are undefined: a subset's make those of its set so, and these the average. */
+/* Warns about undefined correlations: one undefined subset makes its set and the average undefined. */
 static void report_undefined(const report *r) {
     for (size_t i = 0; i < r->n; i++) {
         const aoe_suite_result *s = &r->rows[i].result;

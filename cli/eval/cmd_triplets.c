@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe eval triplets: the share of triplets whose positive is nearer to the query than
- * the negative.
+ * aoe eval triplets: the fraction of triplets whose positive is closer to the query than the negative.
  */
 #include "aoe_eval.h"
 #include "cli/common/dispatch.h"
@@ -89,7 +88,7 @@ static int run_command(int argc, char **argv) {
     report r = {0};
     cli_eval_defaults(&r.o.eval);
     aoe_triplet_options_defaults(&r.o.t);
-    /* of the table options, those that triplets have a use for */
+    /* the table options that apply to triplets, which have no label */
     static const cli_option tables[] = {
         {.name = "columns",
          .kind = CLI_TEXT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The course of an evaluation, its printing and progress.
+ * The common steps of all evaluations: parsing, opening the model, progress, and printing the results.
  */
 #include "cli/eval/eval_common.h"
 
@@ -47,7 +47,7 @@ void cli_eval_number(cli_table *t, double x) {
         cli_table_cell(t, "-");
 }
 
-/* What is to be known of the texts: empty ones, and how long ones are read. */
+/* Warns about empty and truncated texts and says how long texts are embedded. */
 static void note_texts(const cli_session *s, const cli_eval_options *o, size_t empty, size_t truncated) {
     aoe_model_info info;
     aoe_model_get_info(s->model, &info);

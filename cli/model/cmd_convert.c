@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe convert: a model directory again, with its weights stored as f32, bf16 or
- * int8 rows; or word vectors in a text file as a model directory.
+ * aoe convert: copies a model directory with its weights stored as f32, bf16 or int8, or creates a model directory from
+ * a text file with word vectors.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -14,8 +14,8 @@
 
 typedef struct options {
     cli_general general;
-    const char *model;  /* NULL: find one */
-    const char *output; /* NULL: not given */
+    const char *model;  /* model directory; NULL: the default model */
+    const char *output; /* output directory; NULL: not given */
     int storage;        /* an aoe_storage; -1: not given */
     aoe_convert_options convert;
     int lowercase;
@@ -46,7 +46,7 @@ static const cli_option table[] = {
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
-/* 1: the operand is a file, of word vectors then; a model is a directory. */
+/* 1 if the operand is a file, which then contains word vectors; a model is a directory. */
 static int is_file(const cli_args *args) {
     struct stat st;
     return args->n && stat(args->operand[0], &st) == 0 && !S_ISDIR(st.st_mode);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe info: what a model directory holds and where each setting comes from, and the
- * memory that it, or a shape, takes.
+ * aoe info: prints the contents of a model directory, the origin of each setting, and the memory that a model or a shape
+ * needs.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -14,9 +14,9 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     int plan;
-    size_t texts;      /* 0: not given */
-    size_t length;     /* 0: the model's longest */
-    const char *shape; /* NULL: a directory */
+    size_t texts;      /* texts per batch of the memory plan; 0: not given */
+    size_t length;     /* tokens per text; 0: the maximum sequence length of the model */
+    const char *shape; /* name of a shape; NULL: a model directory is used */
     int stored;        /* an aoe_storage; -1: not given */
     aoe_plan_options p;
 } options;
@@ -78,7 +78,7 @@ static void pair_bytes(cli_table *t, const char *key, size_t bytes) {
     cli_table_cell(t, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
-/* The plan's parts: line for people, key in JSON. */
+/* The parts of the memory plan: the name in the table and the key in JSON. */
 static const struct {
     const char *name, *key;
     size_t offset;
@@ -116,7 +116,7 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     for (size_t i = 0; i < N_PARTS; i++) {
         if (i == FIRST_TRAINING_PART)
             pair(t, " training", plan->frozen ? o->p.lora.load_8bit ? "adapters, weights as int8" : "adapters" : "");
-        if (i != FIRST_TRAINING_PART || plan->frozen) /* nothing is frozen but beside adapters */
+        if (i != FIRST_TRAINING_PART || plan->frozen) /* weights are frozen only if adapters are trained */
             pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe init: a new model directory with random weights, its vocabulary trained on
- * given text or taken from another model.
+ * aoe init: creates a model directory with random weights. The vocabulary is trained on given texts or copied from
+ * another model.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -11,8 +11,8 @@
 
 typedef struct options {
     cli_general general;
-    const char *shape; /* NULL: sizes alone */
-    aoe_shape size;    /* 0 where not given */
+    const char *shape; /* name of a predefined shape; NULL: only the sizes below are used */
+    aoe_shape size;    /* sizes from the options; 0: not given */
     cli_texts vocab_from;
     aoe_init_options init;
     int storage; /* an aoe_storage */
@@ -110,7 +110,7 @@ static void override(size_t *size, size_t given) {
         *size = given;
 }
 
-/* The named shape with the given sizes over it; what follows from the hidden size follows the one given. */
+/* The predefined shape, overridden by the given sizes; sizes that depend on the hidden size use the given hidden size. */
 static int resolve_shape(options *o) {
     aoe_shape *s = &o->init.shape;
     aoe_error err;
@@ -141,7 +141,7 @@ static int resolve_shape(options *o) {
     return CLI_GO;
 }
 
-/* 1: aoe pretrain takes such a model. */
+/* 1 if aoe pretrain supports the architecture. */
 static int predicts_words(const char *architecture) {
     return !architecture || !strcmp(architecture, "bert") || !strcmp(architecture, "roberta") || !strcmp(architecture, "ran");
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe merge: adapters and the model they are for as one model directory, or several
- * models as their mean.
+ * aoe merge: merges adapters into their base model, or averages the weights of several models.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -12,7 +11,7 @@
 
 typedef struct options {
     cli_general general;
-    const char *output; /* NULL: not given */
+    const char *output; /* output directory; NULL: not given */
     int storage;        /* an aoe_storage */
     aoe_convert_options convert;
 } options;

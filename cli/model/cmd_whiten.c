@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe whiten: a model again with a linear layer behind its pooling that makes the
- * components of vectors uncorrelated and of variance 1 on given texts.
+ * aoe whiten: copies a model and adds a linear layer after its pooling. The layer makes the components of the embeddings
+ * of given texts uncorrelated with variance 1.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -14,7 +14,7 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     aoe_whiten_options whiten;
-    const char *output; /* NULL: not given */
+    const char *output; /* output directory; NULL: not given */
 } options;
 
 static const cli_option table[] = {
