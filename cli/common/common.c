@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Shared option tables, the search for a default model, opening and closing.
+ * Option tables of several commands, the default model, and opening and closing of models.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -339,7 +339,7 @@ static int is_model(const char *dir) {
     return found;
 }
 
-/* The model called "default" in a folder, else the only one in it; NULL when there is none or a choice. */
+/* The model called "default" in a directory, otherwise the only model in it; NULL if there are none or several. */
 static char *sole_model(const char *folder) {
     char *found = join(folder, "default");
     if (is_model(found))
@@ -364,7 +364,7 @@ static char *sole_model(const char *folder) {
     return NULL;
 }
 
-/* The program lies in PREFIX/bin, or in the build directory of the source tree. */
+/* The program is in PREFIX/bin, or in the build directory of the source tree. */
 static char *default_model(void) {
     static const char *const folders[] = {"../share/aoe/models", "../models"};
     char program[PATH_MAX];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What several commands share: the options of every command and of those that
- * open a model, finding the model, and opening context, model and embedder
- * together. The commands themselves are one file each.
+ * Shared by several commands: their common options, the default model, and opening of context, model and embedder. Each
+ * command is defined in a file of its own.
  */
 #ifndef AOE_CLI_COMMON_COMMON_H
 #define AOE_CLI_COMMON_COMMON_H
@@ -16,18 +15,18 @@
 /* ---- options */
 
 typedef struct cli_general {
-    size_t threads; /* 0: all CPUs */
+    size_t threads; /* number of threads; 0: one per CPU */
     uint64_t seed;
     int quiet;
     int json;
 } cli_general;
 
 typedef struct cli_model_options {
-    const char *dir; /* as given, NULL: find one */
+    const char *dir; /* model directory as given; NULL: the default model */
     aoe_model_options o;
     size_t batch_tokens;
-    aoe_chunk chunk;      /* of commands with cli_chunk_table */
-    size_t chunk_overlap; /* likewise */
+    aoe_chunk chunk;      /* treatment of long texts; commands with cli_chunk_table only */
+    size_t chunk_overlap; /* tokens shared by consecutive chunks; commands with cli_chunk_table only */
 } cli_model_options;
 
 enum {
@@ -47,12 +46,13 @@ extern const cli_option cli_lora_table[CLI_LORA_COUNT];   /* base: aoe_lora */
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);
-/* The index of text among names[n], or n with err filled: "'TEXT' is no NOUN; choose A, B or C". */
+/* The index of text in names[n]. Returns n and fills in err if text is not one of the names. noun: the kind of name, for the
+ * message. */
 size_t cli_choose(const char *const *names, size_t n, const char *text, const char *noun, aoe_error *err);
 /* For cli_option.parse; targets int (an aoe_storage), aoe_chunk, aoe_dtype, aoe_angle_form, aoe_distill and aoe_pooling. */
 int cli_parse_storage(void *target, const char *text, aoe_error *err);
 int cli_parse_chunk(void *target, const char *text, aoe_error *err);
-int cli_parse_table_format(void *target, const char *text, aoe_error *err); /* an int: a cli_table_format, -1 where not given */
+int cli_parse_table_format(void *target, const char *text, aoe_error *err); /* target: an int, a cli_table_format */
 int cli_parse_dtype(void *target, const char *text, aoe_error *err);
 int cli_parse_angle_form(void *target, const char *text, aoe_error *err);
 int cli_parse_distill(void *target, const char *text, aoe_error *err);
@@ -67,8 +67,8 @@ int cli_parse_direction(void *target, const char *text, aoe_error *err);    /* t
 
 /* ---- opening */
 
-/* The directory of the model to use: `given`, $AOE_MODEL, or the one found beside the program (malloc'd). NULL after
- * reporting that there is none. */
+/* The model directory: `given`, $AOE_MODEL, or the default model installed with the program; malloc'd. NULL after reporting
+ * that there is none. */
 char *cli_find_model(const char *given);
 
 int cli_open_context(aoe_context **ctx, const cli_general *g); /* 0, or 1 after reporting the error */
@@ -80,21 +80,21 @@ typedef struct cli_session {
     aoe_embedder *embedder;
 } cli_session;
 
-/* 0, or 1 after reporting the error; *s is to be closed either way. */
+/* Returns 0, or 1 after reporting the error. The caller closes *s in both cases. */
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
-void cli_session_describe(const cli_session *s); /* a note with pooling, data type and CPU tier */
-void cli_session_close(cli_session *s);          /* accepts a zeroed or half-open one */
+void cli_session_describe(const cli_session *s); /* prints a note with pooling, data type and CPU tier */
+void cli_session_close(cli_session *s);          /* accepts a zeroed or partly opened session */
 
-/* Warns that n bad rows were skipped, unless n is 0. path: the file; NULL: not known. */
+/* Warns that n bad rows were skipped, unless n is 0. path: the file; NULL if it is unknown. */
 void cli_warn_skipped(const char *path, size_t n);
-/* Warns that n texts of `total` (0: not known) were truncated, unless n is 0. path: the file, or NULL. chunk: 1 if the
+/* Warns that n of `total` texts (0: unknown) were truncated, unless n is 0. path: the file, or NULL. chunk: 1 if the
  * command has the option --chunk. */
 void cli_warn_truncated(const char *path, size_t n, size_t total, int chunk);
 
 const char *cli_dtype_name(aoe_dtype d);
 const char *cli_plural(size_t n); /* "" for 1, else "s" */
-/* The name of an environment variable for a message; "(name not shown)" if it has other characters than A-Z, 0-9 and '_': a
- * secret given in the place of its name is not repeated. */
+/* The name of an environment variable for a message. Returns "(name not shown)" if it contains characters other than A-Z, 0-9
+ * and '_', because the user may have given the secret instead of the name. */
 const char *cli_env_name_shown(const char *name);
 
 #endif

@@ -11,7 +11,7 @@
 #include "cli/common/output.h"
 #include "cli/common/words.h"
 
-/* What the arguments of a group are called: COMMAND for the program, SUBCOMMAND below. */
+/* The placeholder for the next word: COMMAND for the program, SUBCOMMAND for a group. */
 static const char *placeholder(const char *path) {
     return path[0] ? "SUBCOMMAND" : "COMMAND";
 }
@@ -54,8 +54,7 @@ static int run(const cli_command *command, const char *path, int argc, char **ar
     return command->run ? command->run(argc, argv) : cli_dispatch(command, path, argc, argv);
 }
 
-/* Runs the child called argv[0]. help: with --help instead of its arguments, after the rest of argv has chosen a
- * subcommand of it. */
+/* Runs the child called argv[0]. help: 1 prints its help instead, or the help of the subcommand that argv[1] names. */
 static int run_child(const cli_command *group, const char *path, int help, int argc, char **argv) {
     static char help_word[] = "help", help_flag[] = "--help";
     const cli_command *child = find(group, argv[0]);

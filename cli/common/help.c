@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prints the help of a command: usage, what it does, its options in groups with
- * their defaults, examples. Lines are at most 100 columns wide.
+ * Prints the help of a command: usage, description, options in groups with their defaults, and examples. Lines are at
+ * most 100 columns wide.
  */
 #include "cli/common/help.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Prints the text of `aoe COMMAND --help` from the tables that describe the command. To be called before parsing
- * changes the targets of the options, because their values are printed as defaults.
+ * Prints the text of `aoe COMMAND --help` from the tables that describe the command. Call it before the arguments are
+ * parsed, because the values of the targets are printed as defaults.
  */
 #ifndef AOE_CLI_COMMON_HELP_H
 #define AOE_CLI_COMMON_HELP_H
 
 #include "cli/common/syntax.h"
 
-int cli_help(const cli_syntax *s); /* to stdout; returns 0 */
+int cli_help(const cli_syntax *s); /* prints to stdout; returns 0 */
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parsing of arguments by the tables of options.h. Arguments are taken one
- * after the other; a response file is taken in place, each of its lines as one or two
- * arguments, and errors in it name its line.
+ * Parses arguments with the tables of options.h, in order. Each line of a response file becomes one or two arguments,
+ * and errors in it name its line.
  */
 #include "cli/common/options.h"
 
@@ -17,18 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAME = 64 }; /* bytes of a name that hints are looked for */
+enum { MAX_NAME = 64 }; /* maximum length in bytes of a misspelt name for which a hint is printed */
 
 typedef struct parser {
     const cli_syntax *syntax;
     cli_args *args;
-    const char *const *argument; /* [n] the arguments being taken */
+    const char *const *argument; /* [n] arguments being parsed, borrowed */
     size_t n;
-    size_t at;         /* next of them */
-    const char *file;  /* response file, NULL on the command line */
-    size_t line;       /* in it */
-    int operands_only; /* after -- */
-    int help;          /* --help was seen */
+    size_t at;         /* index of the next argument */
+    const char *file;  /* path of the response file; NULL: command line */
+    size_t line;       /* line number in the response file */
+    int operands_only; /* 1 after "--" */
+    int help;          /* 1 if --help was given */
 } parser;
 
 int cli_print_version(void) {
@@ -60,7 +59,7 @@ static size_t edit_distance(const char *a, const char *b) {
                 best = before[j] + 1;
             if (now[j - 1] + 1 < best)
                 best = now[j - 1] + 1;
-            /* two letters in the wrong order are one mistake */
+            /* two transposed letters count as one edit */
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && earlier[j - 2] + 1 < best)
                 best = earlier[j - 2] + 1;
             now[j] = best;
@@ -103,7 +102,7 @@ int cli_usage(const char *command, const char *fmt, ...) {
     return code;
 }
 
-/* As cli_usage, with the place in the response file. */
+/* Calls cli_usage with the file and line number of the response file before the message. */
 static int bad(const parser *p, const char *fmt, ...) {
     char where[512] = "";
     if (p->file)
@@ -169,7 +168,7 @@ static void note_given(cli_args *args, const cli_option *o) {
     args->given[args->n_given++] = o;
 }
 
-/* Reports an option that excludes another one that was given as well. */
+/* Reports two options that exclude each other if both were given. */
 static int check_exclusions(const parser *p) {
     for (size_t i = 0; i < p->args->n_given; i++) {
         const cli_option *o = p->args->given[i];
@@ -235,7 +234,7 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
     return bad(p, "unknown option --%.*s%s%s", (int)len, name, note ? "; " : "", note ? note : "");
 }
 
-/* name[len], or a letter when name is NULL. */
+/* The option called name[len], or the option with this letter if name is NULL. */
 static const cli_option *find(const parser *p, const char *name, size_t len, char letter, void **target) {
     for (size_t g = 0; g < p->syntax->n_groups; g++) {
         const cli_group *group = &p->syntax->groups[g];
@@ -273,7 +272,7 @@ static int take_long(parser *p, const char *arg) {
     return store(p, o, target, value);
 }
 
-/* -x, -x VALUE and -xVALUE. */
+/* Parses -x, -x VALUE and -xVALUE. */
 static int take_short(parser *p, const char *arg) {
     void *target = NULL;
     if (cli_is_help_flag(arg)) {
@@ -338,7 +337,7 @@ static int take_file(parser *p, const char *path) {
     cli_response *r = NULL;
     char *word[2];
     size_t n, line;
-    int operands_only = 0; /* after a line -- up to the file's end */
+    int operands_only = 0; /* 1 after a line "--" */
     if (p->file)
         return bad(p, "a response file cannot contain @%s; name that file on the command line", path);
     if (cli_response_open(&r, path))
@@ -367,7 +366,7 @@ static const char *field_end(const char *s) {
     return s;
 }
 
-/* 1: `field`[len], such as "lora.r" or "args.max_steps", is the library's name for option o. */
+/* 1 if `field`[len], such as "lora.r" or "args.max_steps", is the library's name for option o. */
 static int is_field(const cli_option *o, const char *field, size_t len) {
     const char *last = field;
     for (size_t i = 0; i < len; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The option parser of every command: a command lists its options in tables,
- * and parsing, checking, --help and the hints for misspelt names come from them.
+ * The option parser of every command. A command lists its options in tables, which define parsing, checks, --help and
+ * the hints for misspelt names.
  * The parser also records which options were given, and maps the option fields that messages of the library name to
- * flags. Texts returned here are valid as long as the cli_args they were parsed into; argv is borrowed.
+ * flags. Texts returned here are valid as long as the cli_args they were parsed into; argv must remain valid as long.
  */
 #ifndef AOE_CLI_COMMON_OPTIONS_H
 #define AOE_CLI_COMMON_OPTIONS_H
@@ -42,7 +42,7 @@ int cli_print_version(void); /* prints "aoe VERSION" to stdout; returns exit cod
 /* Reports a usage error of a command ("aoe: COMMAND: ... (see aoe COMMAND --help)") and returns 2. */
 int cli_usage(const char *command, const char *fmt, ...);
 
-/* The one of names[n] closest to what was typed, when it is close enough to be meant; else NULL. */
+/* The element of names[n] that is closest to the typed word; NULL if none is close enough for a hint. */
 const char *cli_closest(const char *typed, const char *const *names, size_t n);
 
 #endif

@@ -22,7 +22,7 @@ enum { MAX_PENDING = 64 };
 /* The files to remove when a signal ends the program. */
 static const char *volatile pending[MAX_PENDING];
 
-/* Puts a path in the place of another one, NULL: a free one. */
+/* Replaces the element `before` by path. NULL: a free element. */
 static void set_pending(const char *before, const char *path) {
     for (size_t i = 0; i < MAX_PENDING; i++)
         if (pending[i] == before) {
@@ -59,7 +59,7 @@ int cli_is_stdout(const char *path) {
     return !path || strcmp(path, "-") == 0;
 }
 
-/* Of the folder that a path is in; -1: there is none. */
+/* stat of the directory that contains path. Returns 0, or -1 if there is no such directory. */
 static int stat_folder(const char *path, struct stat *st) {
     const char *slash = strrchr(path, '/');
     char *folder = cli_format("%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");

@@ -13,7 +13,7 @@
 typedef struct cli_file {
     FILE *file;         /* stream to write to */
     const char *path;   /* name as given, borrowed; NULL: stdout */
-    aoei_writer writer; /* of a named file; its temp_path is NULL for devices and pipes, which are written in place */
+    aoei_writer writer; /* writer of a named file; temp_path is NULL for devices and pipes, which are written in place */
 } cli_file;
 
 int cli_is_stdout(const char *path); /* NULL, or "-" */

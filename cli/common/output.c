@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Messages, stdout, JSON lines and tables; progress is in progress.c, result
- * files are in outfile.c.
+ * Messages, output to stdout, JSON lines and tables.
  */
 #include "cli/common/output.h"
 
@@ -102,11 +101,11 @@ int cli_fail(const char *fmt, ...) {
     return 1;
 }
 
-/* The first error of stdout; the one at the end would only say that there was one. */
+/* errno of the first failed write to stdout; 0: none. Later errors do not show the cause. */
 static int stdout_error;
 
 void cli_flush_stdout(void) {
-    if (!ferror(stdout)) /* else it is that of the write that failed just now */
+    if (!ferror(stdout)) /* otherwise errno is the error of the write that just failed */
         errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && !stdout_error)
         stdout_error = errno ? errno : EIO;
@@ -177,7 +176,7 @@ void cli_table_cell(cli_table *t, const char *fmt, ...) {
     t->cells++;
 }
 
-/* Columns on a terminal: UTF-8 characters, taken as one column each. */
+/* Width on a terminal: the number of UTF-8 characters, one column each. */
 static int text_width(const char *s) {
     int n = 0;
     for (; *s; s++)
@@ -212,7 +211,7 @@ void cli_table_print(cli_table *t) {
     cli_table_free(t);
 }
 
-/* A field of RFC 4180: quoted where it has to be. */
+/* Prints a CSV field (RFC 4180), quoted if necessary. */
 static void print_csv_cell(const char *s) {
     if (!strpbrk(s, ",\"\r\n")) {
         fputs(s, stdout);
@@ -235,7 +234,7 @@ static void print_markdown_cell(const char *s) {
     }
 }
 
-/* Behind the heading: the line that makes it one, and says how columns are aligned. */
+/* Prints the line after the header of a Markdown table, which defines the alignment of the columns. */
 static void print_markdown_rule(const cli_table *t) {
     for (size_t i = 0; i < t->columns; i++)
         fputs(t->align[i] == 'r' ? "| ---: " : "| --- ", stdout);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the program prints: messages and progress on stderr, tables and JSON
- * lines on stdout, result files written beside and renamed. JSON is built with jansson, which the
- * library depends on too. Memory that runs out ends the program with a message.
+ * Output of the program: messages and progress on stderr, tables and JSON lines on stdout. If memory is exhausted, these
+ * functions end the program with a message.
  */
 #ifndef AOE_CLI_COMMON_OUTPUT_H
 #define AOE_CLI_COMMON_OUTPUT_H
@@ -11,55 +10,55 @@
 
 #include <jansson.h>
 
-/* ---- memory: never NULL; exit code 1 after a message when there is none */
+/* ---- memory: never NULL; without memory the program prints a message and exits with code 1 */
 
-void *cli_realloc(void *p, size_t bytes); /* p NULL: a new block; free() it */
-char *cli_strdup(const char *s);          /* likewise */
+void *cli_realloc(void *p, size_t bytes); /* p may be NULL; the caller frees the block with free() */
+char *cli_strdup(const char *s);          /* copy of s; the caller frees it with free() */
 
-/* ---- messages, one line each, to stderr; a progress bar on the terminal makes room */
+/* ---- messages: one line per message on stderr; a progress bar on the terminal is cleared first */
 
-void cli_set_quiet(int quiet); /* no notes and no progress; warnings and errors stay */
+void cli_set_quiet(int quiet); /* 1: print warnings and errors, but no notes and no progress */
 int cli_is_quiet(void);
-void cli_message(const char *fmt, ...); /* as it is */
-void cli_note(const char *fmt, ...);    /* likewise, unless quiet */
+void cli_message(const char *fmt, ...); /* prints the message without a prefix */
+void cli_note(const char *fmt, ...);    /* prints the message without a prefix, unless quiet */
 void cli_warn(const char *fmt, ...);    /* "aoe: warning: ..." */
 int cli_fail(const char *fmt, ...);     /* "aoe: ..."; returns exit code 1 */
-/* Messages pass through filter(out, size, text, user) from now on, which writes the text to print into out[size];
- * NULL: they are printed unchanged. */
+/* All later messages are passed to filter(out, size, text, user), which writes the text to print into out[size]. NULL: messages
+ * are printed unchanged. */
 typedef void (*cli_message_filter)(char *out, size_t size, const char *text, const void *user);
 void cli_set_message_filter(cli_message_filter filter, const void *user);
-/* From now on messages go to text[size], which holds the newest; NULL: to stderr again. */
+/* All later messages are written to text[size], which contains the newest. NULL: messages go to stderr again. */
 void cli_catch_messages(char *text, size_t size);
 
 /* ---- stdout */
 
-void cli_flush_stdout(void); /* remembers why it failed */
-/* 0, or 1 after reporting that something written to stdout was lost (full disk). Flushes. A reader that has closed its
- * pipe has seen enough: 1 without a word. */
+void cli_flush_stdout(void); /* flushes; records the first error for cli_check_stdout */
+/* Flushes. Returns 0, or 1 after reporting that output to stdout was lost, for example on a full disk. If the reader closed the
+ * pipe, it returns 1 without a message. */
 int cli_check_stdout(void);
-int cli_stdout_closed(void);        /* 1: the reader closed the pipe */
-void cli_print_json(json_t *value); /* one line, flushed; takes the reference */
-/* Writes a value to a stream on one line, without the line end; -1: out of memory. Errors of the stream stay in it. */
+int cli_stdout_closed(void);        /* 1 if the reader closed the pipe */
+void cli_print_json(json_t *value); /* prints one line and flushes; takes the reference */
+/* Writes a value without a line end. Returns 0, or -1 if memory is exhausted; write errors remain in ferror(f). */
 int cli_put_json(FILE *f, const json_t *value);
-json_t *cli_json_real(double x);                  /* null when x is not finite */
-json_t *cli_json_text(const char *s, size_t len); /* bytes that are not UTF-8 (paths) become '?' */
+json_t *cli_json_real(double x);                  /* null if x is not finite */
+json_t *cli_json_text(const char *s, size_t len); /* invalid UTF-8, possible in paths: non-ASCII bytes become '?' */
 
-/* ---- tables: columns as wide as their widest cell */
+/* ---- tables: each column is as wide as its widest cell */
 
 typedef struct cli_table {
-    char **cell; /* [cells], owned */
-    size_t columns;
-    size_t cells;      /* filled so far */
-    const char *align; /* [columns] 'l' or 'r', borrowed */
+    char **cell;       /* [cells] texts row by row, owned */
+    size_t columns;    /* cells per row */
+    size_t cells;      /* number of cells added */
+    const char *align; /* [columns] alignment, 'l' or 'r'; borrowed */
 } cli_table;
 
 void cli_table_begin(cli_table *t, const char *align);
-void cli_table_cell(cli_table *t, const char *fmt, ...); /* cells are filled row by row */
-void cli_table_print(cli_table *t);                      /* to stdout, then empties the table */
-void cli_table_free(cli_table *t);                       /* accepts a zeroed one */
+void cli_table_cell(cli_table *t, const char *fmt, ...); /* appends a cell, row by row */
+void cli_table_print(cli_table *t);                      /* prints to stdout and empties the table */
+void cli_table_free(cli_table *t);                       /* accepts a zeroed table */
 
-/* The same for other readers; the first row is the heading. */
+/* Formats of a table; the first row is the header. */
 typedef enum cli_table_format { CLI_TABLE_ALIGNED, CLI_TABLE_CSV, CLI_TABLE_MARKDOWN } cli_table_format;
-void cli_table_print_as(cli_table *t, cli_table_format format); /* to stdout, then empties the table */
+void cli_table_print_as(cli_table *t, cli_table_format format); /* prints to stdout and empties the table */
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Progress on stderr: one bar that is redrawn on a terminal, else a plain line
- * every few seconds. Never on stdout, nothing in quiet mode.
+ * Progress on stderr: a bar that is redrawn on a terminal, otherwise a plain line every few seconds.
  */
 #include "cli/common/progress.h"
 
@@ -15,7 +14,7 @@
 #define LINE_SECONDS 5.0 /* between plain lines */
 
 static int enabled = 1;
-static int bar_drawn; /* the cursor is in the bar's line */
+static int bar_drawn; /* 1 if the cursor is in the line of the bar */
 
 static double now(void) {
     struct timespec t;

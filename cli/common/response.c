@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading response files line by line. No nesting, no other shell syntax.
+ * Reads response files line by line. A response file cannot include another one.
  */
 #include "cli/common/response.h"
 
@@ -54,7 +54,8 @@ static int name_char(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Appends the value of the variable at s (which points behind the $) and returns the bytes it took, or 0. */
+/* Appends the value of the variable whose name begins at s, after the $. Returns the length of the name in the file in bytes,
+ * or 0 after reporting an error. */
 static size_t expand(const cli_response *r, builder *b, const char *s) {
     char name[256];
     size_t len = 0, taken;
@@ -89,7 +90,7 @@ static size_t expand(const cli_response *r, builder *b, const char *s) {
     return taken;
 }
 
-/* The value at s without its comment, quotes and variables; NULL after reporting an error. */
+/* The value at s with its comment and quotes removed and its variables replaced; NULL after reporting an error. */
 static char *read_value(const cli_response *r, const char *s) {
     builder b = {0};
     char quote = *s == '\'' || *s == '"' ? *s++ : 0;
@@ -138,7 +139,7 @@ static int split(const cli_response *r, const char *s, char *word[2], size_t *n)
         char *value = read_value(r, attached ? s + name + 1 : rest);
         if (!value)
             return -1;
-        if (attached) { /* stays one argument, so that a flag with a value is noticed */
+        if (attached) { /* remains one argument, so that a flag with a value is an error */
             builder b = {0};
             append(&b, s, name + 1);
             append(&b, value, strlen(value));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The tables that describe a command's options: parsing (options.h) and help texts (help.h) are made from them.
- * Types only.
+ * The tables that describe the options of a command. The parser (options.h) and the help (help.h) use them. This header
+ * declares only types.
  */
 #ifndef AOE_CLI_COMMON_SYNTAX_H
 #define AOE_CLI_COMMON_SYNTAX_H
@@ -11,13 +11,13 @@
 #include <aoe.h>
 
 typedef enum cli_kind {
-    CLI_FLAG,  /* int: becomes `set`; takes no value */
+    CLI_FLAG,  /* int: set to `set`; the option has no value */
     CLI_TEXT,  /* const char * */
-    CLI_TEXTS, /* cli_texts: takes the arguments up to the next option or @FILE; may be repeated */
+    CLI_TEXTS, /* cli_texts: all arguments up to the next option or @FILE; may be repeated */
     CLI_SIZE,  /* size_t in [min, max] */
     CLI_SEED,  /* uint64_t */
     CLI_REAL,  /* double in [min, max] */
-    CLI_NAMED  /* anything: parse() reads it */
+    CLI_NAMED  /* any type, set by parse() */
 } cli_kind;
 
 typedef struct cli_texts {
@@ -25,39 +25,39 @@ typedef struct cli_texts {
     size_t n;
 } cli_texts;
 
-/* Reads text into target; 0, or an AOE code with err filled. */
+/* Parses text into *target. Returns 0, or an error code with err filled in. */
 typedef int (*cli_parse_fn)(void *target, const char *text, aoe_error *err);
 
 typedef struct cli_option {
     const char *name;     /* long name without dashes */
-    const char *value;    /* what --help calls the value; NULL for flags */
-    const char *help;     /* what it does, without a full stop */
-    const char *fallback; /* --help: the default in words; NULL: the value found in the target; "": not shown */
+    const char *value;    /* name of the value in --help; NULL for flags */
+    const char *help;     /* description for --help, without a full stop */
+    const char *fallback; /* default for --help in words; NULL: the value in the target; "": no default is shown */
     const char *field;    /* library option field without "options.", as "lora.r"; NULL: the name with '_' for '-' */
     const char *excludes; /* name of an option that must not be given together with this one; NULL: none */
-    size_t offset;        /* of the target in the group's base */
-    double min, max;      /* inclusive range of CLI_SIZE and CLI_REAL; both 0: any that is not negative */
-    cli_parse_fn parse;   /* CLI_NAMED */
+    size_t offset;        /* offset of the target in the base of the group, in bytes */
+    double min, max;      /* CLI_SIZE and CLI_REAL: smallest and largest value; both 0: every non-negative value */
+    cli_parse_fn parse;   /* CLI_NAMED: parses the value */
     cli_kind kind;
-    int set;     /* CLI_FLAG */
-    char letter; /* short name; 0: none */
+    int set;     /* CLI_FLAG: value of the target if the flag is given */
+    char letter; /* one-letter name; 0: none */
 } cli_option;
 
 typedef struct cli_group {
-    const char *title;         /* heading in --help */
-    const cli_option *options; /* [n] */
+    const char *title;         /* heading of the group in --help */
+    const cli_option *options; /* [n] options of the group, borrowed */
     size_t n;
-    void *base; /* the struct the offsets are in, filled with the defaults */
+    void *base; /* struct that contains the targets, initialized with the defaults; borrowed */
 } cli_group;
 
 #define CLI_GROUP(title, table, base)                                                                                          \
     { title, table, sizeof(table) / sizeof *(table), base }
 
 typedef struct cli_syntax {
-    const char *command;      /* "train" */
-    const char *operands;     /* "[FILE...]", "" for none */
-    const char *about;        /* lines of text, each ended by \n */
-    const char *examples;     /* indented lines, each ended by \n; may be "" */
+    const char *command;      /* name of the command, for example "data mine" */
+    const char *operands;     /* operands for --help, such as "[FILE...]"; "": none */
+    const char *about;        /* description, lines that end in \n */
+    const char *examples;     /* examples, indented lines that end in \n; "": none */
     const char *unknown_note; /* end of the message for an unknown option; NULL: none */
     const cli_group *groups;
     size_t n_groups;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading lines with getline, checking their UTF-8 (RFC 3629) and remembering
- * where they are.
+ * Reads lines with getline, checks their UTF-8 and records their position.
  */
 #include "cli/common/text_input.h"
 
@@ -29,7 +28,7 @@ static int open_next(cli_lines *l) {
     if (!l->file)
         return cli_fail("%s: cannot open: %s; check the path", path, strerror(errno));
     if (fstat(fileno(l->file), &st) == 0 && S_ISDIR(st.st_mode))
-        return cli_fail("%s: is a directory; name a file", path);
+        return cli_fail("%s: is a directory; give a file", path);
     return 0;
 }
 
@@ -39,7 +38,7 @@ static void close_file(cli_lines *l) {
     l->file = NULL;
 }
 
-/* gzip or zstd, by the first bytes. */
+/* 1 if the first bytes are those of a gzip or zstd file. */
 static int is_compressed(const char *s, size_t len) {
     return len >= 2 && (memcmp(s, "\x1f\x8b", 2) == 0 || (len >= 4 && memcmp(s, "\x28\xb5\x2f\xfd", 4) == 0));
 }
@@ -61,7 +60,7 @@ static int next_of_file(cli_lines *l, aoe_text *line) {
     size_t valid = aoei_utf8_valid(l->text, len);
     if (valid < len) {
         if (l->number == 1 && is_compressed(l->text, len))
-            cli_fail("%s: compressed; texts are read as they are here: zcat or zstdcat it into aoe", l->name);
+            cli_fail("%s: the file is compressed; pipe the output of zcat or zstdcat into aoe", l->name);
         else
             cli_fail("%s: invalid UTF-8 at byte %llu, in line %zu; convert the text to UTF-8, for example with iconv", l->name,
                      l->offset + valid, l->number);
@@ -88,7 +87,7 @@ int cli_lines_next(cli_lines *l, aoe_text *line) {
     }
 }
 
-/* Reads the open file to its end and goes back to where it was. */
+/* Reads the open file to its end and returns to the current position. */
 static int check_file(cli_lines *l) {
     aoe_text line;
     struct stat st;
@@ -115,12 +114,12 @@ int cli_lines_open(cli_lines *l, const char *const *path, size_t n) {
         struct stat st;
         const char *name = n ? path[l->next] : "-";
         if (strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISFIFO(st.st_mode)) {
-            l->next++; /* opening a pipe twice would lose its writer */
+            l->next++; /* a pipe cannot be opened twice */
             continue;
         }
         code = open_next(l) || check_file(l);
         if (!code && l->file == stdin && isatty(STDIN_FILENO))
-            cli_note("reading texts from the terminal, a line each; Ctrl-D ends them");
+            cli_note("reading texts from the terminal, one per line; press Ctrl-D to finish");
         close_file(l);
     }
     l->next = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Lines of UTF-8 text from stdin or files. A line ends in LF or CRLF, the last
- * one may lack it; NUL is a character; a byte order mark at the start of a file
- * is dropped. No tables and no compressed files: the library reads those.
+ * Reads lines of UTF-8 text from stdin or files. A line ends in LF or CRLF, or at the end of the file. NUL is an
+ * ordinary character, and a byte order mark at the start of a file is skipped. Tables and compressed files are read by
+ * the library.
  */
 #ifndef AOE_CLI_COMMON_TEXT_INPUT_H
 #define AOE_CLI_COMMON_TEXT_INPUT_H
@@ -12,35 +12,36 @@
 #include <aoe.h>
 
 typedef struct cli_lines {
-    const char *const *path; /* [n], borrowed; "-" is stdin */
+    const char *const *path; /* [n] paths, borrowed; "-" is stdin */
     size_t n;
-    size_t next;               /* file to open next */
-    FILE *file;                /* being read, owned unless stdin */
-    const char *name;          /* of it, for messages */
-    size_t number;             /* of the last line, from 1 */
-    unsigned long long offset; /* of the next line, bytes */
-    char *text;                /* owned */
-    size_t capacity;
+    size_t next;               /* index of the next file */
+    FILE *file;                /* open file, owned unless it is stdin */
+    const char *name;          /* name of the open file for messages, borrowed */
+    size_t number;             /* number of the last line read, counted from 1 */
+    unsigned long long offset; /* offset of the next line in the file, in bytes */
+    char *text;                /* line buffer, owned */
+    size_t capacity;           /* size of the line buffer in bytes */
 } cli_lines;
 
-/* Starts reading; n 0 is stdin. What can be read twice (files, stdin from a file) is checked now, whole, so that bad
- * input is known before anything is printed. 0, or 1 after reporting the error. */
+/* Opens path[n], or stdin if n is 0. Regular files are checked completely, so that invalid input is reported before any output.
+ * Returns 0, or 1 after reporting the error. */
 int cli_lines_open(cli_lines *l, const char *const *path, size_t n);
-/* 1: *line (borrowed until the next call) is the next one; 0: the end; -1 after reporting an error. */
+/* Reads the next line into *line, which is valid until the next call. Returns 1, 0 at the end, or -1 after reporting an
+ * error. */
 int cli_lines_next(cli_lines *l, aoe_text *line);
-void cli_lines_close(cli_lines *l); /* accepts a zeroed one */
+void cli_lines_close(cli_lines *l); /* accepts a zeroed struct */
 
-/* Lines held in memory together, with the places they came from. */
+/* A batch of texts in memory, with their files and line numbers. */
 typedef struct cli_window {
-    char *bytes;       /* owned */
-    size_t used, room; /* of bytes */
-    size_t *offset;    /* [capacity + 1] owned */
-    aoe_text *text;    /* [n] owned; valid after cli_window_read */
-    const char **name; /* [n] owned array: file */
-    size_t *number;    /* [n] owned: line in it */
-    size_t n, capacity;
-    size_t max_bytes;
-    size_t empty; /* texts of no bytes among them */
+    char *bytes;        /* the texts one after another, owned */
+    size_t used, room;  /* bytes used and allocated */
+    size_t *offset;     /* [capacity + 1] start of each text in bytes, owned */
+    aoe_text *text;     /* [n] texts, owned array; valid after cli_window_read or cli_window_finish */
+    const char **name;  /* [n] file of each text, owned array of borrowed strings */
+    size_t *number;     /* [n] line number of each text, owned */
+    size_t n, capacity; /* number of texts and maximum number */
+    size_t max_bytes;   /* number of bytes from which no further text is added */
+    size_t empty;       /* number of empty texts */
 } cli_window;
 
 void cli_window_create(cli_window *w, size_t capacity, size_t max_bytes);
@@ -49,9 +50,9 @@ int cli_window_is_full(const cli_window *w); /* 1 if the window has `capacity` t
 /* Copies a text into a window that is not full. name: its file, borrowed; number: its line or position in the file. */
 void cli_window_add(cli_window *w, aoe_text text, const char *name, size_t number);
 void cli_window_finish(cli_window *w); /* makes text[n] valid after the last cli_window_add */
-/* Reads up to `capacity` lines, fewer once they are max_bytes or more together (one line may be longer); 1: there are some; 0:
- * the end; -1 after reporting an error. */
+/* Reads lines until there are `capacity` lines or at least max_bytes. Returns 1 if any line was read, 0 at the end, -1 after
+ * reporting an error. */
 int cli_window_read(cli_window *w, cli_lines *l);
-void cli_window_destroy(cli_window *w); /* accepts a zeroed one */
+void cli_window_destroy(cli_window *w); /* accepts a zeroed struct */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Lists of words: see words.h.
+ * Lists of words: splitting, response files, quoting for a shell, and JSON.
  */
 #include "cli/common/words.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lists of words, as an argv: split from a text or read from response files, and
- * written as a command line that a shell takes back to the same words.
+ * Lists of words such as argv. They are split from a text or read from response files, and printed as a command line
+ * that a shell parses into the same words.
  */
 #ifndef AOE_CLI_COMMON_WORDS_H
 #define AOE_CLI_COMMON_WORDS_H
@@ -10,21 +10,22 @@
 #include <jansson.h>
 
 typedef struct cli_words {
-    char **word; /* [n] owned, and behind them a NULL */
+    char **word; /* [n] words followed by NULL, owned */
     size_t n;
 } cli_words;
 
 void cli_words_add(cli_words *w, const char *fmt, ...);
 void cli_words_append(cli_words *w, const cli_words *more);
-/* Splits at spaces outside quotes, single or double, which are taken off. 0, or -1: a quote has no end. */
+/* Splits text at spaces outside of single or double quotes and removes the quotes. Returns 0, or -1 if a quote is not closed.
+ */
 int cli_words_split(cli_words *w, const char *text);
-/* The words, and for @FILE those of the response file. 0, or 1 after reporting the error. */
+/* Appends the words; @FILE is replaced by the words of the response file. Returns 0, or 1 after reporting the error. */
 int cli_words_expand(cli_words *w, const char *const *word, size_t n);
-char *cli_words_command(const cli_words *w); /* quoted where a shell needs it; free() it */
+char *cli_words_command(const cli_words *w); /* command line with quotes where a shell needs them; the caller frees it */
 json_t *cli_words_json(const cli_words *w);
-void cli_words_free(cli_words *w); /* accepts a zeroed one */
+void cli_words_free(cli_words *w); /* accepts a zeroed list */
 
-/* As snprintf into as much memory as it takes; free() it. */
+/* Formats into a new string, which the caller frees with free(). */
 char *cli_format(const char *fmt, ...);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe embed: an embedding for each text of lines or tables, in the order of the input. Texts are processed in windows,
- * so that memory does not grow with the input.
+ * aoe embed: computes one embedding per text of lines or tables, in the order of the input. Texts are processed in
+ * batches, so that memory use does not grow with the input.
  */
 #include "aoe_data.h"
 #include "cli/common/common.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 4096 };          /* texts read, embedded and written together: sorted by length they make many full batches */
-enum { WINDOW_BYTES = 4 << 20 }; /* of their text, after which fewer are taken: lines may be long */
-enum { NPY_HEADER = 128 };       /* bytes, the count padded to its longest */
+enum { WINDOW = 4096 };          /* texts read, embedded and written together; sorting them by length gives many full batches */
+enum { WINDOW_BYTES = 4 << 20 }; /* limit on the bytes of these texts, because lines may be long */
+enum { NPY_HEADER = 128 };       /* bytes; the number of rows is padded to its maximum width */
 
 typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV, FORMAT_BY_NAME } format;
 
@@ -22,8 +22,8 @@ typedef struct options {
     cli_general general;
     cli_model_options model;
     format format;
-    size_t dims;        /* 0: all */
-    const char *output; /* NULL: stdout */
+    size_t dims;        /* number of components to print; 0: all */
+    const char *output; /* path of the embeddings; NULL: stdout */
     aoe_table_options table;
 } options;
 
@@ -33,20 +33,20 @@ typedef struct job {
     cli_window window;
     cli_progress progress;
     const char *table_path; /* table being read, borrowed; NULL: lines are read */
-    size_t row;             /* texts read from the table */
+    size_t row;             /* number of texts read from the table */
     int reported;           /* 1: embedding failed while a table was read, and the error was reported */
     cli_file out;
-    FILE *spool;         /* owned; npy that cannot be patched in place, else NULL */
-    FILE *to;            /* vectors go here: out.file or spool */
-    float *vectors;      /* [WINDOW, model dims] */
-    aoe_text_info *info; /* [WINDOW] */
-    char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] a vector as text */
+    FILE *spool;         /* temporary file, owned; used for .npy output that is not seekable, otherwise NULL */
+    FILE *to;            /* stream for the embeddings: out.file or spool */
+    float *vectors;      /* [WINDOW, model dims] embeddings, owned */
+    aoe_text_info *info; /* [WINDOW] token counts, owned */
+    char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] an embedding as text, owned */
     size_t model_dims, dims;
     int normalize;
     format format;
-    int windowed; /* --chunk mean */
+    int windowed; /* 1 with --chunk mean */
     size_t texts, empty, truncated, in_windows;
-    size_t zero; /* texts without any token */
+    size_t zero; /* number of texts without a token */
 } job;
 
 static int parse_format(void *target, const char *text, aoe_error *err) {
@@ -122,7 +122,7 @@ static void write_floats(FILE *f, const float *v, size_t n) {
     }
 }
 
-/* The components as text, a separator between them. */
+/* Writes the components of an embedding as text with a separator between them. */
 static void write_text(job *j, const float *v, char separator) {
     char *to = j->line;
     for (size_t k = 0; k < j->dims; k++) {
@@ -182,7 +182,7 @@ static int write_window(job *j) {
     return j->to == j->spool ? 0 : cli_file_check(&j->out);
 }
 
-/* The library counts the texts of a call; people count lines of files. */
+/* Reports an error of the library, which names the index of a text, with the file and line of the text. */
 static int report_failure(const job *j, const aoe_error *err) {
     size_t i = aoe_embed_failed_text(j->session.embedder);
     if (i >= j->window.n)
@@ -197,7 +197,7 @@ static int ends_with(const char *name, const char *end) {
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Embeds and writes the texts of the window. */
+/* Embeds the texts of the current batch and writes the embeddings. */
 static int embed_window(job *j) {
     aoe_error err;
     if (aoe_embed(j->session.embedder, j->window.text, j->window.n, j->vectors, j->info, &err))
@@ -246,7 +246,7 @@ static int embed_table(job *j, const char *path, const aoe_table_options *t) {
     return j->reported;
 }
 
-/* 1: the file is read as a table, or decompressed: by its format, its extension or the options of tables. */
+/* 1 if the library reads the file because it is a table or compressed, according to the options or its extension. */
 static int is_table(const char *path, const aoe_table_options *t) {
     static const char *const extensions[] = {".tsv", ".csv", ".jsonl", ".gz", ".zst"};
     if (t->input_format != AOE_TABLE_AUTO)
@@ -294,7 +294,8 @@ static int begin_output(job *j, const char *path) {
     j->to = j->out.file;
     if (j->format != FORMAT_NPY)
         return 0;
-    /* The header holds the count, which is known at the end: patched in a file of ours, else written late. */
+    /* The header contains the number of rows, which is known at the end: it is rewritten in a regular file, and otherwise the
+     * rows wait in a temporary file. */
     if (!j->out.writer.temp_path) {
         j->spool = tmpfile();
         if (!j->spool)
@@ -314,7 +315,7 @@ static int finish_npy(job *j) {
         return 0;
     }
     if (j->texts == 0)
-        return 0; /* nothing in, nothing out: a pipe gets no array of no rows */
+        return 0; /* empty input to a pipe gives empty output */
     write_npy_header(j->out.file, j->texts, j->dims);
     rewind(j->spool);
     while ((n = fread(block, 1, sizeof block, j->spool)) > 0 && fwrite(block, 1, n, j->out.file) == n)
@@ -325,7 +326,7 @@ static int finish_npy(job *j) {
 }
 
 static void report_counts(const job *j) {
-    if (j->zero) /* of a static model: the empty ones are among them */
+    if (j->zero) /* static models; empty texts are included */
         cli_warn("%zu of %zu text%s %s no known tokens; the embedding is zero", j->zero, j->texts, cli_plural(j->texts),
                  j->zero == 1 ? "has" : "have");
     else if (j->empty)
@@ -345,7 +346,7 @@ static format format_of(const options *o) {
     return o->output && !o->general.json && ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
 }
 
-/* 1: the name says another format than there is. */
+/* 1 if the file name has an unknown extension. */
 static int is_strange_name(const options *o) {
     if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
         return 0;

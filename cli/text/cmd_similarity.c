@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe similarity: cosine and angle score of two texts.
+ * aoe similarity: prints the cosine and the angle score of two texts.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -42,7 +42,7 @@ static int print_scores(const cli_session *s, const options *o, const float *v, 
     return 0;
 }
 
-/* As aoe embed has it. */
+/* Prints the warnings of aoe embed about a text. */
 static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_text_info *info) {
     aoe_model_info m;
     aoe_model_get_info(s->model, &m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe tokenize: a JSON array of token ids for each line of text. Opens the
- * tokenizer's files alone, no weights.
+ * aoe tokenize: prints one JSON array of token ids per line of text. Only the files of the tokenizer are opened, not the
+ * weights.
  */
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
@@ -22,11 +22,11 @@ typedef struct job {
     cli_lines lines;
     aoe_ids ids;
     const options *o;
-    aoe_encode_options encode; /* those of the command and of the model together */
-    char *line;                /* [line_room], owned: being printed */
-    size_t line_room;
+    aoe_encode_options encode; /* options of the command line combined with those of the model */
+    char *line;                /* [line_capacity] line to print, owned */
+    size_t line_capacity;
     size_t texts, empty;
-    int bare; /* an empty text has no token at all */
+    int bare; /* 1 if an empty text has no tokens, not even special tokens */
 } job;
 
 static const cli_option table[] = {
@@ -74,18 +74,18 @@ static json_t *ids_json(const job *j) {
     return ids;
 }
 
-/* The ids as cli_print_json would print ids_json: making JSON values would take longer than tokenizing. */
+/* Prints the ids as a JSON array without building a JSON value, which would take longer than tokenizing. */
 static void print_ids(job *j) {
     const size_t most = sizeof "-2147483648,";
-    if (j->ids.n >= j->line_room / most) {
-        j->line_room = 2 * (j->ids.n + 1) * most;
-        j->line = cli_realloc(j->line, j->line_room);
+    if (j->ids.n >= j->line_capacity / most) {
+        j->line_capacity = 2 * (j->ids.n + 1) * most;
+        j->line = cli_realloc(j->line, j->line_capacity);
     }
     char *to = j->line;
     for (size_t i = 0; i < j->ids.n; i++) {
         char digits[16];
         size_t n = 0;
-        uint32_t id = (uint32_t)j->ids.id[i]; /* not negative */
+        uint32_t id = (uint32_t)j->ids.id[i]; /* ids are non-negative */
         do
             digits[n++] = (char)('0' + id % 10);
         while ((id /= 10) != 0);
@@ -118,7 +118,7 @@ static int print_text(job *j, aoe_text text) {
     aoe_error err;
     if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
-    /* of a tokenizer that puts no specials around a text, no ids are the ids of an empty text: written as "", it is meant */
+    /* without special tokens, an empty list of ids is a valid text if it is given as "" */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_line(j, "the text has no tokens; remove the line");
     j->texts++;
