@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot curve: training runs over their steps: losses, smoothed, dev
- * scores, and the perplexity of pretraining. Of one run all losses share a panel; of several each
- * loss has one of its own, a line a run.
+ * aoe plot curve: plots losses (moving averages), dev scores and pretraining perplexity over the steps of training runs.
+ * A single run has one panel for all losses; several runs have one panel per loss with one line per run.
  */
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
@@ -15,24 +14,24 @@ enum { MAX_RUNS = CLI_LINE_STYLES, MAX_PANELS = CLI_LOG_PARTS + 2 };
 
 typedef struct options {
     cli_plot_options plot;
-    size_t smooth;  /* steps; 0: chosen */
-    int characters; /* draw on stdout too */
+    size_t smooth;  /* steps per moving average; 0: chosen automatically */
+    int characters; /* 1: also draw the loss as text on stdout */
 } options;
 
 typedef struct run {
     cli_run_log log;
-    char *label;                   /* borrowed */
-    double window;                 /* steps of a mean */
-    size_t part_at[CLI_LOG_PARTS]; /* column of the data's block; 0: that loss is not drawn */
-    size_t losses, scores;         /* blocks of the data; (size_t)-1: none */
-    double best_step, best;        /* of the scores */
+    char *label;                   /* name in the legend, borrowed */
+    double window;                 /* steps per moving average */
+    size_t part_at[CLI_LOG_PARTS]; /* column of each loss in its data block; 0: the loss is not drawn */
+    size_t losses, scores;         /* data blocks of losses and scores; (size_t)-1: none */
+    double best_step, best;        /* step and value of the best score */
 } run;
 
 typedef struct job {
     const options *o;
     run run[MAX_RUNS];
     size_t n;
-    char **label; /* [n] owned */
+    char **label; /* [n] names in the legend, owned */
     cli_picture picture;
 } job;
 
@@ -59,7 +58,7 @@ static const char *part_name(const char *key) {
     return strcmp(key, "loss") == 0 ? "total" : strcmp(key, "ibn") == 0 ? "in-batch negatives" : key;
 }
 
-/* Is a loss more than zeros? */
+/* 1 if any value of the loss differs from 0. */
 static int is_used(const cli_run_log *log, size_t part) {
     for (size_t i = 0; i < log->n; i++) {
         const double v = log->value[i * CLI_LOG_PARTS + part];
@@ -77,7 +76,7 @@ static void choose_window(run *r, size_t smooth) {
     r->window = fmax(r->window, 1);
 }
 
-/* Losses of steps before a window is full are left out; a run shorter than that has its last. */
+/* Moving averages begin at the first step with a full window; a run shorter than the window has only its last step. */
 static void write_losses(job *j, run *r) {
     const cli_run_log *log = &r->log;
     const size_t total = cli_run_log_part(log, "loss");
@@ -121,7 +120,7 @@ static void write_scores(job *j, run *r) {
     }
 }
 
-/* ---- the script: a panel is a plot command; its lines are joined here */
+/* ---- the script: one plot command per panel */
 
 static void begin_line(FILE *gp, int *lines) {
     fputs((*lines)++ ? ", \\\n    " : "plot ", gp);
@@ -134,7 +133,7 @@ static void loss_line(const job *j, const run *r, size_t part, size_t style, con
     cli_gp_string(gp, title);
 }
 
-/* All losses of one run. */
+/* Writes the panel with all losses of a single run. */
 static void one_run_losses(const job *j) {
     FILE *gp = j->picture.gp;
     const run *r = &j->run[0];
@@ -150,7 +149,7 @@ static void one_run_losses(const job *j) {
     putc('\n', gp);
 }
 
-/* One loss of all runs; nothing when none has it. Returns the number of lines. */
+/* Writes the panel of one loss with one line per run; nothing if no run has the loss. Returns the number of lines. */
 static int all_runs_loss(const job *j, const char *key, int count_only) {
     FILE *gp = j->picture.gp;
     int lines = 0;
@@ -177,7 +176,7 @@ static int all_runs_loss(const job *j, const char *key, int count_only) {
     return lines;
 }
 
-/* Scores of the runs of one kind, each with its best marked. */
+/* Writes the lines of the scores of training runs or of pretraining runs, and marks the best score of each run. */
 static void score_lines(const job *j, int pretraining, int *lines) {
     FILE *gp = j->picture.gp;
     for (size_t i = 0; i < j->n; i++) {
@@ -228,7 +227,7 @@ static void perplexity_panel(const job *j) {
     putc('\n', gp);
 }
 
-/* Names of all losses that training runs have, each once. */
+/* Lists the losses of all training runs without repetitions. */
 static size_t list_parts(const job *j, const char *key[CLI_LOG_PARTS]) {
     size_t n = 0;
     for (size_t i = 0; i < j->n; i++) {
@@ -269,9 +268,9 @@ static double last_step(const job *j, int pretraining) {
 
 typedef struct layout {
     size_t columns, rows;
-    int width, height; /* pixels */
-    int band;          /* above all panels */
-    size_t used;       /* panels so far */
+    int width, height; /* size of the plot in pixels */
+    int band;          /* height of the title and the legend above all panels, in pixels */
+    size_t used;       /* number of panels written */
 } layout;
 
 static layout make_layout(const job *j, size_t panels, int legend) {
@@ -283,7 +282,7 @@ static layout make_layout(const job *j, size_t panels, int legend) {
     return l;
 }
 
-/* Puts the next plot into the next place of the layout. above: pixels for a key. */
+/* Sets the margins of the next panel. above: height of its legend in pixels. */
 static void place_panel(const job *j, layout *l, int above) {
     enum { LEFT = 75, RIGHT = 20, BOTTOM = 60 };
     const double width = l->width, height = l->height, cell_width = width / (double)l->columns,
@@ -297,7 +296,7 @@ static void place_panel(const job *j, layout *l, int above) {
     l->used++;
 }
 
-/* The runs' names, once for all panels: the key of an empty plot as wide as the picture. */
+/* Writes one legend for all panels: the legend of an empty plot that covers the whole image. */
 static void write_legend(const job *j, const layout *l) {
     FILE *gp = j->picture.gp;
     fprintf(

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot density: densities of a model's cosines by gold rating, beside those
- * of the gold ratings (figure 5 of the paper), models side by side. The ratings are put
- * into six groups; a group without pairs is left out of the data.
+ * aoe plot density: distributions of cosines for each gold score, for one or several models, and the distribution of the
+ * gold scores (figure 5 of the paper). The gold scores are rounded to six groups; groups without pairs are left out.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -13,56 +12,56 @@
 #include <string.h>
 
 enum {
-    GROUPS = 6,        /* of ratings */
-    ROWS = GROUPS + 1, /* and all pairs together */
-    POINTS = 201,      /* of a density */
+    GROUPS = 6,        /* groups of gold scores */
+    ROWS = GROUPS + 1, /* the groups, and all pairs together */
+    POINTS = 201,      /* points per density */
     WINDOW = 2048,     /* pairs embedded at a time */
     MAX_MODELS = 8
 };
 
 typedef struct models {
-    const char *dir[MAX_MODELS]; /* as given, borrowed */
+    const char *dir[MAX_MODELS]; /* [n] model directories as given, borrowed */
     size_t n;
 } models;
 
 typedef struct scale {
-    double low, high; /* of ratings; NaN: told by the labels */
+    double low, high; /* range of the gold scores; NaN: derived from the labels */
 } scale;
 
 typedef struct options {
     cli_plot_options plot;
-    cli_model_options model; /* of all models; its dir is not used */
+    cli_model_options model; /* options of all models; dir is not used */
     models models;
     aoe_table_options table;
     scale scale;
 } options;
 
-/* A column of the picture: n values in groups, and their densities. */
+/* A column of the plot: the values of all pairs, and their density in each row. */
 typedef struct column {
-    const char *label;  /* borrowed */
-    double *value;      /* [n] owned: cosines, or ratings */
-    double low, high;   /* what values can be */
-    double begin, end;  /* what is drawn of it */
-    double spearman;    /* with the ratings; NaN of the ratings themselves */
-    double *density;    /* [ROWS, POINTS] owned */
-    size_t block[ROWS]; /* of the data */
-    double peak[ROWS];  /* the highest density of a row */
+    const char *label;  /* title, borrowed */
+    double *value;      /* [n] cosines or gold scores, owned */
+    double low, high;   /* range of possible values */
+    double begin, end;  /* range that is drawn */
+    double spearman;    /* correlation with the gold scores; NaN for the gold scores themselves */
+    double *density;    /* [ROWS, POINTS] densities, owned */
+    size_t block[ROWS]; /* data block of each row */
+    double peak[ROWS];  /* maximum density of each row */
     double median[ROWS];
-    size_t medians; /* block of the data */
+    size_t medians; /* data block with the medians */
 } column;
 
 typedef struct job {
     const options *o;
-    const char *path; /* of the pairs, borrowed */
-    aoe_pairs *pairs; /* owned */
+    const char *path; /* path of the pairs, borrowed */
+    aoe_pairs *pairs; /* scored pairs, owned */
     size_t n;
-    double *rating;    /* [n] owned */
-    int *group;        /* [n] owned */
-    size_t size[ROWS]; /* pairs of each group, and n */
-    scale scale;       /* in use */
-    column *column;    /* [columns] owned: the models', then the ratings' */
+    double *rating;    /* [n] gold scores, owned */
+    int *group;        /* [n] group of each pair, owned */
+    size_t size[ROWS]; /* number of pairs in each row */
+    scale scale;       /* range of the gold scores */
+    column *column;    /* [columns] one per model, then the gold scores; owned */
     size_t columns;
-    char **label; /* [columns - 1] owned, of models */
+    char **label; /* [columns - 1] titles of the models, owned */
     cli_picture picture;
 } job;
 
@@ -118,7 +117,7 @@ static double *new_doubles(size_t n) {
     return cli_realloc(NULL, n * sizeof(double));
 }
 
-/* Prints the error of a failed aoe_embed with the line of the file that holds the text. */
+/* Reports the error of a failed aoe_embed with the file and line of the text. */
 static int fail_embed(const job *j, const aoe_embedder *e, size_t first, const aoe_error *err) {
     const size_t text = aoe_embed_failed_text(e);
     if (text == (size_t)-1)
@@ -169,7 +168,7 @@ static int fill_model(job *j, size_t i) {
     return failed;
 }
 
-/* Cosines are all drawn over the same range, the feet of their densities included. */
+/* Sets one range for the cosines of all models, wide enough for their densities. */
 static void set_ranges(job *j) {
     double lowest = 1;
     for (size_t c = 0; c + 1 < j->columns; c++) {
@@ -215,7 +214,7 @@ static int load(job *j) {
 
 /* ---- densities */
 
-/* Values of a row into chosen[n]; returns how many. */
+/* Copies the values of a row to chosen[n] and returns their number. */
 static size_t choose(const job *j, const column *c, int row, double *chosen) {
     size_t n = 0;
     for (size_t i = 0; i < j->n; i++)
@@ -235,7 +234,7 @@ static int fill_densities(job *j, column *c) {
         const size_t n = choose(j, c, row, chosen);
         double width = n ? aoe_bandwidth(chosen, n) : 1;
         if (!(width > 0.5 * (c->end - c->begin) / (POINTS - 1)))
-            width = (c->end - c->begin) / 100; /* of values that are nearly alike: a spike that is seen */
+            width = (c->end - c->begin) / 100; /* nearly equal values: a narrow but visible peak */
         double *density = c->density + row * POINTS;
         failed = n && aoe_density(chosen, n, width, c->low, c->high, at, POINTS, density, &err);
         c->median[row] = aoe_quantile(chosen, n, 0.5);
@@ -246,7 +245,7 @@ static int fill_densities(job *j, column *c) {
     return failed ? cli_fail("%s", err.message) : 0;
 }
 
-/* ---- the picture */
+/* ---- the plot */
 
 static void row_name(const job *j, int row, char out[32]) {
     if (row == GROUPS)
@@ -301,7 +300,7 @@ static void write_data(job *j) {
     }
 }
 
-/* The rows of a column, from the highest down, so that a row covers the feet of the one above. */
+/* Writes the rows of a column from top to bottom, so that each row is drawn over the base of the row above it. */
 static void write_plot(const job *j, size_t k) {
     const column *c = &j->column[k];
     char colour[8];

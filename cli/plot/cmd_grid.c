@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot grid: a heat map of a grid search over two of its options, from
- * DIR/results.jsonl: {"point":{option:value,...},"seed":N,"score":x,"seconds":s} a line.
- * A cell is the mean over seeds and over all other options; the best is framed.
+ * aoe plot grid: a heat map of a grid search over two of its options, read from DIR/results.jsonl with one object
+ * {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per line. Each cell is the mean over seeds and all other
+ * options; the best cell has a frame.
  */
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
@@ -13,13 +13,13 @@
 
 typedef struct options {
     cli_plot_options plot;
-    const char *x, *y; /* NULL: the two that vary */
+    const char *x, *y; /* options on the axes; NULL: the two options with several values */
 } options;
 
-/* The values of an option, in the order of the axis. */
+/* An axis: the values of one option in their order. */
 typedef struct axis {
-    const char *option; /* borrowed */
-    char **value;       /* [n] owned */
+    const char *option; /* name of the option, borrowed */
+    char **value;       /* [n] values as text, owned */
     size_t n;
 } axis;
 
@@ -31,13 +31,13 @@ typedef struct cell {
 typedef struct job {
     const options *o;
     const char *dir;
-    char *path;       /* owned */
-    json_t **result;  /* [n] owned: the lines that have a score */
-    size_t n, failed; /* lines with a score, and without */
+    char *path;       /* path of the results, owned */
+    json_t **result;  /* [n] results with a score, owned */
+    size_t n, failed; /* number of results with a score, and without */
     axis x, y;
-    cell *cell;    /* [y.n, x.n] owned */
-    size_t best;   /* cell */
-    double factor; /* what scores are multiplied by: 100 for correlations */
+    cell *cell;    /* [y.n, x.n] means, owned */
+    size_t best;   /* index of the best cell */
+    double factor; /* factor of the printed scores: 100 for correlations */
     cli_picture picture;
 } job;
 
@@ -91,7 +91,7 @@ static int read_results(job *j) {
                    : cli_fail("%s: cannot open: %s", j->path, strerror(errno));
     while (!failed && (got = getline(&line, &capacity, f)) > 0) {
         number++;
-        if (line[got - 1] == '\n') /* else it is still being written */
+        if (line[got - 1] == '\n') /* a line without an end is still being written */
             failed = take_line(j, line, (size_t)got, number);
     }
     if (!failed && ferror(f))
@@ -107,7 +107,7 @@ static int read_results(job *j) {
 
 /* ---- axes */
 
-/* The value of an option as it is written on an axis, owned by the caller; NULL: the point does not have it. */
+/* The value of an option as the text of a tick label, owned by the caller; NULL if the configuration lacks the option. */
 static char *value_text(const json_t *result, const char *option) {
     const json_t *v = json_object_get(json_object_get(result, "point"), option);
     char number[32];
@@ -142,7 +142,8 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Collects the values an option has: numbers ascending, others in the order they come in. 0, or 1 when a point lacks it. */
+/* Collects the values of an option: numbers in ascending order, others in the order of the results. Returns 0, or 1 if a
+ * configuration lacks the option. */
 static int fill_axis(const job *j, axis *a, const char *option) {
     double ignored;
     int numbers = 1;
@@ -171,7 +172,7 @@ static void axis_free(axis *a) {
     *a = (axis){0};
 }
 
-/* The options of the first point, for messages. */
+/* Lists the options of the first configuration for messages. */
 static void list_options(const job *j, char *out, size_t size) {
     const char *key;
     json_t *v;
@@ -189,7 +190,7 @@ static int fail_option(const job *j, const char *option) {
                     *list ? list : "none");
 }
 
-/* Where --x and --y are not given: the two options that have several values. */
+/* Chooses the two options with several values if --x and --y are not given. */
 static int choose_options(const job *j, const char *option[2]) {
     const char *key;
     json_t *v;
@@ -240,7 +241,7 @@ static double mean_of(const job *j, size_t i) {
     return j->factor * j->cell[i].sum / (double)j->cell[i].n;
 }
 
-/* ---- the picture */
+/* ---- the plot */
 
 static void write_data(job *j, double low, double high) {
     cli_picture_block(&j->picture, "place across, place upwards, mean score%s, results in it, 1: a dark cell, %s, %s",

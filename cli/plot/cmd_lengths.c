@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot lengths: violins of the token lengths of texts, one a file, on a
- * logarithmic axis (figure 3 of the paper). Lengths are what a model would see without
- * truncation, special tokens included. Only the tokenizer of the model is opened.
+ * aoe plot lengths: one violin plot per file of text lengths in tokens on a logarithmic axis (figure 3 of the paper).
+ * Lengths include special tokens and are measured without truncation. Only the tokenizer of the model is opened.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -13,44 +12,44 @@
 #include <string.h>
 
 enum {
-    POINTS = 161,   /* of a density */
-    SAMPLE = 20000, /* lengths that a density is estimated from, evenly spaced in their order */
+    POINTS = 161,   /* points per density */
+    SAMPLE = 20000, /* maximum number of lengths used for a density, evenly spaced among the sorted lengths */
     MAX_FILES = 24
 };
 
 typedef struct options {
     cli_plot_options plot;
     const char *model;
-    const char *columns; /* NULL: recognised names */
-    size_t max_length;   /* 0: no line */
+    const char *columns; /* columns to read; NULL: recognised names */
+    size_t max_length;   /* length marked by a line, in tokens; 0: no line */
 } options;
 
-/* The texts of a file. */
+/* The lengths of the texts of one file. */
 typedef struct violin {
-    double *length; /* [n] owned, ascending */
+    double *length; /* [n] lengths in tokens in ascending order, owned */
     size_t n, capacity;
     double sum;
-    double quantile[5]; /* 0, 1/4, 1/2, 3/4, 1 */
-    size_t longer;      /* than max_length */
-    double at[POINTS];  /* logarithms of lengths */
+    double quantile[5]; /* quantiles 0, 1/4, 1/2, 3/4 and 1 */
+    size_t longer;      /* number of texts longer than max_length */
+    double at[POINTS];  /* logarithms of lengths at which the density is computed */
     double density[POINTS];
-    size_t block; /* of the data */
+    size_t block; /* data block */
 } violin;
 
 typedef struct job {
     const options *o;
-    const char *const *path; /* [n] borrowed */
+    const char *const *path; /* [n] input files, borrowed */
     size_t n;
-    aoe_tokenizer *tokenizer; /* owned */
+    aoe_tokenizer *tokenizer; /* tokenizer of the model, owned */
     aoe_encode_options encode;
-    aoe_ids ids;     /* owned */
-    violin *violin;  /* [n] owned */
-    violin *reading; /* the one being read */
-    size_t summary;  /* block of the data */
-    char **label;    /* [n] owned */
+    aoe_ids ids;     /* token ids of the current text, owned */
+    violin *violin;  /* [n] one per file, owned */
+    violin *reading; /* element of violin for the file being read */
+    size_t summary;  /* data block with the quantiles */
+    char **label;    /* [n] names of the files, owned */
     cli_picture picture;
     cli_progress progress;
-    size_t texts; /* read so far */
+    size_t texts; /* number of texts read */
 } job;
 
 #define AT(field) .offset = offsetof(options, field)
@@ -119,19 +118,20 @@ static int read_file(job *j, size_t i) {
 
 /* ---- densities */
 
-/* Lengths are whole numbers, far apart on a logarithmic axis where they are small: l stands for [l - 1/2, l + 1/2], over which
- * equal ones are spread. sample: [at most SAMPLE] logarithms; returns how many. */
+/* Computes logarithms of lengths for the density estimate. Small integers are far apart on a logarithmic axis, therefore equal
+ * lengths l are spread evenly over [l - 1/2, l + 1/2]. sample: [at most SAMPLE]; returns the number of elements. */
 static size_t take_sample(const violin *v, double *sample) {
     const size_t m = v->n < SAMPLE ? v->n : SAMPLE;
     size_t first = 0, end;
     for (size_t i = 0; i < m; i++)
         sample[i] = v->length[(size_t)(((double)i + 0.5) * (double)v->n / (double)m)];
     for (; first < m; first = end) {
-        const double length = sample[first] > 0.5 ? sample[first] : 0.75; /* 0: an empty text; it keeps a place at the foot */
+        const double length = sample[first] > 0.5 ? sample[first] : 0.75; /* a text without tokens is drawn at the lower end */
         for (end = first + 1; end < m && sample[end] == sample[first]; end++)
             ;
         for (size_t i = first; i < end; i++)
-            sample[i] = -((double)(i - first) + 0.5) / (double)(end - first); /* negative: done */
+            sample[i] =
+                -((double)(i - first) + 0.5) / (double)(end - first); /* negative values mark elements that are spread */
         for (size_t i = first; i < end; i++)
             sample[i] = log(length - 0.5 - sample[i]);
     }
@@ -144,7 +144,7 @@ static int estimate(violin *v) {
     const size_t m = take_sample(v, sample);
     double width = aoe_bandwidth(sample, m);
     if (!(width > 0))
-        width = 0.05; /* all texts are equally long */
+        width = 0.05; /* all texts have one length */
     const double low = log(fmax(v->quantile[0] - 0.5, 0.25)), high = log(v->quantile[4] + 0.5);
     for (int k = 0; k < POINTS; k++)
         v->at[k] = low + (high - low) * k / (POINTS - 1);
@@ -153,7 +153,7 @@ static int estimate(violin *v) {
     return failed ? cli_fail("%s", err.message) : 0;
 }
 
-/* ---- the picture */
+/* ---- the plot */
 
 static void write_data(job *j) {
     for (size_t i = 0; i < j->n; i++) {
@@ -230,7 +230,8 @@ static void write_violins(const job *j) {
                 x);
         fprintf(gp, "    '' index %zu using (%zu + %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
         fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
-        fprintf(gp, "    '' index %zu using (%zu):1 with lines lc rgb '#9cc7e4', \\\n", b, x); /* the seam of the halves */
+        fprintf(gp, "    '' index %zu using (%zu):1 with lines lc rgb '#9cc7e4', \\\n", b,
+                x); /* covers the line between the two halves */
     }
     fprintf(gp,
             "    data index %zu using 1:5:(0):($7 - $5) with vectors nohead lw 6 lc rgb '#204a70', \\\n"

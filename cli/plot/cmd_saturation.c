@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot saturation: cosine and the angle score in both forms, and their
- * gradients, over the angle between two vectors (figures 1 and 2b of the paper). All of
- * it comes out of the library's scores and objective: means over random pairs of
- * vectors at each angle, with no formula of a curve in here.
+ * aoe plot saturation: the cosine, both forms of the angle score, and their gradients as functions of the angle between
+ * two vectors (figures 1 and 2b of the paper). The curves are means of the library's scores and objective over random
+ * pairs of vectors at each angle; no formula of a score is repeated here.
  */
 #include "aoe_train.h"
 #include "cli/common/dispatch.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 180 /* of a degree each, at their middles */, SCORES = 3, COSINE = 0, REFERENCE = 1, PHASE = 2 };
+enum { STEPS = 180 /* steps of one degree, computed at their centers */, SCORES = 3, COSINE = 0, REFERENCE = 1, PHASE = 2 };
 
 static const double half_turn = 3.14159265358979323846;
 
@@ -22,14 +21,14 @@ typedef struct options {
     size_t pairs;
 } options;
 
-/* Two pairs of vectors of the objective, and its gradients: [2, dims] each. */
+/* Inputs of the objective and its gradients: the vectors of two pairs, [2, dims] each. */
 typedef struct pairs {
     float *x, *y, *gx, *gy;
 } pairs;
 
 typedef struct curves {
-    double score[SCORES][STEPS]; /* mean over the pairs */
-    double slope[SCORES][STEPS]; /* -d score / d angle, a radian, likewise */
+    double score[SCORES][STEPS];    /* mean score over the pairs at each angle */
+    double gradient[SCORES][STEPS]; /* mean of -d score / d angle over the pairs at each angle, per radian */
 } curves;
 
 #define AT(field) .offset = offsetof(options, field)
@@ -51,7 +50,7 @@ static const cli_option vector_table[] = {
      .help = "random pairs of vectors per angle"},
 };
 
-/* Uniform in (0, 1): splitmix64 (Steele, Lea, Flood 2014). */
+/* A uniform random number in (0, 1) from splitmix64 (Steele, Lea, Flood 2014). */
 static double uniform(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -70,7 +69,7 @@ static void random_unit(double *v, size_t n, uint64_t *state) {
         v[i] /= sqrt(norm);
 }
 
-/* Makes t[n] a unit vector at right angles to the unit vector u. */
+/* Makes t[n] a unit vector orthogonal to the unit vector u. */
 static void make_tangent(double *t, const double *u, size_t n) {
     double along = 0, norm = 0;
     for (size_t i = 0; i < n; i++)
@@ -83,9 +82,9 @@ static void make_tangent(double *t, const double *u, size_t n) {
         t[i] /= sqrt(norm);
 }
 
-/* What the objective of one score says about d score / d y of the second pair: with labels 0 and 1 the loss is
+/* Computes -d score / d angle of the second pair from the gradient of the objective: with labels 0 and 1 the loss is
  * L = log(1 + exp(s_0 - s_1)), so that dL/ds_1 = exp(-L) - 1. direction: [dims] dy / d angle. */
-static int slope_of(const pairs *p, const double *direction, size_t dims, int score, double *slope, aoe_error *err) {
+static int gradient_of(const pairs *p, const double *direction, size_t dims, int score, double *gradient, aoe_error *err) {
     static const double label[] = {0, 1};
     aoe_objective_options o;
     aoe_objective_result r;
@@ -99,11 +98,11 @@ static int slope_of(const pairs *p, const double *direction, size_t dims, int sc
     double sum = 0;
     for (size_t i = 0; !code && i < dims; i++)
         sum += (double)p->gy[dims + i] * direction[i];
-    *slope = -sum / (exp(-r.total) - 1);
+    *gradient = -sum / (exp(-r.total) - 1);
     return code;
 }
 
-/* Adds a pair's scores and slopes at all angles; u and t: [dims] unit vectors at right angles; direction: [dims] scratch. */
+/* Adds the scores and gradients of one pair at all angles. u, t: [dims] orthogonal unit vectors; direction: [dims] scratch. */
 static int add_pair(curves *c, const pairs *p, const double *u, const double *t, double *direction, size_t dims,
                     aoe_error *err) {
     const float *x = p->x + dims, *y = p->y + dims;
@@ -119,11 +118,11 @@ static int add_pair(curves *c, const pairs *p, const double *u, const double *t,
         c->score[REFERENCE][k] += aoe_angle_score(x, y, dims, AOE_ANGLE_REFERENCE);
         c->score[PHASE][k] += aoe_angle_score(x, y, dims, AOE_ANGLE_PHASE);
         for (int s = 0; s < SCORES; s++) {
-            double slope = 0;
-            const int code = slope_of(p, direction, dims, s, &slope, err);
+            double gradient = 0;
+            const int code = gradient_of(p, direction, dims, s, &gradient, err);
             if (code)
                 return code;
-            c->slope[s][k] += slope;
+            c->gradient[s][k] += gradient;
         }
     }
     return 0;
@@ -147,7 +146,7 @@ static int compute(curves *c, const options *o, aoe_error *err) {
     for (int s = 0; s < SCORES; s++)
         for (int k = 0; k < STEPS; k++) {
             c->score[s][k] /= (double)o->pairs;
-            c->slope[s][k] /= (double)o->pairs;
+            c->gradient[s][k] /= (double)o->pairs;
         }
     free(vectors);
     free(scratch);
@@ -155,18 +154,19 @@ static int compute(curves *c, const options *o, aoe_error *err) {
 }
 
 static void write_data(cli_picture *p, const curves *c) {
-    cli_picture_block(p, "degrees; scores: cosine, angle (reference), angle (phase); -d score / d angle a radian, likewise");
+    cli_picture_block(
+        p, "degrees; scores: cosine, angle (reference), angle (phase); -d score / d angle per radian, in the same order");
     for (int k = 0; k < STEPS; k++)
         fprintf(p->dat, "%.1f %.6f %.6f %.6f %.6f %.6f %.6f\n", k + 0.5, c->score[COSINE][k], c->score[REFERENCE][k],
-                c->score[PHASE][k], c->slope[COSINE][k], c->slope[REFERENCE][k], c->slope[PHASE][k]);
+                c->score[PHASE][k], c->gradient[COSINE][k], c->gradient[REFERENCE][k], c->gradient[PHASE][k]);
 }
 
 static void write_script(cli_picture *p, const curves *c, const options *o) {
-    static const double flat = 0.2; /* a gradient below this is drawn as saturated */
+    static const double flat = 0.2; /* gradients below this value are drawn as saturated */
     int first = 0, last = STEPS;
-    while (first < STEPS && c->slope[COSINE][first] < flat)
+    while (first < STEPS && c->gradient[COSINE][first] < flat)
         first++;
-    while (last > first && c->slope[COSINE][last - 1] < flat)
+    while (last > first && c->gradient[COSINE][last - 1] < flat)
         last--;
     fputs("title = ", p->gp);
     cli_gp_string(p->gp, o->plot.title);

@@ -28,7 +28,7 @@ static char *join(const char *a, const char *b) {
 
 /* ---- labels */
 
-/* The last `parts` components of a path, without a suffix of tables. */
+/* The last `parts` components of a path without the extension of a table. */
 static char *short_label(const char *path, int parts) {
     static const char *const known[] = {".gz", ".zst", ".tsv", ".csv", ".jsonl", ".txt"};
     char *copy = cli_strdup(path);
@@ -73,7 +73,7 @@ void cli_picture_labels_free(char **label, size_t n) {
     free(label);
 }
 
-/* ---- colours */
+/* ---- colors */
 
 void cli_gp_line_styles(FILE *gp) {
     static const char *const style[CLI_LINE_STYLES] = {
@@ -87,7 +87,7 @@ void cli_gp_line_styles(FILE *gp) {
     fputs("set grid back lt 1 lw 0.5 lc rgb '#d8d8d8'\n", gp);
 }
 
-/* From light yellow through green to dark blue. */
+/* Colors from light yellow to green to dark blue. */
 static const int ramp[][3] = {{255, 252, 214}, {200, 230, 180}, {112, 195, 178}, {48, 148, 176}, {32, 92, 152}, {14, 34, 84}};
 enum { RAMP = sizeof ramp / sizeof *ramp };
 
@@ -120,7 +120,7 @@ void cli_gp_palette(FILE *gp) {
     fputs(")\n", gp);
 }
 
-/* ---- the frame */
+/* ---- files */
 
 static int open_streams(cli_picture *p, const char *what) {
     p->dat = open_memstream(&p->dat_text, &p->dat_size);
@@ -184,7 +184,7 @@ size_t cli_picture_block(cli_picture *p, const char *fmt, ...) {
     return p->blocks++;
 }
 
-enum { PNG_SCALE = 2 }; /* pixels of the .png file per pixel of the .svg file: sharp on slides */
+enum { PNG_SCALE = 2 }; /* resolution of the .png file relative to the .svg file, for slides */
 
 void cli_picture_begin(cli_picture *p, int width, int height) {
     fprintf(p->gp,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Running gnuplot: see gnuplot_run.h. The script is told to draw beside the
- * pictures' names; what it drew is renamed once all of it is there. Paths given to gnuplot begin with ./ or /: to it
- * a name that begins with < or | would be a command.
+ * Runs gnuplot. The script draws into temporary files, which are renamed when both are complete. Paths in gnuplot
+ * commands begin with ./ or /, because gnuplot executes names that begin with < or | as commands.
  */
 #include "cli/plot/gnuplot_run.h"
 
@@ -25,7 +24,7 @@ const char *cli_gnuplot_base(const char *name) {
     return slash ? slash + 1 : name;
 }
 
-/* Commands for before the script: into its folder, and what to draw into. Owned by the caller. */
+/* The commands that run before the script: they set the working directory and the output name. Owned by the caller. */
 static char *prologue(const char *name, const char *suffix, int characters) {
     char *text = NULL;
     size_t size;
@@ -54,23 +53,23 @@ static char *prologue(const char *name, const char *suffix, int characters) {
     return NULL;
 }
 
-/* Everything from a pipe, of which the first bytes are kept in text[size]. */
+/* Reads a pipe to its end and keeps the first size - 1 bytes in text[size], terminated by NUL. */
 static void read_all(int fd, char *text, size_t size) {
     char rest[512];
     size_t n = 0;
     for (;;) {
-        const int room = n + 1 < size;
-        const ssize_t got = room ? read(fd, text + n, size - 1 - n) : read(fd, rest, sizeof rest);
+        const int keep = n + 1 < size;
+        const ssize_t got = keep ? read(fd, text + n, size - 1 - n) : read(fd, rest, sizeof rest);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             break;
-        n += room ? (size_t)got : 0;
+        n += keep ? (size_t)got : 0;
     }
     text[n] = 0;
 }
 
-/* Starts gnuplot with its messages going to the descriptor. 0, or an errno. */
+/* Starts gnuplot with stderr redirected to the descriptor `messages`. Returns 0, or an errno value. */
 static int start(pid_t *pid, char *const *argv, int messages) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -82,7 +81,7 @@ static int start(pid_t *pid, char *const *argv, int messages) {
         return ENOMEM;
     }
     sigemptyset(&piped);
-    sigaddset(&piped, SIGPIPE); /* which this program ignores */
+    sigaddset(&piped, SIGPIPE); /* restore the default, because this program ignores SIGPIPE */
     int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (!error)
         error = posix_spawn_file_actions_adddup2(&actions, messages, 2);
@@ -97,13 +96,13 @@ static int start(pid_t *pid, char *const *argv, int messages) {
     return error;
 }
 
-/* The line of gnuplot's messages that says what is wrong: behind its echo of the command, a caret and empty lines. */
+/* The last line of gnuplot's messages that contains text: it follows the echoed command and a caret. */
 static const char *reason(char *text) {
     const char *last = NULL;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         if (line[strspn(line, " \t^")] && !strstr(line, "Fontconfig"))
             last = line;
-    return last ? last + strspn(last, " \t") : "it says nothing";
+    return last ? last + strspn(last, " \t") : "gnuplot printed no message";
 }
 
 static int fail_start(const char *name, int error) {

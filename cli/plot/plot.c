@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options and input files that all plots share.
+ * Options and input files of all plots.
  */
 #include "cli/plot/plot.h"
 

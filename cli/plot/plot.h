@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * aoe plot: what its kinds of pictures share. Each kind is a file of its own
- * (cmd_KIND.c); the frame of a picture is gnuplot.h.
+ * The common part of all plots. Each kind of plot is defined in cmd_KIND.c; gnuplot.h writes the files.
  */
 #ifndef AOE_CLI_PLOT_PLOT_H
 #define AOE_CLI_PLOT_PLOT_H
@@ -11,18 +10,18 @@
 
 typedef struct cli_plot_options {
     cli_general general;
-    const char *output; /* NAME */
-    const char *title;  /* "": none */
+    const char *output; /* path of the plot without extension */
+    const char *title;  /* title of the plot; "": none */
 } cli_plot_options;
 
 enum { CLI_PLOT_COUNT = 2 };
 extern const cli_option cli_plot_table[CLI_PLOT_COUNT]; /* base: cli_plot_options */
 
 void cli_plot_defaults(cli_plot_options *o);
-/* cli_parse, then the checks of what all kinds need. */
+/* Calls cli_parse and checks the options of all plots. Returns CLI_GO or an exit code. */
 int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *o, int argc, char **argv);
 
-/* Where `given` is a directory, the file of that name in it, else given itself; the caller's. */
+/* The path of the file `name` in the directory `given`; a copy of `given` if it is not a directory. The caller frees it. */
 char *cli_plot_input(const char *given, const char *name);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading the log of a training run: see run_log.h. A last line without its end
- * is of a run that goes on, or was stopped, and is passed over.
+ * Reads the log of a training run. A last line without a line end belongs to a running or stopped run and is skipped.
  */
 #include "cli/plot/run_log.h"
 
@@ -69,7 +68,7 @@ static void add_eval(cli_run_log *log, double step, double score) {
     log->score[log->evals++] = score;
 }
 
-/* 0, or -1: the line is no event. */
+/* Returns 0, or -1 if the line is not an event. */
 static int add_line(cli_run_log *log, const char *line, size_t len) {
     json_t *o = json_loadb(line, len, 0, NULL);
     const char *event = json_string_value(json_object_get(o, "event"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe pretrain: options and progress of masked-language-model pretraining; the run itself is the library's.
- * Results (evaluations, the end) go to stdout, the rest to stderr.
+ * aoe pretrain: options and progress of masked language modeling. Evaluations and the final result go to stdout,
+ * messages to stderr.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -19,7 +19,7 @@ typedef struct options {
     aoe_pretrain_options p;
 } options;
 
-enum { FEW_STEPS = 100 }; /* below, a word about it */
+enum { FEW_STEPS = 100 }; /* runs with fewer steps print a note */
 
 #define AT(field) .offset = offsetof(options, field)
 
@@ -79,9 +79,9 @@ static const cli_option batch_table[] = {
 typedef struct run {
     const options *o;
     cli_progress progress;
-    aoe_train_event last; /* newest event; path is not valid */
-    size_t evaluations;   /* printed so far */
-    double rate;          /* tokens a second, smoothed over some steps */
+    aoe_train_event last; /* newest event; its path is not valid */
+    size_t evaluations;   /* number of evaluations printed */
+    double rate;          /* tokens per second, exponential moving average over steps */
 } run;
 
 static void print_start(run *r, const aoe_train_event *e) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe train: options, progress and interruption of a training run; the run itself is the library's.
- * Results (evaluations, the end) go to stdout, the rest to stderr.
+ * aoe train: options, progress and interruption of a training run. Evaluations and the final result go to stdout,
+ * messages to stderr.
  */
 #include "aoe_data.h"
 #include "aoe_eval.h"
@@ -205,7 +205,7 @@ static const cli_option teacher_table[] = {
      .fallback = "cosine"},
 };
 
-/* What may follow a file of --data. */
+/* The settings of a file of --data. */
 enum {
     SETTING_WEIGHT,
     SETTING_FORM,
@@ -227,7 +227,7 @@ static size_t setting_of(const char *key, size_t len) {
     return i;
 }
 
-/* 1: KEY=VALUE, with a word for a key, and no file of that name. */
+/* 1 if text is KEY=VALUE with a known key, or with any key if no file has this name. */
 static int is_setting(const char *text) {
     const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
     return n && text[n] == '=' && (setting_of(text, n) < SETTINGS || access(text, F_OK) != 0);
@@ -247,13 +247,13 @@ static int unknown_setting(const char *path, const char *text) {
 
 typedef struct run {
     const options *o;
-    aoe_pairs *dev; /* owned; NULL without --dev */
+    aoe_pairs *dev; /* dev set, owned; NULL without --dev */
     cli_progress progress;
-    aoe_train_event last; /* newest event; path is not valid */
-    size_t evaluations;   /* printed so far */
-    double dev_pearson;   /* of the newest evaluation */
-    double rate;          /* tokens a second, smoothed over some steps */
-    int told;             /* 1: the number of truncated dev texts was reported */
+    aoe_train_event last; /* newest event; its path is not valid */
+    size_t evaluations;   /* number of evaluations printed */
+    double dev_pearson;   /* Pearson correlation of the newest evaluation */
+    double rate;          /* tokens per second, exponential moving average over steps */
+    int told;             /* 1 if the number of truncated dev texts was reported */
 } run;
 
 static void score_text(char out[32], double score) {
@@ -270,15 +270,15 @@ static void print_start(run *r, const aoe_train_event *e) {
         isfinite(e->ibn_threshold))
         snprintf(threshold, sizeof threshold, "; %slabels >= %.10g are positive",
                  t->method == AOE_METHOD_ANGLE ? "in-batch negatives: " : "", e->ibn_threshold);
-    char course[48];
+    char length[48];
     if (t->args.max_minutes > 0)
-        snprintf(course, sizeof course, "%g minutes of steps", t->args.max_minutes);
+        snprintf(length, sizeof length, "%g minutes of steps", t->args.max_minutes);
     else
-        snprintf(course, sizeof course, "%zu step%s", e->steps, cli_plural(e->steps));
+        snprintf(length, sizeof length, "%zu step%s", e->steps, cli_plural(e->steps));
     char files[48] = "";
     if (t->n_data > 1)
         snprintf(files, sizeof files, " from %zu files", t->n_data);
-    cli_note("%zu examples per epoch%s, %s of up to %zu%s", e->pairs, files, course, t->batch_size * t->accumulate, threshold);
+    cli_note("%zu examples per epoch%s, %s of up to %zu%s", e->pairs, files, length, t->batch_size * t->accumulate, threshold);
     if (e->step)
         cli_note("resuming after step %zu", e->step);
     cli_progress_begin(&r->progress, "training", "steps", e->step);
@@ -389,7 +389,7 @@ static int evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) 
     return 0;
 }
 
-/* The dev set has to be able to tell models apart; better known before the training than after. */
+/* Loads the dev set and checks before training that it can distinguish models. */
 static int load_dev(run *r) {
     aoe_table_options table = r->o->dev_table;
     aoe_error err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options and interruption of the commands that train: see course.h.
+ * Options and interruption of the commands that train.
  */
 #include "cli/train/training_args.h"
 
@@ -111,14 +111,14 @@ const cli_option cli_schedule_table[] = {
      .fallback = "never"},
 };
 
-static volatile sig_atomic_t interrupted; /* the signal that asked for the end; 0: none */
+static volatile sig_atomic_t interrupted; /* signal that requested the stop; 0: none */
 
 static void on_signal(int number) {
     interrupted = number;
-    signal(number, SIG_DFL); /* the second one ends the program at once */
+    signal(number, SIG_DFL); /* a second signal ends the program immediately */
 }
 
-/* A signal the caller of the program ignores (a job in the background) stays ignored. */
+/* A signal that was ignored when the program started (a background job) remains ignored. */
 static void watch_signal(int number) {
     struct sigaction old, action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);

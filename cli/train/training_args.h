@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the commands that train share: the options of a run's course and output,
- * and interruption: the first SIGINT or SIGTERM asks for a checkpoint and the end,
- * the second one ends the program at once.
+ * The common part of the commands that train: options for the output and the schedule, and interruption. The first
+ * SIGINT, SIGTERM or SIGHUP requests a checkpoint and a stop; a second signal ends the program immediately.
  */
 #ifndef AOE_CLI_TRAIN_TRAINING_ARGS_H
 #define AOE_CLI_TRAIN_TRAINING_ARGS_H
@@ -15,8 +14,8 @@ extern const cli_option cli_schedule_table[CLI_SCHEDULE_COUNT]; /* base: aoe_tra
 extern const cli_option cli_output_table[CLI_OUTPUT_COUNT];     /* base: aoe_training_args */
 
 void cli_watch_interrupts(void);
-int cli_interrupted(void); /* the signal that asked for the end; 0: none */
-/* Says how to go on; returns the exit code. last: the newest event. */
+int cli_interrupted(void); /* signal that requested the stop; 0: none */
+/* Prints how to resume the run. last: the newest event. Returns the exit code. */
 int cli_report_interrupt(const aoe_train_event *last);
 
 #endif
