@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * aoe_annotate: sends every distinct input to every model, once for sentences with the same meaning and once for sentences
  * with the opposite meaning, and writes the parsed sentences as pairs or triplets. calls.c makes the calls,
- * parse_sentences.c parses the answers.
+ * parse_sentences.c parses the responses.
  */
 #include <math.h>
 #include <string.h>
@@ -28,17 +28,17 @@ typedef enum side { POSITIVE, NEGATIVE } side;
 
 typedef enum fate { KEPT, COPY, REPEATED, CONFLICT } fate;
 
-/* A sentence of one answer about one text. */
+/* A sentence in a response about one text. */
 typedef struct sentence {
-    size_t begin, len;     /* in job.bytes */
-    size_t form, form_len; /* key for comparisons, in job.bytes */
+    size_t begin, len;   /* position of the sentence in job.bytes */
+    size_t key, key_len; /* position of the sentence's key for comparisons in job.bytes */
     size_t model;
     side of;
     fate fate;
 } sentence;
 
 typedef struct input {
-    aoe_text text; /* in job.files */
+    aoe_text text; /* the input; its bytes are in job.files */
     const char *file;
     size_t line;
 } input;
@@ -46,16 +46,16 @@ typedef struct input {
 typedef struct job {
     const aoe_annotate_options *o;
     aoe_annotate_result *result;
-    aoei_examples *file; /* [o->n_files] owned */
-    aoei_distinct forms; /* inputs with normalized white space */
-    input *input;        /* [forms.n] owned */
+    aoei_examples *file; /* [o->n_files] input files, owned */
+    aoei_distinct keys;  /* inputs with normalized white space */
+    input *input;        /* [keys.n] inputs, owned */
     size_t capacity;
-    size_t *call; /* [forms.n, n_models, SIDES] owned: number + 1 of a call; NO_CALL */
+    size_t *call; /* [keys.n, n_models, SIDES] number + 1 of each call, or NO_CALL; owned */
     aoei_chat_calls *calls;
-    aoei_chat_list list;
-    sentence *found; /* [n_found] owned; sentences for the current text */
+    aoei_sentences list;
+    sentence *found; /* [n_found] sentences found for the current text, owned */
     size_t n_found, found_capacity;
-    aoei_buffer bytes, form;
+    aoei_buffer bytes, key;
     aoei_text_key_scratch scratch;
     aoei_table_writer writer;
 } job;
@@ -82,13 +82,13 @@ static int check_options(const aoe_annotate_options *o, aoe_error *err) {
     if (!o->positives && !o->negatives)
         return aoei_fail(err, AOE_EARG, "no sentences are requested; set options.positives or options.negatives");
     if (o->positives > MAX_SENTENCES || o->negatives > MAX_SENTENCES)
-        return aoei_fail(err, AOE_EARG, "more than %d sentences of one text; ask for fewer", MAX_SENTENCES);
+        return aoei_fail(err, AOE_EARG, "options.positives and options.negatives must be at most %d", MAX_SENTENCES);
     if (o->kind == AOE_EXAMPLES_POSITIVES)
-        return aoei_fail(err, AOE_EARG, "rows are pairs or triplets; set options.kind to one of them");
+        return aoei_fail(err, AOE_EARG, "options.kind must be pairs or triplets");
     if (o->kind == AOE_EXAMPLES_TRIPLETS && !(o->positives && o->negatives))
         return aoei_fail(err, AOE_EARG, "triplets need both options.positives and options.negatives");
     if (!isfinite(o->positive_label) || !isfinite(o->negative_label))
-        return aoei_fail(err, AOE_EARG, "a label is not finite; give numbers");
+        return aoei_fail(err, AOE_EARG, "options.positive_label and options.negative_label must be finite numbers");
     int rc = aoei_prompt_check(prompt_of(o, POSITIVE), 0, "options.positive_prompt", err);
     return rc ? rc : aoei_prompt_check(prompt_of(o, NEGATIVE), 0, "options.negative_prompt", err);
 }
@@ -96,21 +96,21 @@ static int check_options(const aoe_annotate_options *o, aoe_error *err) {
 /* ---- inputs */
 
 static int add_input(job *j, aoe_text text, const char *file, size_t line, aoe_error *err) {
-    const size_t before = j->forms.n;
+    const size_t before = j->keys.n;
     size_t number;
-    int rc = aoei_text_key(&j->form, text, AOE_TEXT_EQUAL_SPACE, &j->scratch) ? aoei_fail_nomem(err, text.len) : 0;
+    int rc = aoei_text_key(&j->key, text, AOE_TEXT_EQUAL_SPACE, &j->scratch) ? aoei_fail_nomem(err, text.len) : 0;
     if (!rc)
-        rc = aoei_distinct_add(&j->forms, (aoe_text){j->form.data, j->form.len}, 0, &number, err);
+        rc = aoei_distinct_add(&j->keys, (aoe_text){j->key.data, j->key.len}, 0, &number, err);
     if (rc)
         return rc;
-    if (j->forms.n == before) {
+    if (j->keys.n == before) {
         j->result->repeated_inputs++;
         return 0;
     }
     if (aoei_grow((void **)&j->input, &j->capacity, before, sizeof *j->input))
         return aoei_fail_nomem(err, before * sizeof *j->input);
-    j->input[before] = (input){aoei_chat_trim(text), file, line};
-    return aoei_chat_check_writable(j->input[before].text, j->o->name, file, line, err);
+    j->input[before] = (input){aoei_text_trim(text), file, line};
+    return aoei_check_tsv_text(j->input[before].text, j->o->name, file, line, err);
 }
 
 static int read_inputs(job *j, aoe_error *err) {
@@ -128,27 +128,27 @@ static int read_inputs(job *j, aoe_error *err) {
             rc = add_input(j, e->text[i], e->name, aoei_examples_line(e, i), err);
         j->result->skipped += e->skipped;
     }
-    j->result->texts = j->forms.n;
+    j->result->texts = j->keys.n;
     return rc;
 }
 
 /* ---- calls */
 
-static size_t place(const job *j, size_t text, size_t model, side s) {
+static size_t call_index(const job *j, size_t text, size_t model, side s) {
     return (text * j->o->chat.n_models + model) * SIDES + (size_t)s;
 }
 
 static int add_call(job *j, size_t text, size_t model, side s, aoei_buffer *prompt, aoe_error *err) {
-    enum { LIST_TOKENS = 6 }; /* tokens for the number, quotes and line end of a sentence */
+    enum { LIST_TOKENS = 6 }; /* tokens for the number, the quotes and the line end of a sentence */
     const aoei_prompt_values v = {.size = wanted(j->o, s), .text1 = j->input[text].text};
     size_t number;
     aoei_buffer_clear(prompt);
     if (aoei_prompt_fill(prompt, prompt_of(j->o, s), &v))
         return aoei_fail_nomem(err, v.text1.len);
     const int rc = aoei_chat_calls_add(j->calls, model, (aoe_text){prompt->data, prompt->len},
-                                       v.size * (aoei_chat_tokens(v.text1) + LIST_TOKENS), &number, err);
+                                       v.size * (aoei_estimate_tokens(v.text1) + LIST_TOKENS), &number, err);
     if (!rc)
-        j->call[place(j, text, model, s)] = 1 + number;
+        j->call[call_index(j, text, model, s)] = 1 + number;
     return rc;
 }
 
@@ -156,9 +156,9 @@ static int add_calls(job *j, aoe_error *err) {
     aoei_buffer prompt = {0};
     size_t n;
     int rc = aoei_chat_calls_create(&j->calls, &j->o->chat, err);
-    if (!rc && (aoei_mul_size(j->forms.n, j->o->chat.n_models * SIDES, &n) || !(j->call = aoei_calloc(n + 1, sizeof *j->call))))
-        rc = aoei_fail_nomem(err, j->forms.n);
-    for (size_t i = 0; i < j->forms.n && !rc; i++)
+    if (!rc && (aoei_mul_size(j->keys.n, j->o->chat.n_models * SIDES, &n) || !(j->call = aoei_calloc(n + 1, sizeof *j->call))))
+        rc = aoei_fail_nomem(err, j->keys.n);
+    for (size_t i = 0; i < j->keys.n && !rc; i++)
         for (size_t m = 0; m < j->o->chat.n_models && !rc; m++)
             for (side s = POSITIVE; s <= NEGATIVE && !rc; s = (side)(s + 1))
                 rc = wanted(j->o, s) ? add_call(j, i, m, s, &prompt, err) : 0;
@@ -173,43 +173,43 @@ static aoe_text words_of(const job *j, const sentence *s) {
 }
 
 static int same_form(const job *j, const sentence *a, const sentence *b) {
-    return a->form_len == b->form_len && !memcmp(j->bytes.data + a->form, j->bytes.data + b->form, a->form_len);
+    return a->key_len == b->key_len && !memcmp(j->bytes.data + a->key, j->bytes.data + b->key, a->key_len);
 }
 
 static int add_sentence(job *j, aoe_text text, size_t model, side of, aoe_error *err) {
-    if (aoei_text_key(&j->form, text, AOE_TEXT_EQUAL_LETTERS, &j->scratch) ||
+    if (aoei_text_key(&j->key, text, AOE_TEXT_EQUAL_LETTERS, &j->scratch) ||
         aoei_grow((void **)&j->found, &j->found_capacity, j->n_found, sizeof *j->found))
         return aoei_fail_nomem(err, text.len);
     sentence *s = &j->found[j->n_found++];
     *s = (sentence){.begin = j->bytes.len, .len = text.len, .model = model, .of = of};
     (void)aoei_buffer_append(&j->bytes, text.data, text.len);
-    s->form = j->bytes.len;
-    s->form_len = j->form.len;
-    (void)aoei_buffer_append(&j->bytes, j->form.data, j->form.len);
+    s->key = j->bytes.len;
+    s->key_len = j->key.len;
+    (void)aoei_buffer_append(&j->bytes, j->key.data, j->key.len);
     return j->bytes.failed ? aoei_fail_nomem(err, text.len) : 0;
 }
 
 static int read_reply(job *j, size_t text, size_t model, side s, aoe_error *err) {
-    const size_t call = j->call[place(j, text, model, s)];
+    const size_t call = j->call[call_index(j, text, model, s)];
     const aoei_chat_reply *r = call == NO_CALL ? NULL : aoei_chat_calls_reply(j->calls, call - 1);
-    aoei_chat_outcome outcome = AOEI_CHAT_REFUSED;
+    aoei_parse_outcome outcome = AOEI_CHAT_REFUSED;
     if (!r)
         return 0;
-    aoei_chat_list_clear(&j->list);
+    aoei_sentences_clear(&j->list);
     if (!r->refused &&
-        aoei_chat_parse(&j->list, &outcome, (aoe_text){r->content.data, r->content.len}, wanted(j->o, s), r->cut))
+        aoei_parse_sentences(&j->list, &outcome, (aoe_text){r->content.data, r->content.len}, wanted(j->o, s), r->truncated))
         return aoei_fail_nomem(err, r->content.len);
     j->result->chat.refused += outcome == AOEI_CHAT_REFUSED;
     j->result->chat.unreadable += outcome == AOEI_CHAT_NOTHING;
     j->result->repeated += j->list.repeated;
     int rc = 0;
     for (size_t i = 0; i < j->list.n && !rc; i++)
-        rc = add_sentence(j, aoei_chat_list_item(&j->list, i), model, s, err);
+        rc = add_sentence(j, aoei_sentences_item(&j->list, i), model, s, err);
     return rc;
 }
 
-/* Adds a sentence; found[0] is the input itself. */
-static void judge(job *j) {
+/* Decides which sentences are kept. found[0] is the input itself. */
+static void select_sentences(job *j) {
     for (size_t i = 1; i < j->n_found; i++) {
         sentence *s = &j->found[i];
         s->fate = same_form(j, s, &j->found[0]) ? COPY : KEPT;
@@ -252,7 +252,7 @@ static int write_pairs(job *j, const input *in, aoe_error *err) {
     return rc;
 }
 
-/* Returns the n-th kept sentence of a side of a model; NULL: there are fewer. */
+/* The n-th kept sentence of a model and side; NULL if there are fewer. */
 static const sentence *nth(const job *j, size_t model, side of, size_t n) {
     for (size_t i = 1; i < j->n_found; i++) {
         const sentence *s = &j->found[i];
@@ -262,7 +262,7 @@ static const sentence *nth(const job *j, size_t model, side of, size_t n) {
     return NULL;
 }
 
-/* Writes triplets: for each model, positives are paired with negatives; the shorter list is repeated until every sentence is
+/* Writes triplets. For each model, positives are paired with negatives. The shorter list is repeated until every sentence is
  * in a row. */
 static int write_triplets(job *j, const input *in, aoe_error *err) {
     int rc = 0;
@@ -292,7 +292,7 @@ static int make_rows(job *j, size_t text, aoe_error *err) {
             rc = read_reply(j, text, m, s, err);
     if (rc)
         return rc;
-    judge(j);
+    select_sentences(j);
     rc = j->o->kind == AOE_EXAMPLES_TRIPLETS ? write_triplets(j, &j->input[text], err) : write_pairs(j, &j->input[text], err);
     j->result->without += j->result->rows == before;
     return rc;
@@ -305,7 +305,7 @@ static int write_rows(job *j, aoe_error *err) {
     for (size_t i = 0; i < 4; i++)
         name[i] = aoe_text_of(j->o->kind == AOE_EXAMPLES_TRIPLETS ? triplets[i] : pairs[i]);
     int rc = aoei_table_writer_open(&j->writer, j->o->name, name, 4, NULL, NULL, j->o->write, j->o->user, err);
-    for (size_t i = 0; i < j->forms.n && !rc; i++)
+    for (size_t i = 0; i < j->keys.n && !rc; i++)
         rc = make_rows(j, i, err);
     return rc ? rc : aoei_table_writer_end(&j->writer, err);
 }
@@ -314,11 +314,11 @@ static void destroy(job *j) {
     for (size_t f = 0; j->file && f < j->o->n_files; f++)
         aoei_examples_free(&j->file[f]);
     aoei_chat_calls_destroy(j->calls);
-    aoei_chat_list_free(&j->list);
+    aoei_sentences_free(&j->list);
     aoei_table_writer_free(&j->writer);
-    aoei_distinct_free(&j->forms);
+    aoei_distinct_free(&j->keys);
     aoei_buffer_free(&j->bytes);
-    aoei_buffer_free(&j->form);
+    aoei_buffer_free(&j->key);
     aoei_free(j->scratch.point);
     aoei_free(j->file);
     aoei_free(j->input);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Calls of a job. Calls that the cache cannot answer are given to threads in order. With a spending limit, a call waits
- * for its turn and starts when the recorded spending plus the maximum of all running calls, with all their remaining
- * attempts, leaves enough for its own maximum. An unusable answer is recorded with its maximum, and the call is retried
- * after the calls before it have ended, if the limit permits. So the set of calls and attempts depends on the answers, not
- * on their timing: a later call only starts if all attempts of the earlier ones fit into the limit.
+ * The calls of a job. Calls that the cache cannot answer are assigned to threads in order. With a spending limit, a call
+ * starts only in its turn, and only if the limit permits its maximum cost in addition to the recorded spending and the
+ * maximum cost of all running calls with all their remaining attempts. An unusable response is recorded with its maximum
+ * cost; the call is retried when all earlier calls have ended, if the limit permits. The set of calls and attempts therefore
+ * depends on the responses and not on their timing: a later call starts only if the limit permits all attempts of the
+ * earlier calls.
  */
 #include "annotate/calls.h"
 
@@ -23,7 +24,7 @@
 #include "net/secret.h"
 #include "net/url.h"
 
-#define KIND "chat" /* kind of the results in the store */
+#define KIND "chat" /* kind of the results in the cache */
 
 enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_ANSWER = 16 << 20, ATTEMPTS = 6 };
 
@@ -31,57 +32,56 @@ typedef enum call_state { CALL_OPEN, CALL_KEPT, CALL_ASKED, CALL_FAILED } call_s
 
 typedef struct call {
     size_t model;
-    size_t prompt_tokens, expected; /* estimated tokens of prompt and answer */
-    size_t body;                    /* offset of the body of the request in its key */
-    size_t unusable;                /* unusable answers, each recorded with its maximum cost */
+    size_t prompt_tokens, expected; /* estimated tokens of the prompt; expected tokens of the response */
+    size_t body;                    /* offset of the request body in the key of the call */
+    size_t unusable;                /* number of unusable responses, each recorded with its maximum cost */
     call_state state;
     int ended;
-    aoei_chat_reply reply; /* owned; answer of a call in state KEPT or ASKED */
+    aoei_chat_reply reply; /* response of a call in state KEPT or ASKED, owned */
 } call;
 
 typedef struct endpoint {
-    char *url;         /* owned */
-    aoei_fetch *fetch; /* owned */
+    char *url;         /* URL of the endpoint, owned */
+    aoei_fetch *fetch; /* rate limits of the endpoint, owned */
 } endpoint;
 
 struct aoei_chat_calls {
     const aoe_chat_options *o;
-    size_t attempts;    /* maximum attempts per call */
-    double limit;       /* maximum tokens per answer; 0: unknown */
-    aoei_store *store;  /* owned; NULL: dry run without one */
-    aoei_distinct keys; /* keys of the calls: URL, line end, body */
-    call *call;         /* [keys.n] owned */
+    size_t attempts;    /* maximum number of attempts per call */
+    double limit;       /* maximum tokens per response; 0: unknown */
+    aoei_store *store;  /* cache, owned; NULL: dry run without a cache */
+    aoei_distinct keys; /* key of each call: URL, line end, body */
+    call *call;         /* [keys.n] calls, owned */
     size_t capacity;
-    endpoint *endpoint; /* [n_models] owned */
-    aoei_http **http;   /* [concurrency] owned */
-    size_t *open;       /* [n_open] owned: calls to be made */
+    endpoint *endpoint; /* [n_models] endpoints, owned */
+    aoei_http **http;   /* [concurrency] HTTP clients, owned */
+    size_t *open;       /* [n_open] calls that the cache cannot answer, owned */
     size_t n_open;
-    aoei_mutex lock; /* guards everything below, and o->progress */
+    aoei_mutex lock; /* protects the fields below and o->progress */
     size_t done, failures_in_a_row, failed;
-    size_t turn;    /* index in `open` of the first call that has not started, if spending is limited */
+    size_t turn;    /* index in `open` of the first call that has not started; used with a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
-    size_t running; /* running calls */
-    double prompt_tokens, completion_tokens, cost; /* spent so far */
-    double pending_tokens, pending_cost;           /* maximum of all remaining attempts of running calls */
-    int stopped;                                   /* 1: the caller requested to stop */
-    int spent;                                     /* 1: the next call might exceed the limit */
-    int failed_for_good;                           /* 1: no further call is sent */
-    size_t first_failed;                           /* index in `open` of the call whose error is in err */
+    size_t running; /* number of running calls */
+    double prompt_tokens, completion_tokens, cost; /* recorded spending: tokens and cost */
+    double pending_tokens, pending_cost;           /* maximum tokens and cost of all remaining attempts of the running calls */
+    int stopped;                                   /* 1: the caller requested cancellation */
+    int spent;                                     /* 1: the next call could exceed the spending limit */
+    int failed_for_good;                           /* 1: an error concerns all calls, so no further call is sent */
+    size_t first_failed;                           /* index in `open` of the first failed call, whose error is in err */
     aoe_error err;
 };
 
 /* ---- options */
 
-/* Accepts scheme, host and path; other parts might contain a secret. */
+/* Accepts only a URL with scheme, host and path, because other parts could contain a secret. */
 static int check_api(const char *api, const char *name, aoe_error *err) {
     if (!api || !*api)
-        return aoei_fail(err, AOE_EARG, "%s: the model has no endpoint; set options.api to its address", name);
+        return aoei_fail(err, AOE_EARG, "%s: the model has no endpoint; set options.api to the URL of its endpoint", name);
     if (strchr(api, '?') || strchr(api, '#') || strchr(api, '@'))
-        return aoei_fail(
-            err, AOE_EARG,
-            "%s: the endpoint's address has a query, a fragment or a user in it; give scheme, host and path alone, and "
-            "the key in the environment",
-            name);
+        return aoei_fail(err, AOE_EARG,
+                         "%s: options.api has a query, a fragment or a user name; give only scheme, host and path, and put "
+                         "the key in an environment variable",
+                         name);
     return 0;
 }
 
@@ -97,7 +97,7 @@ static int is_bounded(const aoe_chat_options *o) {
     return o->max_cost > 0 || o->max_total_tokens > 0;
 }
 
-/* Computes the limit of the request as it is sent, after options.request is merged. */
+/* Computes the token limit of a request after options.request is merged into it. */
 static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err) {
     const aoei_chat_settings s = settings_of(o, 0);
     aoei_chat_limits l;
@@ -106,21 +106,22 @@ static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err
     if (rc || !is_bounded(o))
         return rc;
     if (l.tokens <= 0)
-        return aoei_fail(err, AOE_EARG, "a limit on cost or tokens needs a limit per answer; set options.max_tokens");
+        return aoei_fail(err, AOE_EARG, "a limit on cost or tokens needs a limit per response; set options.max_tokens");
     if (l.answers > 1)
         return aoei_fail(
             err, AOE_EARG,
-            "a limit on cost or tokens needs requests with a single answer; remove n and best_of from options.request");
+            "a limit on cost or tokens needs requests for a single response; remove n and best_of from options.request");
     return 0;
 }
 
 static int check_options(const aoe_chat_options *o, double *limit, aoe_error *err) {
     if (!o->n_models)
-        return aoei_fail(err, AOE_EARG, "no model is given; set options.model");
+        return aoei_fail(err, AOE_EARG, "options.model is missing; name at least one model");
     if (!o->cache && !o->dry_run)
-        return aoei_fail(err, AOE_EARG, "no cache file is given; set options.cache");
+        return aoei_fail(err, AOE_EARG, "options.cache is missing; name a cache file");
     if (o->concurrency < 1 || o->concurrency > MAX_CONCURRENCY)
-        return aoei_fail(err, AOE_EARG, "%zu requests at a time; give 1 to %d", o->concurrency, MAX_CONCURRENCY);
+        return aoei_fail(err, AOE_EARG, "options.concurrency is %zu; it must be between 1 and %d", o->concurrency,
+                         MAX_CONCURRENCY);
     for (size_t i = 0; i < o->n_models; i++) {
         const aoe_chat_model *m = &o->models[i];
         int rc = check_api(m->api, m->name, err);
@@ -128,7 +129,7 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
             return rc;
         for (size_t k = 0; k < i; k++)
             if (!strcmp(o->models[k].name, m->name) && !strcmp(o->models[k].api, m->api))
-                return aoei_fail(err, AOE_EARG, "%s: the model is given twice; leave one", m->name);
+                return aoei_fail(err, AOE_EARG, "%s: the model is given twice; remove one of them", m->name);
         if (o->max_cost > 0 && m->price_in + m->price_out <= 0 && !m->costs_nothing)
             return aoei_fail(
                 err, AOE_EARG,
@@ -139,7 +140,7 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
 
 /* ---- progress */
 
-/* Reports the progress and asks whether to continue; the lock is held. */
+/* Calls the progress callback and checks whether to continue. The caller holds the lock. */
 static void tell(aoei_chat_calls *c, aoe_chat_state state, const char *why, double seconds) {
     const aoe_chat_progress p = {.state = state,
                                  .done = c->done,
@@ -166,7 +167,7 @@ static int is_over(aoei_chat_calls *c) {
     return c->stopped || c->spent || c->failed_for_good;
 }
 
-/* Ends the delays between attempts. */
+/* An aoei_stop_fn for waits between attempts: they end when the job stops. */
 static int stop_waiting(void *user) {
     aoei_chat_calls *c = user;
     aoei_mutex_lock(&c->lock);
@@ -176,7 +177,7 @@ static int stop_waiting(void *user) {
     return over;
 }
 
-/* A running request is already paid for: it is completed, and only the caller is asked. */
+/* An aoei_stop_fn for running requests: they are completed, because they are already paid for. Only the callback can cancel. */
 static int never_stop(void *user) {
     (void)stop_waiting(user);
     return 0;
@@ -191,7 +192,7 @@ static char *endpoint_url(const char *api) {
         n--;
     const aoe_text base = {api, n};
     (void)aoei_buffer_append(&b, api, n);
-    if (!aoei_chat_ends(base, "/chat/completions"))
+    if (!aoei_text_ends_with(base, "/chat/completions"))
         (void)aoei_buffer_append(&b, "/chat/completions", strlen("/chat/completions"));
     if (!b.failed)
         return b.data;
@@ -262,7 +263,7 @@ void aoei_chat_calls_destroy(aoei_chat_calls *c) {
     aoei_free(c);
 }
 
-/* The key of a call is the request without its API key: URL and body. */
+/* Creates the key of a call: the request without its API key, that is URL and body. */
 static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body, aoe_error *err) {
     const aoei_chat_settings s = settings_of(c->o, model);
     const char *url = c->endpoint[model].url, *secret = c->o->models[model].key;
@@ -271,7 +272,8 @@ static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoe
     *body = key->len;
     const int rc = aoei_chat_request(key, &s, prompt, err);
     if (!rc && secret && *secret && memmem(key->data, key->len, secret, strlen(secret)))
-        return aoei_fail(err, AOE_EARG, "the API key is in a prompt or an option, where it would be stored; leave it out");
+        return aoei_fail(err, AOE_EARG,
+                         "a prompt or an option contains the API key, which would be stored in the cache; remove it");
     return rc;
 }
 
@@ -295,8 +297,8 @@ int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_
         rc = aoei_fail_nomem(err, before * sizeof *c->call);
     if (!rc) {
         c->call[before] = (call){.model = model,
-                                 .prompt_tokens = aoei_chat_tokens(prompt) +
-                                                  aoei_chat_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
+                                 .prompt_tokens = aoei_estimate_tokens(prompt) +
+                                                  aoei_estimate_tokens(aoe_text_of(c->o->system ? c->o->system : "")) + 8,
                                  .expected = c->limit > 0 && (double)expected > c->limit ? (size_t)c->limit : expected,
                                  .body = body,
                                  .reply = {.prompt_tokens = -1}};
@@ -323,7 +325,7 @@ static double most_cost(const aoei_chat_calls *c, const call *x) {
     return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
-/* 1: one attempt of the call fits into the limits, in addition to the spending so far and the pending amounts. */
+/* 1 if the limits permit one attempt of the call, in addition to the recorded spending and the pending amounts. */
 static int fits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
     const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + most_tokens(c, x);
     const double cost = c->cost + pending_cost + most_cost(c, x);
@@ -339,7 +341,7 @@ static double tries_left(const aoei_chat_calls *c, const call *x) {
     return (double)(c->attempts > x->unusable ? c->attempts - x->unusable : 0);
 }
 
-/* Whether the i-th open call may start: 1: yes; 0: no; -1: after other calls have ended. */
+/* Decides whether the i-th open call may start: 1: yes; 0: no; -1: wait until other calls have ended. */
 static int may_begin(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (is_over(c))
@@ -353,7 +355,7 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Whether the i-th open call may be retried. Later calls have started only if the limits permit this attempt, too. */
+/* Decides whether the i-th open call may be retried. Later calls started only if the limits also permit this attempt. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (!is_bounded(c->o) || is_over(c) || tries_left(c, x) <= 0)
@@ -391,7 +393,7 @@ static void spend(aoei_chat_calls *c, const call *x, double in, double out) {
     c->cost += cost_of(c, x, in, out);
 }
 
-/* Records an unusable answer: the endpoint may have generated and charged all of it. */
+/* Records an unusable response with its maximum cost, because the endpoint may charge for it. */
 static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_lock(&c->lock);
     spend(c, x, (double)x->prompt_tokens, c->limit > 0 ? c->limit : (double)x->expected);
@@ -400,7 +402,7 @@ static void record_unusable(aoei_chat_calls *c, call *x) {
     aoei_mutex_unlock(&c->lock);
 }
 
-/* Records an answer, or the end of a call without one; the lock is held. */
+/* Records a response, or the end of a call without a response. The caller holds the lock. */
 static void record(aoei_chat_calls *c, call *x, int answered) {
     reserve_spending(c, x, -tries_left(c, x));
     if (!--c->running)
@@ -413,7 +415,7 @@ static void record(aoei_chat_calls *c, call *x, int answered) {
         return;
     const aoe_text content = {x->reply.content.data, x->reply.content.len};
     spend(c, x, x->reply.prompt_tokens >= 0 ? (double)x->reply.prompt_tokens : (double)x->prompt_tokens,
-          x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens : (double)aoei_chat_tokens(content));
+          x->reply.completion_tokens >= 0 ? (double)x->reply.completion_tokens : (double)aoei_estimate_tokens(content));
     c->failures_in_a_row = 0;
 }
 
@@ -421,7 +423,7 @@ static void record(aoei_chat_calls *c, call *x, int answered) {
 
 typedef struct task {
     aoei_chat_calls *c;
-    size_t index; /* index in c->open */
+    size_t index; /* index of the call in c->open */
     int dropped;  /* 1: the limits do not permit another attempt */
 } task;
 
@@ -431,14 +433,14 @@ static aoei_verdict try_again(task *t, call *x) {
     return t->dropped ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BROKEN;
 }
 
-/* An exhausted account is not a temporary limit; an unusable answer is requested again. */
+/* An aoei_judge_fn. An exhausted account is not a temporary limit; an unusable response is requested again. */
 static aoei_verdict judge(void *user, const aoei_http_response *r) {
     task *t = user;
     call *x = &t->c->call[t->c->open[t->index]];
     const aoe_text body = {r->body.data, r->body.len};
     if (r->status == 429) {
-        aoei_chat_refusal e;
-        aoei_chat_error(&e, body, NULL);
+        aoei_chat_error e;
+        aoei_chat_error_read(&e, body, NULL);
         return strstr(e.code, "insufficient_quota") || strstr(e.code, "billing") ? AOEI_VERDICT_FINAL : AOEI_VERDICT_BY_STATUS;
     }
     if (r->status != 200)
@@ -449,17 +451,19 @@ static aoei_verdict judge(void *user, const aoei_http_response *r) {
     return AOEI_VERDICT_BY_STATUS;
 }
 
-/* Interprets an answer other than 200. AOE_OK: the model declined, which is the answer; AOE_EFORMAT: only this call fails;
- * other errors: all calls would fail. */
+/* Interprets a response with a status other than 200. Returns AOE_OK if the model declined, which counts as a response;
+ * AOE_EFORMAT if only this call fails; another error if all calls would fail. */
 static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_response *r, aoe_error *err) {
     const aoe_chat_model *m = &c->o->models[x->model];
-    char place[AOEI_URL_DISPLAY_MAX];
-    aoei_chat_refusal e;
-    aoei_chat_error(&e, (aoe_text){r->body.data, r->body.len}, m->key);
-    (void)aoei_url_display(c->endpoint[x->model].url, place);
-    if (r->status == 401 || r->status == 403) /* its message often contains a part of the key */
-        return aoei_fail(err, AOE_EIO, "%s: the endpoint answers %d: it %s for model %s; check the key in the environment",
-                         place, r->status, m->key ? "rejects the API key" : "requires an API key", m->name);
+    char shown[AOEI_URL_DISPLAY_MAX];
+    aoei_chat_error e;
+    aoei_chat_error_read(&e, (aoe_text){r->body.data, r->body.len}, m->key);
+    (void)aoei_url_display(c->endpoint[x->model].url, shown);
+    if (r->status == 401 ||
+        r->status == 403) /* the message of the endpoint is not shown, because it often contains a part of the key */
+        return aoei_fail(err, AOE_EIO,
+                         "%s: the endpoint returned status %d: it %s for model %s; check the environment variable with the key",
+                         shown, r->status, m->key ? "rejects the API key" : "requires an API key", m->name);
     if (r->status == 400 && (strstr(e.code, "content_filter") || strstr(e.code, "content_policy"))) {
         aoei_buffer_clear(&x->reply.content);
         x->reply.refused = 1;
@@ -467,12 +471,12 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
         return 0;
     }
     const int alone = r->status == 413 || strstr(e.code, "context_length") != NULL;
-    return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint answers %d for model %s%s%s; %s", place, r->status,
-                     m->name, *e.message ? ": " : "", e.message,
+    return aoei_fail(err, alone ? AOE_EFORMAT : AOE_EIO, "%s: the endpoint returned status %d for model %s%s%s; %s", shown,
+                     r->status, m->name, *e.message ? ": " : "", e.message,
                      alone                  ? "shorten the text, or set options.skip_failed"
-                     : r->status == 429     ? "the account is used up"
-                     : r->status / 100 == 3 ? "give the address it has moved to"
-                                            : "check address, model and options");
+                     : r->status == 429     ? "the account has no credit left; add credit or use another key"
+                     : r->status / 100 == 3 ? "the endpoint has moved; give its new URL"
+                                            : "check the URL, the model and the options");
 }
 
 static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err) {
@@ -484,13 +488,13 @@ static int keep(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err)
     return rc;
 }
 
-/* Sends a call. *fatal: 1: no other call needs to be sent. */
-static int ask(aoei_chat_calls *c, size_t place, size_t worker, int *fatal, aoe_error *err) {
+/* Sends a call. *fatal is 1 if the error concerns all calls. */
+static int ask(aoei_chat_calls *c, size_t i, size_t worker, int *fatal, aoe_error *err) {
     static const char *const headers[] = {"Content-Type: application/json", "Accept: application/json, text/event-stream"};
-    call *x = &c->call[c->open[place]];
+    call *x = &c->call[c->open[i]];
     const aoe_chat_model *m = &c->o->models[x->model];
-    const aoe_text key = c->keys.text[c->open[place]];
-    task t = {.c = c, .index = place};
+    const aoe_text key = c->keys.text[c->open[i]];
+    task t = {.c = c, .index = i};
     const aoei_http_options h = {
         .stall_timeout = c->o->timeout, .timeout = c->o->timeout, .max_body = MAX_ANSWER, .stop = never_stop, .stop_user = c};
     const aoei_http_request q = {.method = "POST",
@@ -522,7 +526,7 @@ static int ask(aoei_chat_calls *c, size_t place, size_t worker, int *fatal, aoe_
     return rc;
 }
 
-/* Task i: the i-th open call. */
+/* Task i of the thread pool: makes the i-th open call. */
 static void run_call(void *arg, size_t i, size_t worker) {
     aoei_chat_calls *c = arg;
     call *x = &c->call[c->open[i]];
@@ -582,8 +586,8 @@ static int show_prompts(const aoei_chat_calls *c, aoe_error *err) {
     return rc;
 }
 
-/* Reports at the end that calls failed or were not made. */
-static int sum_up(const aoei_chat_calls *c, aoe_error *err) {
+/* Reports failed and missing calls at the end of the run. */
+static int report_failures(const aoei_chat_calls *c, aoe_error *err) {
     if (c->stopped)
         return aoei_fail(err, AOE_ECANCELLED, "cancelled by the caller");
     if (c->failed && (c->failed_for_good || !c->o->skip_failed)) {
@@ -592,7 +596,7 @@ static int sum_up(const aoei_chat_calls *c, aoe_error *err) {
             return aoei_fail(err, code, "%s", c->err.message);
         return aoei_fail(
             err, code,
-            "%zu of %zu calls failed; the first error: %s; the other answers are in the cache: run again, or set options.skip_failed",
+            "%zu of %zu calls failed; the first error: %s; the other responses are in the cache; run again, or set options.skip_failed",
             c->failed, c->n_open, c->err.message);
     }
     return 0;
@@ -609,7 +613,7 @@ int aoei_chat_calls_run(aoei_chat_calls *c, aoe_error *err) {
     rc = aoei_pool_create(&pool, c->o->concurrency < c->n_open ? c->o->concurrency : c->n_open, err);
     if (!rc) {
         aoei_parallel_for(pool, c->n_open, run_call, c);
-        rc = sum_up(c, err);
+        rc = report_failures(c, err);
     }
     aoei_pool_destroy(pool);
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The calls of one job: each is a prompt for a model, answered by the cache or by the endpoint of the model, several at a
- * time. An answer is stored in the cache before it is used; equal requests are sent once. The text of answers is not
- * parsed here. Invariant: the results depend on the answers only, never on their order of arrival.
+ * The calls of one job. A call is a prompt for a model; the cache or the model's endpoint answers it, and several calls run
+ * concurrently. A response is stored in the cache before it is used. Equal requests are sent once. The text of responses is
+ * not parsed here. Invariant: the results depend only on the responses, never on their order of arrival.
  */
 #ifndef AOEI_ANNOTATE_CALLS_H
 #define AOEI_ANNOTATE_CALLS_H
@@ -12,17 +12,17 @@
 
 typedef struct aoei_chat_calls aoei_chat_calls;
 
-/* Checks the options and opens the cache. o and everything it refers to must outlive the calls. */
+/* Checks the options and opens the cache. o and everything it points to must remain valid until the calls are destroyed. */
 int aoei_chat_calls_create(aoei_chat_calls **c, const aoe_chat_options *o, aoe_error *err);
-void aoei_chat_calls_destroy(aoei_chat_calls *c); /* NULL accepted */
-/* Adds a call. *number identifies it; equal calls have one number. expected: expected tokens of the answer, for estimates.
- */
+void aoei_chat_calls_destroy(aoei_chat_calls *c); /* accepts NULL */
+/* Adds a call. *number identifies it; equal calls get the same number. expected: expected tokens of the response, for
+ * estimates. */
 int aoei_chat_calls_add(aoei_chat_calls *c, size_t model, aoe_text prompt, size_t expected, size_t *number, aoe_error *err);
-/* Sends the requests that the cache cannot answer; with dry_run only estimates them. Errors: those of aoe_annotate. */
+/* Sends the requests that the cache cannot answer. With dry_run, only estimates their cost. Errors: those of aoe_annotate. */
 int aoei_chat_calls_run(aoei_chat_calls *c, aoe_error *err);
-/* Returns the answer of a call; NULL: there is none. */
+/* The response of a call; NULL: none. */
 const aoei_chat_reply *aoei_chat_calls_reply(const aoei_chat_calls *c, size_t number);
-/* Counts of the calls so far; `refused` and `unreadable` are counted by the caller. */
+/* Sets the counts of the calls so far. The caller counts `refused` and `unreadable`. */
 void aoei_chat_calls_result(const aoei_chat_calls *c, aoe_chat_result *r);
 
 #endif

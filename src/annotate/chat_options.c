@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options of the jobs with chat models.
+ * Checks that the jobs with chat models share.
  */
 #include "annotate/chat_options.h"
 
@@ -21,15 +21,16 @@ void aoe_chat_options_defaults(aoe_chat_options *o) {
                             .seed = 42};
 }
 
-int aoei_chat_check_writable(aoe_text text, const char *output, const char *file, size_t line, aoe_error *err) {
+int aoei_check_tsv_text(aoe_text text, const char *output, const char *file, size_t line, aoe_error *err) {
     aoe_table_format format;
     int rc = output ? aoei_table_format_of(&format, output, err) : 0;
     if (rc || !output || format != AOE_TABLE_TSV)
         return rc;
     for (size_t i = 0; i < text.len; i++)
         if (strchr("\t\n\r", text.data[i]) && text.data[i])
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: the text has a TAB or a line end, which .tsv cannot hold; write .jsonl or .csv", file,
-                             line);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: the text contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output",
+                file, line);
     return 0;
 }

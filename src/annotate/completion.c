@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON of chat requests and answers.
+ * The JSON of chat requests and responses.
  */
 #include "annotate/completion.h"
 
@@ -14,13 +14,13 @@
 #include "annotate/reply_text.h"
 #include "net/secret.h"
 
-#define NAME "the answer"
+#define NAME "the response"
 
 static int append_string(aoei_buffer *out, const json_t *v) {
     return json_is_string(v) ? aoei_buffer_append(out, json_string_value(v), json_string_length(v)) : 0;
 }
 
-/* Appends "content": a string, null, or a list of parts with texts. */
+/* Appends the value of "content": a string, null, or a list of parts with texts. */
 static int append_content(aoei_buffer *out, const json_t *content) {
     size_t i;
     json_t *part;
@@ -28,7 +28,7 @@ static int append_content(aoei_buffer *out, const json_t *content) {
     return append_string(out, content);
 }
 
-/* Reads the message of a choice, or a part of it in a stream; *ended: 1: the model reports its end. */
+/* Reads the message of a choice, or a part of the message in a stream. *ended is 1 if the model reports its end. */
 static int read_choice(aoei_chat_reply *r, const json_t *choice, const char *message, int *ended) {
     const json_t *m = json_object_get(choice, message), *refusal = json_object_get(m, "refusal");
     const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
@@ -42,7 +42,7 @@ static int read_choice(aoei_chat_reply *r, const json_t *choice, const char *mes
     if (!reason)
         return 0;
     *ended = 1;
-    r->cut = strcmp(reason, "length") == 0;
+    r->truncated = strcmp(reason, "length") == 0;
     r->refused |= strcmp(reason, "content_filter") == 0;
     return 0;
 }
@@ -58,7 +58,7 @@ static void read_usage(aoei_chat_reply *r, const json_t *root) {
 
 static int fail_error(const json_t *root, aoe_error *err) {
     const char *message = json_string_value(json_object_get(json_object_get(root, "error"), "message"));
-    return aoei_fail(err, AOE_EFORMAT, NAME " is an error: %s; try again later", message ? message : "it does not say which");
+    return aoei_fail(err, AOE_EFORMAT, NAME " is an error: %s; try again later", message ? message : "without a message");
 }
 
 static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
@@ -70,7 +70,7 @@ static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     if (json_object_get(root, "error") && !json_is_null(json_object_get(root, "error")))
         rc = fail_error(root, err);
     else if (!json_is_object(json_object_get(choice, "message")))
-        rc = aoei_fail(err, AOE_EFORMAT, NAME " has no choices[0].message; is this the address of a chat endpoint?");
+        rc = aoei_fail(err, AOE_EFORMAT, NAME " has no choices[0].message; check that the URL is a chat endpoint");
     else if (read_choice(r, choice, "message", &ended))
         rc = aoei_fail_nomem(err, body.len);
     read_usage(r, root);
@@ -78,7 +78,7 @@ static int read_whole(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     return rc;
 }
 
-/* Reads one event of a stream; *ended: 1: the model reports its end. */
+/* Reads one event of a stream. *ended is 1 if the model reports its end. */
 static int read_event(aoei_chat_reply *r, aoe_text data, int *ended, aoe_error *err) {
     json_t *root;
     int rc = aoei_json_parse(&root, data.data, data.len, NAME, err);
@@ -93,30 +93,31 @@ static int read_event(aoei_chat_reply *r, aoe_text data, int *ended, aoe_error *
     return rc;
 }
 
-/* Reads server-sent events: lines "data: JSON", each followed by an empty line, and "data: [DONE]" at the end. */
+/* Reads server-sent events: lines "data: JSON", each followed by an empty line, then "data: [DONE]". */
 static int read_stream(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
     aoe_text line;
     int ended = 0, rc = 0;
-    while (!rc && aoei_chat_next_line(&body, &line)) {
-        line = aoei_chat_trim(line);
-        if (!aoei_chat_starts(line, "data:"))
+    while (!rc && aoei_text_next_line(&body, &line)) {
+        line = aoei_text_trim(line);
+        if (!aoei_text_starts_with(line, "data:"))
             continue;
-        line = aoei_chat_trim(aoei_chat_skip(line, strlen("data:")));
-        if (aoei_chat_starts(line, "[DONE]"))
+        line = aoei_text_trim(aoei_text_skip(line, strlen("data:")));
+        if (aoei_text_starts_with(line, "[DONE]"))
             ended = 1;
         else if (line.len)
             rc = read_event(r, line, &ended, err);
     }
-    return rc || ended ? rc : aoei_fail(err, AOE_EFORMAT, NAME " is a stream that breaks off before its end; try again");
+    return rc || ended ? rc : aoei_fail(err, AOE_EFORMAT, NAME " is an incomplete stream; try again");
 }
 
 int aoei_chat_reply_read(aoei_chat_reply *r, aoe_text body, aoe_error *err) {
-    const aoe_text s = aoei_chat_trim(body);
+    const aoe_text s = aoei_text_trim(body);
     aoei_buffer_clear(&r->content);
-    r->refused = r->cut = 0;
+    r->refused = r->truncated = 0;
     r->prompt_tokens = r->completion_tokens = -1;
-    return aoei_chat_starts(s, "data:") || aoei_chat_starts(s, "event:") || aoei_chat_starts(s, ":") ? read_stream(r, s, err)
-                                                                                                     : read_whole(r, s, err);
+    return aoei_text_starts_with(s, "data:") || aoei_text_starts_with(s, "event:") || aoei_text_starts_with(s, ":")
+               ? read_stream(r, s, err)
+               : read_whole(r, s, err);
 }
 
 void aoei_chat_reply_free(aoei_chat_reply *r) {
@@ -130,7 +131,8 @@ static int append_piece(const char *data, size_t len, void *out) {
     return aoei_buffer_append(out, data, len);
 }
 
-/* Releases the reference. jansson ignores some failures of its output function; the buffer records them. */
+/* Appends the JSON text of root and releases root. jansson ignores some errors of its output callback, so the buffer stores
+ * them. */
 static int append_json(aoei_buffer *out, json_t *root) {
     const int bad =
         !root || json_dump_callback(root, append_piece, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
@@ -142,23 +144,23 @@ int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out) {
     aoei_json_init();
     return append_json(out, json_pack("{s:o,s:b,s:b,s:I,s:I}", "content",
                                       json_stringn(r->content.data ? r->content.data : "", r->content.len), "refused",
-                                      r->refused, "cut", r->cut, "prompt_tokens", (json_int_t)r->prompt_tokens,
+                                      r->refused, "cut", r->truncated, "prompt_tokens", (json_int_t)r->prompt_tokens,
                                       "completion_tokens", (json_int_t)r->completion_tokens));
 }
 
 int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
     json_t *root;
     aoei_buffer_clear(&r->content);
-    int rc = aoei_json_parse(&root, stored.data, stored.len, "a kept answer", err);
+    int rc = aoei_json_parse(&root, stored.data, stored.len, "a cached response", err);
     if (rc)
         return rc;
     const json_t *content = json_object_get(root, "content");
     r->refused = json_is_true(json_object_get(root, "refused"));
-    r->cut = json_is_true(json_object_get(root, "cut"));
+    r->truncated = json_is_true(json_object_get(root, "cut"));
     r->prompt_tokens = json_integer_value(json_object_get(root, "prompt_tokens"));
     r->completion_tokens = json_integer_value(json_object_get(root, "completion_tokens"));
     if (!json_is_string(content))
-        rc = aoei_fail(err, AOE_EFORMAT, "a cached answer has no content; choose another file for options.cache");
+        rc = aoei_fail(err, AOE_EFORMAT, "a cached response has no content; choose another file for options.cache");
     else if (append_string(&r->content, content))
         rc = aoei_fail_nomem(err, stored.len);
     json_decref(root);
@@ -167,7 +169,7 @@ int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err) {
 
 /* ---- requests */
 
-/* Merges `more` into the body: its keys replace those of the body; null removes a key. */
+/* Merges `more` into the body: its keys replace keys of the body; the value null removes a key. */
 static int merge(json_t *body, const char *more, aoe_error *err) {
     json_t *o, *value;
     const char *key;
@@ -236,7 +238,7 @@ int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_
 
 /* ---- errors and estimates */
 
-/* Redacted before it is truncated: a secret that is cut in two could not be found. */
+/* Copies s without the secret. It is redacted before it is truncated, because a truncated secret would not be found. */
 static void copy_redacted(char *out, size_t size, const char *s, const char *secret) {
     aoei_buffer b = {0};
     if (s && !aoei_buffer_append(&b, s, strlen(s))) {
@@ -247,9 +249,9 @@ static void copy_redacted(char *out, size_t size, const char *s, const char *sec
     aoei_buffer_free(&b);
 }
 
-void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret) {
+void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret) {
     json_t *root = NULL;
-    *e = (aoei_chat_refusal){"", ""};
+    *e = (aoei_chat_error){"", ""};
     if (aoei_json_parse(&root, body.data, body.len, NAME, NULL))
         return;
     const json_t *o = json_object_get(root, "error");
@@ -262,7 +264,7 @@ void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret) {
     json_decref(root);
 }
 
-size_t aoei_chat_tokens(aoe_text s) {
+size_t aoei_estimate_tokens(aoe_text s) {
     size_t ascii = 0, other = 0;
     for (size_t i = 0; i < s.len; i++) {
         const unsigned char c = (unsigned char)s.data[i];

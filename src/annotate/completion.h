@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Requests and answers of /v1/chat/completions: the JSON of a request, and the contents of an answer, which arrives as
- * JSON or as a stream of events. No network access, and no parsing of the text that the model wrote.
+ * The JSON of /v1/chat/completions: requests, and responses, which arrive as JSON or as a stream of events. This unit does
+ * not access the network and does not parse the text that the model wrote.
  */
 #ifndef AOEI_ANNOTATE_COMPLETION_H
 #define AOEI_ANNOTATE_COMPLETION_H
@@ -11,19 +11,19 @@
 #include "base/buffer.h"
 
 typedef struct aoei_chat_reply {
-    aoei_buffer content;       /* text of the model; the explanation if the model declined */
-    int refused;               /* 1: the model or the content filter of the endpoint declined */
-    int cut;                   /* 1: truncated by the limit of tokens (finish_reason "length") */
-    int64_t prompt_tokens;     /* tokens of the prompt as the endpoint counts them; -1: not reported */
-    int64_t completion_tokens; /* tokens of the answer as the endpoint counts them; -1: not reported */
+    aoei_buffer content;       /* text of the model; if the model declined, its explanation */
+    int refused;               /* 1: the model or the endpoint's content filter declined */
+    int truncated;             /* 1: the text ends at the token limit (finish_reason "length") */
+    int64_t prompt_tokens;     /* tokens of the prompt as reported by the endpoint; -1: not reported */
+    int64_t completion_tokens; /* tokens of the response as reported by the endpoint; -1: not reported */
 } aoei_chat_reply;
 
-/* Reads the body of an answer with status 200 into r, replacing its contents. Zero r before the first call. Errors:
- * AOE_EFORMAT (not an answer of this API, or truncated), AOE_ENOMEM. */
+/* Reads the body of a response with status 200 into r and replaces its contents. Zero r before the first call. Errors:
+ * AOE_EFORMAT (not a response of this API, or incomplete), AOE_ENOMEM. */
 int aoei_chat_reply_read(aoei_chat_reply *r, aoe_text body, aoe_error *err);
-void aoei_chat_reply_free(aoei_chat_reply *r); /* accepts a zeroed one */
+void aoei_chat_reply_free(aoei_chat_reply *r); /* accepts a zeroed struct */
 
-/* Writes an answer in the format of the cache to out (appended), and reads it. Errors: AOE_EFORMAT, AOE_ENOMEM. */
+/* Append a response to out in the format of the cache, and read it back. Errors: AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_chat_reply_store(const aoei_chat_reply *r, aoei_buffer *out);
 int aoei_chat_reply_load(aoei_chat_reply *r, aoe_text stored, aoe_error *err);
 
@@ -39,24 +39,24 @@ typedef struct aoei_chat_settings {
  * object), AOE_ENOMEM. */
 int aoei_chat_request(aoei_buffer *out, const aoei_chat_settings *s, aoe_text prompt, aoe_error *err);
 
-/* Limits on the answers to a request with these settings. */
+/* Limits on the responses to a request with certain settings. */
 typedef struct aoei_chat_limits {
-    double
-        tokens; /* maximum tokens of an answer: max_tokens or max_completion_tokens, whichever is larger; 0: no limit is sent */
-    double answers; /* answers per request: n or best_of; default: 1 */
+    /* maximum tokens of a response: the larger of max_tokens and max_completion_tokens; 0: no limit is sent */
+    double tokens;
+    double answers; /* responses per request: n or best_of; default: 1 */
 } aoei_chat_limits;
-int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s,
-                          aoe_error *err); /* errors: those of aoei_chat_request */
+/* Computes the limits that a request with these settings sends. Errors: those of aoei_chat_request. */
+int aoei_chat_read_limits(aoei_chat_limits *l, const aoei_chat_settings *s, aoe_error *err);
 
-/* Message and code of an error answer ({"error": {"message", "code", "type"}}), each "" if missing and truncated to fit. The
- * secret (may be NULL) is redacted. */
-typedef struct aoei_chat_refusal {
+/* Message and code of an error response ({"error": {"message", "code", "type"}}), truncated to fit; each is "" if missing.
+ * The secret (may be NULL) is redacted. */
+typedef struct aoei_chat_error {
     char message[256];
     char code[64];
-} aoei_chat_refusal;
-void aoei_chat_error(aoei_chat_refusal *e, aoe_text body, const char *secret);
+} aoei_chat_error;
+void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret);
 
-/* Estimates the number of tokens of a text: a quarter per ASCII letter, one per other character. */
-size_t aoei_chat_tokens(aoe_text s);
+/* Estimates the number of tokens of a text: 1/4 per ASCII letter, 1 per other character. */
+size_t aoei_estimate_tokens(aoe_text s);
 
 #endif

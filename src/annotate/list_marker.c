@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Markers of list items.
+ * Reads the markers of list items.
  */
 #include "annotate/list_marker.h"
 
@@ -19,7 +19,7 @@ static uint32_t first_of(aoe_text s, size_t *bytes) {
     return *bytes ? cp : 0;
 }
 
-/* Value of a digit in the scripts that models use for lists; -1: not a digit. */
+/* Value of a digit in the scripts that models use in lists; -1: not a digit. */
 static int digit_of(uint32_t cp) {
     static const uint32_t zero[] = {'0',   0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6,  0xB66,  0xBE6,
                                     0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0xFF10};
@@ -29,7 +29,7 @@ static int digit_of(uint32_t cp) {
     return -1;
 }
 
-/* Value of a character that is a complete number: ①, ❶, ⑴, ⒈ ... 0: none. */
+/* Value of a character that stands for a whole number: ①, ❶, ⑴, ⒈ ...; 0: none. */
 static size_t enclosed_number(uint32_t cp) {
     static const struct {
         uint32_t first;
@@ -45,7 +45,7 @@ static size_t enclosed_number(uint32_t cp) {
 static size_t chinese_numeral(aoe_text s, size_t *number) {
     static const uint32_t digits[] = {0x4E00, 0x4E8C, 0x4E09, 0x56DB, 0x4E94, 0x516D, 0x4E03, 0x516B, 0x4E5D};
     size_t bytes, used = 0, units = 0, tens = 0;
-    for (uint32_t cp; (cp = first_of(aoei_chat_skip(s, used), &bytes)) != 0; used += bytes) {
+    for (uint32_t cp; (cp = first_of(aoei_text_skip(s, used), &bytes)) != 0; used += bytes) {
         size_t d = 0;
         while (d < 9 && digits[d] != cp)
             d++;
@@ -65,7 +65,7 @@ static size_t chinese_numeral(aoe_text s, size_t *number) {
 size_t aoei_marker_numeral(aoe_text s, size_t *number) {
     size_t bytes, used = 0, digits = 0;
     *number = 0;
-    for (uint32_t cp; (cp = first_of(aoei_chat_skip(s, used), &bytes)) != 0 && digit_of(cp) >= 0; used += bytes) {
+    for (uint32_t cp; (cp = first_of(aoei_text_skip(s, used), &bytes)) != 0 && digit_of(cp) >= 0; used += bytes) {
         if (++digits > MAX_DIGITS)
             return 0;
         *number = 10 * *number + (size_t)digit_of(cp);
@@ -112,7 +112,7 @@ static size_t letter_numeral(aoe_text s, aoei_marker *m) {
 
 static size_t skip_text(aoe_text s, const char *const *list) {
     for (; *list; list++)
-        if (aoei_chat_starts(s, *list))
+        if (aoei_text_starts_with(s, *list))
             return strlen(*list);
     return 0;
 }
@@ -129,7 +129,7 @@ static size_t skip_bold(aoe_text s) {
     return skip_text(s, bold);
 }
 
-/* Length of the separator after a number; 0: none. *tight: 1: the text may follow without a space. */
+/* Length of the separator after a number; 0: none. *tight is 1 if the text may follow without a space. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",
                                        "\xEF\xBC\x9A", "\xEF\xBC\x89", NULL}; /* 、．。：） */
@@ -142,28 +142,28 @@ static size_t skip_separator(aoe_text s, int *tight, int *bare) {
         n = skip_text(s, narrow);
     if (!n && (n = skip_text(s, dash)) != 0)
         *tight = 1;
-    if (!n && s.len && s.data[0] == ' ' && aoei_chat_starts(aoei_chat_skip(s, 1), ":")) /* "Phrase 1 :" */
+    if (!n && s.len && s.data[0] == ' ' && aoei_text_starts_with(aoei_text_skip(s, 1), ":")) /* "Phrase 1 :" */
         n = 2;
     if (!n && (!s.len || s.data[0] == ' '))
         *bare = 1;
     return n;
 }
 
-/* 1: the text of an item may begin here, directly after a separator that normally needs a space: not with another digit
- * ("3.5"), and not within a time such as 3:05. */
+/* 1 if the text of an item may begin directly after a separator that normally needs a space. Another digit ("3.5") and a
+ * time such as 3:05 are excluded. */
 static int may_follow(aoe_text s) {
     size_t bytes;
     const uint32_t cp = first_of(s, &bytes);
     return !cp || digit_of(cp) < 0;
 }
 
-/* Length of up to four words before a number ("Synonymous sentence #", "第"); 0: none. */
+/* Length of a label of up to four words before a number ("Synonymous sentence #", "第"); 0: none. */
 static size_t skip_label(aoe_text s) {
     size_t used = 0, words = 0, bytes;
     int in_word = 0, letters = 0;
-    for (uint32_t cp; used < MAX_LABEL && (cp = first_of(aoei_chat_skip(s, used), &bytes)) != 0; used += bytes) {
+    for (uint32_t cp; used < MAX_LABEL && (cp = first_of(aoei_text_skip(s, used), &bytes)) != 0; used += bytes) {
         size_t number;
-        if (letters && aoei_marker_numeral(aoei_chat_skip(s, used), &number))
+        if (letters && aoei_marker_numeral(aoei_text_skip(s, used), &number))
             return used;
         const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
         if (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_MC) {
@@ -210,16 +210,16 @@ static size_t bullet_bytes(aoe_text s) {
     size_t n = skip_text(s, spaced);
     if (!n && (n = skip_text(s, alone)) != 0) {
         static const char *const selector[] = {"\xEF\xB8\x8F", NULL};
-        n += skip_text(aoei_chat_skip(s, n), selector);
+        n += skip_text(aoei_text_skip(s, n), selector);
     }
-    return n ? n + skip_spaces(aoei_chat_skip(s, n)) : 0;
+    return n ? n + skip_spaces(aoei_text_skip(s, n)) : 0;
 }
 
 static size_t opening_bytes(aoe_text s, const char **closing) {
     static const char *const pairs[][2] = {
         {"(", ")"}, {"[", "]"}, {"\xEF\xBC\x88", "\xEF\xBC\x89"}, {"\xE3\x80\x90", "\xE3\x80\x91"}, {"#", ""}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (aoei_chat_starts(s, pairs[i][0])) {
+        if (aoei_text_starts_with(s, pairs[i][0])) {
             *closing = pairs[i][1];
             return strlen(pairs[i][0]);
         }
@@ -227,43 +227,43 @@ static size_t opening_bytes(aoe_text s, const char **closing) {
     return 0;
 }
 
-/* Reads the number after an optional label. Returns its length, with the kind in m; 0: none. */
+/* Reads the number after an optional label. Returns its length and sets the kind in m; 0: none. */
 static size_t read_number(aoe_text s, aoei_marker *m) {
     static const char *const counters[] = {"\xE5\x8F\xA5", "\xE4\xB8\xAA", "\xE6\x9D\xA1", NULL}; /* 句 个 条 */
     static const char *const keycap[] = {"\xEF\xB8\x8F\xE2\x83\xA3", "\xE2\x83\xA3", NULL};
     static const char *const ordinal[] = {"\xC2\xBA", "\xC2\xAA", "\xC2\xB0", NULL};
     const size_t label = skip_label(s);
-    size_t n = aoei_marker_numeral(aoei_chat_skip(s, label), &m->number);
+    size_t n = aoei_marker_numeral(aoei_text_skip(s, label), &m->number);
     if (!n)
         return letter_numeral(s, m);
     m->kind = label ? AOEI_MARKER_LABEL : AOEI_MARKER_NUMBER;
     n += label;
-    n += skip_text(aoei_chat_skip(s, n), keycap);
-    n += skip_text(aoei_chat_skip(s, n), ordinal);
+    n += skip_text(aoei_text_skip(s, n), keycap);
+    n += skip_text(aoei_text_skip(s, n), ordinal);
     if (label)
-        n += skip_text(aoei_chat_skip(s, n), counters);
+        n += skip_text(aoei_text_skip(s, n), counters);
     return n;
 }
 
-/* Reads a number with its label and separator; the kind is NONE if no separator follows. */
+/* Reads a number with its label and separator. The kind is AOEI_MARKER_NONE if no separator follows. */
 static aoei_marker read_numbered(aoe_text s) {
     const aoei_marker none = {AOEI_MARKER_NONE, 0, 0, 0};
     const char *closing;
     aoei_marker m = none;
     int tight = 0, bare = 0;
     size_t at = opening_bytes(s, &closing), bytes;
-    const size_t n = read_number(aoei_chat_skip(s, at), &m);
+    const size_t n = read_number(aoei_text_skip(s, at), &m);
     if (!n)
         return none;
-    const int single = enclosed_number(first_of(aoei_chat_skip(s, at), &bytes)) != 0 || (n > 3 && s.data[at + n - 1] == '\xA3');
+    const int single = enclosed_number(first_of(aoei_text_skip(s, at), &bytes)) != 0 || (n > 3 && s.data[at + n - 1] == '\xA3');
     at += n;
     if (closing && *closing) {
-        if (!aoei_chat_starts(aoei_chat_skip(s, at), closing))
+        if (!aoei_text_starts_with(aoei_text_skip(s, at), closing))
             return none;
         at += strlen(closing);
     }
-    at += skip_bold(aoei_chat_skip(s, at));
-    const size_t separator = skip_separator(aoei_chat_skip(s, at), &tight, &bare);
+    at += skip_bold(aoei_text_skip(s, at));
+    const size_t separator = skip_separator(aoei_text_skip(s, at), &tight, &bare);
     const int closed = (closing && *closing) || single;
     if (!separator && !closed) {
         if (!bare || m.kind != AOEI_MARKER_NUMBER)
@@ -271,8 +271,8 @@ static aoei_marker read_numbered(aoe_text s) {
         m.kind = AOEI_MARKER_BARE;
     }
     at += separator;
-    at += skip_bold(aoei_chat_skip(s, at));
-    const aoe_text rest = aoei_chat_skip(s, at);
+    at += skip_bold(aoei_text_skip(s, at));
+    const aoe_text rest = aoei_text_skip(s, at);
     const int spaced = !rest.len || rest.data[0] == ' ';
     if (!spaced && !tight && !closed && (!may_follow(rest) || m.kind == AOEI_MARKER_LETTER || m.kind == AOEI_MARKER_ROMAN))
         return none;
@@ -284,8 +284,8 @@ aoei_marker aoei_marker_read(aoe_text line) {
     static const char *const headings[] = {"###### ", "##### ", "#### ", "### ", "## ", "# ", NULL};
     aoei_marker m = {AOEI_MARKER_NONE, 0, 0, 0};
     size_t at = skip_text(line, headings);
-    at += skip_bold(aoei_chat_skip(line, at));
-    m = read_numbered(aoei_chat_skip(line, at));
+    at += skip_bold(aoei_text_skip(line, at));
+    m = read_numbered(aoei_text_skip(line, at));
     if (m.kind != AOEI_MARKER_NONE) {
         m.bytes += at;
         return m;
@@ -294,9 +294,9 @@ aoei_marker aoei_marker_read(aoe_text line) {
     if (!bullet)
         return m;
     /* "- 1. text" is numbered, "- text" has a bullet */
-    const aoe_text rest = aoei_chat_skip(line, bullet);
+    const aoe_text rest = aoei_text_skip(line, bullet);
     const size_t bold = skip_bold(rest);
-    m = read_numbered(aoei_chat_skip(rest, bold));
+    m = read_numbered(aoei_text_skip(rest, bold));
     if (m.kind == AOEI_MARKER_NUMBER || m.kind == AOEI_MARKER_LABEL)
         m.bytes += bullet + bold;
     else

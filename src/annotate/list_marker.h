@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Markers at the start of list items: "1.", "(b)", "- ", "**2)**", "Sentence 3:", "第一句：" ... in the numerals of many
- * scripts. Reads one line; parse_sentences.c decides which lines form a list.
+ * scripts. This unit reads one line; parse_sentences.c decides which lines form a list.
  */
 #ifndef AOEI_ANNOTATE_LIST_MARKER_H
 #define AOEI_ANNOTATE_LIST_MARKER_H
@@ -15,21 +15,21 @@ typedef enum aoei_marker_kind {
     AOEI_MARKER_LABEL,  /* Sentence 1: */
     AOEI_MARKER_LETTER, /* a)  B. */
     AOEI_MARKER_ROMAN,  /* ii.  III) */
-    AOEI_MARKER_BARE,   /* a number and a space: a marker only if other lines have markers, too */
+    AOEI_MARKER_BARE,   /* number and a space: a marker only if other lines also have markers */
     AOEI_MARKER_BULLET
 } aoei_marker_kind;
 
 typedef struct aoei_marker {
     aoei_marker_kind kind;
-    size_t number; /* position in the list according to the marker; 0: bullets */
-    size_t letter; /* ROMAN only: the number of the marker read as a letter; 0: not a letter */
-    size_t bytes;  /* bytes before the text of the item */
+    size_t number; /* position in the list according to the marker; 0 for bullets */
+    size_t letter; /* ROMAN only: position if the marker is read as a letter; 0: not a letter */
+    size_t bytes;  /* length of the marker: bytes before the text of the item */
 } aoei_marker;
 
-/* Reads the marker of a line without leading white space; AOEI_MARKER_NONE if there is none. */
+/* Reads the marker of a line without leading white space. The kind is AOEI_MARKER_NONE if there is no marker. */
 aoei_marker aoei_marker_read(aoe_text line);
 
-/* Reads a number at the start of s in digits of any script, circled digits or Chinese numerals, up to three digits. Returns
+/* Reads a number of up to three digits at the start of s: digits of any script, circled digits or Chinese numerals. Returns
  * its length in bytes; 0: none. */
 size_t aoei_marker_numeral(aoe_text s, size_t *number);
 

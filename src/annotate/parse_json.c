@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sentences in answers that are similar to JSON.
+ * Finds sentences in responses that resemble JSON.
  */
 #include "annotate/parse_json.h"
 
@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "annotate/reply_text.h"
 
-/* Length of an opening quote at s, with its closing quote in *close; 0: none. */
+/* Length of an opening quote at s; 0: none. *close is set to the matching closing quote. */
 static size_t open_quote(aoe_text s, const char **close) {
     static const char *const quotes[][2] = {{"\"", "\""},
                                             {"'", "'"},
@@ -16,7 +16,7 @@ static size_t open_quote(aoe_text s, const char **close) {
                                             {"\xE2\x80\x98", "\xE2\x80\x99"},
                                             {"\xE3\x80\x8C", "\xE3\x80\x8D"}};
     for (size_t i = 0; i < sizeof quotes / sizeof *quotes; i++)
-        if (aoei_chat_starts(s, quotes[i][0])) {
+        if (aoei_text_starts_with(s, quotes[i][0])) {
             *close = quotes[i][1];
             return strlen(quotes[i][0]);
         }
@@ -30,12 +30,12 @@ static size_t spaces(aoe_text s) {
     return n;
 }
 
-/* 1: a string ends at this closing quote, according to the characters after it. */
+/* 1 if a closing quote before `after` ends a string, judging by the characters that follow. */
 static int ends_string(aoe_text after) {
-    const aoe_text s = aoei_chat_skip(after, spaces(after));
+    const aoe_text s = aoei_text_skip(after, spaces(after));
     return !s.len || memchr(",:]};)", s.data[0], 6) != NULL || (spaces(after) && memchr(after.data, '\n', spaces(after))) ||
-           aoei_chat_starts(s, "and ") || aoei_chat_starts(s, "or ") || aoei_chat_starts(s, "\xEF\xBC\x8C") ||
-           aoei_chat_starts(s, "\xE3\x80\x81");
+           aoei_text_starts_with(s, "and ") || aoei_text_starts_with(s, "or ") || aoei_text_starts_with(s, "\xEF\xBC\x8C") ||
+           aoei_text_starts_with(s, "\xE3\x80\x81");
 }
 
 static uint32_t hex4(aoe_text s, int *ok) {
@@ -53,7 +53,7 @@ static uint32_t hex4(aoe_text s, int *ok) {
     return v;
 }
 
-/* Appends the character of an escape after the backslash to out; returns its length in the text. */
+/* Appends the character of an escape sequence to out. s starts after the backslash. Returns the length of the sequence in s. */
 static size_t unescape(aoei_buffer *out, aoe_text s) {
     char utf8[4];
     int ok;
@@ -64,12 +64,12 @@ static size_t unescape(aoei_buffer *out, aoe_text s) {
         (void)aoei_buffer_putc(out, strchr("nrt", c) && c ? ' ' : c);
         return 1;
     }
-    uint32_t cp = hex4(aoei_chat_skip(s, 1), &ok);
+    uint32_t cp = hex4(aoei_text_skip(s, 1), &ok);
     size_t used = 5;
     if (!ok)
         return 1;
     if (cp >= 0xD800 && cp < 0xDC00 && s.len >= 11 && s.data[5] == '\\' && s.data[6] == 'u') {
-        const uint32_t low = hex4(aoei_chat_skip(s, 7), &ok);
+        const uint32_t low = hex4(aoei_text_skip(s, 7), &ok);
         if (ok && low >= 0xDC00 && low < 0xE000) {
             cp = 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00);
             used = 11;
@@ -80,16 +80,17 @@ static size_t unescape(aoei_buffer *out, aoe_text s) {
     return used;
 }
 
-/* Reads the string that begins at s (a quote) into out. Returns its length with both quotes; 0: it is not terminated. */
+/* Reads the string that starts at s with a quote into out. Returns its length including both quotes; 0: it is not
+ * terminated. */
 static size_t read_string(aoei_buffer *out, aoe_text s) {
     const char *close = NULL;
     size_t at = open_quote(s, &close);
     aoei_buffer_clear(out);
     while (at < s.len) {
-        const aoe_text here = aoei_chat_skip(s, at);
+        const aoe_text here = aoei_text_skip(s, at);
         if (here.data[0] == '\\') {
-            at += 1 + unescape(out, aoei_chat_skip(here, 1));
-        } else if (aoei_chat_starts(here, close) && ends_string(aoei_chat_skip(here, strlen(close)))) {
+            at += 1 + unescape(out, aoei_text_skip(here, 1));
+        } else if (aoei_text_starts_with(here, close) && ends_string(aoei_text_skip(here, strlen(close)))) {
             return at + strlen(close);
         } else {
             (void)aoei_buffer_putc(out, here.data[0]);
@@ -99,14 +100,14 @@ static size_t read_string(aoei_buffer *out, aoe_text s) {
     return 0;
 }
 
-const char *aoei_find_json(aoe_text plain) {
+const char *aoei_json_list_find(aoe_text plain) {
     const char *close;
-    char before = '\n'; /* last character other than a space */
+    char before = '\n'; /* last character that is not a space */
     for (size_t i = 0; i < plain.len; i++) {
         const char c = plain.data[i];
         if ((c == '[' || c == '{') && memchr("\n=:(", before, 4)) {
-            aoe_text s = aoei_chat_skip(plain, i + 1);
-            s = aoei_chat_skip(s, spaces(s));
+            aoe_text s = aoei_text_skip(plain, i + 1);
+            s = aoei_text_skip(s, spaces(s));
             if (open_quote(s, &close) || (s.len && (s.data[0] == '{' || s.data[0] == '[')))
                 return plain.data + i;
         }
@@ -126,19 +127,19 @@ static key_class class_of(aoe_text key) {
                                          "index",    "explanation", "reason",     "note",  "score",   "tone",     "style",
                                          "language", "count",       "difference", "given", "number",  "comment",  "role",
                                          "model",    "name",        "change",     "size",  "context", NULL};
-    if (aoei_chat_starts_any(key, others))
+    if (aoei_text_starts_with_any(key, others))
         return KEY_OTHER;
-    return aoei_chat_contains_any(key, answers) ? KEY_ANSWER : KEY_NONE;
+    return aoei_text_contains_any(key, answers) ? KEY_ANSWER : KEY_NONE;
 }
 
-/* Scans the text once: adds the strings of one class, or with `count` only counts the strings of class KEY_ANSWER. */
-static int scan(aoei_chat_list *l, aoe_text json, key_class wanted, size_t *count) {
+/* Scans the text once. Adds the strings of one class or, if count is not NULL, only counts the strings of class KEY_ANSWER. */
+static int scan(aoei_sentences *l, aoe_text json, key_class wanted, size_t *count) {
     aoei_buffer string = {0};
     key_class key = KEY_NONE;
     const char *close;
     int rc = 0;
     for (size_t i = 0; i < json.len && !rc;) {
-        const aoe_text here = aoei_chat_skip(json, i);
+        const aoe_text here = aoei_text_skip(json, i);
         if (!open_quote(here, &close)) {
             i++;
             continue;
@@ -149,15 +150,15 @@ static int scan(aoei_chat_list *l, aoe_text json, key_class wanted, size_t *coun
         if (!bytes)
             break;
         i += bytes;
-        aoe_text after = aoei_chat_skip(json, i);
-        after = aoei_chat_skip(after, spaces(after));
+        aoe_text after = aoei_text_skip(json, i);
+        after = aoei_text_skip(after, spaces(after));
         const aoe_text text = {string.data, string.len};
         if (after.len && after.data[0] == ':')
             key = class_of(text);
         else if (count)
             *count += key == KEY_ANSWER;
         else if (key == wanted && string.len)
-            rc = rc ? rc : aoei_chat_list_add(l, text);
+            rc = rc ? rc : aoei_sentences_add(l, text);
     }
     aoei_buffer_free(&string);
     return rc;
@@ -171,10 +172,10 @@ int aoei_count_strings(size_t *n, aoe_text s) {
     for (*n = 0; s.len && bytes;) {
         bytes = spaces(s);
         for (size_t i = 0; i < sizeof between / sizeof *between && !bytes && *n; i++)
-            bytes = aoei_chat_starts(s, between[i]) ? strlen(between[i]) : 0;
+            bytes = aoei_text_starts_with(s, between[i]) ? strlen(between[i]) : 0;
         if (!bytes && open_quote(s, &close) && (bytes = read_string(&string, s)) != 0)
             ++*n;
-        s = aoei_chat_skip(s, bytes);
+        s = aoei_text_skip(s, bytes);
     }
     *n = s.len ? 0 : *n;
     const int rc = string.failed ? AOE_ENOMEM : 0;
@@ -182,7 +183,7 @@ int aoei_count_strings(size_t *n, aoe_text s) {
     return rc;
 }
 
-int aoei_read_json(aoei_chat_list *l, aoe_text json) {
+int aoei_json_list_read(aoei_sentences *l, aoe_text json) {
     size_t answers = 0;
     const int rc = scan(l, json, KEY_ANSWER, &answers);
     return rc ? rc : scan(l, json, answers ? KEY_ANSWER : KEY_NONE, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parsing of scores. Every number of the answer gets a rank from its context: named as the final score, named as a score,
- * given as a fraction of the maximum, or any other number. The numbers of the best rank must agree.
+ * Parses scores. Every number in the response gets a rank from its context: named as the final score, named as a score, a
+ * fraction of the maximum, or any other number. The numbers with the best rank must be equal.
  */
 #include "annotate/parse_score.h"
 
@@ -39,8 +39,7 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & '\x80');
 }
 
-/* Reads a decimal number with up to 3 digits on either side of a point (or of a comma without a space); returns its length.
- */
+/* Reads a decimal number with up to 3 digits before and after a point (or a comma without a space). Returns its length. */
 static size_t read_decimal(aoe_text s, double *value) {
     char digits[16];
     size_t n = 0, whole = 0, fraction = 0;
@@ -79,13 +78,13 @@ static aoe_text bare_before(aoe_text s) {
 static int ends_with_any(aoe_text s, const char *const *list) {
     for (; *list; list++) {
         const size_t n = strlen(*list);
-        if (aoei_chat_ends(s, *list) && (s.len == n || !is_letter(s.data[s.len - n - 1])))
+        if (aoei_text_ends_with(s, *list) && (s.len == n || !is_letter(s.data[s.len - n - 1])))
             return 1;
     }
     return 0;
 }
 
-/* 1: the number is not a score: the number of a sentence or of a scale. */
+/* 1 if the number is not a score but the number of a sentence or a part of a scale. */
 static int is_other(aoe_text before) {
     static const char *const counted[] = {"sentence", "sentences", "text",  "pair", "step", "s",     "example", "between",
                                           "from",     "scale of",  "scale", "than", "over", "above", "below",   "under",
@@ -93,14 +92,14 @@ static int is_other(aoe_text before) {
     return ends_with_any(bare_before(before), counted);
 }
 
-/* The last words before a number, at most to the start of the sentence or line. */
+/* The words before a number, up to the start of the sentence or line. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
     const aoe_text s = bare_before(before);
     size_t begin = s.len;
     while (begin && s.len - begin < MOST && !strchr(".!?;\n", s.data[begin - 1]))
         begin--;
-    return aoei_chat_skip(s, begin);
+    return aoei_text_skip(s, begin);
 }
 
 static rank rank_of(aoe_text before) {
@@ -121,63 +120,63 @@ static rank rank_of(aoe_text before) {
                                         NULL};
     static const char *const final[] = {"final", "overall", "therefore", "thus", NULL};
     const aoe_text words = clause(before);
-    if (!aoei_chat_contains_any(words, named))
+    if (!aoei_text_contains_any(words, named))
         return RANK_PLAIN;
-    return aoei_chat_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
+    return aoei_text_contains_any(words, final) ? RANK_FINAL : RANK_NAMED;
 }
 
-/* Reads a separate number word at s; returns its length. */
+/* Reads a number word that is a separate word at s. Returns its length. */
 static size_t read_word(aoe_text s, double *value) {
     static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const size_t n = strlen(words[i]);
-        if (!aoei_chat_starts(s, words[i]) || (s.len > n && is_letter(s.data[n])))
+        if (!aoei_text_starts_with(s, words[i]) || (s.len > n && is_letter(s.data[n])))
             continue;
-        const aoe_text rest = aoei_chat_skip(s, n);
-        const size_t half = aoei_chat_starts(rest, " and a half")   ? strlen(" and a half")
-                            : aoei_chat_starts(rest, " point five") ? strlen(" point five")
-                                                                    : 0;
+        const aoe_text rest = aoei_text_skip(s, n);
+        const size_t half = aoei_text_starts_with(rest, " and a half")   ? strlen(" and a half")
+                            : aoei_text_starts_with(rest, " point five") ? strlen(" point five")
+                                                                         : 0;
         *value = (double)i + (half ? 0.5 : 0);
         return n + half;
     }
     return 0;
 }
 
-/* Interprets the text after a number: 1: "out of MOST" or "/MOST"; 0: none of these; -1: another scale, a range, a unit.
- * *bytes: its length. */
+/* Interprets the text after a number. Returns 1 for "out of MAX" or "/MAX"; 0 for unrelated text; -1 for another scale, a
+ * range or a unit. *bytes is set to the length of the text. */
 static int scale_after(aoe_text s, unsigned most, size_t *bytes) {
     static const char *const of[] = {"/", "out of", "of", "on a scale of", NULL};
     static const char *const ranges[] = {"-", "\xE2\x80\x93", "\xE2\x80\x94", "to ", "or ", "(or ", "and ", "~", NULL};
     aoe_text rest = s;
     *bytes = 0;
     while (rest.len && strchr(" *_\"", rest.data[0]))
-        rest = aoei_chat_skip(rest, 1);
+        rest = aoei_text_skip(rest, 1);
     for (size_t i = 0; of[i]; i++) {
         double value;
         size_t at = strlen(of[i]);
-        if (!aoei_chat_starts(rest, of[i]))
+        if (!aoei_text_starts_with(rest, of[i]))
             continue;
         while (at < rest.len && rest.data[at] == ' ')
             at++;
-        size_t n = read_decimal(aoei_chat_skip(rest, at), &value);
+        size_t n = read_decimal(aoei_text_skip(rest, at), &value);
         if (!n && i < 2)
-            n = read_word(aoei_chat_skip(rest, at), &value);
+            n = read_word(aoei_text_skip(rest, at), &value);
         *bytes = n ? (size_t)(rest.data - s.data) + at + n : 0;
         if (n && fabs(value - most) < 1e-9)
             return 1;
         return n && i < 2 ? -1 : 0;
     }
     for (size_t i = 0; ranges[i]; i++)
-        if (aoei_chat_starts(rest, ranges[i])) {
+        if (aoei_text_starts_with(rest, ranges[i])) {
             size_t at = strlen(ranges[i]);
             while (at < rest.len && rest.data[at] == ' ')
                 at++;
             return at < rest.len && is_digit(rest.data[at]) ? -1 : 0;
         }
-    return aoei_chat_starts(rest, "%") || aoei_chat_starts(rest, "percent") ? -1 : 0;
+    return aoei_text_starts_with(rest, "%") || aoei_text_starts_with(rest, "percent") ? -1 : 0;
 }
 
-/* Length of the run of digits or letters at the start of s ("1999", "someone"); 1 for any other character. */
+/* Length of the sequence of digits or letters at the start of s ("1999", "someone"); 1 for any other character. */
 static size_t run_bytes(aoe_text s) {
     size_t n = 0;
     while (n < s.len && (is_digit(s.data[0]) ? is_digit(s.data[n]) : is_letter(s.data[n])))
@@ -185,21 +184,21 @@ static size_t run_bytes(aoe_text s) {
     return n ? n : 1;
 }
 
-/* 1: the words before the number say that it is not the score. */
+/* 1 if the words before the number mean that it is not the score. */
 static int is_denied(aoe_text before) {
     static const char *const denials[] = {" not ", "n't ", "n\xE2\x80\x99t ", " never ", " cannot ", " neither ", NULL};
     static const char *const turns[] = {" so ",    " but ",  " and ",       " because ", " since ",
                                         " hence ", " thus ", " therefore ", NULL};
     const char *end = before.data + before.len, *data = clause(before).data;
-    const aoe_text words = {data, (size_t)(end - data)}; /* including the character that clause removes: a space or a colon */
+    const aoe_text words = {data, (size_t)(end - data)}; /* includes the character that clause removes: a space or a colon */
     size_t begin = 0;
     for (size_t i = 0; i < words.len; i++)
-        if (strchr(",:(=", words.data[i]) || aoei_chat_starts_any(aoei_chat_skip(words, i), turns))
+        if (strchr(",:(=", words.data[i]) || aoei_text_starts_with_any(aoei_text_skip(words, i), turns))
             begin = i;
-    return aoei_chat_contains_any(aoei_chat_skip(words, begin), denials);
+    return aoei_text_contains_any(aoei_text_skip(words, begin), denials);
 }
 
-/* 1: the answer begins with this number, and the following text only explains it: "4 (one has 3 dogs)". */
+/* 1 if the response starts with this number and the following text only explains it: "4 (one has 3 dogs)". */
 static int is_leading(aoe_text before, aoe_text after) {
     static const char *const doubts[] = {"or ", "maybe", "perhaps", "possibly", NULL};
     size_t n = 0;
@@ -207,28 +206,28 @@ static int is_leading(aoe_text before, aoe_text after) {
         return 0;
     while (n < after.len && strchr(" *_\"'`", after.data[n]))
         n++;
-    const aoe_text rest = aoei_chat_skip(after, n);
-    if (rest.len && !strchr("(,;:-\n", rest.data[0]) && !aoei_chat_starts(rest, "\xE2\x80\x93") &&
-        !aoei_chat_starts(rest, "\xE2\x80\x94"))
+    const aoe_text rest = aoei_text_skip(after, n);
+    if (rest.len && !strchr("(,;:-\n", rest.data[0]) && !aoei_text_starts_with(rest, "\xE2\x80\x93") &&
+        !aoei_text_starts_with(rest, "\xE2\x80\x94"))
         return 0;
     for (n = 0; n < rest.len && !is_digit(rest.data[n]); n++)
         if (is_letter(rest.data[n]) && !(rest.data[n] & '\x80'))
-            return !aoei_chat_starts_any(aoei_chat_skip(rest, n), doubts);
+            return !aoei_text_starts_with_any(aoei_text_skip(rest, n), doubts);
     return 0;
 }
 
-/* 1: a number word may be a score; it does not count something ("these two sentences"). */
+/* 1 if a number word may be a score and does not count something ("these two sentences"). */
 static int is_word_position(aoe_text before, aoe_text rest, rank r) {
     static const char *const pointing[] = {"the", "these", "those", "both", NULL};
-    if (!aoei_chat_has_word(before) && !aoei_chat_has_word(rest))
+    if (!aoei_text_has_word(before) && !aoei_text_has_word(rest))
         return 1;
     return r != RANK_PLAIN && !ends_with_any(bare_before(before), pointing) &&
            !(rest.len > 1 && rest.data[0] == ' ' && is_letter(rest.data[1])) && !(rest.len && rest.data[0] == '-');
 }
 
-/* Evaluates the number at offset `i` of the text, if there is one. Returns the number of bytes to advance. */
+/* Evaluates the number at offset i of the text, if there is one. Returns the number of bytes to advance. */
 static size_t look_at(search *s, aoe_text text, size_t i) {
-    const aoe_text here = aoei_chat_skip(text, i), before = {text.data, i};
+    const aoe_text here = aoei_text_skip(text, i), before = {text.data, i};
     double value;
     size_t suffix, n = read_decimal(here, &value);
     const int word = !n;
@@ -236,7 +235,7 @@ static size_t look_at(search *s, aoe_text text, size_t i) {
         n = read_word(here, &value);
     if (!n)
         return run_bytes(here);
-    const aoe_text after = aoei_chat_skip(here, n);
+    const aoe_text after = aoei_text_skip(here, n);
     const int scale = scale_after(after, s->most, &suffix);
     rank r = rank_of(before);
     if (scale > 0)
@@ -246,46 +245,46 @@ static size_t look_at(search *s, aoe_text text, size_t i) {
     else if (r < RANK_NAMED && is_leading(before, after))
         r = RANK_NAMED;
     const int negative = i > 0 && text.data[i - 1] == '-' && (i == 1 || !is_letter(text.data[i - 2]));
-    /* a number in the place of a score that is not one makes the result ambiguous */
+    /* a number in the position of a score that is not a valid score makes the result ambiguous */
     if (scale < 0 || negative || value > s->most || is_denied(before))
         value = -1;
     offer(s, r, value);
     return n + suffix;
 }
 
-/* Length of a repeated scale at s ("on a scale of 0 to 5", "0-5"); 0: none. */
+/* Length of a description of the scale at s ("on a scale of 0 to 5", "0-5"); 0: none. */
 static size_t told_scale(aoe_text s, unsigned most) {
     static const char *const between[] = {"-", " - ", " to ", "\xE2\x80\x93", " and ", "~", " (not similar at all) to ", NULL};
     double low, high;
     const size_t n = read_decimal(s, &low);
     if (!n || low > 1)
         return 0;
-    const aoe_text rest = aoei_chat_skip(s, n);
+    const aoe_text rest = aoei_text_skip(s, n);
     for (size_t i = 0; between[i]; i++) {
         const size_t at = strlen(between[i]);
-        const size_t m = aoei_chat_starts(rest, between[i]) ? read_decimal(aoei_chat_skip(rest, at), &high) : 0;
+        const size_t m = aoei_text_starts_with(rest, between[i]) ? read_decimal(aoei_text_skip(rest, at), &high) : 0;
         if (m && fabs(high - most) < 1e-9)
             return n + at + m;
     }
     return 0;
 }
 
-int aoei_chat_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned most) {
+int aoei_parse_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned most) {
     aoei_buffer plain = {0};
     search s = {.most = most};
     *outcome = AOEI_SCORE_AMBIGUOUS;
-    int rc = aoei_chat_plain(&plain, reply);
+    int rc = aoei_reply_plain(&plain, reply);
     if (!rc && plain.len) {
-        const aoe_text text = aoei_chat_trim(aoei_chat_unfence((aoe_text){plain.data, plain.len}, NULL));
+        const aoe_text text = aoei_text_trim(aoei_reply_unfence((aoe_text){plain.data, plain.len}, NULL));
         for (size_t i = 0; i < text.len;) {
-            const aoe_text here = aoei_chat_skip(text, i);
+            const aoe_text here = aoei_text_skip(text, i);
             const size_t told = told_scale(here, most);
             i += told ? told : look_at(&s, text, i);
         }
         if (s.best != RANK_NONE && !s.several && s.value >= 0) {
             *score = s.value;
             *outcome = AOEI_SCORE_FOUND;
-        } else if (s.best == RANK_NONE && aoei_chat_is_refusal(text)) {
+        } else if (s.best == RANK_NONE && aoei_is_refusal(text)) {
             *outcome = AOEI_SCORE_REFUSED;
         }
     }

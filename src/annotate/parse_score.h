@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Extracts the requested number from the answer of a chat model: "4.2", "Score: 4/5", "I would rate this 3.5 out of 5",
- * JSON, number words. An answer with two possible numbers has no score.
+ * Extracts the requested score from the response of a chat model: "4.2", "Score: 4/5", "I would rate this 3.5 out of 5",
+ * JSON, number words. A response with two possible numbers has no score.
  */
 #ifndef AOEI_ANNOTATE_PARSE_SCORE_H
 #define AOEI_ANNOTATE_PARSE_SCORE_H
@@ -10,11 +10,11 @@
 typedef enum aoei_score_outcome {
     AOEI_SCORE_FOUND,
     AOEI_SCORE_REFUSED,  /* the model declined */
-    AOEI_SCORE_AMBIGUOUS /* no number, several numbers, a range, another scale, or a number outside 0 to most */
+    AOEI_SCORE_AMBIGUOUS /* no number, several numbers, a range, another scale, or a number outside 0 to `most` */
 } aoei_score_outcome;
 
-/* Parses an answer. most: the maximum score (5), an integer up to 9. *score is set if a score is found. Returns 0 or
- * AOE_ENOMEM. */
-int aoei_chat_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned most);
+/* Parses a response. most: the maximum score (for example 5), an integer up to 9. *score is set if a score is found. Returns
+ * 0 or AOE_ENOMEM. */
+int aoei_parse_score(aoei_score_outcome *outcome, double *score, aoe_text reply, unsigned most);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Parsing of answers into sentences. The answer is converted to plain text, and a code fence is opened. JSON is parsed
- * first, then tables, then lines with markers, of which those of one kind with consecutive numbers form the list, then
- * plain lines.
+ * Parses responses into sentences. The response is converted to plain text, and code fences are removed. The parser tries
+ * JSON first, then tables, then lines with markers, then plain lines. Lines with markers form a list if the markers are of
+ * one kind and have consecutive numbers.
  */
 #include "annotate/parse_sentences.h"
 
@@ -14,47 +14,47 @@
 #include "annotate/reply_text.h"
 
 typedef struct line {
-    aoe_text text; /* trimmed */
-    size_t indent; /* leading spaces */
+    aoe_text text; /* text of the line without white space at both ends */
+    size_t indent; /* number of leading spaces */
     aoei_marker marker;
 } line;
 
 typedef struct lines {
-    line *line; /* [n] owned; lines that are not blank */
+    line *line; /* [n] lines that are not blank, owned */
     size_t n, capacity;
-    const char *end; /* of the text */
-    int cut;
+    const char *end; /* end of the text */
+    int truncated;
 } lines;
 
-/* 1: an item 2 occurs in the text or begins the next line. */
+/* 1 if an item 2 occurs in the text or starts the next line. */
 static int has_second(const lines *l, size_t i, aoe_text text) {
     if (i + 1 < l->n)
         return l->line[i + 1].marker.kind == AOEI_MARKER_NUMBER && l->line[i + 1].marker.number == 2;
     for (size_t k = 1; k < text.len; k++)
-        if (text.data[k - 1] == ' ' && aoei_chat_starts(aoei_chat_skip(text, k), "2"))
-            if (aoei_marker_read(aoei_chat_skip(text, k)).kind == AOEI_MARKER_NUMBER)
+        if (text.data[k - 1] == ' ' && aoei_text_starts_with(aoei_text_skip(text, k), "2"))
+            if (aoei_marker_read(aoei_text_skip(text, k)).kind == AOEI_MARKER_NUMBER)
                 return 1;
     return 0;
 }
 
-/* Splits the first line such as "Yes! 1. A" that is followed by "2. B" into two lines. */
+/* Splits a first line such as "Yes! 1. A" into two lines if a line "2. B" follows. */
 static int split_talk(lines *l) {
     for (size_t i = 0; i < l->n; i++) {
         const aoe_text s = l->line[i].text;
         for (size_t k = 2; k < s.len && l->line[i].marker.kind == AOEI_MARKER_NONE; k++) {
             if (s.data[k - 1] != ' ' || !strchr(".!?:", s.data[k - 2]) || !memchr("1(*", s.data[k], 3))
                 continue;
-            const aoe_text item = aoei_chat_skip(s, k);
+            const aoe_text item = aoei_text_skip(s, k);
             const aoei_marker m = aoei_marker_read(item);
             if (m.kind != AOEI_MARKER_NUMBER || m.number != 1)
                 continue;
-            if (!has_second(l, i, item)) /* nor after a later 1 */
+            if (!has_second(l, i, item)) /* does not split after a later 1 either */
                 break;
             if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
                 return AOE_ENOMEM;
             memmove(l->line + i + 1, l->line + i, (l->n - i) * sizeof *l->line);
             l->n++;
-            l->line[i].text = aoei_chat_trim((aoe_text){s.data, k});
+            l->line[i].text = aoei_text_trim((aoe_text){s.data, k});
             l->line[i + 1] = (line){item, 0, m};
             return 0;
         }
@@ -62,11 +62,11 @@ static int split_talk(lines *l) {
     return 0;
 }
 
-static int split_lines(lines *l, aoe_text text, int cut) {
+static int split_lines(lines *l, aoe_text text, int truncated) {
     aoe_text rest = text, one;
-    *l = (lines){.end = text.data + text.len, .cut = cut};
-    while (aoei_chat_next_line(&rest, &one)) {
-        const aoe_text trimmed = aoei_chat_trim(one);
+    *l = (lines){.end = text.data + text.len, .truncated = truncated};
+    while (aoei_text_next_line(&rest, &one)) {
+        const aoe_text trimmed = aoei_text_trim(one);
         if (!trimmed.len)
             continue;
         if (aoei_grow((void **)&l->line, &l->capacity, l->n, sizeof *l->line))
@@ -76,19 +76,20 @@ static int split_lines(lines *l, aoe_text text, int cut) {
     return l->line ? split_talk(l) : 0;
 }
 
-/* 1: the answer was truncated within this text: it is the last text, has no end, and the token limit was reached. */
+/* 1 if the response was truncated in this text: it is the last text, has no end of sentence, and the token limit was
+ * reached. */
 static int is_unfinished(const lines *l, aoe_text text) {
     const aoe_text rest = {text.data + text.len, (size_t)(l->end - (text.data + text.len))};
-    return l->cut && !aoei_chat_trim(rest).len && !aoei_chat_ends_sentence(text);
+    return l->truncated && !aoei_text_trim(rest).len && !aoei_text_ends_sentence(text);
 }
 
-static int add(aoei_chat_list *list, const lines *l, aoe_text text) {
-    return is_unfinished(l, text) ? 0 : aoei_chat_list_add(list, text);
+static int add(aoei_sentences *list, const lines *l, aoe_text text) {
+    return is_unfinished(l, text) ? 0 : aoei_sentences_add(list, text);
 }
 
 /* ---- lines with markers */
 
-/* 1: the line continues a list of this kind after number `last` (0: none yet). *number: its number. */
+/* 1 if the line continues a list of this kind after number `last` (0: the list has not begun). *number is set to its number. */
 static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *number) {
     const aoei_marker *m = &x->marker;
     *number = m->number;
@@ -100,17 +101,17 @@ static int follows(const line *x, aoei_marker_kind kind, size_t last, size_t *nu
         return 0;
     if (*number == last + 1 || *number == 1)
         return 1;
-    /* models skip numbers, and start at 0 */
+    /* models may skip numbers and may start at 0 */
     return kind != AOEI_MARKER_BARE && (last ? *number > last && *number <= last + 3 : *number == 0);
 }
 
 static int is_heading(aoe_text s) {
-    return aoei_chat_ends(s, ":") || aoei_chat_ends(s, ":**") || aoei_chat_ends(s, "\xEF\xBC\x9A") ||
-           aoei_chat_starts(s, "#") || (aoei_chat_starts(s, "**") && aoei_chat_ends(s, "**"));
+    return aoei_text_ends_with(s, ":") || aoei_text_ends_with(s, ":**") || aoei_text_ends_with(s, "\xEF\xBC\x9A") ||
+           aoei_text_starts_with(s, "#") || (aoei_text_starts_with(s, "**") && aoei_text_ends_with(s, "**"));
 }
 
-/* Finds the first line after the list of this kind: a second list begins after a heading, numbered from the start (bullets:
- * after any heading). */
+/* Finds the first line after a list of this kind. A second list starts after a heading and is numbered from the start again;
+ * a list with bullets ends at any heading. */
 static size_t list_end(const lines *l, aoei_marker_kind kind) {
     size_t last = 0, number, items = 0, heading = 0;
     for (size_t i = 0; i < l->n; i++) {
@@ -121,21 +122,21 @@ static size_t list_end(const lines *l, aoei_marker_kind kind) {
         }
         if (heading && (kind == AOEI_MARKER_BULLET || number <= last))
             return heading;
-        items += !is_heading(aoei_chat_skip(s, l->line[i].marker.bytes));
+        items += !is_heading(aoei_text_skip(s, l->line[i].marker.bytes));
         last = number;
         heading = 0;
     }
     return l->n;
 }
 
-/* Counts the lines of a list of this kind, without headings ("1. Synonyms:"). */
+/* Counts the lines in a list of this kind, without headings such as "1. Synonyms:". */
 static size_t count_list(const lines *l, aoei_marker_kind kind) {
     const size_t end = list_end(l, kind);
     size_t n = 0, last = 0, number;
     for (size_t i = 0; i < end; i++)
         if (follows(&l->line[i], kind, last, &number)) {
             last = number;
-            n += !aoei_chat_ends(l->line[i].text, ":") || l->line[i].text.len == l->line[i].marker.bytes;
+            n += !aoei_text_ends_with(l->line[i].text, ":") || l->line[i].text.len == l->line[i].marker.bytes;
         }
     return n;
 }
@@ -143,7 +144,7 @@ static size_t count_list(const lines *l, aoei_marker_kind kind) {
 static aoei_marker_kind choose_kind(const lines *l) {
     static const struct {
         aoei_marker_kind kind;
-        size_t least; /* minimum number of lines; fewer may be sentences with such a beginning */
+        size_t least; /* minimum number of lines; fewer lines may be sentences that begin like a marker */
     } order[] = {{AOEI_MARKER_NUMBER, 1}, {AOEI_MARKER_LABEL, 1},  {AOEI_MARKER_ROMAN, 2},
                  {AOEI_MARKER_LETTER, 2}, {AOEI_MARKER_BULLET, 1}, {AOEI_MARKER_BARE, 2}};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -152,29 +153,30 @@ static aoei_marker_kind choose_kind(const lines *l) {
     return AOEI_MARKER_NONE;
 }
 
-/* Adds "A 2. B 3. C" after marker 1 as three sentences; the last part may be the whole text. */
-static int add_inline(aoei_chat_list *list, const lines *l, aoe_text text, size_t number) {
+/* Adds "A 2. B 3. C" after marker 1 as three sentences. Without further markers, the whole text is one sentence. */
+static int add_inline(aoei_sentences *list, const lines *l, aoe_text text, size_t number) {
     for (size_t i = 1; i < text.len; i++) {
-        const aoe_text here = aoei_chat_skip(text, i);
+        const aoe_text here = aoei_text_skip(text, i);
         if (text.data[i - 1] != ' ' || here.data[0] == ' ')
             continue;
         const aoei_marker m = aoei_marker_read(here);
         if (m.kind != AOEI_MARKER_NUMBER || m.number != number + 1 || here.data[0] == '-')
             continue;
         const int rc = add(list, l, (aoe_text){text.data, i});
-        return rc ? rc : add_inline(list, l, aoei_chat_skip(here, m.bytes), m.number);
+        return rc ? rc : add_inline(list, l, aoei_text_skip(here, m.bytes), m.number);
     }
     return add(list, l, text);
 }
 
-/* 1: the line belongs to the item before it: the text of a separate marker, or the continuation of a wrapped line. */
+/* 1 if the line belongs to the previous item: it is the text of a marker on its own line, or the continuation of a wrapped
+ * line. */
 static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     if (i >= l->n)
         return 0;
     const line *x = &l->line[i];
     if (!item.len)
         return x->marker.kind == AOEI_MARKER_NONE || x->marker.kind == AOEI_MARKER_BARE;
-    if (x->marker.kind != AOEI_MARKER_NONE || aoei_chat_ends_sentence(item) || aoei_chat_is_remark(x->text))
+    if (x->marker.kind != AOEI_MARKER_NONE || aoei_text_ends_sentence(item) || aoei_is_remark(x->text))
         return 0;
     const char *gap = item.data + item.len;
     const size_t between = (size_t)(x->text.data - gap);
@@ -184,8 +186,8 @@ static int continues(const lines *l, size_t i, aoe_text item, size_t indent) {
     return !blank && (x->indent > indent || (c >= 'a' && c <= 'z'));
 }
 
-/* Adds the items of the list that choose_kind found; *first is its first line. */
-static int add_marked(aoei_chat_list *list, const lines *l, aoei_marker_kind kind, size_t *first) {
+/* Adds the items of the list that choose_kind found. *first is set to its first line. */
+static int add_marked(aoei_sentences *list, const lines *l, aoei_marker_kind kind, size_t *first) {
     const size_t marked = count_list(l, kind), end = list_end(l, kind);
     size_t last = 0, number;
     *first = l->n;
@@ -195,12 +197,12 @@ static int add_marked(aoei_chat_list *list, const lines *l, aoei_marker_kind kin
             continue;
         last = number;
         *first = *first < i ? *first : i;
-        aoe_text item = aoei_chat_skip(x->text, x->marker.bytes);
+        aoe_text item = aoei_text_skip(x->text, x->marker.bytes);
         while (i + 1 < end && continues(l, i + 1, item, x->indent)) {
             const aoe_text more = l->line[++i].text;
             item = item.len ? (aoe_text){item.data, (size_t)(more.data + more.len - item.data)} : more;
         }
-        if (aoei_chat_ends(item, ":") || aoei_chat_ends(item, ":**"))
+        if (aoei_text_ends_with(item, ":") || aoei_text_ends_with(item, ":**"))
             continue;
         const int rc = marked == 1 && kind == AOEI_MARKER_NUMBER ? add_inline(list, l, item, number) : add(list, l, item);
         if (rc)
@@ -226,15 +228,15 @@ static aoe_text longest_cell(aoe_text row) {
     aoe_text best = {row.data, 0};
     for (size_t begin = 1, i = 1; i < row.len; i++)
         if (row.data[i] == '|') {
-            const aoe_text cell = aoei_chat_trim((aoe_text){row.data + begin, i - begin});
+            const aoe_text cell = aoei_text_trim((aoe_text){row.data + begin, i - begin});
             best = cell.len > best.len ? cell : best;
             begin = i + 1;
         }
     return best;
 }
 
-/* Adds the longest cell of each row after the rule of a Markdown table. */
-static int add_table(aoei_chat_list *list, const lines *l) {
+/* Adds the longest cell of each row after the separator line of a Markdown table. */
+static int add_table(aoei_sentences *list, const lines *l) {
     int body = 0, rc = 0;
     for (size_t i = 0; i < l->n && !rc; i++) {
         const aoe_text s = l->line[i].text;
@@ -243,7 +245,7 @@ static int add_table(aoei_chat_list *list, const lines *l) {
         else if (is_rule(s))
             body = i > 0 && is_row(l->line[i - 1].text);
         else if (body)
-            rc = aoei_chat_list_add(list, longest_cell(s));
+            rc = aoei_sentences_add(list, longest_cell(s));
     }
     return rc;
 }
@@ -254,77 +256,77 @@ static int add_table(aoei_chat_list *list, const lines *l) {
 static size_t sentence_bytes(aoe_text s) {
     static const char *const wide[] = {"\xE3\x80\x82", "\xEF\xBC\x81", "\xEF\xBC\x9F", NULL};
     for (size_t i = 0; i < s.len; i++) {
-        const aoe_text here = aoei_chat_skip(s, i);
+        const aoe_text here = aoei_text_skip(s, i);
         if (strchr(".!?", here.data[0]) && here.data[0] && (here.len == 1 || here.data[1] == ' '))
             return i + 1;
-        if (aoei_chat_starts_any(here, wide))
+        if (aoei_text_starts_with_any(here, wide))
             return i + 3;
     }
     return s.len;
 }
 
-/* The position of "A, B, C" in a line, after a label or an announcement with a colon; without a final full stop. */
+/* Finds a list of strings "A, B, C" in a line, after a label or an announcement with a colon, without a final full stop. */
 static aoe_text find_strings(aoe_text s) {
     const char *colon = memmem(s.data, s.len, ": ", 2);
-    aoe_text rest = aoei_chat_take_label(s);
-    if (colon && rest.len == s.len && aoei_chat_is_announcement((aoe_text){s.data, (size_t)(colon - s.data)}))
-        rest = aoei_chat_trim(aoei_chat_skip(s, (size_t)(colon + 2 - s.data)));
-    if (rest.len > 2 && rest.data[rest.len - 1] == '.' && !aoei_chat_has_word((aoe_text){rest.data + rest.len - 2, 1}))
+    aoe_text rest = aoei_strip_label(s);
+    if (colon && rest.len == s.len && aoei_is_announcement((aoe_text){s.data, (size_t)(colon - s.data)}))
+        rest = aoei_text_trim(aoei_text_skip(s, (size_t)(colon + 2 - s.data)));
+    if (rest.len > 2 && rest.data[rest.len - 1] == '.' && !aoei_text_has_word((aoe_text){rest.data + rest.len - 2, 1}))
         rest.len--;
     return rest;
 }
 
-/* Adds an unstructured line. Several sentences in it are several answers only if their number is the requested one. */
-static int add_line(aoei_chat_list *list, const lines *l, aoe_text s) {
+/* Adds a line without structure. Several sentences in a line are added separately only if their number is the requested one. */
+static int add_line(aoei_sentences *list, const lines *l, aoe_text s) {
     size_t n = 0, strings;
     const aoe_text quoted = find_strings(s);
     if (aoei_count_strings(&strings, quoted))
         return AOE_ENOMEM;
     if (strings > 1)
-        return aoei_read_json(list, quoted);
+        return aoei_json_list_read(list, quoted);
     for (aoe_text rest = s; rest.len; n++)
-        rest = aoei_chat_trim(aoei_chat_skip(rest, sentence_bytes(rest)));
+        rest = aoei_text_trim(aoei_text_skip(rest, sentence_bytes(rest)));
     if (n <= 1 || list->most == 1)
         return add(list, l, s);
     int rc = 0;
     for (aoe_text rest = s; rest.len && n == list->most && !rc;) {
         const size_t bytes = sentence_bytes(rest);
         rc = add(list, l, (aoe_text){rest.data, bytes});
-        rest = aoei_chat_trim(aoei_chat_skip(rest, bytes));
+        rest = aoei_text_trim(aoei_text_skip(rest, bytes));
     }
     return rc;
 }
 
-static int add_plain(aoei_chat_list *list, const lines *l) {
+static int add_plain(aoei_sentences *list, const lines *l) {
     size_t begin = 0, end = l->n;
-    while (end > 1 && aoei_chat_is_remark(l->line[end - 1].text))
+    while (end > 1 && aoei_is_remark(l->line[end - 1].text))
         end--;
-    while (begin + 1 < end && aoei_chat_is_announcement(l->line[begin].text))
+    while (begin + 1 < end && aoei_is_announcement(l->line[begin].text))
         begin++;
-    if (end - begin == 1 && !aoei_chat_ends(l->line[begin].text, ":"))
+    if (end - begin == 1 && !aoei_text_ends_with(l->line[begin].text, ":"))
         return add_line(list, l, l->line[begin].text);
     int rc = 0;
     for (size_t i = begin; i < end && !rc; i++)
-        if (!aoei_chat_ends(l->line[i].text, ":") && !aoei_chat_is_remark(l->line[i].text) && !is_rule(l->line[i].text))
+        if (!aoei_text_ends_with(l->line[i].text, ":") && !aoei_is_remark(l->line[i].text) && !is_rule(l->line[i].text))
             rc = add(list, l, l->line[i].text);
     return rc;
 }
 
-/* 1: the single sentence of a text without a list is a refusal. A quoted sentence is an answer. */
+/* 1 if the single sentence of a text without a list is a refusal. A quoted sentence is not a refusal. */
 static int is_plain_refusal(aoe_text text, aoe_text sentence) {
     static const char *const quotes[] = {"\"", "'", "\xE2\x80\x9C", "\xE2\x80\x98", "\xC2\xAB", "\xE3\x80\x8C", NULL};
     const char *at = memmem(text.data, text.len, sentence.data, sentence.len);
     const aoe_text before = {text.data, at ? (size_t)(at - text.data) : 0};
     for (size_t i = 0; quotes[i]; i++)
-        if (aoei_chat_ends(before, quotes[i]))
+        if (aoei_text_ends_with(before, quotes[i]))
             return 0;
-    return aoei_chat_is_refusal(sentence);
+    return aoei_is_refusal(sentence);
 }
 
-static int read_lines(aoei_chat_list *list, aoei_chat_outcome *outcome, aoe_text text, int cut) {
+static int read_lines(aoei_sentences *list, aoei_parse_outcome *outcome, aoe_text text, int truncated) {
     lines l;
     size_t first = 0;
-    int rc = split_lines(&l, text, cut);
+    int rc = split_lines(&l, text, truncated);
     if (rc || !l.line) {
         aoei_free(l.line);
         return rc;
@@ -335,17 +337,17 @@ static int read_lines(aoei_chat_list *list, aoei_chat_outcome *outcome, aoe_text
         rc = kind == AOEI_MARKER_NONE ? 0 : add_marked(list, &l, kind, &first);
         if (!rc && list->n && first) { /* "I cannot do that. Instead I could: 1. ..." */
             const char *answer = l.line[first].text.data;
-            if (aoei_chat_is_refusal((aoe_text){text.data, (size_t)(answer - text.data)})) {
-                aoei_chat_list_clear(list);
+            if (aoei_is_refusal((aoe_text){text.data, (size_t)(answer - text.data)})) {
+                aoei_sentences_clear(list);
                 *outcome = AOEI_CHAT_REFUSED;
             }
         } else if (!rc && !list->n && l.n) {
-            if (aoei_chat_is_refusal(text))
+            if (aoei_is_refusal(text))
                 *outcome = AOEI_CHAT_REFUSED;
             else if (kind == AOEI_MARKER_NONE)
                 rc = add_plain(list, &l);
-            if (!rc && list->n == 1 && is_plain_refusal(text, aoei_chat_list_item(list, 0))) {
-                aoei_chat_list_clear(list);
+            if (!rc && list->n == 1 && is_plain_refusal(text, aoei_sentences_item(list, 0))) {
+                aoei_sentences_clear(list);
                 *outcome = AOEI_CHAT_REFUSED;
             }
         }
@@ -354,42 +356,42 @@ static int read_lines(aoei_chat_list *list, aoei_chat_outcome *outcome, aoe_text
     return rc;
 }
 
-/* The text up to the point where the model continues with another turn: "Input: ..." after an answer. */
+/* The text before the point where the model continues with another turn, such as "Input: ..." after its answer. */
 static aoe_text first_turn(aoe_text text) {
     static const char *const turns[] = {
         "input:",    "input sentence:",        "**input", "user:", "human:", "### input", "### instruction", "### user",
         "### human", "you are a highly smart", NULL};
     int answered = 0;
     aoe_text rest = text, one;
-    while (aoei_chat_next_line(&rest, &one)) {
-        const aoe_text s = aoei_chat_trim(one);
-        if (answered && aoei_chat_starts_any(s, turns))
+    while (aoei_text_next_line(&rest, &one)) {
+        const aoe_text s = aoei_text_trim(one);
+        if (answered && aoei_text_starts_with_any(s, turns))
             return (aoe_text){text.data, (size_t)(s.data - text.data)};
-        const int echo = aoei_chat_is_echo(s);
+        const int echo = aoei_is_echo(s);
         for (size_t i = 2; i < s.len && !echo; i++)
             if (s.data[i - 1] == ' ' && strchr(".!?", s.data[i - 2]) &&
-                (aoei_chat_starts(aoei_chat_skip(s, i), "Input: ") ||
-                 aoei_chat_starts(aoei_chat_skip(s, i), "Input sentence: ")))
+                (aoei_text_starts_with(aoei_text_skip(s, i), "Input: ") ||
+                 aoei_text_starts_with(aoei_text_skip(s, i), "Input sentence: ")))
                 return (aoe_text){text.data, (size_t)(s.data + i - text.data)};
-        answered |= s.len && !echo && !aoei_chat_is_announcement(s);
+        answered |= s.len && !echo && !aoei_is_announcement(s);
     }
     return text;
 }
 
-int aoei_chat_parse(aoei_chat_list *l, aoei_chat_outcome *outcome, aoe_text reply, size_t most, int cut) {
+int aoei_parse_sentences(aoei_sentences *l, aoei_parse_outcome *outcome, aoe_text reply, size_t most, int truncated) {
     aoei_buffer plain = {0};
-    aoei_chat_list_clear(l);
+    aoei_sentences_clear(l);
     l->most = most;
     *outcome = AOEI_CHAT_NOTHING;
-    int rc = aoei_chat_plain(&plain, reply);
+    int rc = aoei_reply_plain(&plain, reply);
     if (!rc && plain.len) {
-        const aoe_text whole = aoei_chat_trim(aoei_chat_unfence((aoe_text){plain.data, plain.len}, NULL));
-        const aoe_text text = aoei_chat_trim(first_turn(whole));
-        const char *json = aoei_find_json(text);
+        const aoe_text whole = aoei_text_trim(aoei_reply_unfence((aoe_text){plain.data, plain.len}, NULL));
+        const aoe_text text = aoei_text_trim(first_turn(whole));
+        const char *json = aoei_json_list_find(text);
         if (json)
-            rc = aoei_read_json(l, (aoe_text){json, (size_t)(text.data + text.len - json)});
+            rc = aoei_json_list_read(l, (aoe_text){json, (size_t)(text.data + text.len - json)});
         if (!rc && !l->n)
-            rc = read_lines(l, outcome, text, cut && text.data + text.len == whole.data + whole.len);
+            rc = read_lines(l, outcome, text, truncated && text.data + text.len == whole.data + whole.len);
     }
     aoei_buffer_free(&plain);
     if (!rc && l->n)

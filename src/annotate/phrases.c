@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Phrases of models, collected from answers. A missing phrase results in one sentence too many.
+ * Phrases that models use, collected from responses. If a phrase is missing here, the parser returns one sentence too many.
  */
 #include "annotate/phrases.h"
 
@@ -97,16 +97,16 @@ static const char *const denials[] = {"cannot",
                                       "\xEC\x88\x98 \xEC\x97\x86",                                    /* 수 없 */
                                       NULL};
 
-int aoei_chat_is_refusal(aoe_text s) {
+int aoei_is_refusal(aoe_text s) {
     static const char *const here[] = {"here are", "here is", "here's", "the following", NULL};
-    s = aoei_chat_trim(s);
-    if (!aoei_chat_starts_any(s, declines) || !aoei_chat_contains_any(s, denials))
+    s = aoei_text_trim(s);
+    if (!aoei_text_starts_with_any(s, declines) || !aoei_text_contains_any(s, denials))
         return 0;
     /* "I cannot promise that they are perfect, but here are five sentences:" */
-    return !(s.data[s.len - 1] == ':' && aoei_chat_contains_any(s, here) && !aoei_chat_contains(s, "instead"));
+    return !(s.data[s.len - 1] == ':' && aoei_text_contains_any(s, here) && !aoei_text_contains(s, "instead"));
 }
 
-int aoei_chat_is_announcement(aoe_text line) {
+int aoei_is_announcement(aoe_text line) {
     static const char *const openings[] = {"sure",
                                            "certainly",
                                            "of course",
@@ -141,15 +141,15 @@ int aoei_chat_is_announcement(aoe_text line) {
     static const char *const whole[] = {"sure!",      "sure.",      "sure",       "sure thing!", "certainly!",
                                         "certainly.", "of course!", "of course.", "absolutely!", "okay!",
                                         "okay.",      "great!",     NULL};
-    line = aoei_chat_trim(line);
+    line = aoei_text_trim(line);
     for (size_t i = 0; whole[i]; i++)
-        if (aoei_chat_starts(line, whole[i]) && aoei_chat_ends(line, whole[i]) && aoei_chat_trim(line).len <= 12)
+        if (aoei_text_starts_with(line, whole[i]) && aoei_text_ends_with(line, whole[i]) && aoei_text_trim(line).len <= 12)
             return 1;
-    return aoei_chat_ends(line, ":") || aoei_chat_ends(line, ":**") || aoei_chat_ends(line, "\xEF\xBC\x9A") ||
-           (aoei_chat_starts_any(line, openings) && aoei_chat_contains_any(line, subjects));
+    return aoei_text_ends_with(line, ":") || aoei_text_ends_with(line, ":**") || aoei_text_ends_with(line, "\xEF\xBC\x9A") ||
+           (aoei_text_starts_with_any(line, openings) && aoei_text_contains_any(line, subjects));
 }
 
-int aoei_chat_is_remark(aoe_text line) {
+int aoei_is_remark(aoe_text line) {
     static const char *const openings[] = {"i hope",
                                            "hope this",
                                            "hope these",
@@ -183,8 +183,8 @@ int aoei_chat_is_remark(aoe_text line) {
     static const char *const subjects[] = {"sentence", "help",     "need",         "meaning",      "question", "assist",
                                            "more",     "anything", "synonym",      "antonym",      "opposite", "original",
                                            "input",    "generate", "\xE5\x8F\xA5", "\xE5\xB8\xAE", NULL};
-    line = aoei_chat_trim(line);
+    line = aoei_text_trim(line);
     if (line.len && (line.data[0] == '(' || line.data[0] == '*' || line.data[0] == '['))
-        line = aoei_chat_skip(line, 1);
-    return aoei_chat_is_echo(line) || (aoei_chat_starts_any(line, openings) && aoei_chat_contains_any(line, subjects));
+        line = aoei_text_skip(line, 1);
+    return aoei_is_echo(line) || (aoei_text_starts_with_any(line, openings) && aoei_text_contains_any(line, subjects));
 }

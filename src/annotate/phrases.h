@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Phrases around or instead of an answer: refusals, announcements and closing remarks, in the languages in which models
- * answer most often.
+ * Phrases around or instead of the requested sentences: refusals, announcements and closing remarks, in the languages that
+ * models use most often.
  */
 #ifndef AOEI_ANNOTATE_PHRASES_H
 #define AOEI_ANNOTATE_PHRASES_H
 
 #include "aoe.h"
 
-/* 1: the text declines the task: it begins with an apology or a similar phrase and says that something cannot be done. A
+/* 1 if the text declines the task: it begins with an apology or a similar phrase and states that something cannot be done. A
  * text that only apologizes is a sentence. */
-int aoei_chat_is_refusal(aoe_text s);
-/* 1: the line announces the answer: "Here are five sentences:", "Sure!". */
-int aoei_chat_is_announcement(aoe_text line);
-/* 1: the line is a closing remark: "I hope this helps!", "Note: ...". */
-int aoei_chat_is_remark(aoe_text line);
+int aoei_is_refusal(aoe_text s);
+/* 1 if the line announces the sentences: "Here are five sentences:", "Sure!". */
+int aoei_is_announcement(aoe_text line);
+/* 1 if the line is a closing remark: "I hope this helps!", "Note: ...". */
+int aoei_is_remark(aoe_text line);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-/* Figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871); its two halves are separate prompts. */
+/* Figure 4 of "AnglE-optimized Text Embeddings" (arXiv 2309.12871). The two parts of its prompt are separate prompts here. */
 const char aoei_prompt_positive[] =
     "You are a highly smart same-meaning sentence-generating system. Your job is to generate {size} synonymous sentences of a "
     "given input sentence. Input sentence: {text}. Output:";
@@ -21,9 +21,9 @@ const char aoei_prompt_score[] =
 
 int aoei_prompt_check(const char *template, int pair, const char *what, aoe_error *err) {
     if (!pair && !strstr(template, "{text}"))
-        return aoei_fail(err, AOE_EARG, "%s: the template has no {text}; put it where the input belongs", what);
+        return aoei_fail(err, AOE_EARG, "%s: the template has no {text}; insert it where the input belongs", what);
     if (pair && (!strstr(template, "{text1}") || !strstr(template, "{text2}")))
-        return aoei_fail(err, AOE_EARG, "%s: the template needs {text1} and {text2}; put them where the texts belong", what);
+        return aoei_fail(err, AOE_EARG, "%s: the template needs {text1} and {text2}; insert them where the texts belong", what);
     return 0;
 }
 

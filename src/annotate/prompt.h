@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompts: templates with {size}, {text}, {text1}, {text2}, which are replaced in a single pass, so that braces in a text
- * are preserved. Contains the templates of figure 4 of the AnglE paper and the one for scores.
+ * Prompt templates with the placeholders {size}, {text}, {text1} and {text2}. They are replaced in a single pass, so that
+ * braces in a text are preserved. Contains the templates of figure 4 of the AnglE paper and the template for scores.
  */
 #ifndef AOEI_ANNOTATE_PROMPT_H
 #define AOEI_ANNOTATE_PROMPT_H
@@ -11,15 +11,15 @@
 extern const char aoei_prompt_positive[], aoei_prompt_negative[], aoei_prompt_score[];
 
 typedef struct aoei_prompt_values {
-    size_t size;    /* {size} */
-    aoe_text text1; /* {text1} and {text} */
-    aoe_text text2; /* {text2} */
+    size_t size;    /* value of {size} */
+    aoe_text text1; /* value of {text1} and {text} */
+    aoe_text text2; /* value of {text2} */
 } aoei_prompt_values;
 
-/* Checks that a template contains {text}, or {text1} and {text2} if pair is 1. what: name of the option, for the message.
+/* Checks that a template contains {text}, or {text1} and {text2} if pair is 1. what: name of the option for the message.
  * Errors: AOE_EARG. */
 int aoei_prompt_check(const char *template, int pair, const char *what, aoe_error *err);
-/* Appends the template with its values to out. Returns 0 or AOE_ENOMEM. */
+/* Appends the template with replaced placeholders to out. Returns 0 or AOE_ENOMEM. */
 int aoei_prompt_fill(aoei_buffer *out, const char *template, const aoei_prompt_values *v);
 
 #endif

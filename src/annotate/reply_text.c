@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Texts of answers.
+ * Text functions for responses.
  */
 #include "annotate/reply_text.h"
 
@@ -14,59 +14,59 @@ static int is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-aoe_text aoei_chat_skip(aoe_text s, size_t bytes) {
+aoe_text aoei_text_skip(aoe_text s, size_t bytes) {
     return (aoe_text){s.data + bytes, s.len - bytes};
 }
 
-aoe_text aoei_chat_trim(aoe_text s) {
+aoe_text aoei_text_trim(aoe_text s) {
     while (s.len && is_space(s.data[0]))
-        s = aoei_chat_skip(s, 1);
+        s = aoei_text_skip(s, 1);
     while (s.len && is_space(s.data[s.len - 1]))
         s.len--;
     return s;
 }
 
-int aoei_chat_starts(aoe_text s, const char *prefix) {
+int aoei_text_starts_with(aoe_text s, const char *prefix) {
     const size_t n = strlen(prefix);
     return s.len >= n && strncasecmp(s.data, prefix, n) == 0;
 }
 
-int aoei_chat_ends(aoe_text s, const char *suffix) {
+int aoei_text_ends_with(aoe_text s, const char *suffix) {
     const size_t n = strlen(suffix);
     return s.len >= n && strncasecmp(s.data + s.len - n, suffix, n) == 0;
 }
 
-int aoei_chat_contains(aoe_text s, const char *part) {
-    for (; s.len; s = aoei_chat_skip(s, 1))
-        if (aoei_chat_starts(s, part))
+int aoei_text_contains(aoe_text s, const char *part) {
+    for (; s.len; s = aoei_text_skip(s, 1))
+        if (aoei_text_starts_with(s, part))
             return 1;
     return 0;
 }
 
-int aoei_chat_starts_any(aoe_text s, const char *const *list) {
+int aoei_text_starts_with_any(aoe_text s, const char *const *list) {
     for (; *list; list++)
-        if (aoei_chat_starts(s, *list))
+        if (aoei_text_starts_with(s, *list))
             return 1;
     return 0;
 }
 
-int aoei_chat_contains_any(aoe_text s, const char *const *list) {
+int aoei_text_contains_any(aoe_text s, const char *const *list) {
     for (; *list; list++)
-        if (aoei_chat_contains(s, *list))
+        if (aoei_text_contains(s, *list))
             return 1;
     return 0;
 }
 
-int aoei_chat_next_line(aoe_text *rest, aoe_text *line) {
+int aoei_text_next_line(aoe_text *rest, aoe_text *line) {
     if (!rest->len)
         return 0;
     const char *end = memchr(rest->data, '\n', rest->len);
     *line = (aoe_text){rest->data, end ? (size_t)(end - rest->data) : rest->len};
-    *rest = aoei_chat_skip(*rest, line->len + (end != NULL));
+    *rest = aoei_text_skip(*rest, line->len + (end != NULL));
     return 1;
 }
 
-int aoei_chat_has_word(aoe_text s) {
+int aoei_text_has_word(aoe_text s) {
     while (s.len) {
         uint32_t cp;
         const size_t bytes = aoei_utf8_decode(s.data, s.len, &cp);
@@ -76,12 +76,12 @@ int aoei_chat_has_word(aoe_text s) {
         if ((c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO) ||
             (c >= UTF8PROC_CATEGORY_ND && c <= UTF8PROC_CATEGORY_NO))
             return 1;
-        s = aoei_chat_skip(s, bytes);
+        s = aoei_text_skip(s, bytes);
     }
     return 0;
 }
 
-int aoei_chat_ends_sentence(aoe_text s) {
+int aoei_text_ends_sentence(aoe_text s) {
     static const char *const closing[] = {
         "\"",           "'", ")", "]", "*", "_", "\xE2\x80\x9D", "\xE2\x80\x99", "\xC2\xBB", "\xE3\x80\x8D", "\xE3\x80\x8F",
         "\xEF\xBC\x89", NULL};
@@ -97,16 +97,16 @@ int aoei_chat_ends_sentence(aoe_text s) {
                                        "\xDB\x94",
                                        "\xD8\x9F",
                                        NULL};
-    s = aoei_chat_trim(s);
+    s = aoei_text_trim(s);
     for (size_t i = 0; closing[i];)
-        if (aoei_chat_ends(s, closing[i])) {
+        if (aoei_text_ends_with(s, closing[i])) {
             s.len -= strlen(closing[i]);
             i = 0;
         } else {
             i++;
         }
     for (size_t i = 0; stop[i]; i++)
-        if (aoei_chat_ends(s, stop[i]))
+        if (aoei_text_ends_with(s, stop[i]))
             return 1;
     return 0;
 }
@@ -117,7 +117,7 @@ static const char *find(aoe_text s, const char *what) {
     return s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
 }
 
-/* Replacement of a character; NULL: none. */
+/* The plain replacement of a character; NULL: it is kept. */
 static const char *plain_of(uint32_t cp) {
     if (cp == 0x2028 || cp == 0x2029 || cp == 0x85)
         return "\n";
@@ -132,33 +132,33 @@ static const char *plain_of(uint32_t cp) {
     return NULL;
 }
 
-/* Length of an HTML tag that ends a line or begins an item, with its replacement in *with; 0: none. */
+/* Length of an HTML tag that ends a line or begins an item; 0: none. *with is set to its replacement. */
 static size_t line_tag(aoe_text s, const char **with) {
     static const struct {
         const char *tag, *with;
     } tags[] = {{"<li>", "\n- "}, {"</li>", "\n"}, {"<br>", "\n"},  {"<br/>", "\n"}, {"<br />", "\n"}, {"<p>", "\n"},
                 {"</p>", "\n"},   {"<ul>", "\n"},  {"</ul>", "\n"}, {"<ol>", "\n"},  {"</ol>", "\n"}};
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
-        if (aoei_chat_starts(s, tags[i].tag)) {
+        if (aoei_text_starts_with(s, tags[i].tag)) {
             *with = tags[i].with;
             return strlen(tags[i].tag);
         }
     return 0;
 }
 
-/* Length of the thoughts of a model at the start of s. */
+/* Length of a model's reasoning (<think> ... </think>) at the start of s; 0: none. */
 static size_t thought(aoe_text s) {
     static const char *const names[][2] = {
         {"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (aoei_chat_starts(s, names[i][0])) {
+        if (aoei_text_starts_with(s, names[i][0])) {
             const char *end = find(s, names[i][1]);
             return end ? (size_t)(end - s.data) + strlen(names[i][1]) : s.len;
         }
     return 0;
 }
 
-/* Length of a token of chat templates at the start of s: "</s>", "<|im_end|>". *ends: 1: it ends the turn. */
+/* Length of a chat template token such as "</s>" or "<|im_end|>" at the start of s; 0: none. *ends is 1 if it ends the turn. */
 static size_t template_token(aoe_text s, int *ends) {
     static const struct {
         const char *token;
@@ -167,24 +167,24 @@ static size_t template_token(aoe_text s, int *ends) {
                   {"<\xEF\xBD\x9C", 1}, {"[INST]", 1}, {"[/INST]", 1},       {"<<SYS>>", 1},         {"<eod>", 1}};
     enum { MOST = 40 };
     *ends = 1;
-    if (aoei_chat_starts(s, "<|")) {
+    if (aoei_text_starts_with(s, "<|")) {
         const char *end = memmem(s.data, s.len < MOST ? s.len : MOST, "|>", 2);
         return end ? (size_t)(end - s.data) + 2 : 0;
     }
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
-        if (aoei_chat_starts(s, tokens[i].token)) {
+        if (aoei_text_starts_with(s, tokens[i].token)) {
             *ends = tokens[i].ends;
             return strlen(tokens[i].token);
         }
     return 0;
 }
 
-int aoei_chat_plain(aoei_buffer *out, aoe_text s) {
+int aoei_reply_plain(aoei_buffer *out, aoe_text s) {
     int begun = 0, ends;                    /* 1: the output is not empty */
-    const char *late = find(s, "</think>"); /* some servers send only the end tag */
+    const char *late = find(s, "</think>"); /* some servers send only the closing tag */
     const char *early = find(s, "<think>");
     if (late && (!early || early > late))
-        s = aoei_chat_skip(s, (size_t)(late - s.data) + strlen("</think>"));
+        s = aoei_text_skip(s, (size_t)(late - s.data) + strlen("</think>"));
     while (s.len) {
         uint32_t cp = 0;
         const char *with = NULL;
@@ -195,7 +195,7 @@ int aoei_chat_plain(aoei_buffer *out, aoe_text s) {
             bytes = s.len > 1 && s.data[1] == '\n' ? 2 : 1;
             with = "\n";
         } else if (s.data[0] == '<' && (bytes = line_tag(s, &with)) != 0) {
-            /* replaced */
+            /* the tag was replaced */
         } else if ((s.data[0] == '<' || s.data[0] == '[') && (bytes = template_token(s, &ends)) != 0) {
             if (ends && begun)
                 break;
@@ -210,33 +210,33 @@ int aoei_chat_plain(aoei_buffer *out, aoe_text s) {
             (void)aoei_buffer_append(out, with, strlen(with));
         else
             (void)aoei_buffer_append(out, s.data, bytes);
-        s = aoei_chat_skip(s, bytes);
+        s = aoei_text_skip(s, bytes);
     }
     return out->failed ? AOE_ENOMEM : 0;
 }
 
 static int is_fence(aoe_text line) {
-    line = aoei_chat_trim(line);
-    return aoei_chat_starts(line, "```") || aoei_chat_starts(line, "~~~");
+    line = aoei_text_trim(line);
+    return aoei_text_starts_with(line, "```") || aoei_text_starts_with(line, "~~~");
 }
 
-aoe_text aoei_chat_unfence(aoe_text plain, int *open) {
+aoe_text aoei_reply_unfence(aoe_text plain, int *open) {
     aoe_text rest = plain, line, inside = {plain.data, 0};
     int within = 0;
     if (open)
         *open = 0;
-    while (aoei_chat_next_line(&rest, &line)) {
+    while (aoei_text_next_line(&rest, &line)) {
         if (!is_fence(line)) {
             if (within)
                 inside.len = (size_t)(line.data + line.len - inside.data);
             continue;
         }
-        if (within && aoei_chat_has_word(inside))
+        if (within && aoei_text_has_word(inside))
             return inside;
         within = !within;
         inside = (aoe_text){rest.data, 0};
     }
-    if (!within || !aoei_chat_has_word(inside))
+    if (!within || !aoei_text_has_word(inside))
         return plain;
     if (open)
         *open = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * aoe_score: similarity scores that chat models give to the pairs of a table. The table is read twice, first for the calls
- * and then to write the rows with their scores, so that no row is held in memory.
+ * aoe_score: chat models rate the similarity of the pairs of a table. The table is read twice, first to make the calls and
+ * then to write the rows with their scores, so that rows are not kept in memory.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-#define SCORE_PREFIX "score:" /* prefix of the column of a model, before its source */
+#define SCORE_PREFIX "score:" /* prefix of the score column of a model, followed by the model's source */
 
 enum { HIGHEST = 5, EXPECTED_TOKENS = 4, TEXTS = 2 };
 
@@ -31,20 +31,20 @@ typedef int (*row_fn)(job *j, const aoei_row *row, aoe_error *err);
 struct job {
     const aoe_score_options *o;
     aoe_score_result *result;
-    aoei_table *table;  /* owned; open during a pass */
-    size_t columns;     /* columns of the table, all selected */
-    size_t text[TEXTS]; /* indices of the columns of texts */
-    size_t label;       /* index of the column that the score replaces; `columns`: a new column */
-    size_t rows;        /* rows of the current pass so far */
-    size_t *call;       /* [rows, n_models] owned: numbers of the calls */
+    aoei_table *table;  /* the table, owned; open while it is read */
+    size_t columns;     /* number of columns of the table, all selected */
+    size_t text[TEXTS]; /* indices of the two text columns */
+    size_t label;       /* index of the column that the score replaces; equal to `columns`: a new column */
+    size_t rows;        /* number of rows read so far */
+    size_t *call;       /* [rows, n_models] numbers of the calls, owned */
     size_t capacity;
-    aoei_chat_calls *calls; /* owned */
+    aoei_chat_calls *calls; /* calls of the job, owned */
     aoei_buffer prompt;
     aoei_table_writer writer;
-    aoe_text *name;                   /* [columns + 1 + n_models] owned array; names of the columns of the output */
-    char *own_names;                  /* owned: concatenated names "score:SOURCE", each with NUL */
-    aoei_cell *cell;                  /* [columns + 1 + n_models] owned */
-    char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] owned */
+    aoe_text *name;                   /* [columns + 1 + n_models] names of the output columns; the array is owned */
+    char *own_names;                  /* the concatenated names "score:SOURCE", each with NUL; owned */
+    aoei_cell *cell;                  /* [columns + 1 + n_models] cells of the current row, owned */
+    char (*number)[AOEI_NUMBER_TEXT]; /* [1 + n_models] texts of the scores, owned */
     double total;
 };
 
@@ -78,7 +78,7 @@ static size_t find_column(const aoei_table *t, const char *name, size_t len) {
     return i;
 }
 
-/* The column of a text, or the number of columns. */
+/* The index of a text column; the number of columns if there is none. */
 static size_t find_text(const aoei_table *t, aoe_text name) {
     size_t column = aoei_table_columns(t);
     (void)aoei_columns_find(t, name, &column);
@@ -91,7 +91,7 @@ static int fail_column(const job *j, aoe_text name, aoe_error *err) {
     return aoei_columns_fail(j->table, problem, "set options.columns to text1=NAME,text2=NAME", err);
 }
 
-/* Parses "text1=NAME,text2=NAME"; a role that it does not mention keeps its column. */
+/* Parses "text1=NAME,text2=NAME". A role that is not mentioned keeps its column. */
 static int read_columns(job *j, const char *s, aoe_error *err) {
     while (*s) {
         const size_t len = strcspn(s, ","), key = strcspn(s, "=");
@@ -115,7 +115,7 @@ static int check_names(job *j, aoe_error *err) {
     const size_t models = j->o->each ? j->o->chat.n_models : 0;
     if (j->label == j->text[0] || j->label == j->text[1])
         return aoei_fail(err, AOE_EARG,
-                         "options.label: the column '%s' contains texts, which would be replaced; name another one",
+                         "options.label: the column '%s' contains texts, which the scores would replace; choose another name",
                          j->o->label);
     for (size_t m = 0; m < models; m++) {
         const char *source = source_of(j, m);
@@ -126,13 +126,12 @@ static int check_names(job *j, aoe_error *err) {
         for (size_t i = 0; i < j->columns; i++) {
             const aoe_text name = aoei_table_column(j->table, i);
             twice |= name.len > strlen(SCORE_PREFIX) && memcmp(name.data, SCORE_PREFIX, strlen(SCORE_PREFIX)) == 0 &&
-                     is_named(aoei_chat_skip(name, strlen(SCORE_PREFIX)), source, strlen(source));
+                     is_named(aoei_text_skip(name, strlen(SCORE_PREFIX)), source, strlen(source));
         }
         if (twice)
             return aoei_fail(err, AOE_EARG,
-                             "options.each: there would be two columns " SCORE_PREFIX
-                             "%s; give the model another source=, or the "
-                             "column another name",
+                             "options.each: the output would have two columns " SCORE_PREFIX
+                             "%s; set another source for the model or rename the column",
                              source);
     }
     return 0;
@@ -216,7 +215,7 @@ static int add_calls(job *j, const aoei_row *row, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < j->columns && !rc; i++)
         if (row->field[i].kind == AOEI_FIELD_TEXT)
-            rc = aoei_chat_check_writable(row->field[i].text, j->o->name, aoei_table_name(j->table), row->line, err);
+            rc = aoei_check_tsv_text(row->field[i].text, j->o->name, aoei_table_name(j->table), row->line, err);
     aoei_buffer_clear(&j->prompt);
     if (!rc && aoei_prompt_fill(&j->prompt, prompt_of(j->o), &v))
         rc = aoei_fail_nomem(err, v.text1.len + v.text2.len);
@@ -269,14 +268,14 @@ static aoei_cell number_cell(char text[AOEI_NUMBER_TEXT], double x) {
     return (aoei_cell){.text = {text, n}, .is_number = n != 0};
 }
 
-/* Score of a model for the row; NaN: there is none. */
+/* Reads the score of a model for the current row; *score is NaN if there is none. */
 static int read_score(job *j, size_t model, double *score, aoe_error *err) {
     const aoei_chat_reply *r = aoei_chat_calls_reply(j->calls, j->call[j->rows * j->o->chat.n_models + model]);
     aoei_score_outcome outcome = AOEI_SCORE_REFUSED;
     *score = NAN;
     if (!r)
         return 0;
-    if (!r->refused && aoei_chat_score(&outcome, score, (aoe_text){r->content.data, r->content.len}, HIGHEST))
+    if (!r->refused && aoei_parse_score(&outcome, score, (aoe_text){r->content.data, r->content.len}, HIGHEST))
         return aoei_fail_nomem(err, r->content.len);
     j->result->chat.refused += outcome == AOEI_SCORE_REFUSED;
     j->result->chat.unreadable += outcome == AOEI_SCORE_AMBIGUOUS;
@@ -288,7 +287,7 @@ static int write_row(job *j, const aoei_row *row, aoe_error *err) {
     double sum = 0;
     int rc = j->rows < j->result->rows
                  ? 0
-                 : aoei_fail(err, AOE_EFORMAT, "%s: it has changed while it was scored; run it again", j->o->file);
+                 : aoei_fail(err, AOE_EFORMAT, "%s: the file changed while it was scored; run again", j->o->file);
     if (!rc && !j->name)
         rc = open_writer(j, err);
     for (size_t i = 0; i < n && !rc; i++)
@@ -334,7 +333,7 @@ static void destroy(job *j) {
     aoei_free(j->number);
 }
 
-/* The table is read twice, which a pipe does not permit. */
+/* Rejects pipes, because the table is read twice. */
 static int check_file(const char *path, aoe_error *err) {
     struct stat st;
     if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
@@ -356,7 +355,7 @@ int aoe_score(const aoe_score_options *o, aoe_score_result *result, aoe_error *e
         rc = pass(&j, add_calls, &j.result->skipped, err);
     j.result->rows = j.rows;
     if (!rc && !j.rows)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: no pair in it (%zu bad rows); give a table with text1 and text2", o->file,
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the table has no pairs (%zu bad rows); use a table with text1 and text2", o->file,
                        j.result->skipped);
     if (!rc)
         rc = aoei_chat_calls_run(j.calls, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cleaning of sentences.
+ * Cleans sentences.
  */
 #include "annotate/sentences.h"
 
@@ -27,7 +27,7 @@ static const char *const echoes[] = {"input",
                                      "\xE6\xB3\xA8\xE6\x84\x8F", /* 注意 */
                                      "\xE8\xA7\xA3\xE9\x87\x8A", /* 解释 */
                                      NULL};
-/* Words of labels that announce a sentence. */
+/* Words in labels that announce a sentence. */
 static const char *const announces[] = {"output",
                                         "synonym",
                                         "antonym",
@@ -57,16 +57,16 @@ static const char *const announces[] = {"output",
 
 enum { MAX_LABEL = 40, MAX_SENTENCE = 16384 };
 
-/* Length of a short text, with optional emphasis, before a colon that is followed by a space or the end, including the
- * colon; 0: none. */
+/* Length of a label: a short text, optionally emphasized, up to a colon that is followed by a space or the end, including
+ * the colon; 0: no label. */
 static size_t label_bytes(aoe_text s, aoe_text *label) {
     static const char *const marks = "*_#> ";
     size_t begin = 0, i;
     while (begin < s.len && strchr(marks, s.data[begin]))
         begin++;
     for (i = begin; i < s.len && i < begin + MAX_LABEL; i++) {
-        const aoe_text at = aoei_chat_skip(s, i);
-        const size_t colon = at.data[0] == ':' ? 1 : aoei_chat_starts(at, "\xEF\xBC\x9A") ? 3 : 0;
+        const aoe_text at = aoei_text_skip(s, i);
+        const size_t colon = at.data[0] == ':' ? 1 : aoei_text_starts_with(at, "\xEF\xBC\x9A") ? 3 : 0;
         if (strchr(".!?\"", at.data[0]))
             return 0;
         if (!colon)
@@ -84,27 +84,27 @@ static size_t label_bytes(aoe_text s, aoe_text *label) {
     return 0;
 }
 
-int aoei_chat_is_echo(aoe_text line) {
+int aoei_is_echo(aoe_text line) {
     aoe_text label;
-    return label_bytes(line, &label) && aoei_chat_starts_any(label, echoes);
+    return label_bytes(line, &label) && aoei_text_starts_with_any(label, echoes);
 }
 
-aoe_text aoei_chat_take_label(aoe_text s) {
+aoe_text aoei_strip_label(aoe_text s) {
     aoe_text label;
     const size_t n = label_bytes(s, &label);
-    return n && aoei_chat_contains_any(label, announces) ? aoei_chat_trim(aoei_chat_skip(s, n)) : s;
+    return n && aoei_text_contains_any(label, announces) ? aoei_text_trim(aoei_text_skip(s, n)) : s;
 }
 
-/* 1: the text is a placeholder such as "Sentence 1". */
+/* 1 if the text is only a placeholder such as "Sentence 1". */
 static int is_heading(aoe_text s) {
     size_t n = s.len;
     while (n && s.data[n - 1] >= '0' && s.data[n - 1] <= '9')
         n--;
     return n && n < s.len && n <= MAX_LABEL && strchr(" #", s.data[n - 1]) && !memchr(s.data, '.', n) &&
-           aoei_chat_starts_any(s, announces);
+           aoei_text_starts_with_any(s, announces);
 }
 
-size_t aoei_chat_quotes(aoe_text s, size_t *at_end) {
+size_t aoei_quote_bytes(aoe_text s, size_t *at_end) {
     static const char *const pairs[][2] = {{"\"", "\""},
                                            {"``", "''"},
                                            {"''", "''"},
@@ -128,10 +128,10 @@ size_t aoei_chat_quotes(aoe_text s, size_t *at_end) {
                                            {"_", "_"}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const size_t a = strlen(pairs[i][0]), b = strlen(pairs[i][1]);
-        if (s.len <= a + b || !aoei_chat_starts(s, pairs[i][0]) || !aoei_chat_ends(s, pairs[i][1]))
+        if (s.len <= a + b || !aoei_text_starts_with(s, pairs[i][0]) || !aoei_text_ends_with(s, pairs[i][1]))
             continue;
         const aoe_text inside = {s.data + a, s.len - a - b};
-        /* "Yes," he said, "I will." is not quoted as a whole; the apostrophes of 'it's true' are no quotes */
+        /* "Yes," he said, "I will." is not quoted as a whole; the apostrophes in 'it's true' are not quotes */
         const int apostrophe = b == 1 && pairs[i][1][0] == '\'';
         if (!apostrophe && memmem(inside.data, inside.len, pairs[i][1], b))
             continue;
@@ -145,11 +145,11 @@ size_t aoei_chat_quotes(aoe_text s, size_t *at_end) {
 
 static aoe_text take_quotes(aoe_text s) {
     size_t b;
-    const size_t a = aoei_chat_quotes(s, &b);
-    return a ? aoei_chat_trim((aoe_text){s.data + a, s.len - a - b}) : s;
+    const size_t a = aoei_quote_bytes(s, &b);
+    return a ? aoei_text_trim((aoe_text){s.data + a, s.len - a - b}) : s;
 }
 
-/* Removes quotes followed by a comma or semicolon, or by a full stop if the quoted text ends with one. */
+/* Removes quotes that are followed by a comma or semicolon, or by a full stop if the quoted text ends with one. */
 static aoe_text take_tail(aoe_text s) {
     static const char *const quotes[] = {"\"", "\xE2\x80\x9D", "'", "\xC2\xBB", "\xE3\x80\x8D", NULL};
     if (s.len < 2 || !strchr(",;.", s.data[s.len - 1]))
@@ -157,28 +157,28 @@ static aoe_text take_tail(aoe_text s) {
     const aoe_text shorter = {s.data, s.len - 1};
     for (size_t i = 0; quotes[i]; i++) {
         size_t b;
-        if (!aoei_chat_ends(shorter, quotes[i]) || !aoei_chat_quotes(shorter, &b))
+        if (!aoei_text_ends_with(shorter, quotes[i]) || !aoei_quote_bytes(shorter, &b))
             continue;
-        if (s.data[s.len - 1] != '.' || aoei_chat_ends_sentence(shorter))
+        if (s.data[s.len - 1] != '.' || aoei_text_ends_sentence(shorter))
             return shorter;
     }
     return s;
 }
 
-/* Removes a comment in brackets after the end of the sentence: "It rains. (more formal)". */
+/* Removes a comment in parentheses after the end of the sentence: "It rains. (more formal)". */
 static aoe_text take_comment(aoe_text s) {
     if (!s.len || s.data[s.len - 1] != ')')
         return s;
     for (size_t i = s.len - 1; i > 1; i--)
         if (s.data[i] == '(') {
-            const aoe_text before = aoei_chat_trim((aoe_text){s.data, i});
-            return s.data[i - 1] == ' ' && aoei_chat_ends_sentence(before) ? before : s;
+            const aoe_text before = aoei_text_trim((aoe_text){s.data, i});
+            return s.data[i - 1] == ' ' && aoei_text_ends_sentence(before) ? before : s;
         }
     return s;
 }
 
-/* Removes a comment after a dash: "It rains. - same meaning". Without the end of a sentence before it, the comment must
- * mention sentences. */
+/* Removes a comment after a dash: "It rains. - same meaning". If no end of sentence precedes the dash, the comment must be
+ * about sentences. */
 static aoe_text take_dash(aoe_text s) {
     static const char *const dashes[] = {" - ", " \xE2\x80\x93 ", " \xE2\x80\x94 "};
     static const char *const subjects[] = {
@@ -186,12 +186,12 @@ static aoe_text take_dash(aoe_text s) {
         "rephras",      "paraphras", "the original", "passive voice",    "active voice", "word order",  NULL};
     for (size_t i = s.len; i-- > 1;)
         for (size_t d = 0; d < sizeof dashes / sizeof *dashes; d++) {
-            const aoe_text here = aoei_chat_skip(s, i);
-            if (!aoei_chat_starts(here, dashes[d]))
+            const aoe_text here = aoei_text_skip(s, i);
+            if (!aoei_text_starts_with(here, dashes[d]))
                 continue;
-            const aoe_text before = {s.data, i}, comment = aoei_chat_skip(here, strlen(dashes[d]));
+            const aoe_text before = {s.data, i}, comment = aoei_text_skip(here, strlen(dashes[d]));
             const int small = comment.len && comment.data[0] >= 'a' && comment.data[0] <= 'z';
-            return (small && aoei_chat_ends_sentence(before)) || aoei_chat_contains_any(comment, subjects) ? before : s;
+            return (small && aoei_text_ends_sentence(before)) || aoei_text_contains_any(comment, subjects) ? before : s;
         }
     return s;
 }
@@ -203,14 +203,14 @@ static aoe_text take_tags(aoe_text s) {
     const char *end = memchr(s.data, '>', s.len), *last = memrchr(s.data, '<', s.len);
     if (!end || end >= last || last[1] != '/')
         return s;
-    return aoei_chat_trim((aoe_text){end + 1, (size_t)(last - end - 1)});
+    return aoei_text_trim((aoe_text){end + 1, (size_t)(last - end - 1)});
 }
 
 static aoe_text clean(aoe_text s) {
-    s = aoei_chat_trim(s);
+    s = aoei_text_trim(s);
     for (size_t before = s.len + 1; s.len && s.len < before;) {
         before = s.len;
-        s = take_tags(take_quotes(take_tail(take_dash(take_comment(aoei_chat_take_label(s))))));
+        s = take_tags(take_quotes(take_tail(take_dash(take_comment(aoei_strip_label(s))))));
     }
     return s;
 }
@@ -220,7 +220,7 @@ static int is_placeholder(aoe_text s) {
     return (first == '[' && last == ']') || (first == '<' && last == '>') || (first == '{' && last == '}');
 }
 
-/* Appends the text with single spaces and without emphasis of words. */
+/* Appends the text with single spaces and without emphasis marks. */
 static int append_clean(aoei_buffer *out, aoe_text s) {
     for (size_t i = 0; i < s.len; i++) {
         const char c = s.data[i];
@@ -235,24 +235,24 @@ static int append_clean(aoei_buffer *out, aoe_text s) {
     return out->failed ? AOE_ENOMEM : 0;
 }
 
-aoe_text aoei_chat_list_item(const aoei_chat_list *l, size_t i) {
+aoe_text aoei_sentences_item(const aoei_sentences *l, size_t i) {
     const size_t begin = i ? l->end[i - 1] : 0;
     return (aoe_text){l->text.data + begin, l->end[i] - begin};
 }
 
-int aoei_chat_list_add(aoei_chat_list *l, aoe_text raw) {
+int aoei_sentences_add(aoei_sentences *l, aoe_text raw) {
     const size_t begin = l->text.len;
-    if (l->n >= l->most || raw.len > MAX_SENTENCE || aoei_chat_is_echo(aoei_chat_trim(raw)))
+    if (l->n >= l->most || raw.len > MAX_SENTENCE || aoei_is_echo(aoei_text_trim(raw)))
         return 0;
     const aoe_text s = clean(raw);
-    if (!aoei_chat_has_word(s) || is_placeholder(s) || is_heading(s))
+    if (!aoei_text_has_word(s) || is_placeholder(s) || is_heading(s))
         return 0;
     if (append_clean(&l->text, s) || aoei_grow((void **)&l->end, &l->capacity, l->n, sizeof *l->end))
         return AOE_ENOMEM;
     l->end[l->n] = l->text.len;
-    const aoe_text added = aoei_chat_list_item(l, l->n);
+    const aoe_text added = aoei_sentences_item(l, l->n);
     for (size_t i = 0; i < l->n; i++) {
-        const aoe_text other = aoei_chat_list_item(l, i);
+        const aoe_text other = aoei_sentences_item(l, i);
         if (other.len == added.len && memcmp(other.data, added.data, added.len) == 0) {
             l->text.len = begin;
             l->repeated++;
@@ -263,13 +263,13 @@ int aoei_chat_list_add(aoei_chat_list *l, aoe_text raw) {
     return 0;
 }
 
-void aoei_chat_list_clear(aoei_chat_list *l) {
+void aoei_sentences_clear(aoei_sentences *l) {
     aoei_buffer_clear(&l->text);
     l->n = l->repeated = 0;
 }
 
-void aoei_chat_list_free(aoei_chat_list *l) {
+void aoei_sentences_free(aoei_sentences *l) {
     aoei_buffer_free(&l->text);
     aoei_free(l->end);
-    *l = (aoei_chat_list){0};
+    *l = (aoei_sentences){0};
 }

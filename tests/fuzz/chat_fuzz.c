@@ -18,30 +18,30 @@ static void require(int condition) {
         abort();
 }
 
-static void read_list(aoe_text reply, size_t most, int cut) {
-    aoei_chat_list l = {.n = 0};
-    aoei_chat_outcome outcome;
-    require(aoei_chat_parse(&l, &outcome, reply, most, cut) == 0);
+static void read_list(aoe_text reply, size_t most, int truncated) {
+    aoei_sentences l = {.n = 0};
+    aoei_parse_outcome outcome;
+    require(aoei_parse_sentences(&l, &outcome, reply, most, truncated) == 0);
     require(l.n <= most && (outcome == AOEI_CHAT_LIST) == (l.n > 0));
     for (size_t i = 0; i < l.n; i++) {
-        const aoe_text s = aoei_chat_list_item(&l, i);
+        const aoe_text s = aoei_sentences_item(&l, i);
         require(s.len > 0 && s.len <= reply.len);
         require(aoei_utf8_valid(s.data, s.len) == s.len);
         require(!memchr(s.data, '\n', s.len) && !memchr(s.data, '\t', s.len));
     }
-    aoei_chat_list_free(&l);
+    aoei_sentences_free(&l);
 }
 
 static void read_score(aoe_text reply) {
     aoei_score_outcome outcome;
     double score = -1;
-    require(aoei_chat_score(&outcome, &score, reply, 5) == 0);
+    require(aoei_parse_score(&outcome, &score, reply, 5) == 0);
     require((outcome == AOEI_SCORE_FOUND) == (score >= 0 && score <= 5));
 }
 
 /* The answer in a body is kept and read again. */
 static void read_body(aoe_text body) {
-    aoei_chat_reply r = {.cut = 0}, again = {.cut = 0};
+    aoei_chat_reply r = {.truncated = 0}, again = {.truncated = 0};
     aoei_buffer kept = {0};
     aoe_error err = {0};
     const int rc = aoei_chat_reply_read(&r, body, &err);
@@ -51,11 +51,11 @@ static void read_body(aoe_text body) {
         require(aoei_chat_reply_load(&again, (aoe_text){kept.data, kept.len}, &err) == 0);
         require(again.content.len == r.content.len &&
                 (!r.content.len || !memcmp(again.content.data, r.content.data, r.content.len)));
-        require(again.refused == r.refused && again.cut == r.cut && again.prompt_tokens == r.prompt_tokens);
-        read_list((aoe_text){r.content.data ? r.content.data : "", r.content.len}, 5, r.cut);
+        require(again.refused == r.refused && again.truncated == r.truncated && again.prompt_tokens == r.prompt_tokens);
+        read_list((aoe_text){r.content.data ? r.content.data : "", r.content.len}, 5, r.truncated);
     }
-    aoei_chat_refusal e;
-    aoei_chat_error(&e, body, "sk-key");
+    aoei_chat_error e;
+    aoei_chat_error_read(&e, body, "sk-key");
     aoei_buffer_free(&kept);
     aoei_chat_reply_free(&r);
     aoei_chat_reply_free(&again);

@@ -198,7 +198,7 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->out, "\tWrite 1 like: A plane is taking off. {braces} Indeed.\t4.5\tnumbered\n"));
     b->a.positive_prompt = "nothing";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_string_equal(b->err.message, "options.positive_prompt: the template has no {text}; put it where the input belongs");
+    assert_string_equal(b->err.message, "options.positive_prompt: the template has no {text}; insert it where the input belongs");
     b->a.positive_prompt = NULL;
     b->a.chat.request = "[1]";
     assert_int_equal(annotate(b), AOE_EARG);
@@ -382,10 +382,10 @@ static void bounds_need_limits(void **state) {
     b->a.chat.max_cost = 1;
     b->a.chat.request = "{\"max_tokens\": null}";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "needs a limit per answer"));
+    assert_non_null(strstr(b->err.message, "needs a limit per response"));
     b->a.chat.request = "{\"n\": 2}";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "requests with a single answer"));
+    assert_non_null(strstr(b->err.message, "requests for a single response"));
     b->a.chat.request = "{\"max_tokens\": null, \"max_completion_tokens\": 4000, \"n\": 1}";
     b->model[0].price_out = 1000;
     b->a.chat.max_cost = 3.9; /* 4 for an answer */
@@ -447,8 +447,8 @@ static void fails(bench *b, const char *model, int code, const char *message, si
 
 static void what_cannot_succeed(void **state) {
     bench *b = *state;
-    fails(b, "unknown", AOE_EIO, "the endpoint answers 404 for model unknown: The model does not exist", 4);
-    fails(b, "quota", AOE_EIO, "the account is used up", 4);
+    fails(b, "unknown", AOE_EIO, "the endpoint returned status 404 for model unknown: The model does not exist", 4);
+    fails(b, "quota", AOE_EIO, "the account has no credit left", 4);
     b->behaviour.key = "other";
     fails(b, "numbered", AOE_EIO, "requires an API key", 4);
     b->behaviour.key = NULL;

@@ -272,15 +272,15 @@ static const example languages[] = {
 
 static int check_table(const example *e, size_t n) {
     int failures = 0;
-    aoei_chat_list l = {.n = 0};
+    aoei_sentences l = {.n = 0};
     for (size_t i = 0; i < n; i++) {
         char got[4096] = "";
         size_t at = 0;
-        aoei_chat_outcome outcome;
-        assert_int_equal(aoei_chat_parse(&l, &outcome, aoe_text_of(e[i].reply), e[i].most ? e[i].most : 5, e[i].cut), 0);
+        aoei_parse_outcome outcome;
+        assert_int_equal(aoei_parse_sentences(&l, &outcome, aoe_text_of(e[i].reply), e[i].most ? e[i].most : 5, e[i].cut), 0);
         assert_int_equal(outcome == AOEI_CHAT_LIST, l.n > 0);
         for (size_t k = 0; k < l.n; k++) {
-            const aoe_text s = aoei_chat_list_item(&l, k);
+            const aoe_text s = aoei_sentences_item(&l, k);
             at += (size_t)snprintf(got + at, sizeof got - at, "%s%.*s", k ? "|" : "", (int)s.len, s.data);
         }
         if (!l.n)
@@ -290,7 +290,7 @@ static int check_table(const example *e, size_t n) {
             failures++;
         }
     }
-    aoei_chat_list_free(&l);
+    aoei_sentences_free(&l);
     return failures;
 }
 
@@ -309,10 +309,10 @@ TABLE_TEST(refusals)
 TABLE_TEST(languages)
 
 static int parse_once(void *reply) {
-    aoei_chat_list l = {.n = 0};
-    aoei_chat_outcome outcome;
-    const int rc = aoei_chat_parse(&l, &outcome, aoe_text_of(reply), 5, 0);
-    aoei_chat_list_free(&l);
+    aoei_sentences l = {.n = 0};
+    aoei_parse_outcome outcome;
+    const int rc = aoei_parse_sentences(&l, &outcome, aoe_text_of(reply), 5, 0);
+    aoei_sentences_free(&l);
     return rc;
 }
 
@@ -329,20 +329,20 @@ static void long_replies(void **state) {
     enum { ITEMS = 20000 };
     char *reply = malloc(ITEMS * 40);
     size_t at = 0;
-    aoei_chat_list l = {.n = 0};
-    aoei_chat_outcome outcome;
+    aoei_sentences l = {.n = 0};
+    aoei_parse_outcome outcome;
     assert_non_null(reply);
     for (int i = 1; i <= ITEMS; i++)
         at += (size_t)sprintf(reply + at, "%d. Sentence with a number %d.\n", i % 900 ? i % 900 : 900, i);
-    assert_int_equal(aoei_chat_parse(&l, &outcome, (aoe_text){reply, at}, 50, 0), 0);
+    assert_int_equal(aoei_parse_sentences(&l, &outcome, (aoe_text){reply, at}, 50, 0), 0);
     assert_int_equal(l.n, 50);
     memset(reply, '[', ITEMS);
-    assert_int_equal(aoei_chat_parse(&l, &outcome, (aoe_text){reply, ITEMS}, 5, 0), 0);
+    assert_int_equal(aoei_parse_sentences(&l, &outcome, (aoe_text){reply, ITEMS}, 5, 0), 0);
     assert_int_equal(outcome, AOEI_CHAT_NOTHING);
     for (int i = 0; i < ITEMS; i++)
         memcpy(reply + 4 * i, "1. a", 4);
-    assert_int_equal(aoei_chat_parse(&l, &outcome, (aoe_text){reply, (size_t)ITEMS * 4}, 5, 0), 0);
-    aoei_chat_list_free(&l);
+    assert_int_equal(aoei_parse_sentences(&l, &outcome, (aoe_text){reply, (size_t)ITEMS * 4}, 5, 0), 0);
+    aoei_sentences_free(&l);
     free(reply);
 }
 

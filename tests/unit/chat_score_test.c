@@ -102,7 +102,7 @@ static void check(const example *e, size_t n) {
     for (size_t i = 0; i < n; i++) {
         aoei_score_outcome outcome;
         double got = 0;
-        assert_int_equal(aoei_chat_score(&outcome, &got, aoe_text_of(e[i].reply), 5), 0);
+        assert_int_equal(aoei_parse_score(&outcome, &got, aoe_text_of(e[i].reply), 5), 0);
         if (outcome != AOEI_SCORE_FOUND)
             got = outcome == AOEI_SCORE_REFUSED ? REFUSED : AMBIGUOUS;
         if (got < e[i].want - 1e-12 || got > e[i].want + 1e-12) {
