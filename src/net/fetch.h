@@ -39,8 +39,8 @@ typedef struct aoei_fetch_counts {
 
 typedef enum aoei_fetch_event {
     AOEI_FETCH_ANSWER, /* a response arrived or was found in the cache */
-    AOEI_FETCH_RETRY,  /* waiting before a retry; `why` says why */
-    AOEI_FETCH_LIMIT   /* waiting for the server's rate limit; `why` says why */
+    AOEI_FETCH_RETRY,  /* waiting before a retry; `why` is the reason */
+    AOEI_FETCH_LIMIT   /* waiting for the server's rate limit; `why` is the reason */
 } aoei_fetch_event;
 
 typedef struct aoei_fetch_progress {
