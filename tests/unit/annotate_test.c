@@ -490,7 +490,7 @@ static void bad_inputs(void **state) {
     bench *b = *state;
     set_texts(b, "a\tb\n");
     assert_int_equal(annotate(b), AOE_EFORMAT);
-    assert_non_null(strstr(b->err.message, "texts.txt:1: the text has a TAB"));
+    assert_non_null(strstr(b->err.message, "texts.txt:1: the text contains a TAB"));
     assert_int_equal(b->behaviour.requests, 0);
     b->a.name = "out.jsonl";
     annotate_ok(b);
