@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Planning an epoch's batches.
+ * Plans the batches of an epoch.
  */
 #include "train/batch_plan.h"
 
@@ -29,7 +29,10 @@ int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_so
     for (size_t s = 0; s < n_sources; s++)
         all += (double)sources[s].data.n * sources[s].weight + 1;
     if (!(all < (double)UINT32_MAX))
-        return aoei_fail(err, AOE_EARG, "the weights of the files give an epoch of %g examples; lower them", all);
+        return aoei_fail(
+            err, AOE_EARG,
+            "the weights of the files result in %g examples per epoch, but at most 2^32 - 2 are supported; lower the weights",
+            all);
     for (size_t s = 0; s < n_sources; s++) {
         const size_t n = examples_of(&sources[s]);
         b->examples += n;
@@ -59,14 +62,15 @@ void aoei_batches_destroy(aoei_batches *b) {
     memset(b, 0, sizeof *b);
 }
 
-/* Orders the source's examples of this epoch randomly: each occurs floor(weight) times, and a random subset once more. */
+/* Fills b->order with the examples of a source in random order and returns their number. Each example occurs floor(weight)
+ * times; a random subset occurs once more. */
 static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     const size_t m = examples_of(&b->sources[source]), n = b->sources[source].data.n, whole = m / n * n;
     aoei_rng rng;
     aoei_rng_init(&rng, b->seed, AOEI_STREAM_SHUFFLE, substream);
     for (size_t i = 0; i < m; i++)
         b->order[i] = i % n;
-    size_t left = m - whole, at = whole; /* the random subset */
+    size_t left = m - whole, at = whole; /* size of the random subset; where it starts */
     for (size_t i = 0; i < n && left; i++)
         if (aoei_rng_below(&rng, (uint32_t)(n - i)) < left) {
             b->order[at++] = i;
@@ -76,7 +80,7 @@ static size_t order_source(aoei_batches *b, size_t source, uint32_t substream) {
     return m;
 }
 
-/* Draws one of the alternative texts of a position, if possible one that is not of the class `other`. */
+/* Draws one of the alternative texts of a position, preferably one that is not in the identity class `other`. */
 static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint32_t other) {
     const size_t first = d->first[position], n = d->first[position + 1] - first;
     size_t allowed = 0;
@@ -92,7 +96,7 @@ static uint32_t draw(const aoei_dataset *d, aoei_rng *rng, size_t position, uint
             return (uint32_t)(first + i);
 }
 
-/* Draws an example's texts into text[arity]. */
+/* Draws the texts of an example into text[arity]. */
 static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, uint32_t *text) {
     const size_t position = example * d->arity;
     text[0] = draw(d, rng, position, UINT32_MAX);
@@ -100,7 +104,8 @@ static void draw_example(const aoei_dataset *d, aoei_rng *rng, size_t example, u
         text[r] = draw(d, rng, position + r, d->groups[text[0]]);
 }
 
-/* Adds the texts' classes to the batch of that number; 0: one of them is in the batch, and nothing is added. */
+/* Adds the identity classes of the texts to batch number `batch` and returns 1. Returns 0, and adds nothing, if the batch
+ * already contains one of them. */
 static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const uint32_t *text) {
     for (size_t r = 0; r < d->arity; r++)
         if (stamp[d->groups[text[r]]] == batch)
@@ -110,11 +115,10 @@ static int enter(const aoei_dataset *d, uint32_t *stamp, uint32_t batch, const u
     return 1;
 }
 
-#define TRIES                                                                                                                  \
-    64 /* examples that a batch rejects, per example of its size, before it stays incomplete; keeps planning linear            \
-        */
+/* A batch stays incomplete after it has rejected TRIES * batch_size examples, so that the planning time is linear. */
+#define TRIES 64
 
-/* Plans the batches of a source, starting at b->batch[*n_batches] and pick *n_picks. */
+/* Plans the batches of a source. *n_batches and *n_picks: number of planned batches and picks so far, updated. */
 static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_t *n_picks) {
     const aoei_dataset *d = &b->sources[source].data;
     const uint32_t substream = (uint32_t)(b->epoch * b->n_sources + source);

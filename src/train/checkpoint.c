@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Checkpoints: OUTPUT/checkpoints/step-N is a complete model directory that also contains the
  * state of the run:
- *   trainer.json          progress and the options that decide the result
- *   optimizer.safetensors AdamW moments, m and v, flat in slot order
- *   best.safetensors      the best weights so far, when they are not this step's
- *   head.safetensors      the layer that a method trains after the vectors and no model keeps
- * It is written to .step-N and renamed when everything is on disk, so a directory named
- * step-N is complete.
+ *   trainer.json          progress and the options that affect the result
+ *   optimizer.safetensors AdamW moments m and v, flattened in slot order
+ *   best.safetensors      the best weights so far, unless they are the weights of this step
+ *   head.safetensors      the training head of the method, which is not part of the model
+ * A checkpoint is written to .step-N and renamed when all files are on disk, so a directory named
+ * step-N is always complete.
  */
 #include "train/checkpoint.h"
 
@@ -37,7 +37,7 @@ char *aoei_checkpoints_dir(const char *output) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes flat tensors of `count` elements in slices, since a full copy would take too much memory. */
+/* Writes n flat tensors of params->count elements slice by slice, because a full copy would take too much memory. */
 static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
                       const aoei_tensor *tensors, size_t n, aoe_error *err) {
     const size_t count = t->params->count;
@@ -82,7 +82,7 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
-/* Writes weight and bias of the head, each in one piece because they are small. */
+/* Writes weight and bias of the head. They are small, so they are not split into slices. */
 static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
     const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD), cells = c->head_rows * c->head_cols;
@@ -133,7 +133,7 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return code;
 }
 
-/* 1 if the name is "step-N"; *step: N. */
+/* Returns 1 and sets *step to N if the name is "step-N". */
 static int step_of(const char *name, uint64_t *step) {
     char *end;
     if (strncmp(name, "step-", 5) != 0 || name[5] < '0' || name[5] > '9')
@@ -219,7 +219,8 @@ done:
 
 /* ---------------------------------------------------------------- reading */
 
-/* *path: the checkpoint with the largest step below `before` (aoei_free), or NULL; *step: its step. */
+/* Sets *path to the checkpoint with the largest step below `before` (free with aoei_free), or to NULL; sets *step to its step.
+ */
 static int find_before(char **path, uint64_t *step, uint64_t before, const char *output, aoe_error *err) {
     *path = NULL;
     char *dir = aoei_checkpoints_dir(output);
@@ -250,7 +251,7 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err) {
     return find_before(path, &step, UINT64_MAX, output, err);
 }
 
-/* Opens a JSON or safetensors file to find damage; other files are not checked. */
+/* Checks that a JSON or safetensors file can be opened. Other files are not checked. */
 static int check_file(const char *path, aoe_error *err) {
     const size_t len = strlen(path);
     int code = AOE_OK;
@@ -266,7 +267,8 @@ static int check_file(const char *path, aoe_error *err) {
     return code;
 }
 
-/* AOE_EFORMAT or AOE_ENOENT if a file of the checkpoint is damaged or missing; other errors: the check itself failed. */
+/* Returns AOE_EFORMAT or AOE_ENOENT if a file of the checkpoint is damaged or missing. Other errors mean that the check failed.
+ */
 static int check_files(const char *dir, aoe_error *err) {
     static const char *const needed[] = {"trainer.json", MOMENTS_FILE};
     char **names;
@@ -287,8 +289,8 @@ static int is_damage(int code) {
     return code == AOE_EFORMAT || code == AOE_ENOENT;
 }
 
-/* Cuts the advice at the end of a message, such as "fetch the file again": it is meant for files that others made. */
-static void cut_advice(char *message) {
+/* Removes the advice at the end of a message, such as "download it again": it does not apply to a checkpoint. */
+static void remove_advice(char *message) {
     char *end = strstr(message, "fetch");
     end = end ? end : strrchr(message, ';');
     while (end && end > message && strchr(" :;,", end[-1]))
@@ -305,11 +307,11 @@ static int set_aside(const char *path, uint64_t step, const char *output, const 
     char *dir = aoei_checkpoints_dir(output), *aside = dir ? aoei_path_join(dir, name) : NULL;
     int code = aside ? aoei_remove_tree(aside, err) : aoei_fail_nomem(err, 0);
     check_files(path, &damage);
-    cut_advice(damage.message);
+    remove_advice(damage.message);
     if (!code)
         code = aoei_rename(path, aside, err);
     if (!code)
-        aoei_log_write(log, AOE_LOG_WARNING, "%s; the checkpoint is damaged and was renamed: delete %s", damage.message, aside);
+        aoei_log_write(log, AOE_LOG_WARNING, "%s; the checkpoint is damaged and was renamed; delete %s", damage.message, aside);
     aoei_free(aside);
     aoei_free(dir);
     return code;
@@ -331,8 +333,8 @@ static int set_aside_after(uint64_t step, const char *output, const aoei_log *lo
 
 int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log, aoe_error *err) {
     uint64_t step = UINT64_MAX;
-    aoe_error damage = {0}; /* of the newest checkpoint */
-    char *newest = NULL;    /* its path, if it is damaged; owned */
+    aoe_error damage = {0}; /* damage of the newest checkpoint */
+    char *newest = NULL;    /* path of the newest checkpoint if it is damaged; owned */
     int code;
     while (!(code = find_before(path, &step, step, output, err)) && *path) {
         aoe_error reason;
@@ -349,10 +351,10 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
         }
         *path = NULL;
     }
-    cut_advice(damage.message);
+    remove_advice(damage.message);
     if (!code && newest)
         code = *path ? set_aside_after(step, output, log, err)
-                     : aoei_fail(err, damage.code, "%s; the checkpoint is damaged: delete %s to start from the beginning",
+                     : aoei_fail(err, damage.code, "%s; the checkpoint is damaged; delete %s to start from the beginning",
                                  damage.message, newest);
     aoei_free(newest);
     if (code) {
@@ -362,7 +364,7 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     return code;
 }
 
-/* Copies the flat tensor `name` of `file` into `to` [1, count], a slice at a time through `slice`. */
+/* Copies the flat tensor `name` of `file` to `to` [1, params->count]. slice: [SLICE], workspace. */
 static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
                      const char *name, aoe_error *err) {
     const size_t count = t->params->count;
@@ -442,8 +444,8 @@ done:
     return code;
 }
 
-/* 1 if the option of that key is unchanged; NULL and null both mean "not set". Two spellings of a path are equal if they lead
- * to the same directory. Paths of data are not compared: the fingerprints tell whether the contents are equal. */
+/* Returns 1 if an option is unchanged. NULL and null both mean "not set". Two paths of the base model are equal if they refer
+ * to the same directory. Paths of data are not compared, because the fingerprints compare the contents. */
 static int same_option(const char *key, const json_t *now, const json_t *then) {
     const int set = now && !json_is_null(now), was_set = then && !json_is_null(then);
     if (!set || !was_set)
@@ -454,7 +456,7 @@ static int same_option(const char *key, const json_t *now, const json_t *then) {
            (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(then)));
 }
 
-/* An option as it appears in a message (aoei_free); NULL: no memory. */
+/* Text of an option for a message, owned by the caller (aoei_free); NULL: out of memory. */
 static char *option_text(const json_t *value) {
     return value && !json_is_null(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
                                          : aoei_strdup("not set");
@@ -473,7 +475,7 @@ static int fail_option(const char *key, const json_t *now, const json_t *then, c
     return code;
 }
 
-/* Checks that the options are those of the checkpoint, in both directions: options that only one of the two has differ too. */
+/* Checks that all options equal those of the checkpoint. An option that only one side has is a difference. */
 static int check_options(const json_t *now, const json_t *then, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;

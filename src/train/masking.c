@@ -17,7 +17,8 @@ int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, si
     m->rate = rate;
     m->mask = -1;
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
-    m->vocab = m->vocab < model->config.vocab ? m->vocab : model->config.vocab; /* a tokenizer may have more tokens */
+    m->vocab =
+        m->vocab < model->config.vocab ? m->vocab : model->config.vocab; /* the tokenizer may have more tokens than the model */
     m->longest = longest;
     for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
         m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));
@@ -62,7 +63,7 @@ size_t aoei_masking_maskable(const aoei_masking *m, const int32_t *ids, size_t n
     return count;
 }
 
-/* End of the word that begins at `start`. */
+/* Index after the last token of the word that begins at `start`. */
 static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size_t start) {
     size_t end = start + 1;
     while (end < n && m->kind[ids[end]] == AOEI_TOKEN_CONTINUATION)
@@ -70,7 +71,7 @@ static size_t word_end(const aoei_masking *m, const int32_t *ids, size_t n, size
     return end;
 }
 
-/* Replacement of a token that is predicted. */
+/* Replacement for a token that is to be predicted. */
 static int32_t replacement(const aoei_masking *m, aoei_rng *rng, int32_t id) {
     const double draw = aoei_rng_uniform(rng);
     if (draw < 0.8)
@@ -91,7 +92,7 @@ size_t aoei_masking_apply(const aoei_masking *m, aoei_rng *rng, int32_t *ids, si
     const double wanted = nearbyint(m->rate * (double)maskable);
     const size_t budget = wanted < 1 ? 1 : (size_t)wanted;
     aoei_rng_shuffle(rng, m->words, n_words);
-    memset(target, 0, n * sizeof *target); /* at first 1 for each masked token */
+    memset(target, 0, n * sizeof *target); /* first used as flags: 1 for each masked token */
     for (size_t w = 0; w < n_words && taken < budget; w++) {
         const size_t end = word_end(m, ids, n, m->words[w]);
         if (taken + (end - m->words[w]) > budget)

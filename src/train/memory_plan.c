@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The memory of a batch, computed by running the layout code on measuring arenas and the
- * placement code on each weight. The plan therefore agrees with the allocations of the model,
- * the embedder and the trainer.
+ * Plans the memory of a batch. It runs the layout code on measuring arenas and the placement code on
+ * each weight, so the plan equals the allocations of the model, the embedder and the trainer.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -22,7 +21,7 @@
 
 #include <string.h>
 
-/* Bytes of an encoder's state, and the part that is kept from forward to backward. */
+/* Bytes of the state of an encoder, and the part that is kept from the forward to the backward pass. */
 typedef struct encoder_bytes {
     size_t all, kept;
 } encoder_bytes;
@@ -54,7 +53,7 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     return rc;
 }
 
-/* Workspace of the objectives, and the vectors and their gradients. */
+/* Adds the workspace of the objectives, the vectors and their gradients. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
     const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
     size_t vectors;
@@ -65,7 +64,7 @@ static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t 
     return 0;
 }
 
-/* The best weights so far, and an embedder. */
+/* Adds the copy of the best weights and the embedder. */
 static int measure_evaluation(aoe_memory_plan *plan, const aoe_model *m, aoe_error *err) {
     aoe_embedder_options o;
     size_t embedder;
@@ -86,7 +85,7 @@ static int sum_training(aoe_memory_plan *plan, const encoder_bytes *encoder, siz
     return 0;
 }
 
-/* Type of a weight in the file of an open model, or as o->storage states for a shape. */
+/* Data type of a stored weight: from the file of an open model, or from o->storage for a shape. */
 static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, size_t index, const aoei_slot *slot) {
     if (m->files.tensors)
         return m->files.tensors[index]->dtype;
@@ -95,7 +94,7 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
                                                              : AOEI_ST_F32;
 }
 
-/* Bytes of the weights without adapters: those that stay mapped from the file, and those in memory of their own. */
+/* Bytes of the weights without adapters. *in_file: weights used in the mapped file; *own: weights in allocated memory. */
 static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, const aoe_plan_options *o,
                             const aoei_open_mode *p) {
     static const aoe_storage as[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
@@ -119,14 +118,15 @@ static void measure_weights(size_t *in_file, size_t *own, const aoe_model *m, co
 static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens, aoe_error *err) {
     const size_t most = m->config.arch->max_length(&m->config);
     if (o->n_texts < 1 || o->length < 1 || aoei_mul_size(o->n_texts, o->length, n_tokens) || *n_tokens > UINT32_MAX)
-        return aoei_fail(err, AOE_EARG, "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in all",
-                         o->n_texts, o->length);
+        return aoei_fail(err, AOE_EARG,
+                         "a batch of %zu texts of %zu tokens cannot be planned; use 1 to 2^32 - 1 tokens in total", o->n_texts,
+                         o->length);
     if (o->length > most)
         return aoei_fail(err, AOE_EARG, "a text of %zu tokens is longer than the model's %zu positions", o->length, most);
     return 0;
 }
 
-/* The configuration of m includes the adapters to train. */
+/* Fills the training part of the plan. The configuration of m includes the adapters to train. */
 static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
                          aoe_error *err) {
     const aoei_encoder_mode keep = {.training = 1}, again = {.training = 1, .recompute = 1};
@@ -149,7 +149,7 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
     return rc ? rc : sum_training(plan, &recompute, &plan->training_recompute, err);
 }
 
-/* m->config.lora for training. */
+/* Sets m->config.lora to the adapters that training would use. */
 static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
     if (o->lora.r)
         return aoei_lora_resolve(&m->config.lora, &o->lora, &m->config, err);

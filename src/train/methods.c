@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The methods, and how each reads a file. Ranking and contrastive methods use the objectives
- * of the angle method with other weights, so each loss has one implementation.
+ * The fine-tuning methods. Ranking and contrastive methods use the objectives of the angle method
+ * with different weights, so each loss has only one implementation.
  */
 #include "train/methods.h"
 
@@ -22,8 +22,8 @@ enum { MOST_CLASSES = 10000 };
 
 typedef struct method {
     const char *name;
-    unsigned forms;    /* supported kinds of examples, KIND bits */
-    int positives;     /* 1: from labelled pairs it takes the positive ones */
+    unsigned kinds;    /* supported kinds of examples, KIND bits */
+    int positives;     /* 1: if the file contains labelled pairs, only the positive ones are used */
     const char *wants; /* supported data, for messages */
 } method;
 
@@ -56,7 +56,7 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
 
 /* ---------------------------------------------------------------- options */
 
-/* 1: the method uses the weights of the options. */
+/* 1: the method uses options.w_cosine, w_ibn, w_angle and w_cln. */
 static int is_weighted(aoe_method m) {
     return m == AOE_METHOD_ANGLE || m == AOE_METHOD_CONTRASTIVE;
 }
@@ -79,7 +79,7 @@ static int check_objective(const aoe_objective_options *j, aoe_error *err) {
 
 int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
     const aoe_objective_options *j = &o->objective;
-    const int taught = o->teacher && o->w_teacher > 0, code = check_objective(j, err);
+    const int has_teacher = o->teacher && o->w_teacher > 0, code = check_objective(j, err);
     if (code)
         return code;
     if (o->method < 0 || o->method >= AOE_METHOD_COUNT)
@@ -90,16 +90,16 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
                          o->label_max);
     if (o->classes == 1 || o->classes > MOST_CLASSES)
         return aoei_fail(err, AOE_EARG, "options.classes is %zu; give 2 to %d", o->classes, MOST_CLASSES);
-    if (o->method == AOE_METHOD_SIMCSE_UNSUP && taught && !o->no_projection)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.teacher: simcse-unsup trains on projected vectors, not on those of the model; set options.no_projection");
+    if (o->method == AOE_METHOD_SIMCSE_UNSUP && has_teacher && !o->no_projection)
+        return aoei_fail(err, AOE_EARG,
+                         "options.teacher: simcse-unsup trains on projected vectors, which a teacher does not have; set "
+                         "options.no_projection");
     for (size_t i = 0; o->method == AOE_METHOD_SIMCSE_UNSUP && i < o->n_data; i++)
         if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
             return aoei_fail(err, AOE_EARG,
                              "%s: options.method simcse-unsup reads plain texts; do not give a kind of examples or a label map",
                              o->data[i].path);
-    if (is_weighted(o->method) && j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !taught)
+    if (is_weighted(o->method) && j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !has_teacher)
         return aoei_fail(
             err, AOE_EARG,
             "every objective has weight 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln above 0");
@@ -108,7 +108,7 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
 
 /* ---------------------------------------------------------------- reading */
 
-/* 1: the map gives "neutral" a value of its own. */
+/* 1: the label map contains "neutral". */
 static int maps_neutral(const char *map) {
     for (const char *s = map ? strstr(map, "neutral=") : NULL; s; s = strstr(s + 1, "neutral="))
         if (s == map || s[-1] == ',')
@@ -116,15 +116,15 @@ static int maps_neutral(const char *map) {
     return 0;
 }
 
-/* Labelled pairs of classes: "neutral" is one of three. */
+/* Loads labelled pairs for classification. Unless the label map contains "neutral", it becomes class 2. */
 static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_options table, aoe_error *err) {
     static const char neutral[] = "neutral=2";
-    const size_t room = sizeof neutral + 1 + (table.label_map ? strlen(table.label_map) : 0);
+    const size_t size = sizeof neutral + 1 + (table.label_map ? strlen(table.label_map) : 0);
     char *map = NULL;
     if (!maps_neutral(table.label_map)) {
-        if (!(map = aoei_malloc(room)))
-            return aoei_fail_nomem(err, room);
-        snprintf(map, room, "%s%s%s", neutral, table.label_map && *table.label_map ? "," : "",
+        if (!(map = aoei_malloc(size)))
+            return aoei_fail_nomem(err, size);
+        snprintf(map, size, "%s%s%s", neutral, table.label_map && *table.label_map ? "," : "",
                  table.label_map ? table.label_map : "");
         table.label_map = map;
     }
@@ -133,7 +133,7 @@ static int load_classes(aoei_examples *e, const aoe_train_data *file, aoe_table_
     return code;
 }
 
-/* The label from which on a pair is positive: the file's, the run's, or lowest + 0.8 x range of what is there. */
+/* Lowest label of a positive pair: the threshold of the file, else of the run, else lowest + 0.8 * (highest - lowest). */
 static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
     const double given = isnan(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
     return isnan(given) ? lowest + 0.8 * (highest - lowest) : given;
@@ -170,18 +170,18 @@ int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_trai
 
 /* ------------------------------------------------------------------ losses */
 
-static int check_form(const method *m, aoe_example_kind kind, const char *path, aoe_error *err) {
+static int check_kind(const method *m, aoe_example_kind kind, const char *path, aoe_error *err) {
     static const char *const names[] = {[AOE_EXAMPLES_PAIRS] = "labelled pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
                                         [AOE_EXAMPLES_TRIPLETS] = "triplets",
                                         [AOE_EXAMPLES_TEXTS] = "texts"};
-    if (m->forms >> kind & 1)
+    if (m->kinds >> kind & 1)
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: options.method %s trains on %s, not on %s; give other data or choose another method",
                      path, m->name, m->wants, names[kind]);
 }
 
-/* The options of the objectives as the method has them for that form. */
+/* Options of the objectives for a method and a kind of examples. */
 static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_kind kind) {
     aoe_objective_options j = o->objective;
     j.ibn_threshold = 1;
@@ -198,7 +198,7 @@ static aoe_objective_options options_of(const aoe_train_options *o, aoe_example_
     return j;
 }
 
-/* Checks that an objective with a weight above 0 trains on this kind of examples. */
+/* Checks that at least one objective with a weight above 0 supports this kind of examples. */
 static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, const char *path, aoe_error *err) {
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
@@ -263,7 +263,7 @@ int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size
     file_loss->labelled = d->kind == AOE_EXAMPLES_PAIRS;
     file_loss->copies = d->kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
     file_loss->objective = options_of(o, d->kind);
-    int code = check_form(&methods[o->method], d->kind, file->path, err);
+    int code = check_kind(&methods[o->method], d->kind, file->path, err);
     if (code)
         return code;
     if (o->method == AOE_METHOD_SBERT_REGRESSION)

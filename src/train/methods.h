@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning methods: how a file is read, which objective its batches minimise, and
- * which layer after the vectors is trained with it. These depend on the method of the run
- * and the kind of examples in the file. The objectives are in src/loss; docs/objectives.md
- * contains the table of methods.
+ * Fine-tuning methods. The method of the run and the kind of examples in a file decide how the file
+ * is read, which objective its batches minimize, and which layer is trained after the pooling. The
+ * objectives are in src/loss. docs/objectives.md contains a table of the methods.
  */
 #ifndef AOEI_TRAIN_METHODS_H
 #define AOEI_TRAIN_METHODS_H
@@ -11,27 +10,27 @@
 #include "train/pair_step.h"
 #include "train/batch_plan.h"
 
-/* The loss that the batches of one file minimise. */
+/* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
     aoei_step_loss loss;
     int labelled;       /* 1: the loss uses the labels */
-    size_t copies;      /* how many times each text is encoded: 2 for plain texts, else 1 */
-    double label_scale; /* labels are divided by it; above 0 */
-    double threshold;   /* pairs with labels >= threshold are positive; NaN: not used */
+    size_t copies;      /* number of times each text is encoded: 2 for plain texts, otherwise 1 */
+    double label_scale; /* divisor of the labels, above 0 */
+    double threshold;   /* lowest label of a positive pair; NaN: not used */
     aoe_objective_options objective;
 } aoei_file_loss;
 
 /* Checks the options that belong to methods. Errors: AOE_EARG. */
 int aoei_method_check(const aoe_train_options *o, aoe_error *err);
-/* Reads file `number` in the way of the method. Sets file_loss->threshold if it selected the examples. The caller frees *e,
- * also on failure. */
+/* Reads the examples of file `number` for the method. Sets file_loss->threshold if only positive pairs are used. The caller
+ * frees *e, also on failure. */
 int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);
-/* Fills the other fields of file_loss for that file, whose examples are in d. Errors: AOE_EARG (the method does not train on
- * this kind of examples, or all its weights are 0), AOE_EFORMAT (labels without information). */
+/* Sets the remaining fields of file_loss for file `number`, whose examples are in d. Errors: AOE_EARG (the method does not
+ * support this kind of examples, or all weights are 0), AOE_EFORMAT (unusable labels, for example all equal). */
 int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
                      aoe_error *err);
-/* Adds the layer that the method trains after the vectors to the model, unless the model has it. highest: the highest label of
- * all files. */
+/* Adds the layer that the method trains after the pooling to the model, unless the model already has it. highest: the highest
+ * label of all files. */
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The masked-language-model step. Logits are made for a block of masked tokens at a
- * time: [block, V] stays within LOGIT_BYTES whatever the batch.
+ * The masked-language-model step. Logits are computed for one block of masked tokens at a time, so
+ * that [block, V] takes at most LOGIT_BYTES for any batch size.
  */
 #include "train/mlm_step.h"
 
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define LOGIT_BYTES ((size_t)16 << 20)
-enum { LEAST_BLOCK = 32 /* rows; blocks are multiples of it */ };
+enum { LEAST_BLOCK = 32 /* smallest block, in rows; block sizes are multiples of it */ };
 
 static size_t block_rows(const aoei_encoder_config *c) {
     const size_t rows = LOGIT_BYTES / sizeof(float) / c->vocab / LEAST_BLOCK * LEAST_BLOCK;
@@ -106,14 +106,14 @@ static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
                                 .workspace = s->workspace};
 }
 
-/* Dropout of hidden states, or of their gradients, in place, for architectures whose head starts with it. */
+/* Applies dropout to hidden states or their gradients in place, for architectures whose head starts with dropout. */
 static void drop_rows(const aoei_mlm_step *s, aoei_tensor rows, const aoei_encoder_dropout *drop) {
     const aoei_encoder_ops *ops = s->config.arch->encoder;
     if (ops->mlm_dropout)
         ops->mlm_dropout(s->ctx, &s->config, rows, &s->buffer.batch, drop);
 }
 
-/* Computes `normed` from the masked rows of `last`, which dropout may change. */
+/* Computes s->normed from the masked rows of `last`. Dropout may change `last`. */
 static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
     drop_rows(s, last, drop);
@@ -121,7 +121,8 @@ static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_
     s->config.arch->encoder->mlm_forward(&t);
 }
 
-/* Logits, losses and, with a scale, d_normed and the decoder's gradients, of the masked tokens [first, first + n). */
+/* Computes logits and losses of the masked tokens [first, first + n). If scale is not 0, it also computes d_normed and adds the
+ * gradients of the decoder. */
 static void decode_block(aoei_mlm_step *s, size_t first, size_t n, double scale, aoei_mlm_sums *sums) {
     const size_t bias = aoei_head_slot(&s->config, AOEI_HW_DECODER_BIAS);
     const aoei_tensor *w = s->params.values, *g = s->params.grads;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Masked-language-model pretraining as a task of the trainer: sequences pass through a shuffle
- * buffer, masks are drawn for every step, and held-out texts give the evaluation loss. The
- * order of an epoch is a pure function of (seed, epoch) and the files, so a resumed run reads
- * the epoch again up to its step. The encoder processes the sequences of a step in chunks of
- * batch_tokens tokens.
+ * Masked-language-model pretraining as a task of the trainer. Sequences are drawn from a shuffle
+ * buffer, new masks are drawn for every step, and the evaluation loss is computed on held-out texts.
+ * The order of an epoch is a pure function of (seed, epoch) and the files, so a resumed run reads the
+ * epoch again up to its step. The encoder processes a step in chunks of batch_tokens tokens.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -25,34 +24,38 @@
 
 enum { MAX_BATCH = 1 << 20, MAX_SHUFFLE = 1 << 28 };
 
-/* A list of sequences, stored one after the other. */
+/* Concatenated sequences of token ids. */
 typedef struct sequence_list {
-    int32_t *ids;    /* owned [n_ids of capacity] */
-    size_t *offsets; /* owned [n + 1 of slots] */
-    size_t n, capacity, slots;
+    int32_t *ids;    /* [capacity], owned; offsets[n] elements are used */
+    size_t *offsets; /* [slots], owned; n + 1 elements are used */
+    size_t n;        /* number of sequences */
+    size_t capacity; /* allocated elements of ids */
+    size_t slots;    /* allocated elements of offsets */
 } sequence_list;
 
 typedef struct mlm_task {
     aoei_task task;
-    const aoe_pretrain_options *o; /* borrowed, checked */
-    const aoe_model *model;        /* borrowed */
-    aoei_sequences_options reading;
-    size_t tokens, longest; /* tokens of an epoch; tokens of the longest sequence */
-    uint64_t fingerprint;   /* hash of all sequences, held-out ones included */
-    sequence_list held_out;
+    const aoe_pretrain_options *o;  /* borrowed, checked */
+    const aoe_model *model;         /* borrowed */
+    aoei_sequences_options reading; /* how the files are read */
+    size_t tokens;                  /* tokens of an epoch */
+    size_t longest;                 /* tokens of the longest sequence */
+    uint64_t fingerprint;           /* hash of all sequences, including the held-out ones */
+    sequence_list held_out;         /* sequences for evaluation */
     aoei_masking masking;
     aoei_mlm_step step;
     /* the current epoch */
-    aoei_sequences *stream; /* owned; NULL: none */
-    size_t epoch, drawn;    /* its number; sequences drawn so far */
-    aoei_rng rng;           /* of the draws */
-    int32_t **buffer;       /* owned [o->shuffle] owned sequences, each preceded by its length */
-    size_t buffered;
-    /* a step */
-    sequence_list batch;
-    uint32_t *index; /* owned [capacity] masked positions, counted in the batch */
-    int32_t *target; /* owned [capacity] original ids of the masked tokens */
-    size_t capacity; /* elements of index and target */
+    aoei_sequences *stream; /* owned; NULL: no epoch has begun */
+    size_t epoch;           /* number of the epoch, from 0 */
+    size_t drawn;           /* sequences drawn so far */
+    aoei_rng rng;           /* generator of the draws */
+    int32_t **buffer;       /* [o->shuffle], owned; the shuffle buffer: sequences (owned), each preceded by its length */
+    size_t buffered;        /* sequences in the shuffle buffer */
+    /* the current step */
+    sequence_list batch; /* sequences of the step */
+    uint32_t *index;     /* [capacity], owned; masked positions within each sequence */
+    int32_t *target;     /* [capacity], owned; original ids of the masked tokens */
+    size_t capacity;     /* allocated elements of index and target */
 } mlm_task;
 
 void aoe_pretrain_options_defaults(aoe_pretrain_options *o) {
@@ -119,8 +122,8 @@ static int list_add(sequence_list *l, const int32_t *ids, size_t n, aoe_error *e
 
 /* ------------------------------------------------------------------ loading */
 
-/* Reads all files once and counts the sequences; keeps them if `keep` is not NULL. Fails if no sequence contains a token that
- * can be predicted. */
+/* Reads all files once and sets *n to the number of sequences. Appends the sequences to `keep` if it is not NULL. Fails if no
+ * sequence contains a token that can be predicted. */
 static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, aoe_error *err) {
     aoei_sequences *s = NULL;
     const int32_t *ids;
@@ -143,8 +146,8 @@ static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, a
     if (!rc && *n && !maskable)
         rc = aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the %zu sequences %s contain no token to predict: the vocabulary of %s knows none of their words; create a "
-            "model with a vocabulary of these texts",
+            "%s: the %zu sequences %s contain no token to predict, because the vocabulary of %s contains none of their words; "
+            "create a model with a vocabulary from these texts",
             p->o->texts[0], *n, held_out ? "held out" : "to train on", p->model->files.dir);
     return rc;
 }
@@ -196,7 +199,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "data_fingerprint", json_string(fingerprint));
     bad |= json_object_set_new(r, "sequences", json_integer((json_int_t)task->examples));
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)p->o->batch_size));
-    /* head and embedding add to the gradient of the token embeddings alternately, so the chunk size changes the bits */
+    /* head and embedding alternately add to the gradient of the token embeddings, so the chunk size changes rounding */
     bad |= json_object_set_new(r, "batch_tokens", json_integer((json_int_t)p->o->args.batch_tokens));
     bad |= json_object_set_new(r, "mask_rate", json_real(p->o->mask_rate));
     bad |= json_object_set_new(r, "shuffle", json_integer((json_int_t)p->o->shuffle));
@@ -226,7 +229,7 @@ static void end_epoch(mlm_task *p) {
         aoei_free(p->buffer[--p->buffered]);
 }
 
-/* *out: the next sequence of the stream, preceded by its length; NULL at the end. */
+/* Sets *out to the next sequence of the stream, preceded by its length, owned by the caller; NULL at the end. */
 static int read_one(mlm_task *p, int32_t **out, aoe_error *err) {
     const int32_t *ids;
     size_t n;
@@ -254,7 +257,8 @@ static int begin_epoch(mlm_task *p, uint64_t seed, size_t epoch, aoe_error *err)
     return rc;
 }
 
-/* Draws a random sequence from the buffer and replaces it with the next one of the stream. */
+/* Draws a random sequence from the shuffle buffer (*out, owned by the caller) and replaces it with the next one of the stream.
+ */
 static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     *out = NULL;
     if (p->buffered == 0)
@@ -271,7 +275,7 @@ static int draw(mlm_task *p, int32_t **out, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Advances the stream to sequence `first` of an epoch. */
+/* Advances to sequence `first` of an epoch by drawing and discarding sequences. */
 static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_error *err) {
     int rc = AOE_OK;
     if (p->epoch != epoch || p->drawn > first)
@@ -286,8 +290,9 @@ static int seek(mlm_task *p, uint64_t seed, size_t epoch, size_t first, aoe_erro
 
 /* -------------------------------------------------------------------- steps */
 
-/* Masks every sequence of `list` in place. places [n + 1]: where the masked places of each sequence begin in index and
- * target; the places count from the sequence's first token. first: number of the first sequence's random stream. */
+/* Masks every sequence of `list` in place. The masked positions of sequence i, counted from its first token, are
+ * p->index[places[i]] to p->index[places[i + 1] - 1]; p->target has their original ids. places: [list->n + 1]. first: number of
+ * the random stream of the first sequence. */
 static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t stream, uint64_t first, size_t *places,
                     aoe_error *err) {
     const size_t need = list_tokens(list);
@@ -312,7 +317,8 @@ static int mask_all(mlm_task *p, sequence_list *list, uint64_t seed, uint32_t st
     return AOE_OK;
 }
 
-/* Fills the buffer of the encoder with sequences, starting at `first`; returns the first one that does not fit. */
+/* Fills the buffer of the step with sequences, starting at `first`. Returns the index of the first sequence that does not fit.
+ */
 static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *places, size_t first) {
     aoei_mlm_step *s = &p->step;
     size_t i = first;
@@ -331,7 +337,7 @@ static size_t fill_chunk(mlm_task *p, const sequence_list *list, const size_t *p
     return i;
 }
 
-/* Runs the model on a masked list. gradient 0: values only. */
+/* Runs the model on masked sequences. gradient 0: loss and accuracy only. */
 static void run_list(mlm_task *p, const sequence_list *list, const size_t *places, const aoei_encoder_dropout *drop,
                      int gradient, aoei_task_result *result) {
     aoei_mlm_sums sums = {0};

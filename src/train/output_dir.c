@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Creating, locking and leaving an output directory.
+ * Creates, locks and closes an output directory.
  */
 #include "train/output_dir.h"
 
@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Length of the shortest prefix of path that is longer than `length` and ends with a component. */
+/* Length of the shortest prefix of path that is longer than `length` and ends with a complete component. */
 static size_t next_prefix(const char *path, size_t length) {
     length += strspn(path + length, "/");
     return length + strcspn(path + length, "/");
 }
 
-/* Calls rmdir for the last n components of path, deepest first. Directories that are not empty stay. */
+/* Removes the directories of the last n components of path, deepest first, until one is not empty. Changes path. */
 static void remove_empty(char *path, size_t n) {
     for (; n > 0; n--) {
         size_t length = strlen(path);

@@ -17,18 +17,18 @@
 
 #include <string.h>
 
-/* Most texts per example. */
+/* Maximum texts per example. */
 static size_t max_arity(const aoei_pair_step_options *o) {
     return o->arity > 2 ? o->arity : 2;
 }
 
-/* 1: the head is a layer after the vectors; 0: there is no head, or it contains the weights of classes. */
+/* 1: the head is a projection of the vectors; 0: there is no head, or the head is a classifier. */
 static int projects(const aoei_encoder_config *c) {
     return c->head_rows && c->head_cols == aoei_vector_dims(c);
 }
 
 /* Size of the vectors that the objectives use. */
-static size_t seen_dims(const aoei_encoder_config *c) {
+static size_t loss_dims(const aoei_encoder_config *c) {
     return projects(c) ? c->head_rows : aoei_vector_dims(c);
 }
 
@@ -60,9 +60,9 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
                                err);
 }
 
-/* Workspace bytes that are enough for every objective; 0: the size overflows. */
+/* Bytes of workspace that suffice for every objective; 0 if the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
-    const size_t pairs = s->o.pairs, D = seen_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
+    const size_t pairs = s->o.pairs, D = loss_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
     const size_t sizes[] = {
         aoei_pair_objective_workspace(pairs, D), s->o.arity ? aoei_contrastive_objective_workspace(pairs, D, s->o.arity) : 1,
         aoei_regression_objective_workspace(pairs, D), aoei_classification_objective_workspace(pairs, D, classes),
@@ -76,7 +76,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
     return most;
 }
 
-/* Allocates what is not in the arena: the batch and the buffers of the objectives. */
+/* Allocates the batch and the buffers of the objectives, which are not in the arena. */
 static int create_host(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
@@ -84,15 +84,15 @@ static int create_host(aoei_pair_step *s, aoe_error *err) {
     if (code)
         return code;
     s->workspace_bytes = workspace_size(s);
-    s->host = aoei_malloc_array(texts, seen_dims(c) * sizeof *s->host);
-    s->host_grad = aoei_malloc_array(texts, seen_dims(c) * sizeof *s->host_grad);
+    s->host = aoei_malloc_array(texts, loss_dims(c) * sizeof *s->host);
+    s->host_grad = aoei_malloc_array(texts, loss_dims(c) * sizeof *s->host_grad);
     s->chunk_offsets = aoei_malloc_array(max_arity(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
     s->host_head = aoei_malloc_array(cells + 1, sizeof *s->host_head);
     s->head = aoei_malloc_array(cells + 1, sizeof *s->head);
     s->d_head = aoei_malloc_array(cells + 1, sizeof *s->d_head);
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->host_head || !s->head || !s->d_head || !s->workspace)
-        return aoei_fail(err, AOE_ENOMEM, "out of memory for the objectives of %zu pairs; lower options.batch_size", pairs);
+        return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
     return AOE_OK;
 }
 
@@ -126,7 +126,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Texts [first, first + n) as a separate batch. */
+/* The texts [first, first + n) of the batch as a separate batch. It borrows its arrays from s. */
 static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     const aoei_batch *all = &s->buffer.batch;
     const uint32_t begin = all->offsets[first];
@@ -155,14 +155,14 @@ static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_te
     return last;
 }
 
-/* Runs the backward of the chunk that was encoded last; `pooled` contains the gradient of its vectors. */
+/* Runs the backward pass of the chunk that was encoded last. pooled: gradient of its vectors. */
 static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
     const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, pooled, last, b, &s->state);
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
 }
 
-/* Runs the classification objective, whose weights are the head; adds scale times the gradient of the head. */
+/* Runs the classification objective with the head as classifier, and adds scale times the gradient of the head. */
 static int classes(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
                    aoe_objective_result *result, aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD), C = s->config.head_rows, weights = C * s->config.head_cols,
@@ -186,14 +186,13 @@ static int classes(aoei_pair_step *s, const double *label, const aoei_example_ba
     return AOE_OK;
 }
 
-/* Value and gradient of the objectives of `seen`; d_seen receives scale times the gradient. */
-static int objectives(aoei_pair_step *s, aoei_tensor seen, aoei_tensor d_seen, const aoe_objective_options *o,
-                      const double *label, const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
-    const size_t D = seen.cols;
-    aoei_tensor_read(s->ctx, s->host, seen);
-    const aoei_example_batch examples = {
-        .B = seen.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad};
-    const aoei_pair_batch pairs = {.B = seen.rows / 2,
+/* Computes the objectives of the vectors v. Writes scale times their gradient to dv. */
+static int objectives(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
+                      const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
+    const size_t D = v.cols;
+    aoei_tensor_read(s->ctx, s->host, v);
+    const aoei_example_batch examples = {.B = v.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad};
+    const aoei_pair_batch pairs = {.B = v.rows / 2,
                                    .D = D,
                                    .stride = 2 * D,
                                    .x = s->host,
@@ -215,8 +214,8 @@ static int objectives(aoei_pair_step *s, aoei_tensor seen, aoei_tensor d_seen, c
         code = aoei_distill_objective(&s->distill, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (code)
         return code;
-    aoei_tensor_write(s->ctx, d_seen, s->host_grad);
-    aoei_scale(s->ctx, d_seen, scale);
+    aoei_tensor_write(s->ctx, dv, s->host_grad);
+    aoei_scale(s->ctx, dv, scale);
     return AOE_OK;
 }
 
@@ -231,7 +230,7 @@ static void layers_forward(aoei_pair_step *s, size_t n) {
         aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], 1);
 }
 
-/* Runs their backward: `pooled` receives its gradient. */
+/* Runs the backward pass of the layers after the pooling. Replaces s->pooled by its gradient. */
 static void layers_backward(aoei_pair_step *s, size_t n) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Fine-tuning on labelled pairs, positives and triplets from one or several files.
- * batch_plan.h selects the examples of a batch, methods.h its loss; a teacher adds a term. The
- * texts of accumulated batches are numbered consecutively, because dropout masks depend on the
- * number of a text in the step.
+ * Fine-tuning on labelled pairs, positives and triplets from one or several files. batch_plan.h
+ * selects the examples of a batch and methods.h its loss. A teacher adds a distillation term. The
+ * texts of all accumulated batches of a step are numbered consecutively, because dropout masks
+ * depend on the number of a text in the step.
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
@@ -27,18 +27,18 @@ enum { MAX_WEIGHT = 10000 };
 typedef struct pair_task {
     aoei_task task;
     const aoe_train_options *o; /* borrowed, checked */
-    aoei_source *sources;       /* owned [o->n_data] */
-    aoei_file_loss *losses;     /* owned [o->n_data] loss of each file */
-    size_t arity;               /* most texts per example */
+    aoei_source *sources;       /* [o->n_data], owned; examples of each file */
+    aoei_file_loss *losses;     /* [o->n_data], owned; loss of each file */
+    size_t arity;               /* maximum texts per example */
     int contrastive;            /* 1: some batches have no labels */
     aoei_batches batches;
-    int warned;      /* 1: the warning about examples in no batch was logged */
+    int warned;      /* 1: the warning about examples that are in no batch was logged */
     int has_teacher; /* 1: there is a teacher and its weight is above 0 */
     aoei_teacher teacher;
     aoei_pair_step step;
-    double *labels;       /* owned; [B] of the batch */
-    uint32_t *groups;     /* owned; [arity B] */
-    const float **wanted; /* owned; [arity B] the teacher's vectors; NULL: no teacher */
+    double *labels;       /* [B], owned; labels of the batch */
+    uint32_t *groups;     /* [arity * B], owned; identity class of each text of the batch */
+    const float **wanted; /* [arity * B], owned; teacher's vector of each text of the batch; NULL: no teacher */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -85,7 +85,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     return aoei_method_check(o, err);
 }
 
-/* e: the examples of the file; the caller frees them. */
+/* Loads file `number`. e: receives its examples, which the caller frees. */
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
@@ -114,14 +114,14 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(
             err, AOE_EARG,
-            "options.teacher: the vectors of %s have %zu components and those of %s have %zu; options.distill kl needs equal "
-            "numbers, so use cosine",
+            "options.teacher: the vectors of %s have %zu components but the vectors of %s have %zu; set options.distill to "
+            "cosine, because kl needs equal vector sizes",
             p->o->teacher, p->teacher.dims, t->o->model, dims);
     return code;
 }
 
-/* Loads every file and checks it against its loss. files: [n_data] zeroed, freed by the caller; texts are kept only for a
- * teacher. */
+/* Loads every file and checks that its loss supports it. files: [n_data], zeroed, freed by the caller. The texts are kept only
+ * if there is a teacher. */
 static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
@@ -141,9 +141,8 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
         highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
     if (!code && !triplets && fabs(p->o->objective.hard_negative) > 0)
-        code =
-            aoei_fail(err, AOE_EARG, "options.hard_negative %g applies to triplets, but no file contains triplets; set it to 0",
-                      p->o->objective.hard_negative);
+        code = aoei_fail(err, AOE_EARG, "options.hard_negative is %g, but no file contains triplets; set it to 0",
+                         p->o->objective.hard_negative);
     return code ? code : aoei_method_layer(p->o, t->base, highest, err);
 }
 
@@ -180,7 +179,7 @@ static json_t *real_or_null(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* The properties of a file that decide the result; its path does not. */
+/* Properties of a file that affect the result. The path does not affect it. */
 static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
     static const char *const forms[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
@@ -204,7 +203,7 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     return NULL;
 }
 
-/* The fingerprint identifies the vectors of the teacher, which decide the result; its path does not. */
+/* Adds the options of the teacher. The vectors of the teacher affect the result, so their fingerprint is included. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
     const int there = p->has_teacher;
@@ -256,7 +255,7 @@ static int describe(const aoei_task *task, json_t *r) {
     return bad;
 }
 
-/* *longest: most tokens of a text; *tokens: upper bound of the tokens of a batch of n examples, over all sources. */
+/* Sets *longest to the maximum tokens of a text, and *tokens to an upper bound of the tokens of a batch of n examples. */
 static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens, aoe_error *err) {
     *longest = *tokens = 0;
     for (size_t i = 0; i < p->o->n_data; i++) {
@@ -309,8 +308,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Fills the step's buffer, labels, groups and the teacher's vectors with a batch; its texts are numbers `text` .. of the step.
- * Returns the number after. */
+/* Fills the buffer of the step, labels, groups and teacher's vectors with a batch. text: number of its first text in the step.
+ * Returns the number of the next text. */
 static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
     const aoei_dataset *d = &p->sources[batch->source].data;
     const aoei_file_loss *file_loss = &p->losses[batch->source];
@@ -357,7 +356,8 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         aoei_log_write(
             &t->ctx->log, AOE_LOG_WARNING,
             "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or "
-            "triplets contains no text twice; options.allow_duplicates includes them, as negatives of themselves",
+            "triplets contains no text twice; set options.allow_duplicates to use them, with equal texts as negatives of each "
+            "other",
             p->batches.left_out, p->batches.examples);
     }
     for (size_t i = first; i < first + n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Texts are read and tokenized a window at a time, on all threads; sequences are
- * then cut from the window's tokens. Nothing depends on where a window ends.
+ * Texts are read in blocks, and the texts of a block are tokenized on all threads. The tokens of a
+ * block are then split into sequences. The sequences do not depend on the boundaries of the blocks.
  */
 #include "train/sequences.h"
 
@@ -16,29 +16,29 @@
 
 #include <string.h>
 
-enum { WINDOW_TEXTS = 4096, WINDOW_BYTES = 4 << 20 };
+enum { BLOCK_TEXTS = 4096, BLOCK_BYTES = 4 << 20 };
 
 struct aoei_sequences {
     const aoe_model *model; /* borrowed */
     aoei_sequences_options o;
-    const aoei_postprocessor *post; /* borrowed: the specials */
-    aoei_table *table;              /* owned; of file `file`, NULL between files */
-    size_t file;                    /* the next one to open, or after the open one */
-    size_t skipped;
-    /* the window */
-    aoei_buffer bytes; /* of its texts */
-    size_t *end;       /* owned [WINDOW_TEXTS] byte after each text */
-    size_t *line;      /* owned [WINDOW_TEXTS] */
-    aoe_text *texts;   /* owned [WINDOW_TEXTS] */
-    size_t n_texts;
-    aoei_token_lists tokens; /* of the window, without specials */
-    size_t text, token;      /* what comes next: token `token` of text `text` */
-    int32_t *sequence;       /* owned [max_length] */
-    size_t n;                /* tokens in it */
+    const aoei_postprocessor *post; /* borrowed; the special tokens */
+    aoei_table *table;              /* owned; the open file, NULL between files */
+    size_t file;                    /* index of the next file to open */
+    size_t skipped;                 /* bad rows skipped so far */
+    /* the current block */
+    aoei_buffer bytes;       /* concatenated texts; owned */
+    size_t *end;             /* [BLOCK_TEXTS], owned; offset in bytes of the end of each text */
+    size_t *line;            /* [BLOCK_TEXTS], owned; line number of each text */
+    aoe_text *texts;         /* [BLOCK_TEXTS], owned; point into bytes */
+    size_t n_texts;          /* texts of the block */
+    aoei_token_lists tokens; /* tokens of the texts, without special tokens; owned */
+    size_t text, token;      /* the next token to use: token `token` of text `text` */
+    int32_t *sequence;       /* [max_length], owned; the current sequence */
+    size_t n;                /* tokens of the current sequence */
 };
 
-/* Tokens of text that a sequence has room for. */
-static size_t room(const aoei_sequences *s) {
+/* Maximum text tokens of a sequence, special tokens excluded. */
+static size_t capacity(const aoei_sequences *s) {
     return s->o.max_length - s->post->n_before - s->post->n_after;
 }
 
@@ -46,10 +46,11 @@ int aoei_sequences_open(aoei_sequences **out, const aoe_model *m, const aoei_seq
     *out = NULL;
     if (!m->tokenizer)
         return aoei_fail(err, AOE_ENOENT,
-                         "%s: no tokenizer; put tokenizer.json, or vocab.txt with tokenizer_config.json, there", m->files.dir);
+                         "%s: the directory contains no tokenizer; add tokenizer.json, or vocab.txt with tokenizer_config.json",
+                         m->files.dir);
     const aoei_postprocessor *post = &m->tokenizer->post;
     if (o->max_length <= post->n_before + post->n_after)
-        return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but the %zu special tokens need more; raise it",
+        return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be larger than the %zu special tokens",
                          o->max_length, post->n_before + post->n_after);
     aoei_sequences *s = aoei_calloc(1, sizeof *s);
     if (!s)
@@ -57,9 +58,9 @@ int aoei_sequences_open(aoei_sequences **out, const aoe_model *m, const aoei_seq
     s->model = m;
     s->o = *o;
     s->post = post;
-    s->end = aoei_malloc_array(WINDOW_TEXTS, sizeof *s->end);
-    s->line = aoei_malloc_array(WINDOW_TEXTS, sizeof *s->line);
-    s->texts = aoei_malloc_array(WINDOW_TEXTS, sizeof *s->texts);
+    s->end = aoei_malloc_array(BLOCK_TEXTS, sizeof *s->end);
+    s->line = aoei_malloc_array(BLOCK_TEXTS, sizeof *s->line);
+    s->texts = aoei_malloc_array(BLOCK_TEXTS, sizeof *s->texts);
     s->sequence = aoei_malloc_array(o->max_length, sizeof *s->sequence);
     if (!s->end || !s->line || !s->texts || !s->sequence) {
         aoei_sequences_close(s);
@@ -86,7 +87,7 @@ size_t aoei_sequences_skipped(const aoei_sequences *s) {
     return s->skipped;
 }
 
-/* 1: the text belongs to the requested part. */
+/* 1: the text belongs to the requested part, held out or not. */
 static int is_wanted(const aoei_sequences *s, aoe_text text) {
     if (s->o.held_out <= 0)
         return !s->o.want_held_out;
@@ -103,7 +104,7 @@ static int open_file(aoei_sequences *s, aoe_error *err) {
     return rc;
 }
 
-/* Adds the text of a row to the window. AOEI_BAD_ROW: the field is not a text. */
+/* Adds the text of a row to the block. AOEI_BAD_ROW: the field is not a string. */
 static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     const aoe_text text = row->field[0].text;
     if (row->field[0].kind != AOEI_FIELD_TEXT) {
@@ -119,8 +120,8 @@ static int add_text(aoei_sequences *s, const aoei_row *row, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Reads texts of one file until the window is full or the file ends. */
-static int read_window(aoei_sequences *s, aoe_error *err) {
+/* Reads texts of one file until the block is full or the file ends. */
+static int read_block(aoei_sequences *s, aoe_error *err) {
     int rc = AOE_OK;
     aoei_buffer_clear(&s->bytes);
     s->n_texts = 0;
@@ -128,7 +129,7 @@ static int read_window(aoei_sequences *s, aoe_error *err) {
         if (!s->table && (rc = open_file(s, err)))
             return rc;
         aoei_row row;
-        while (s->n_texts < WINDOW_TEXTS && s->bytes.len < WINDOW_BYTES && (rc = aoei_table_next(s->table, &row, err)) != 0) {
+        while (s->n_texts < BLOCK_TEXTS && s->bytes.len < BLOCK_BYTES && (rc = aoei_table_next(s->table, &row, err)) != 0) {
             if (rc == 1)
                 rc = add_text(s, &row, err);
             if (rc == AOEI_BAD_ROW && s->o.table->skip_bad_rows) {
@@ -146,10 +147,11 @@ static int read_window(aoei_sequences *s, aoe_error *err) {
     return rc;
 }
 
-static int next_window(aoei_sequences *s, aoe_error *err) {
+/* Reads and tokenizes the next block. s->n_texts is 0 after the last block. */
+static int next_block(aoei_sequences *s, aoe_error *err) {
     aoei_token_lists_free(&s->tokens);
     s->text = s->token = 0;
-    int rc = read_window(s, err);
+    int rc = read_block(s, err);
     if (rc || s->n_texts == 0)
         return rc;
     for (size_t i = 0; i < s->n_texts; i++) {
@@ -181,19 +183,20 @@ static void end_text(aoei_sequences *s) {
     append(s, s->post->id + s->post->n_before, s->post->n_after);
 }
 
-/* Remaining tokens of the current text. */
+/* Number of remaining tokens of the current text. */
 static size_t left_of_text(const aoei_sequences *s) {
     return aoei_token_count(&s->tokens, s->text) - s->token;
 }
 
-/* Appends the current text, or the part that fits an empty sequence. 0: the text does not fit. */
+/* Appends the current text to the sequence; if the sequence is empty, only as many tokens as fit. Returns 0 if it does not fit.
+ */
 static int take_text(aoei_sequences *s) {
     const size_t left = left_of_text(s), used = s->n + s->post->n_after;
     const size_t fits = s->o.max_length > used ? s->o.max_length - used : 0;
     const int empty = s->n == s->post->n_before;
     if (left > fits && !empty)
         return 0;
-    const size_t n = left < room(s) ? left : room(s);
+    const size_t n = left < capacity(s) ? left : capacity(s);
     append(s, s->tokens.ids + s->tokens.offsets[s->text] + s->token, n);
     end_text(s);
     s->token += n;
@@ -207,10 +210,10 @@ static int take_text(aoei_sequences *s) {
 int aoei_sequences_next(aoei_sequences *s, const int32_t **ids, size_t *n, aoe_error *err) {
     begin(s);
     for (;;) {
-        while (s->text < s->tokens.n && left_of_text(s) == 0) /* all its tokens have been used */
+        while (s->text < s->tokens.n && left_of_text(s) == 0) /* all tokens of the text have been used */
             s->text++;
         if (s->text == s->tokens.n) {
-            const int rc = next_window(s, err);
+            const int rc = next_block(s, err);
             if (rc)
                 return rc;
             if (s->n_texts == 0)

@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STEPS = INT32_MAX }; /* of epochs and of steps, so that their product fits */
+enum { MAX_STEPS = INT32_MAX }; /* maximum epochs and maximum steps, so that their product fits in size_t */
 #define MAX_MINUTES 1e6
 
 void aoe_training_args_defaults(aoe_training_args *o) {
@@ -69,16 +69,17 @@ static int check_options(const aoe_training_args *o, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Checks that the run may write to the output directory, which is open. */
+/* Checks that the run may write to the open output directory. checkpoint: path of a checkpoint in it, or NULL. */
 static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int model = aoei_is_model_dir(o->output);
     if (o->resume && checkpoint)
         return AOE_OK;
     if (o->resume && model)
-        return aoei_fail(err, AOE_ENOENT,
-                         "%s: contains a model but no checkpoint to resume from; use options.force to train it anew",
-                         o->output);
+        return aoei_fail(
+            err, AOE_ENOENT,
+            "%s: contains a model but no checkpoint to resume from; use options.force to train again from the start",
+            o->output);
     if (!o->resume && !o->force && aoei_same_path(o->model, o->output))
         return aoei_fail(err, AOE_EARG,
                          "%s: the model to start from and the output are the same directory; choose another output, or "
@@ -91,7 +92,8 @@ static int check_output(const aoei_trainer *t, const char *checkpoint, aoe_error
     return aoei_model_dir_check(o->output, o->force, err);
 }
 
-/* *checkpoint: the checkpoint to resume from, owned by the caller (aoei_free); NULL: start from the beginning. */
+/* Opens the output directory. Sets *checkpoint to the checkpoint to resume from, owned by the caller (aoei_free), or to NULL to
+ * start from the beginning. */
 static int open_output(aoei_trainer *t, char **checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     *checkpoint = NULL;
@@ -120,8 +122,8 @@ static void plan_steps(aoei_trainer *t) {
                        t->warmup_steps, t->total_steps);
 }
 
-/* Adds the adapters of the run. New adapters are described as the options ask for them, since a checkpoint that is resumed may
- * have others. */
+/* Adds the adapters to the record. New adapters are described by the options of the run, not by the checkpoint, so that
+ * resuming detects changed options. */
 static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     const aoe_lora *wanted = t->task->lora;
     aoei_lora l = t->base->config.lora;
@@ -139,9 +141,9 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
-/* The options that decide the result, every key always present: null where an option is not in use. The number of threads, the
- * checkpoint interval and messages do not decide it. Options that change other values come first, since resuming reports the
- * first difference. */
+/* Creates t->settings, the record of all options that affect the result. Every key is always present; unused options are null.
+ * The number of threads, the checkpoint interval and messages do not affect the result. Options that determine the values of
+ * other options come first, because resuming reports the first difference. */
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
@@ -173,7 +175,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     return bad ? aoei_fail_nomem(err, 0) : describe_lora(t, r, err);
 }
 
-/* Allocates parameters, activations and the best weights. */
+/* Allocates parameters and activations, and for evaluation the best weights and the embedder. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
     int code = t->task->lay_out(t->task, t, err);
     if (code)
@@ -204,7 +206,7 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
         checkpoint, adapters ? "trains" : "does not train");
 }
 
-/* Adapters need their base model, which the output must not replace. */
+/* Checks that the output does not replace the base model, which the adapters need. */
 static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;
@@ -212,8 +214,8 @@ static int check_base_stays(const aoei_trainer *t, const char *base, aoe_error *
                      t->o->output, base);
 }
 
-/* Opens the initial model, or the checkpoint of a resumed run. Adapters of a checkpoint are opened with the base model of the
- * run. */
+/* Opens the initial model, or the checkpoint if the run resumes. Adapters of a checkpoint are opened with the base model of
+ * this run. */
 static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int saved = aoei_is_adapter_dir(o->model);
@@ -225,7 +227,8 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     if (!code && checkpoint && aoei_is_adapter_dir(checkpoint)) {
         code = saved ? aoei_peft_base(&base, checkpoint, options.base, err) : AOE_OK;
         options.base = base ? base : o->model;
-        aoe_lora_defaults(&again); /* describe() reports the given values */
+        aoe_lora_defaults(
+            &again); /* the checkpoint has rank, alpha and targets; describe_lora compares them with the options */
         again.dropout = p.lora->dropout;
         p.lora = &again;
     }
@@ -238,7 +241,7 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
-/* Logs how the model computes vectors, and a warning if other programs lack its pooling. */
+/* Logs pooling, data type and CPU tier, and a warning if sentence-transformers does not support the pooling. */
 static void log_settings(const aoei_trainer *t) {
     char text[512];
     aoe_model_describe(t->base, text, sizeof text);

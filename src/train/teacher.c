@@ -12,17 +12,17 @@
 
 #include <string.h>
 
-enum { BLOCK = 4096 /* texts per call; batches are formed within a block */ };
+enum { BLOCK = 4096 /* texts per call of aoe_embed */ };
 #define LOG_EVERY 10.0 /* seconds */
 
 /* State of embedding the files. */
 typedef struct work {
-    aoei_teacher *t;
-    aoe_context *ctx;
+    aoei_teacher *t;        /* borrowed */
+    aoe_context *ctx;       /* borrowed */
     aoe_embedder *embedder; /* owned */
-    aoe_text_info *info;    /* owned [BLOCK] */
-    size_t done, all;       /* texts of all files */
-    double logged;          /* seconds: time of the last progress message */
+    aoe_text_info *info;    /* [BLOCK], owned */
+    size_t done, all;       /* embedded texts so far; texts of all files */
+    double logged;          /* time of the last progress message, in seconds */
 } work;
 
 int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_error *err) {
@@ -45,7 +45,7 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dt
     return AOE_OK;
 }
 
-/* The embedder's error as "file:line: the teacher: message". */
+/* Reports an error of the embedder as "FILE:LINE: the teacher: MESSAGE". first: index of the first text of the block. */
 static int name_text(const work *w, const aoei_examples *e, size_t first, int code, const aoe_error *inner, aoe_error *err) {
     const size_t failed = aoe_embed_failed_text(w->embedder);
     if (failed == (size_t)-1)
@@ -53,7 +53,7 @@ static int name_text(const work *w, const aoei_examples *e, size_t first, int co
     return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed), inner->message);
 }
 
-/* Texts [first, first + n) of a file. vectors: [n, dims]. */
+/* Embeds the texts [first, first + n) of a file. vectors: [n, dims]. */
 static int embed_block(work *w, const aoei_examples *e, size_t first, size_t n, float *vectors, aoe_error *err) {
     aoei_teacher *t = w->t;
     aoe_error inner = {0};
@@ -62,9 +62,10 @@ static int embed_block(work *w, const aoei_examples *e, size_t first, size_t n, 
         return name_text(w, e, first, code, &inner, err);
     for (size_t i = 0; i < n; i++)
         if (!w->info[i].tokens)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: the teacher finds no known token in a text, so its vector would be zero; remove the row",
-                             e->name, aoei_examples_line(e, first + i));
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: a text has no token in the teacher's vocabulary, so its vector would be zero; remove the row", e->name,
+                aoei_examples_line(e, first + i));
     t->fingerprint = aoei_hash(t->fingerprint, vectors, n * t->dims * sizeof *vectors);
     w->done += n;
     if (aoei_now() - w->logged >= LOG_EVERY) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The training log OUTPUT/train-log.jsonl: losses, learning rates and scores, one object per
- * line, flushed after each line. A resumed run removes the lines after its checkpoint, so that
- * its log equals that of an uninterrupted run except for the times.
+ * line, flushed after each line. A resumed run removes the lines after its checkpoint, so its log
+ * equals the log of an uninterrupted run except for the times.
  */
 #include "train/train_log.h"
 
@@ -46,6 +46,7 @@ static void keep_lines(aoei_buffer *out, const char *data, size_t size, uint64_t
     }
 }
 
+/* Removes the lines after `step` from an existing log. */
 static int shorten(const char *path, uint64_t step, aoe_error *err) {
     char *data = NULL;
     size_t size = 0;
@@ -144,7 +145,7 @@ static int append(const char *text, size_t len, void *buffer) {
 
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err) {
     json_t *o = event_json(e);
-    aoei_buffer line = {0}; /* not json_dumps, whose buffer omits text when memory runs out */
+    aoei_buffer line = {0}; /* json_dumps is not used: it may omit text when memory runs out */
     int code = AOE_OK;
     if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) || aoei_buffer_putc(&line, '\n'))
         code = aoei_fail_nomem(err, line.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The training log OUTPUT/train-log.jsonl: one JSON object per event and line.
+ * The training log OUTPUT/train-log.jsonl, with one JSON object per line and one line per event.
  */
 #ifndef AOEI_TRAIN_TRAIN_LOG_H
 #define AOEI_TRAIN_TRAIN_LOG_H

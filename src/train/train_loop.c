@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The training loop. The order of the examples and the dropout masks are pure functions of
- * (seed, epoch) and (seed, step), so a resumed run computes bit-identical steps. The task
- * evaluates the model.
+ * (seed, epoch) and (seed, step), so a resumed run computes bit-identical steps.
  */
 #include "train/train_loop.h"
 
@@ -20,12 +19,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Measurements for progress; not part of the result. */
+/* Times for progress reports. They do not affect the result, except for runs with a time limit. */
 typedef struct meter {
-    double start, last; /* seconds: start of this process; last step event */
-    double before;      /* seconds of training before this process, for runs with a time limit */
-    uint64_t first_step;
-    int cancelled;
+    double start;        /* time at which this process started training, in seconds */
+    double last;         /* time of the last step event, in seconds */
+    double before;       /* seconds of training before this process, for runs with a time limit */
+    uint64_t first_step; /* steps completed before this process */
+    int cancelled;       /* 1: the event callback asked to stop */
 } meter;
 
 static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_train_event_kind kind) {
@@ -49,8 +49,8 @@ static aoe_train_event new_event(const aoei_trainer *t, const meter *m, aoe_trai
     return e;
 }
 
-/* Sends an event to the log and to the caller. The log contains about a thousand steps per run; except for the times, the log
- * of a resumed run equals that of an uninterrupted run. */
+/* Writes an event to the log and passes it to the event callback. The log contains only about 1,000 step events per run.
+ * Checkpoints and the start of a resumed run are not logged, so that its log equals that of an uninterrupted run. */
 static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *err) {
     const size_t every = t->total_steps / 1000 + 1;
     const int again = e->kind == AOE_TRAIN_START && e->step > 0;
@@ -65,21 +65,21 @@ static int send(aoei_trainer *t, meter *m, const aoe_train_event *e, aoe_error *
     return AOE_OK;
 }
 
-static void take_time(aoei_trainer *t, const meter *m) {
+static void update_seconds(aoei_trainer *t, const meter *m) {
     t->progress.seconds = m->before + aoei_now() - m->start;
 }
 
-/* For runs with a time limit: estimates the number of steps at the current speed. The step just taken is the last if the time
- * is over. */
-static void plan_by_clock(aoei_trainer *t, const meter *m) {
+/* For runs with a time limit: estimates the total number of steps from the current speed. If the time is over, the step just
+ * taken is the last. */
+static void estimate_steps(aoei_trainer *t, const meter *m) {
     const uint64_t step = t->progress.step;
     const double here = t->progress.seconds - m->before, left = 60 * t->o->max_minutes - t->progress.seconds;
     const double more = left * (double)(step - m->first_step) / here;
     t->total_steps = step + (left <= 0 ? 0 : !(more > 1) ? 1 : more < INT32_MAX ? (size_t)more : INT32_MAX);
 }
 
-/* Linear warm-up to the peak, then linear decay that reaches 0 one step after the last. step counts from 0. With a time limit
- * both are linear in the training time. */
+/* Linear warm-up to the peak, then linear decay that reaches 0 one step after the last step. step counts from 0. With a time
+ * limit, warm-up and decay are linear in the training time. */
 static double learning_rate(const aoei_trainer *t, uint64_t step) {
     if (t->o->max_minutes > 0) {
         const double share = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
@@ -116,9 +116,9 @@ static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *e
                          "step %llu: the loss or its gradient is not finite; lower options.lr and train again",
                          (unsigned long long)(step + 1));
     t->progress.step++;
-    take_time(t, m);
+    update_seconds(t, m);
     if (o->max_minutes > 0)
-        plan_by_clock(t, m);
+        estimate_steps(t, m);
     *e = new_event(t, m, AOE_TRAIN_STEP);
     const double now = aoei_now(), seconds = now - m->last;
     e->loss = r.loss;
@@ -131,12 +131,13 @@ static int take_step(aoei_trainer *t, meter *m, aoe_train_event *e, aoe_error *e
     return AOE_OK;
 }
 
+/* 1 if the current step is the last one or a multiple of `every`; 0 means once per epoch. */
 static int due(const aoei_trainer *t, size_t every) {
     const uint64_t step = t->progress.step;
     return step == t->total_steps || step % (every ? every : t->steps_per_epoch) == 0;
 }
 
-/* Weights that are infinite or NaN are neither evaluated nor saved. */
+/* Fails if a weight is infinite or NaN, so that such weights are neither evaluated nor saved. */
 static int check_weights(const aoei_trainer *t, aoe_error *err) {
     if (aoei_tensor_finite(t->ctx, t->params->value))
         return AOE_OK;
@@ -171,7 +172,7 @@ static int evaluate(aoei_trainer *t, meter *m, aoe_error *err) {
 
 static int checkpoint(aoei_trainer *t, meter *m, aoe_error *err) {
     char *path;
-    take_time(t, m);
+    update_seconds(t, m);
     int code = aoei_checkpoint_write(t, &path, err);
     if (code)
         return code;
@@ -219,7 +220,7 @@ static int loop(aoei_trainer *t, meter *m, aoe_error *err) {
 /* The training record of aoe.json: the options and the results. */
 static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
-    json_t *r = json_object(); /* not json_copy, which omits values when memory runs out */
+    json_t *r = json_object(); /* json_copy is not used: it may omit values when memory runs out */
     int bad = !r || json_object_update(r, t->settings);
     bad |= json_object_set_new(r, "steps", json_integer((json_int_t)p->step));
     if (p->has_best) {
@@ -247,8 +248,8 @@ static int finish(aoei_trainer *t, meter *m, aoe_error *err) {
     return send(t, m, &e, err);
 }
 
-/* Creates the checkpoint directory and removes checkpoints that the run does not keep: those of an earlier run with force, and
- * those that a resumed run was killed before removing. */
+/* Creates the checkpoint directory. Removes all old checkpoints of an earlier run, or, if the run resumes, the checkpoints that
+ * the interrupted run had no time to remove. */
 static int prepare_checkpoints(const aoei_trainer *t, aoe_error *err) {
     char *dir = aoei_checkpoints_dir(t->o->output);
     if (!dir)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The training loop: steps, evaluation, checkpoints and the trained model of one run.
+ * The training loop: runs the steps, evaluates, writes checkpoints and saves the trained model.
  */
 #ifndef AOEI_TRAIN_TRAIN_LOOP_H
 #define AOEI_TRAIN_TRAIN_LOOP_H
@@ -7,8 +7,8 @@
 #include "aoe_train.h"
 #include "train/trainer.h"
 
-/* Runs a whole training: setup, the loop, and the model in its output directory. Errors: AOE_ECANCELLED with a checkpoint
- * written, if the event callback stops the run; those of the task, of opening and of saving a model. */
+/* Runs a training from setup to the saved model. Errors: AOE_ECANCELLED if the event callback stops the run, after a checkpoint
+ * was written; errors of the task, and of opening and saving a model. */
 int aoei_train_run(aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err);
 
 #endif

@@ -92,7 +92,7 @@ static int descending(const void *pa, const void *pb) {
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* Tokens of an example, with the longest alternative of each position. */
+/* Maximum tokens of an example: the sum over its positions of the longest alternative. */
 static size_t example_tokens(const aoei_dataset *d, size_t i) {
     size_t sum = 0;
     for (size_t position = i * d->arity; position < (i + 1) * d->arity; position++) {

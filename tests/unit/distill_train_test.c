@@ -420,7 +420,7 @@ static void test_refusals(void **state) {
     r.o = good;
     r.o.teacher = words; /* the student has a token for what it does not know, a static teacher none */
     free(test_write_text(r.dir, "train.tsv", "text1\ttext2\tlabel\na cat\ta dog\t1\nthe cat\t\xe2\x82\xac\t2\n"));
-    refused(&r, AOE_EFORMAT, "train.tsv:3: the teacher finds no known token in a text");
+    refused(&r, AOE_EFORMAT, "train.tsv:3: a text has no token in the teacher's vocabulary");
     free(vocab);
     free(mute);
     free(words);
