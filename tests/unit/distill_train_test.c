@@ -403,7 +403,7 @@ static void test_refusals(void **state) {
     refused(&r, AOE_ENOENT, "mute: the directory contains no tokenizer");
     r.o.teacher = narrow;
     r.o.distill = AOE_DISTILL_KL;
-    refused(&r, AOE_EARG, "so use cosine");
+    refused(&r, AOE_EARG, "because kl needs equal vector sizes");
     r.o = good;
     r.o.teacher = narrow;
     r.o.w_teacher = -1;
