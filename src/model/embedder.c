@@ -27,11 +27,11 @@ struct aoe_embedder {
     size_t overlap; /* tokens that neighboring chunks share; (size_t)-1: an eighth of a chunk */
     size_t failed;  /* index of the text that failed in the last call, or (size_t)-1 */
     aoei_arena arena;
-    aoei_encoder_state state; /* in the arena; of the current batch */
+    aoei_encoder_state state; /* in the arena; activations of the current batch */
     aoei_tensor pooled;       /* [texts, hidden], in the arena */
-    aoei_tensor vectors;      /* [texts, D], in the arena: output of the dense layer, or `pooled` */
-    float *window;            /* [D], owned; the vector of one window */
-    aoei_batch_buffer buffer; /* host arrays of the current batch */
+    aoei_tensor vectors;      /* [texts, D], in the arena; output of the dense layer, or `pooled` without one */
+    float *window;            /* [D], owned; vector of one chunk */
+    aoei_batch_buffer buffer; /* host arrays of the current batch; owned */
 };
 
 void aoe_embedder_options_defaults(aoe_embedder_options *o) {
@@ -76,7 +76,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o->chunk);
-    if (o->chunk_overlap != (size_t)-1 && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN) /* 0 shares nothing, as here */
+    if (o->chunk_overlap != (size_t)-1 && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN) /* 0 is the same as no overlap */
         return aoei_fail(err, AOE_EARG,
                          "options.chunk_overlap is %zu, but texts are not split into chunks; set options.chunk to mean",
                          o->chunk_overlap);
@@ -129,11 +129,14 @@ aoe_model *aoe_embedder_model(const aoe_embedder *e) {
     return e->model;
 }
 
-/* A text, or a window of a longer one: the tokens before the text's own, `n` of these from `first` on, and those after. */
+/* A text, or one chunk of a longer text. Its tokens are the prefix tokens (special tokens and prompt), the text tokens
+ * [first, first + n) and the suffix tokens. */
 typedef struct item {
-    size_t length, text;
-    size_t window, windows; /* index and number of chunks */
-    size_t first, n;
+    size_t length;   /* tokens, prefix and suffix included */
+    size_t text;     /* index of the text */
+    size_t window;   /* index of the chunk */
+    size_t windows;  /* number of chunks of the text */
+    size_t first, n; /* first text token and number of text tokens */
 } item;
 
 /* Order of work: by length, then by index, so that equal inputs form equal batches. The chunks of a text have equal lengths, so
@@ -147,8 +150,8 @@ static int by_length(const void *pa, const void *pb) {
     return a->window < b->window ? -1 : a->window > b->window;
 }
 
-/* How a text of `own` tokens lies in windows that hold `room` of them and share `overlap`: the last ends where the text does.
- */
+/* Number of chunks for `own` text tokens if a chunk has `room` text tokens and adjacent chunks share `overlap` tokens. The last
+ * chunk ends at the end of the text. */
 static size_t windows_of(size_t own, size_t room, size_t overlap) {
     const size_t step = room - overlap;
     return own <= room ? 1 : (own - room + step - 1) / step + 1;
@@ -162,7 +165,7 @@ static aoei_ends ends_of(const aoei_token_lists *lists, size_t text) {
     return lists->ends ? lists->ends[text] : (aoei_ends){0, 0};
 }
 
-/* Windows of a text. */
+/* Number of chunks of a text. */
 static size_t count_windows(const aoe_embedder *e, const aoei_token_lists *lists, size_t text) {
     const size_t n = aoei_token_count(lists, text), most = e->model->settings.max_length;
     const aoei_ends ends = ends_of(lists, text);
@@ -195,7 +198,7 @@ static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const i
         aoei_batch_add(&e->buffer, ids, it->length, (uint32_t)index);
         return;
     }
-    aoei_batch_add(&e->buffer, ids, it->length, (uint32_t)index); /* the length is right, and now the ids */
+    aoei_batch_add(&e->buffer, ids, it->length, (uint32_t)index); /* sets the length; the ids are overwritten below */
     int32_t *to = e->buffer.ids + e->buffer.batch.n_tokens - it->length;
     memcpy(to, ids, ends.before * sizeof *to);
     memcpy(to + ends.before, ids + ends.before + it->first, it->n * sizeof *to);
@@ -203,7 +206,8 @@ static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const i
            ends.after * sizeof *to);
 }
 
-/* v[n] += x, or = where it is the first; after the last window the mean, of unit length where that is asked for. */
+/* Adds the vector x[n] of a chunk to the sum v[n] of its text. After the last chunk, v becomes the mean, normalized to unit
+ * length if the model normalizes. */
 static void add_window(const aoe_embedder *e, const item *it, float *v, const float *x, size_t n) {
     double squares = 0;
     for (size_t k = 0; k < n; k++)
@@ -247,12 +251,13 @@ static int run_batch(aoe_embedder *e, const item *items, float *vectors, aoe_err
         for (size_t k = 0; k < D; k++)
             if (!isfinite(vectors[items[i].text * D + k])) {
                 e->failed = items[i].text;
-                return aoei_fail(err, AOE_ENUMERIC, "its vector is not finite; the model's weights overflow");
+                return aoei_fail(err, AOE_ENUMERIC,
+                                 "the vector is not finite, because computing it overflows; check the weights of the model");
             }
     return AOE_OK;
 }
 
-/* Items in the order of work, owned by the caller; texts without a token are at the beginning. */
+/* All items in the order of by_length, owned by the caller. Texts without tokens come first. NULL: out of memory. */
 static item *list_items(const aoe_embedder *e, const aoei_token_lists *lists, size_t *n, aoe_error *err) {
     *n = 0;
     for (size_t i = 0; i < lists->n; i++)
@@ -277,7 +282,7 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
         return AOE_ENOMEM;
     int code = AOE_OK;
     size_t i = 0;
-    for (; i < total && !items[i].length; i++) /* no token: the mean of nothing is zero, as in Model2Vec */
+    for (; i < total && !items[i].length; i++) /* the vector of a text without tokens is zero, as in Model2Vec */
         memset(vectors + items[i].text * aoe_model_dims(e->model), 0, aoe_model_dims(e->model) * sizeof *vectors);
     while (i < total && !code) {
         aoei_batch_clear(&e->buffer);

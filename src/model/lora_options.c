@@ -14,8 +14,6 @@
 #define DEFAULT_ALPHA   32.0
 #define DEFAULT_DROPOUT 0.1
 
-/* elements that a task reads, or a row */
-
 void aoe_lora_defaults(aoe_lora *l) {
     *l = (aoe_lora){.struct_size = sizeof *l, .alpha = (double)NAN, .dropout = (double)NAN};
 }
@@ -75,7 +73,7 @@ static int resume(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_
     if (wanted->r || !isnan(wanted->alpha) || wanted->targets)
         return aoei_fail(
             err, AOE_EARG,
-            "%s holds adapters of rank %zu, whose rank, alpha and targets cannot change; leave out options.lora.r, "
+            "%s contains adapters of rank %zu, whose rank, alpha and targets cannot change; leave out options.lora.r, "
             "options.lora.alpha and options.lora.targets, or merge the adapters first (aoe merge)",
             dir, lora->r);
     if (!isnan(wanted->dropout) && !(wanted->dropout >= 0 && wanted->dropout < 1))

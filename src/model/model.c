@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Accessors of an open model, and its end.
+ * Accessors of an open model, and aoe_model_close.
  */
 #include "model/model.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The inside of aoe_model. Its parts have different lifetimes: what was read (`files`), what is computed with (weights, their
- * memory, tokenizer, settings), and, for a model over external weights, the model that it shares the rest with. What is saved
- * is put together when a model is saved (modeldir/contents.h).
+ * The definition of aoe_model: the opened files (`files`), the data used for computing (configuration, settings, weights,
+ * tokenizer), and, for a model over external weights, the model it was made from (`base`). The data to save is collected when a
+ * model is saved (modeldir/contents.h).
  */
 #ifndef AOEI_MODEL_MODEL_H
 #define AOEI_MODEL_MODEL_H
@@ -15,9 +15,9 @@
 #include "modeldir/settings.h"
 #include "nn/tensor.h"
 
-/* Memory of weights that are not used as they are in the mapped files. */
+/* Memory of the weights that are not used directly in the mapped files. */
 typedef struct aoei_weight_memory {
-    void *converted;        /* owned; weights whose type or alignment in the file cannot be computed with */
+    void *converted;        /* owned; converted weights, whose type or alignment in the file the operations do not support */
     size_t converted_bytes; /* size of `converted` */
     float *generated;       /* owned; new masked-LM head or new adapters, or NULL */
     float *added;           /* owned; layer added after the pooling (extra_layers.h), or NULL */

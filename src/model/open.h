@@ -7,8 +7,8 @@
 #include "model/model.h"
 #include "model/open_mode.h"
 
-/* Opens `dir` as `mode` says; o may be NULL. Free with aoe_model_close. Errors: as aoe_model_open; AOE_EUNSUPPORTED (a
- * masked-LM head or adapters for an architecture without). */
+/* Opens `dir` in the given mode; o may be NULL. Free with aoe_model_close. Errors: see aoe_model_open; AOE_EUNSUPPORTED (the
+ * architecture does not support a masked-LM head or adapters). */
 int aoei_model_open_for(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o,
                         const aoei_open_mode *mode, aoe_error *err);
 /* Opens `dir` for training all weights. */

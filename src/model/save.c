@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A model over external weights is saved with the files of the model that it was made from.
+ * Saves an open model. A model over external weights uses the files of the model that it was made from.
  */
 #include "model/save.h"
 

@@ -10,14 +10,14 @@
 #include "model/model.h"
 #include "modeldir/contents.h"
 
-/* A model's weights as rows that are written. */
+/* Reads the weights of an open model row by row for writing. */
 typedef struct aoei_model_row_source {
     aoei_row_source source; /* first */
     const aoe_model *model; /* borrowed */
 } aoei_model_row_source;
 
-/* Fills `contents` with what saving m needs: all weights, adapters merged, stored as `storage`. Everything is borrowed from m
- * and `rows`, which must outlive it; the caller may replace parts. record: training record, or NULL. */
+/* Fills `contents` for saving all weights of m, with adapters merged, in the data type `storage`. All pointers are borrowed
+ * from m and `rows`, which must outlive `contents`. The caller may change fields. record: training record, or NULL. */
 void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_row_source *rows, const aoe_model *m, json_t *record,
                             aoe_storage storage);
 

@@ -19,25 +19,26 @@
 
 enum { CHUNK = 128 };
 
+/* The result of one task, which tokenizes CHUNK texts. */
 typedef struct chunk {
-    int32_t *ids; /* owned */
-    size_t n, capacity;
-    size_t failed; /* index of the text that failed, or (size_t)-1 */
-    aoe_error error;
+    int32_t *ids;       /* [capacity], owned; concatenated token ids, n used */
+    size_t n, capacity; /* used and allocated elements of ids */
+    size_t failed;      /* index of the text that failed, or (size_t)-1 */
+    aoe_error error;    /* error of the failed text */
 } chunk;
 
 typedef struct job {
     const aoe_model *model;
-    const aoe_text *texts;
-    size_t n;
-    aoe_encode_options o[2];
-    const uint8_t *second; /* [n] index into `o` for each text; NULL: 0 */
-    int may_be_empty;
-    size_t max_length; /* maximum tokens of a chunk; read only with `ends` */
-    aoei_ends *ends;   /* [n], written by the chunks; NULL: not wanted */
-    size_t *lengths;   /* [n], likewise */
-    uint8_t *truncated;
-    chunk *chunks;
+    const aoe_text *texts;   /* [n], borrowed */
+    size_t n;                /* number of texts */
+    aoe_encode_options o[2]; /* options for the two kinds of texts */
+    const uint8_t *second;   /* [n], index into `o` for each text; NULL: 0 for all */
+    int may_be_empty;        /* 1: a text may have no tokens */
+    size_t max_length;       /* maximum tokens of a sequence; used only with `ends` */
+    aoei_ends *ends;         /* [n], written by the tasks; NULL: not needed */
+    size_t *lengths;         /* [n], written by the tasks; tokens of each text */
+    uint8_t *truncated;      /* [n], written by the tasks; 1 for each truncated text */
+    chunk *chunks;           /* one per task */
 } job;
 
 static int chunk_append(chunk *c, const aoe_ids *ids) {
@@ -55,8 +56,8 @@ static int chunk_append(chunk *c, const aoe_ids *ids) {
     return AOE_OK;
 }
 
-/* out = the text in lower case. From the first byte that is not UTF-8 on the text is unchanged, so that the tokenizer reports
- * the byte. */
+/* Writes the lowercased text to out. Bytes from the first invalid UTF-8 byte to the end are copied unchanged, so that the
+ * tokenizer reports the invalid byte. */
 static int lower(aoei_buffer *out, const char *s, size_t len) {
     aoei_buffer_clear(out);
     aoei_buffer_reserve(out, len);
@@ -76,8 +77,8 @@ static int lower(aoei_buffer *out, const char *s, size_t len) {
     return out->failed ? AOE_ENOMEM : AOE_OK;
 }
 
-/* Tokenizers may have tokens that the model has no embedding for (a [PAD] added to Llama's); only texts with such a token fail.
- */
+/* Reports a token without an embedding. Tokenizers may have such tokens (for example a [PAD] that was added to Llama's
+ * vocabulary); only texts that contain one fail. */
 static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
     const aoe_text token = aoe_tokenizer_token(m->tokenizer, id);
     return aoei_fail(
@@ -105,7 +106,7 @@ static int encode_one(const job *j, chunk *c, size_t i, aoei_buffer *lowered, ao
                          "max_length is %zu, but prompt and special tokens alone take %zu tokens; raise options.max_length",
                          j->max_length, j->ends[i].before + j->ends[i].after);
     if (ids->n == 0 && !j->may_be_empty)
-        return aoei_fail(&c->error, AOE_EFORMAT, "no token is left of the text; leave it out");
+        return aoei_fail(&c->error, AOE_EFORMAT, "the text has no tokens; remove the text");
     for (size_t t = 0; t < ids->n; t++)
         if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
             return fail_token(j->model, ids->id[t], &c->error);
@@ -159,7 +160,7 @@ static int join(const job *j, size_t n_chunks, aoei_token_lists *out, size_t *fa
     return AOE_OK;
 }
 
-/* job: model, texts, n, options. */
+/* Tokenizes the texts of *j on all threads. The caller has set model, texts, n and the options. */
 static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const size_t n = j->n, n_chunks = (n + CHUNK - 1) / CHUNK;
     int code = AOE_ENOMEM;
@@ -198,8 +199,8 @@ done:
 }
 
 enum {
-    MAY_BE_EMPTY = 1, /* a text may have no token */
-    WHOLE = 2         /* not cut, and with ends */
+    MAY_BE_EMPTY = 1, /* a text may have no tokens */
+    WHOLE = 2         /* texts are not truncated, and `ends` is set */
 };
 
 /* Tokenizes with the settings of the model. */
@@ -279,7 +280,7 @@ static int same_tokens(const aoei_token_lists *l, size_t a, size_t b) {
     return n == aoei_token_count(l, b) && memcmp(l->ids + l->offsets[a], l->ids + l->offsets[b], n * sizeof *l->ids) == 0;
 }
 
-/* Open addressing over the token lists. */
+/* Uses a hash table of the token lists with open addressing. */
 int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err) {
     size_t slots = 16;
     while (slots < 2 * l->n)

@@ -43,11 +43,11 @@ static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
     return l->offsets[i + 1] - l->offsets[i];
 }
 
-/* class_of[n]: equal numbers are equal token lists, the number is that of the first such text: what the encoder cannot tell
- * apart, after prompt and truncation. At most 2^32 - 2 texts. Errors: AOE_ENOMEM. */
+/* Sets class_of[n] to the index of the first text with an equal token list, after prompt and truncation. l->n must be at most
+ * 2^32 - 2. Errors: AOE_ENOMEM. */
 int aoei_token_classes(const aoei_token_lists *l, uint32_t *class_of, aoe_error *err);
 
-/* 1: a text may have no tokens, in vectors and evaluation; its vector is zero (static models). */
+/* Returns 1 if texts without tokens are allowed (static models); their vector is zero. */
 int aoei_allows_no_tokens(const aoe_model *m);
 
 /* Host arrays for a batch of up to max_tokens tokens in max_texts texts. */
@@ -61,9 +61,9 @@ typedef struct aoei_batch_buffer {
 } aoei_batch_buffer;
 
 int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max_texts, aoe_error *err);
-void aoei_batch_buffer_destroy(aoei_batch_buffer *b); /* accepts a zeroed one */
+void aoei_batch_buffer_destroy(aoei_batch_buffer *b); /* accepts a zeroed struct */
 void aoei_batch_clear(aoei_batch_buffer *b);
-/* Appends one text (n > 0 ids); text_index keys its dropout masks. The caller keeps within the capacity. */
+/* Appends one text of n > 0 ids. text_index: key of its dropout masks. The caller must not exceed max_tokens and max_texts. */
 void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index);
 
 #endif

@@ -15,7 +15,7 @@
 #include "modeldir/storage.h"
 #include "nn/gemm.h"
 
-#define BLOCK ((size_t)1 << 18) /* elements that a task converts, at least one row */
+#define BLOCK ((size_t)1 << 18) /* elements that a task converts; always at least one row */
 
 static aoei_weight_placement mapped(aoei_dtype type) {
     return (aoei_weight_placement){.type = type, .mapped = 1};
@@ -27,8 +27,8 @@ static aoei_weight_placement own(aoei_dtype type, const aoei_slot *slot) {
     return (aoei_weight_placement){.type = type, .bytes = (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN};
 }
 
-/* 1: the input of the first layer is a row of the token embeddings and nothing is added to it, so rounding the table to bf16
- * does not change results. */
+/* 1: the input of the first layer is exactly a row of the token embeddings, so rounding the table to bf16 does not change
+ * results. */
 static int words_alone(const aoei_encoder_config *c) {
     return c->rope.theta > 0 && !c->token_types && c->no_embed_norm;
 }
@@ -37,7 +37,8 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
                                                const aoei_slot *slot, aoei_st_dtype stored, int aligned) {
     const aoei_encoder_config *c = &m->config;
     const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !mode->packed;
-    const int widened = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE; /* where it is packed */
+    const int widened = slot->rows <= AOEI_CONVERTED_SIDE &&
+                        slot->cols <= AOEI_CONVERTED_SIDE; /* packing supports other types up to this size */
     const int operand = slot->linear && (mode->packed || frozen);
     const int table = slot->table && frozen;
     if (!slot->adapter && (mode->rows_from_file || (mode->packed && aoei_adapter_slot(c, index))))
@@ -56,7 +57,7 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
     return own(AOEI_F32, slot);
 }
 
-/* Rows of a tensor that one task converts. */
+/* The rows [first, first + rows) of a tensor, which one task converts. */
 typedef struct block {
     size_t slot, first, rows;
 } block;
@@ -83,7 +84,7 @@ static size_t rows_of_block(const aoei_tensor *w) {
     return w->cols < BLOCK ? BLOCK / w->cols : 1;
 }
 
-/* Converts the weights that are in own memory. own: [slots]. */
+/* Converts weights to the memory of the model. own_memory: [slots], 1 for each weight to convert. */
 static int convert(const aoe_model *m, const unsigned char *own_memory, aoe_error *err) {
     size_t n = 0, used = 0;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++)
@@ -109,7 +110,7 @@ static int is_aligned(const aoei_st_tensor *t) {
            (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);
 }
 
-/* The tensor for a placement; memory: its converted data. */
+/* The tensor for a placement. memory: converted data; not used for mapped weights. */
 static aoei_tensor tensor_at(const aoei_weight_placement *p, const aoei_st_tensor *t, const aoei_slot *slot,
                              unsigned char *memory) {
     const void *data = p->mapped ? t->data : memory, *scale = NULL;

@@ -12,12 +12,12 @@
 typedef struct aoei_weight_placement {
     aoei_dtype type; /* type of the weight in memory */
     int not_loaded;  /* 1: not in memory; rows are read from the file when they are needed */
-    int mapped;      /* 1: where the file has it; else in `bytes` of own memory */
-    size_t bytes;
+    int mapped;      /* 1: used in the mapped file; 0: converted to memory of the model */
+    size_t bytes;    /* bytes of memory of the model; 0 if not_loaded or mapped */
 } aoei_weight_placement;
 
-/* slot: described, of number `index` of m's configuration; stored: its type in the file; aligned: as its elements ask for. Of m
- * the configuration and the type of products are looked at. */
+/* Placement of the weight in slot number `index`. slot: description of the slot; stored: data type in the file; aligned: 1 if
+ * the data in the file is aligned to its elements. Only m->config and m->type are used. */
 aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_open_mode *mode, size_t index,
                                                const aoei_slot *slot, aoei_st_dtype stored, int aligned);
 /* Points m->weights at the data of m->files.tensors. Errors: AOE_ENOMEM. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A merged row is the stored row in float32 plus scale * B A, whose sum over the rank is computed first and added last: the
- * result does not depend on how many rows are merged at a time, and the packed copies of an open model have the same bits as a
+ * A merged row is the stored row in float32 plus scale * B A. The sum over the rank is computed first and then added, so the
+ * result does not depend on how many rows are merged at a time, and the packed copies of an open model are bit-identical to a
  * merged file.
  */
 #include "model/weight_rows.h"
@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "nn/adapter.h"
 
-#define BLOCK ((size_t)1 << 16) /* elements that a task converts, at least one row */
+#define BLOCK ((size_t)1 << 16) /* elements that a task converts; always at least one row */
 
 typedef struct reading {
     const aoei_st_tensor *from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Everything except the weights is shared with the base, or copied from it where closing would free it.
+ * All data except the weights is shared with the base. Data that aoe_model_close frees is copied.
  */
 #include "model/weight_view.h"
 
@@ -41,7 +41,7 @@ int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *w
 
 void aoei_model_release_weights(aoe_model *m) {
     if (m->config.lora.r)
-        return; /* what is frozen is in use */
+        return; /* the frozen weights are still used */
     memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A model over external weights: training embeds and saves with the trainer's weights in this way.
+ * A model over external weights. Training uses it to compute embeddings with the trainer's weights and to save them.
  */
 #ifndef AOEI_MODEL_WEIGHT_VIEW_H
 #define AOEI_MODEL_WEIGHT_VIEW_H

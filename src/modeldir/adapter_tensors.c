@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * PEFT prefixes the names with the class that the base had during training, so every prefix of the architecture is tried.
+ * Names of tensors in PEFT files depend on the class with which the base model was opened, so every prefix of the architecture
+ * is tried.
  */
 #include "modeldir/adapter_tensors.h"
 
@@ -16,7 +17,7 @@ const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_c
     return c->causal ? f->prefix : "";
 }
 
-/* PEFT's name of an adapter's tensor, whatever class the base was opened with when it was trained. */
+/* Finds the tensor of an adapter under any prefix of the architecture; NULL: none. */
 static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
     const aoei_st_tensor *t = NULL;
     char name[256];
@@ -49,8 +50,8 @@ static int check(const aoei_model_files *f, const aoei_encoder_config *c, const 
     return 0;
 }
 
-/* What the file holds beyond n adapters of the encoder's layers changes the result where PEFT reads it; a language-model head
- * has no use here. */
+/* Rejects tensors other than the n adapters of the encoder, because PEFT would use them and compute different results. Tensors
+ * of a language-model head are ignored. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, size_t n, aoe_error *err) {
     const size_t slots = aoei_slot_count(c);
     for (size_t i = 0; i < aoei_safetensors_count(f->adapters) && n < aoei_safetensors_count(f->adapters); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Everything that a model directory is written from.
+ * The data from which a model directory is written.
  */
 #ifndef AOEI_MODELDIR_CONTENTS_H
 #define AOEI_MODELDIR_CONTENTS_H
@@ -15,7 +15,7 @@
 
 /* Weights that are generated while they are written, so that a model need not fit in memory. */
 typedef struct aoei_row_source {
-    /* to[n, cols] = rows [first, first + n) of the weight in `slot` as float32. Slots are asked for in ascending order. */
+    /* Writes rows [first, first + n) of the weight in `slot` to to[n, cols] as float32. Called in ascending order of slots. */
     void (*rows)(struct aoei_row_source *s, float *to, size_t slot, size_t first, size_t n);
 } aoei_row_source;
 

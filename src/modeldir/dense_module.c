@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The folder holds
- * config.json (in_features, out_features, bias, activation_function) and
- * model.safetensors (linear.weight [out, in], linear.bias [out]).
+ * Reads and writes the folder of a dense layer. It contains config.json (in_features, out_features, bias, activation_function)
+ * and model.safetensors (linear.weight [out, in], linear.bias [out]).
  */
 #include "modeldir/dense_module.h"
 
@@ -22,14 +21,14 @@ static const char identity[] = "torch.nn.modules.linear.Identity", hyperbolic[] 
 
 /* ---------------------------------------------------------------- reading */
 
-/* The last dotted part of the activation's class. */
+/* Reads the activation function, whose name is the last component of the class. */
 static int read_activation(int *with_tanh, const json_t *config, const char *path, aoe_error *err) {
     const char *name = NULL;
     const int rc = aoei_json_string(config, "activation_function", &name, NULL, path, err);
     const char *dot = name ? strrchr(name, '.') : NULL, *last = dot ? dot + 1 : name;
     if (rc)
         return rc;
-    *with_tanh = !last || !strcmp(last, "Tanh"); /* what sentence-transformers takes where nothing is said */
+    *with_tanh = !last || !strcmp(last, "Tanh"); /* the default of sentence-transformers */
     if (*with_tanh || !strcmp(last, "Identity"))
         return 0;
     return aoei_fail(err, AOE_EUNSUPPORTED, "%s: activation_function '%s' is not supported (supported: Identity, Tanh)", path,
@@ -49,7 +48,8 @@ static int read_config(aoei_encoder_config *c, const json_t *config, const char 
     if (residual)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: a Dense module with use_residual is not supported", path);
     if (in != c->hidden)
-        return aoei_fail(err, AOE_EFORMAT, "%s: in_features is %zu, the model's hidden size %zu: they are of different models",
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: in_features is %zu, but the model's hidden size is %zu; the two files belong to different models",
                          path, in, c->hidden);
     c->dense = out;
     c->dense_no_bias = !bias;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names only: no file is opened here.
+ * Checks names and whether entries exist. It opens no files.
  */
 #include "modeldir/layout.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens config.json, the weights and the adapters; finding tensors in them is weight_tensors.c's task.
+ * Opens config.json, the weights and the adapters. weight_tensors.c finds the tensors in them.
  */
 #include "modeldir/model_files.h"
 
@@ -17,7 +17,7 @@
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
 
-/* config.json may be missing, or lack sizes, in the directory of a static model: the weights have them. */
+/* Completes the configuration of a static model from its weights, because config.json may be missing or may lack sizes. */
 static int complete_static(aoei_model_files *f, aoe_error *err) {
     if (!aoei_static_may_be(f->config_json))
         return 0;
@@ -27,7 +27,7 @@ static int complete_static(aoei_model_files *f, aoe_error *err) {
     return rc == AOE_ENOENT ? 0 : rc; /* a missing file is reported where it is needed */
 }
 
-/* Only a head whose decoder is the table of token embeddings is supported. */
+/* Checks that the decoder of the masked-LM head is tied to the token embeddings, the only supported kind. */
 static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, const char *path, aoe_error *err) {
     int tied = 1;
     if (!c->arch->mlm_class_name)

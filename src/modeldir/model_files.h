@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What was read from a model directory, or from a directory of adapters and its base: immutable after opening.
+ * The open files of a model directory, or of a directory of adapters and its base model. Immutable after opening.
  */
 #ifndef AOEI_MODELDIR_MODEL_FILES_H
 #define AOEI_MODELDIR_MODEL_FILES_H
@@ -25,15 +25,16 @@ typedef struct aoei_model_files {
     size_t stored_bytes;            /* bytes of the tensors in the files */
 } aoei_model_files;
 
-/* Opens the model in `dir` and reads its configuration into c. base: directory of the base model of adapters, or NULL: as
- * adapter_config.json says. mlm: 1 for the configuration with the masked-LM head. f is closed with aoei_model_files_close, also
- * after a failure. Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_EARG (base without adapters), AOE_ENOMEM. */
+/* Opens the model in `dir` and reads its configuration into c. base: directory of the base model of adapters; NULL: the
+ * directory named by adapter_config.json. mlm: 1 for the configuration with the masked-LM head. The caller closes f with
+ * aoei_model_files_close, also on failure. Errors: AOE_ENOENT, AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_EARG (base without adapters),
+ * AOE_ENOMEM. */
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err);
 void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
 /* Directory of config.json and the weights; borrowed from f. */
 const char *aoei_weights_dir(const aoei_model_files *f);
-/* Directory whose settings apply; borrowed from f: adapters that were saved without settings use those of their base. */
+/* Directory of the settings; borrowed from f. Adapters that were saved without settings use the settings of their base. */
 const char *aoei_settings_dir(const aoei_model_files *f);
 
 #endif

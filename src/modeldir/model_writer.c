@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A whole model: configuration, tokenizer, settings in every form, LICENSE, README.md and weights. Adapters: their
- * configuration and weights in PEFT's form, with tokenizer, aoe.json, LICENSE and README.md. The weights are written last.
+ * Writes model directories. A complete model consists of configuration, tokenizer, settings (aoe.json and sentence-transformers
+ * files), LICENSE, README.md and weights. A directory of adapters has configuration and weights in PEFT's format, tokenizer,
+ * aoe.json, LICENSE and README.md. The weights are written last.
  */
 #include "modeldir/model_writer.h"
 
@@ -44,7 +45,7 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* the newer name of the same key */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch(m->storage)));
-    if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* what Model2Vec reads of it */
+    if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* keys that Model2Vec reads */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
                   json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch(m->storage))));
@@ -65,10 +66,10 @@ static int write_settings(const aoei_model_contents *m, const char *dir, aoe_err
 
 /* The tensors of the weights file. */
 typedef struct tensor_list {
-    aoei_slot *slots;              /* owned [n_slots] */
-    aoei_st_entry *entries;        /* owned [n_entries]; names borrowed from slots and the source */
-    const aoei_st_tensor **source; /* owned [n_entries]; NULL: the entry is weight slot_of[i] */
-    size_t *slot_of;               /* owned [n_entries] */
+    aoei_slot *slots;              /* [n_slots], owned */
+    aoei_st_entry *entries;        /* [n_entries], owned; names borrowed from slots and the source */
+    const aoei_st_tensor **source; /* [n_entries], owned; tensor to copy; NULL: the entry is a weight of the model */
+    size_t *slot_of;               /* [n_entries], owned; slot of each weight */
     size_t n_entries;
 } tensor_list;
 
@@ -79,7 +80,7 @@ static void free_list(tensor_list *c) {
     aoei_free(c->slot_of);
 }
 
-/* Lists the adapters under PEFT's names, or all weights and the tensors that are copied. */
+/* Lists the adapters with their PEFT names, or all weights and the tensors to copy. */
 static int list_tensors(tensor_list *c, const aoei_model_contents *m, aoe_error *err) {
     const aoei_model_files *source = m->source;
     const int adapters = m->only_adapters;
@@ -185,7 +186,7 @@ static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_
     return rc;
 }
 
-/* Copies the licence of the weights. A new model has none. */
+/* Copies the LICENSE of the weights, if there is one. A new model has none. */
 static int write_license(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
     if (!source || !source->weights)

@@ -10,9 +10,9 @@
 /* Writes all files into the existing directory `dir`, which the caller stages and publishes itself. Errors: AOE_EIO,
  * AOE_ENUMERIC (a value that m->storage cannot hold), AOE_ENOMEM. */
 int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error *err);
-/* Writes all files into a staging folder of `dir` and publishes them: `dir`, which is created if necessary, never holds a
- * mixture of two models. On failure an older model is restored; after a kill the next save restores it. Files that belong to no
- * model (checkpoints/) stay. Warnings go to `log`. Errors: as aoei_contents_write. */
+/* Writes all files into a staging folder of `dir` and publishes them. `dir` is created if necessary and never contains a
+ * mixture of two models. On failure, the older model is restored; if the process is killed, the next save restores it. Other
+ * files (checkpoints/) are kept. Warnings are written to `log`. Errors: see aoei_contents_write. */
 int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei_log *log, aoe_error *err);
 
 #endif

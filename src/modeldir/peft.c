@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Targets are matched as PEFT does: the name of a module, or the end of the name after a dot.
+ * Targets are matched as in PEFT: a target is the complete name of a module, or its last components.
  */
 #include "modeldir/peft.h"
 
@@ -67,7 +67,8 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     return rc;
 }
 
-/* out = the name of linear layer `index` of the first layer, without ".weight"; 0: this configuration has none. */
+/* Writes the name of linear layer `index` of the first layer, without ".weight", to out. Returns 0 if the layer does not exist.
+ */
 static int module_name(char *out, size_t size, const aoei_encoder_config *c, size_t index) {
     aoei_slot slot;
     aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(index)), &slot);
@@ -75,13 +76,13 @@ static int module_name(char *out, size_t size, const aoei_encoder_config *c, siz
     return !slot.absent;
 }
 
-/* 1: `name` is the module's name, or the end of it after a dot. */
+/* 1: `name` is the name of the module or the last components of the name. */
 static int names_module(const char *name, const char *module) {
     const size_t len = strlen(name), all = strlen(module);
     return len <= all && !strcmp(module + all - len, name) && (len == all || module[all - len - 1] == '.');
 }
 
-/* Replaces a layer number by that of the first layer: all layers have adapters of equal targets. */
+/* Replaces layer numbers in a name by 0, because all layers have the same targets. */
 static void first_layers(char *out, size_t size, const char *name) {
     size_t n = 0;
     while (*name && n + 1 < size) {
@@ -247,7 +248,7 @@ static int append_once(json_t *names, const char *name) {
     return json_array_append_new(names, json_string(name));
 }
 
-/* A name that has the number of the first layer in it, once for each layer. */
+/* Appends a name that begins with the number of the first layer once for each layer. */
 static int append_layers(json_t *names, const char *name, const aoei_encoder_config *c) {
     char numbered[160];
     int failed = 0;
@@ -258,7 +259,8 @@ static int append_layers(json_t *names, const char *name, const aoei_encoder_con
     return failed;
 }
 
-/* The shortest names of the targets. everywhere: as they are in every layer; else as in the first. NULL: no memory. */
+/* The shortest names of the targets. everywhere: 1 for the names in all layers, 0 for the names in the first layer. NULL: out
+ * of memory. */
 static json_t *target_names(const aoei_lora *l, const aoei_encoder_config *c, int everywhere) {
     json_t *names = json_array();
     int failed = !names;

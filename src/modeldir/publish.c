@@ -34,7 +34,7 @@ static int remove_entry(const char *dir, const char *name, aoe_error *err) {
     return rc;
 }
 
-/* Without syncing the directories: that is done once for many. */
+/* Does not sync the directories; the caller syncs them once after several moves. */
 static int move_entry(const char *from_dir, const char *to_dir, const char *name, aoe_error *err) {
     char *from = aoei_path_join(from_dir, name), *to = aoei_path_join(to_dir, name);
     int rc = from && to ? 0 : aoei_fail_nomem(err, strlen(to_dir));
@@ -45,7 +45,7 @@ static int move_entry(const char *from_dir, const char *to_dir, const char *name
     return rc;
 }
 
-/* Moves the names for which aoei_is_weights_file is `with_keys`. */
+/* Moves the entries for which aoei_is_weights_file returns `with_keys`. */
 static int move_entries(const char *from, const char *to, char **names, size_t n, int with_keys, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++)
@@ -72,15 +72,15 @@ static int list_model(char ***names, size_t *n, const char *dir, aoe_error *err)
 
 /* -------------------------------------------------------------- the older */
 
-/* The folder of what a publication from `staging` has moved aside, when there is one. Its name is static. */
+/* Name of the folder in `staging` that contains the moved files of the older model; static. NULL: there is none. */
 static const char *aside_name(const char *staging) {
     return aoei_entry_exists(staging, COMPLETE) ? COMPLETE : aoei_entry_exists(staging, PARTIAL) ? PARTIAL : NULL;
 }
 
-/* 1 when the publication from `staging` began and did not end: the older model, if any, is in pieces. */
+/* 1: a publication from `staging` began but did not finish, so the older model, if any, is incomplete. */
 static int is_unfinished(const char *dir, const char *staging) {
     const char *aside = aside_name(staging);
-    /* one of two weight files may be all that was moved */
+    /* possibly only one of two weights files was moved */
     return aside && (!aoei_has_weights(dir) || (!strcmp(aside, PARTIAL) && aoei_has_weights(staging)));
 }
 
@@ -110,13 +110,13 @@ static int move_back(const char *dir, const char *aside, aoe_error *err) {
     return rc;
 }
 
-/* Undoes a publication from `staging`, at whatever step it stopped. Can be called again if it fails. */
+/* Undoes a publication from `staging`, regardless of the step at which it stopped. Can be called again if it fails. */
 static int restore(const char *dir, const char *staging, aoe_error *err) {
     const char *name = aside_name(staging);
     char *partial = aoei_path_join(staging, PARTIAL), *complete = aoei_path_join(staging, COMPLETE);
     int rc = partial && complete ? 0 : aoei_fail_nomem(err, strlen(staging));
     if (!rc && name && !strcmp(name, COMPLETE) && !(rc = clear_way(dir, complete, 1, err)))
-        rc = aoei_rename(complete, partial, err); /* what is in dir from now on is the older model's again */
+        rc = aoei_rename(complete, partial, err); /* from now on, model files in dir belong to the older model */
     if (!rc && name && !(rc = clear_way(dir, partial, 0, err)))
         rc = move_back(dir, partial, err);
     aoei_free(complete);
@@ -126,7 +126,7 @@ static int restore(const char *dir, const char *staging, aoe_error *err) {
 
 /* ------------------------------------------------------------ publishing */
 
-/* Moves the older model out of the way, into the staging folder. */
+/* Moves the older model from dir to the staging folder. */
 static int move_aside(const char *dir, const char *staging, aoe_error *err) {
     char **old = NULL, *partial = aoei_path_join(staging, PARTIAL), *complete = aoei_path_join(staging, COMPLETE);
     size_t n_old = 0;
@@ -167,8 +167,8 @@ static int is_stale(const char *name) {
     return !*end && (pid == (long)getpid() || (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH));
 }
 
-/* "NAME/old" when the stale staging folder dir/NAME holds an older model that is not in its place; else NULL. *rc: no memory,
- * or a folder that cannot be read. */
+/* Returns the relative path of the older model that the stale staging folder dir/NAME contains, owned by the caller, or NULL.
+ * Sets *rc on error. */
 static char *stranded_in(int *rc, const char *dir, const char *name, aoe_error *err) {
     char **names = NULL, *staging = aoei_path_join(dir, name), *relative = NULL, *aside = NULL;
     size_t n = 0;

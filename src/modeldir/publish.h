@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Moves a model from a staging folder into its directory, which at any time holds the older model, the new one or none, never a
- * mixture of both.
+ * Moves a model from a staging folder into its directory. At any time the directory contains the older model, the new model or
+ * no model, but never a mixture of both.
  */
 #ifndef AOEI_MODELDIR_PUBLISH_H
 #define AOEI_MODELDIR_PUBLISH_H
@@ -8,8 +8,8 @@
 #include "aoe.h"
 #include "base/log.h"
 
-/* Moves the files in `staging` (a folder of dir) into dir and an older model into `staging`. On failure the older model is
- * restored; if that fails also, *held is 1 and `staging` must be kept. */
+/* Moves the files in `staging` (a folder of dir) to dir, and an older model to `staging`. On failure the older model is
+ * restored. If restoring fails too, *held is 1 and `staging` must be kept. */
 int aoei_publish(int *held, const char *dir, const char *staging, aoe_error *err);
 /* Removes the staging folders of processes that no longer exist, after restoring an older model that one of them had moved. */
 int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err);

@@ -62,7 +62,7 @@ static int append(const char *text, size_t len, void *buffer) {
     return aoei_buffer_append(buffer, text, len) ? -1 : 0;
 }
 
-/* The prompt as a JSON string: one line, whatever it holds. 0, or AOE_ENOMEM. */
+/* Appends the prompt as a JSON string, which is always a single line. Returns 0 or AOE_ENOMEM. */
 static int put_prompt(aoei_buffer *b, const char *prompt) {
     if (!*prompt)
         return aoei_buffer_printf(b, "| prompt | none |\n");
@@ -106,7 +106,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
                "with float32 weights (`aoe convert`).\n");
 }
 
-/* The last part of a path, on one line; aoei_free. NULL: no memory. */
+/* The last component of a path as a single line, owned by the caller (aoei_free). NULL: out of memory. */
 static char *last_part(const char *path) {
     char *full = aoei_full_path(path), *slash = full ? strrchr(full, '/') : NULL;
     char *name = full ? aoei_strdup(slash && slash[1] ? slash + 1 : full) : NULL;
@@ -116,8 +116,7 @@ static char *last_part(const char *path) {
     return name;
 }
 
-/* Where the licence in dir is from. The record knows the model that training began with better than the directory, which may
- * be a checkpoint. */
+/* Appends the source of the LICENSE in dir. The training record names the initial model; m->source may be a checkpoint. */
 static int put_licence(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
     const char *given = json_string_value(json_object_get(m->record, "base_model"));
     if (!aoei_entry_exists(dir, "LICENSE"))
@@ -141,8 +140,8 @@ static int holds_paths(const char *key) {
     return 0;
 }
 
-/* A copy of `v` in which absolute paths are replaced by their last part: a card is published, and local paths say nothing to
- * its readers. paths: 1 when strings in `v` are paths. NULL: out of memory. */
+/* A copy of `v` in which absolute paths are replaced by their last component, because local paths do not help readers of a
+ * published model card. paths: 1 if strings in `v` are paths. NULL: out of memory. */
 static json_t *without_local_paths(const json_t *v, int paths) {
     const char *text = json_string_value(v), *key;
     json_t *copy = json_is_object(v) ? json_object() : json_is_array(v) ? json_array() : NULL, *part;
@@ -184,7 +183,7 @@ static int put_record(aoei_buffer *b, const json_t *record) {
     return rc;
 }
 
-/* code: of what was put into b. */
+/* Writes b to DIR/README.md and frees b. code: result of filling b; non-zero means out of memory. */
 static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *err) {
     char *path = aoei_path_join(dir, "README.md");
     const int rc = code || b->failed || !path ? aoei_fail_nomem(err, b->len) : aoei_write_file(path, b->data, b->len, err);

@@ -6,8 +6,8 @@
 
 #include "modeldir/contents.h"
 
-/* Writes README.md of a whole model, or of a directory of adapters, into the existing directory `dir`. Absolute paths in the
- * training record are shortened to their last part. Errors: AOE_EIO, AOE_ENOMEM. */
+/* Write README.md of a complete model, or of a directory of adapters, to the existing directory `dir`. Absolute paths in the
+ * training record are shortened to their last component. Errors: AOE_EIO, AOE_ENOMEM. */
 int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err);
 int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_error *err);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reading safetensors: one mapped file, or the shards an index names. Data are
- * not copied and not judged here (NaN is the model's business).
- * Invariants after open: every tensor's bytes lie inside its file, agree with
- * dtype and shape, and overlap no other tensor; names are unique; entries are
- * sorted by name.
+ * Reads safetensors: one mapped file, or the shards of an index. Data is neither copied nor checked for
+ * NaN and infinity (see weights_check.h).
+ * Invariants after opening: the bytes of every tensor are inside its file, match dtype and shape, and
+ * do not overlap another tensor; names are unique; entries are sorted by name.
  */
 #include "modeldir/safetensors.h"
 
@@ -30,21 +29,21 @@ typedef struct shard {
 } shard;
 
 typedef struct entry {
-    aoei_st_tensor t; /* first, so that a tensor's address is its entry's; name owned */
+    aoei_st_tensor t; /* first member, so that a pointer to a tensor is a pointer to its entry; t.name is owned */
     size_t shard;     /* index into shards */
 } entry;
 
 struct aoei_safetensors {
-    shard *shards; /* owned [n_shards] */
+    shard *shards; /* [n_shards], owned */
     size_t n_shards;
-    entry *entries; /* owned [n], sorted by name once open */
+    entry *entries; /* [n], owned; sorted by name after opening */
     size_t n, capacity;
 };
 
 static const struct {
     const char *name;
     aoei_st_dtype dtype;
-    size_t size; /* bytes an element; 0: not known */
+    size_t size; /* bytes per element; 0: unknown */
 } dtypes[] = {{"F32", AOEI_ST_F32, 4},   {"F16", AOEI_ST_F16, 2},   {"BF16", AOEI_ST_BF16, 2}, {"I8", AOEI_ST_I8, 1},
               {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_OTHER, 8}, {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2},
               {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_OTHER, 1},
@@ -61,7 +60,7 @@ static void read_dtype(aoei_st_dtype *dtype, size_t *size, const char *name) {
         }
 }
 
-/* A JSON integer that is a size; 0, or -1. */
+/* Reads a non-negative JSON integer that fits in size_t. Returns 0 or -1. */
 static int read_size(size_t *out, const json_t *v) {
     if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > SIZE_MAX)
         return -1;
@@ -69,7 +68,7 @@ static int read_size(size_t *out, const json_t *v) {
     return 0;
 }
 
-/* Shape of the tensor; *elements is its product. */
+/* Reads the shape of the tensor and sets *elements to the number of elements. */
 static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, const char *path, aoe_error *err) {
     if (!json_is_array(shape))
         return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape: write the file again", path, t->name);
@@ -85,7 +84,7 @@ static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, 
     return 0;
 }
 
-/* t->name is set. base: [data_size] the data part of the file. */
+/* Reads the other fields of a tensor whose name is set. base: [data_size], data part of the file. */
 static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *base, size_t data_size, const char *path,
                        aoe_error *err) {
     const char *dtype = json_string_value(json_object_get(v, "dtype"));
@@ -121,9 +120,9 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const entry *)a)->t.name, ((const entry *)b)->t.name);
 }
 
-/* No two tensors of a file share a byte. Leaves entries[first..] sorted by place. */
+/* Checks that no two tensors of a file overlap. Sorts entries[first..] by address. */
 static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, aoe_error *err) {
-    const entry *last = NULL; /* the one before, with data */
+    const entry *last = NULL; /* previous entry that has data */
     if (s->n > first)
         qsort(s->entries + first, s->n - first, sizeof *s->entries, by_data);
     for (size_t i = first; i < s->n; i++) {
@@ -138,7 +137,7 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
     return 0;
 }
 
-/* Length of the header, checked against the file. */
+/* Reads the length of the header and checks it against the file size. */
 static int header_bytes(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     uint64_t n = 0;
     if (size < PREFIX_BYTES)
@@ -175,7 +174,8 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     return 0;
 }
 
-/* Adds the tensors of one file's bytes. weight_map (NULL: all): only names it sends to `file` are taken. */
+/* Adds the tensors of a file with the given bytes. If weight_map is not NULL, only tensors that it assigns to `file` are added.
+ */
 static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
                        const json_t *weight_map, const char *file, aoe_error *err) {
     const char *path = s->shards[shard_index].path, *name;
@@ -227,7 +227,7 @@ static int create(aoei_safetensors **s, aoe_error *err) {
     return *s ? 0 : aoei_fail_nomem(err, sizeof **s);
 }
 
-/* A name in two parts: [len] bytes of head, then tail. */
+/* A name consisting of the first len bytes of head, followed by tail. */
 typedef struct joined_name {
     const char *head, *tail;
     size_t len;
@@ -245,7 +245,7 @@ static const aoei_st_tensor *find_joined(const aoei_safetensors *s, const char *
     return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_joined_name) : NULL;
 }
 
-/* Sorts by name on success, closes on failure. */
+/* On success (rc 0), sorts the entries by name and finds the scales. On failure, closes *s and sets it to NULL. Returns rc. */
 static int finish(aoei_safetensors **s, int rc) {
     if (rc) {
         aoei_safetensors_close(*s);
@@ -270,7 +270,7 @@ static int add_file(aoei_safetensors *s, const char *path, const json_t *weight_
     return rc ? rc : add_tensors(s, s->n_shards - 1, last->map.data, last->map.size, weight_map, file, err);
 }
 
-/* A shard's name must not leave the directory. */
+/* 1: the name of a shard is a plain file name, so it cannot refer to a file outside the directory. */
 static int plain_name(const char *name) {
     return name && *name && !strchr(name, '/') && !strchr(name, '\\') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
@@ -279,7 +279,7 @@ static int by_string(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Distinct file names of the weight map, sorted. The strings are the map's. */
+/* Distinct file names of the weight map in ascending order. The strings are borrowed from the map. */
 static int shard_names(const char ***names, size_t *n, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;
@@ -291,7 +291,8 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
     json_object_foreach(weight_map, key, v) {
         if (!plain_name(json_string_value(v)))
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: weight_map of '%s' is not a plain file name: shards must lie beside the index", path, key);
+                             "%s: weight_map of '%s' is not a plain file name; move the shards to the folder of the index",
+                             path, key);
         (*names)[count++] = json_string_value(v);
     }
     qsort(*names, count, sizeof **names, by_string);
@@ -304,7 +305,7 @@ static int shard_names(const char ***names, size_t *n, json_t *weight_map, const
     return 0;
 }
 
-/* Every name of the weight map was found; entries are sorted by name. */
+/* Checks that every tensor of the weight map was found. The entries are sorted by name. */
 static int check_complete(const aoei_safetensors *s, json_t *weight_map, const char *path, aoe_error *err) {
     const char *key;
     json_t *v;

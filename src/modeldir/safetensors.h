@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * safetensors: a mapped reader and an atomic writer. The header is untrusted:
- * lengths, offsets, shapes and overlaps are checked before any use, and errors name
- * file, tensor and byte. Layout: u64 LE header length, JSON header, data.
+ * Reader of safetensors files, which maps them into memory. Headers are untrusted: lengths, offsets,
+ * shapes and overlaps are checked before use, and errors name file and tensor.
+ * File layout: header length (uint64, little-endian), JSON header, data.
  */
 #ifndef AOEI_MODELDIR_SAFETENSORS_H
 #define AOEI_MODELDIR_SAFETENSORS_H
@@ -20,36 +20,36 @@ typedef struct aoei_st_tensor {
     aoei_st_dtype dtype;
     size_t n_dims;
     size_t shape[AOEI_ST_MAX_DIMS];
-    const unsigned char *data; /* [bytes] in the mapping; alignment is that of the file */
-    size_t bytes;
-    const struct aoei_st_tensor *scale; /* of an I8 tensor NAME: the one called NAME_scale, unchecked; NULL: none */
+    const unsigned char *data;          /* [bytes], in the mapped file; may be unaligned */
+    size_t bytes;                       /* size of data */
+    const struct aoei_st_tensor *scale; /* I8 tensor NAME: the tensor NAME_scale, not checked; NULL: none */
 } aoei_st_tensor;
 
 typedef struct aoei_safetensors aoei_safetensors; /* one file, or the shards of an index */
 
 int aoei_safetensors_open(aoei_safetensors **s, const char *path, aoe_error *err);
-/* The bytes of a file in memory, borrowed for the object's life; `name` stands for the path in messages. */
+/* Opens a file in memory. data is borrowed until the object is closed; `name` is used as path in messages. */
 int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t size, const char *name, aoe_error *err);
-/* DIR/model.safetensors, or DIR/model.safetensors.index.json with its shards (all in DIR; a path that leaves it is refused). */
+/* Opens DIR/model.safetensors, or DIR/model.safetensors.index.json with its shards, which must be in DIR. */
 int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *err);
 void aoei_safetensors_close(aoei_safetensors *s);
 size_t aoei_safetensors_count(const aoei_safetensors *s);
 const aoei_st_tensor *aoei_safetensors_at(const aoei_safetensors *s, size_t i);
-const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* NULL when absent */
-const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t);    /* file it is in, for messages */
-/* The tensor called NAME_scale of a tensor NAME, of whatever type; NULL: none. */
+const aoei_st_tensor *aoei_safetensors_find(const aoei_safetensors *s, const char *name); /* NULL: no such tensor */
+const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t);    /* path of the file that contains t */
+/* The tensor NAME_scale of a tensor NAME of any type; NULL: none. */
 const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t);
-/* The I8 tensor whose scales t is called; NULL: none. */
+/* The I8 tensor NAME if t is called NAME_scale; NULL: none. */
 const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t);
 const char *aoei_st_dtype_name(aoei_st_dtype d);
-size_t aoei_st_dtype_size(aoei_st_dtype d); /* bytes an element; 0: AOEI_ST_OTHER */
+size_t aoei_st_dtype_size(aoei_st_dtype d); /* bytes per element; 0 for AOEI_ST_OTHER */
 size_t aoei_st_elements(const aoei_st_tensor *t);
-/* Converts all elements from F32, F16 or BF16 to float, or from I8 that aoei_int8_check has found right. */
+/* Converts all elements from F32, F16 or BF16 to float, or from I8 if aoei_int8_check accepted the tensor. */
 void aoei_st_to_float(float *out, const aoei_st_tensor *t);
-/* The same for n rows of a matrix from row `first` on; a vector is one row. */
+/* Converts the rows [first, first + n) of a matrix; a vector is one row. */
 void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n);
 
-/* Gives back the memory of the mapped bytes; they can still be read. */
+/* Releases the physical memory of the mapped files; the data can still be read. */
 void aoei_safetensors_drop(const aoei_safetensors *s);
 
 #endif

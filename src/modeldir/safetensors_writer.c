@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Writing safetensors: the header first, then the data in the order described,
- * in pieces of any size, so that a model larger than memory could be written.
- * The header is padded with spaces so that the data begin at a multiple of 64
- * bytes of the file: mapped tensors are as aligned as their sizes allow.
+ * Writes safetensors: the header first, then the data in the order of the entries, in pieces of any
+ * size, so that a model may be larger than memory. The header is padded with spaces so that the data
+ * starts at a multiple of 64 bytes, which aligns the tensors in mapped files.
  */
 #include "modeldir/safetensors_writer.h"
 
@@ -19,10 +18,10 @@
 
 struct aoei_st_writer {
     aoei_writer out;
-    size_t left; /* bytes of data still to come */
+    size_t left; /* bytes of data that are not written yet */
 };
 
-/* The JSON of one tensor whose data begin at *offset, which moves on. NULL: no memory, or a size that does not fit. */
+/* JSON of a tensor whose data starts at *offset; adds its size to *offset. NULL: out of memory, or the size overflows. */
 static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     size_t bytes = aoei_st_dtype_size(e->dtype), end;
     json_t *shape = json_array();
@@ -34,7 +33,7 @@ static json_t *describe(const aoei_st_entry *e, size_t *offset) {
     json_t *v = json_pack("{s:s, s:o, s:[I, I]}", "dtype", aoei_st_dtype_name(e->dtype), "shape", shape, "data_offsets",
                           (json_int_t)*offset, (json_int_t)end);
     *offset = end;
-    return v; /* json_pack took the shape, also when it failed */
+    return v; /* json_pack owns the shape, also if it fails */
 fail:
     json_decref(shape);
     return NULL;
@@ -44,10 +43,10 @@ static int append(const char *text, size_t len, void *buffer) {
     return aoei_buffer_append(buffer, text, len) ? -1 : 0;
 }
 
-/* The padded header with its length in front; *data_bytes is what must follow. */
+/* Writes the length of the header and the padded header to b. Sets *data_bytes to the size of the data of all tensors. */
 static int make_header(aoei_buffer *b, size_t *data_bytes, const aoei_st_entry *entries, size_t n) {
     json_t *root = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
-    aoei_buffer text = {0}; /* not json_dumps: its own buffer drops what it has no memory for */
+    aoei_buffer text = {0}; /* json_dumps is not used: it may omit text when memory runs out */
     int rc = AOE_ENOMEM;
     *data_bytes = 0;
     if (!root)

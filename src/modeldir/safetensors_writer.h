@@ -6,8 +6,8 @@
 
 #include "modeldir/safetensors.h"
 
-/* Usage: describe every tensor, then write the data of each in the order of the entries. Atomic: nothing is at `path` before
- * commit. */
+/* Description of a tensor. Usage: open with one entry per tensor, write the data in the order of the entries, commit. The file
+ * appears at `path` only on commit. */
 typedef struct aoei_st_entry {
     const char *name; /* borrowed until open returns */
     aoei_st_dtype dtype;
@@ -18,7 +18,7 @@ typedef struct aoei_st_entry {
 typedef struct aoei_st_writer aoei_st_writer;
 int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_error *err);
 int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err); /* pieces of any size */
-int aoei_st_writer_commit(aoei_st_writer *w, aoe_error *err); /* closes w; fails when not every byte was written */
-void aoei_st_writer_abort(aoei_st_writer *w);                 /* NULL accepted */
+int aoei_st_writer_commit(aoei_st_writer *w, aoe_error *err); /* closes w; fails if data is missing */
+void aoei_st_writer_abort(aoei_st_writer *w);                 /* accepts NULL */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reads which modules follow the transformer (pooling, a dense layer, normalization), the maximum sequence length and the
- * prompts, in the form before version 5.4 and in the form since. A module that aoe does not support is an error whatever the
- * options say, so that vectors never differ silently.
+ * Reads the modules after the transformer (pooling, dense layer, normalization), the maximum sequence length and the prompts,
+ * in the file formats before and since version 5.4. An unsupported module is always an error, so that vectors never differ
+ * silently.
  */
 #include "modeldir/sentence_transformers.h"
 
@@ -24,7 +24,7 @@ typedef struct modes {
     size_t n;
 } modes;
 
-/* Loads DIR/a[/b] when it is there: *root NULL when not. *path (owned by the caller) is its name. */
+/* Loads DIR/a or DIR/a/b if the file exists; otherwise *root is NULL. Sets *path to its path, owned by the caller. */
 static int load_optional(json_t **root, char **path, const char *dir, const char *a, const char *b, aoe_error *err) {
     char *first = aoei_path_join(dir, a);
     *root = NULL;
@@ -59,7 +59,7 @@ static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *e
     return 0;
 }
 
-/* The modes of a Pooling config: pooling_mode, else the flags that are true, else mean. */
+/* Reads the modes of a Pooling module: pooling_mode if it is set, else the flags that are true, else mean. */
 static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err) {
     static const struct {
         const char *flag, *mode;
@@ -94,7 +94,7 @@ static int has_mode(const modes *m, const char *name) {
     return 0;
 }
 
-/* averaged: a Dense module that averages two halves follows. */
+/* Converts modes to a pooling. averaged: 1 if a Dense module follows that averages the two halves of its input. */
 static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const char *path, aoe_error *err) {
     static const struct {
         const char *mode;
@@ -122,12 +122,13 @@ static int check_dimension(json_t *config, const char *key, size_t hidden, const
     size_t n = hidden;
     int rc = aoei_json_size(config, key, &n, path, err);
     if (!rc && n != hidden)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: %s is %zu, the model's hidden size %zu: they are of different models", path, key,
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: %s is %zu, but the model's hidden size is %zu; the two files belong to different models", path, key,
                        n, hidden);
     return rc;
 }
 
-/* Judges the Pooling module at DIR/folder. */
+/* Reads and checks the Pooling module in DIR/folder. */
 static int read_pooling(aoei_partial_settings *s, const char *dir, const char *folder, int averaged, size_t hidden,
                         aoe_error *err) {
     json_t *config = NULL;
@@ -155,7 +156,9 @@ done:
 
 /* ----------------------------------------------------------------- dense */
 
-/* 1 when the Dense module has the width of two vectors: it averages them, or is none that can be read. */
+/* Sets *two to 1 if the input of the Dense module has the size of two vectors. Only averaging modules of this size are
+ * supported.
+ */
 static int takes_two(int *two, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
@@ -171,7 +174,7 @@ static int takes_two(int *two, const char *dir, const char *folder, size_t hidde
     return rc;
 }
 
-/* 1 when the weights of DIR/folder are [I/2 I/2] and nothing else. */
+/* Returns 1 if the only tensor of the file is the weight [I/2 I/2]. Sets *rc if memory runs out. */
 static int is_average_matrix(const aoei_safetensors *f, size_t hidden, aoe_error *err, int *rc) {
     const aoei_st_tensor *t = aoei_safetensors_find(f, "linear.weight");
     int known = t && (t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16);
@@ -197,7 +200,7 @@ static int is_identity(const json_t *config) {
     return name && !strcmp(dot ? dot + 1 : name, "Identity");
 }
 
-/* A Dense module over two vectors: the average of them, bias-free, without activation or residual. */
+/* Checks that a Dense module over two vectors computes their average, without bias, activation or residual. */
 static int check_dense(const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     aoei_safetensors *f = NULL;
     json_t *config = NULL;
@@ -233,7 +236,7 @@ done:
 enum { TRANSFORMER, POOLING, DENSE, SECOND_DENSE, NORMALIZE, N_KINDS };
 static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Dense", "Normalize"};
 
-/* Puts the folder of each module into folder[N_KINDS] (borrowed; NULL: none). Modules come in the order of the kinds. */
+/* Sets folder[kind] to the folder of each module (borrowed; NULL: none). The modules must be in the order of the kinds. */
 static int read_module_list(const char *folder[N_KINDS], json_t *root, const char *path, aoe_error *err) {
     int last = -1;
     size_t i;
@@ -259,7 +262,8 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
         if (kind == TRANSFORMER ? *at != 0 : !aoei_is_plain_folder(at))
             return aoei_fail(
                 err, AOE_EUNSUPPORTED,
-                "%s: path '%s' of module %zu is not supported: the transformer lies in the model directory, the others in folders of it",
+                "%s: path '%s' of module %zu is not supported; the transformer must be in the model directory and the other "
+                "modules in its subfolders",
                 path, at, i);
         folder[kind] = at;
         last = kind;
@@ -270,7 +274,7 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
     return 0;
 }
 
-/* What follows the transformer. Modules are judged also where options state what they say. */
+/* Reads the modules after the transformer. They are checked even if options override their settings. */
 static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     const char *folder[N_KINDS];
     json_t *root = NULL;
@@ -278,7 +282,7 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
     int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
     if (rc)
         goto done;
-    if (!root) { /* 1_Pooling alone says the pooling too */
+    if (!root) { /* without modules.json, 1_Pooling still specifies the pooling */
         if (s->pooling == AOE_POOLING_AUTO && aoei_entry_exists(dir, "1_Pooling/config.json"))
             rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
         goto done;
@@ -302,7 +306,8 @@ done:
     return rc;
 }
 
-/* Of a static model: StaticEmbedding in the model directory, Normalize or not. config.json says the latter too. */
+/* Reads the modules of a static model: StaticEmbedding in the model directory, optionally followed by Normalize. config.json
+ * may also specify normalization. */
 static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
     json_t *root = NULL, *v;
     char *path = NULL;
@@ -339,7 +344,7 @@ static const char *const length_files[] = {"sentence_bert_config.json",       "s
                                            "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
                                            "sentence_xlnet_config.json"};
 
-/* A length the files state: 0 when they do not, at most what the model has. */
+/* Reads a maximum length. *out: 0 if the key is missing; at most `most`. */
 static int read_length(size_t *out, json_t *config, const char *key, size_t most, const char *path, aoe_error *err) {
     double n = 0;
     int rc = aoei_json_double(config, key, &n, path, err);
@@ -351,7 +356,7 @@ static int read_length(size_t *out, json_t *config, const char *key, size_t most
     return 0;
 }
 
-/* The length of file `name`, and do_lower_case when there is one. */
+/* Reads the maximum length and do_lower_case from file `name`. *present: 1 if the file exists. */
 static int read_length_file(aoei_partial_settings *s, const char *dir, const char *name, const char *key, size_t most,
                             int *present, aoe_error *err) {
     json_t *config = NULL;
@@ -367,7 +372,8 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
         s->max_length = n;
         s->max_length_from = name;
     }
-    if (!rc && s->lowercase < 0 && strcmp(name, "tokenizer_config.json") != 0) /* there it is the tokenizer's own */
+    if (!rc && s->lowercase < 0 &&
+        strcmp(name, "tokenizer_config.json") != 0) /* in tokenizer_config.json it is an option of the tokenizer */
         s->lowercase = lowercase;
     json_decref(config);
     aoei_free(path);
@@ -378,7 +384,7 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t most, 
     int present = 0, rc = 0;
     for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
         rc = read_length_file(s, dir, length_files[i], "max_seq_length", most, &present, err);
-    /* the new form has moved the length to the tokenizer */
+    /* since version 5.4 the length is in the tokenizer configuration */
     if (!rc && !s->max_length && aoei_entry_exists(dir, "modules.json"))
         rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", most, &present, err);
     return rc;
@@ -386,7 +392,7 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t most, 
 
 /* --------------------------------------------------------------- prompts */
 
-/* The template of a prefix: new string, or NULL. */
+/* The template "PREFIX{text}" as a new reference; NULL: out of memory. */
 static json_t *template_of(const json_t *prefix) {
     size_t len = json_string_length(prefix);
     char *text = aoei_malloc(len + sizeof AOEI_PLACEHOLDER);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The form before version 5.4 is written because every reader supports it. Settings that the files cannot express are omitted;
+ * Writes the file format before version 5.4, which every version reads. Settings that the files cannot express are omitted;
  * aoei_settings_limits reports them.
  */
 #include "modeldir/sentence_transformers_write.h"
@@ -57,7 +57,7 @@ static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folde
                      folder, "config.json", err);
 }
 
-/* The average of the two halves of [cls, mean]: weights [I/2 I/2]. */
+/* Writes a Dense module that averages the two halves of [cls, mean]; its weight is [I/2 I/2]. */
 static int fill_dense(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
     (void)s;
     const aoei_st_entry entry = {"linear.weight", AOEI_ST_F32, 2, {hidden, 2 * hidden}};
@@ -87,7 +87,7 @@ static int fill_dense(const aoei_settings *s, size_t hidden, const char *folder,
     return rc;
 }
 
-/* Adds a template to the prompts when it is a prefix; 0, or -1: no memory. */
+/* Adds a template to the prompts if it has the form "PREFIX{text}". Returns 0, or -1 if memory runs out. */
 static int add_prefix(json_t *prompts, const char *name, const char *text) {
     size_t len;
     return aoei_prompt_is_prefix(text, &len) ? json_object_set_new(prompts, name, json_stringn(text, len)) : 0;
@@ -112,7 +112,7 @@ static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err
 
 typedef int fill_fn(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err);
 
-/* Makes DIR/name; what is in it is the business of `fill` (NULL: nothing). */
+/* Creates DIR/name and calls `fill` to write its files (NULL: no files). */
 static int write_folder(const char *dir, const char *name, fill_fn *fill, const aoei_settings *s, size_t hidden,
                         aoe_error *err) {
     char *folder = aoei_path_join(dir, name);
@@ -126,7 +126,7 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err) {
     int rc, averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
-    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_save makes it */
+    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_write creates the folder */
     const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
     if (s->pooling == AOE_POOLING_FIRST_LAST_AVG)
         return 0;

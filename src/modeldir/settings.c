@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names of poolings, and the life of settings and partial settings in memory.
+ * Names of poolings, and functions that initialize, copy and free settings.
  */
 #include "modeldir/settings.h"
 
@@ -73,7 +73,7 @@ int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *
         to->dense = aoei_strdup(from->dense);
     if (!to->prompt || !to->dense != !from->dense)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
-    to->prompts = json_incref(from->prompts); /* never changed once read */
+    to->prompts = json_incref(from->prompts); /* immutable after reading, so it can be shared */
     return 0;
 }
 

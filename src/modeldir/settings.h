@@ -20,7 +20,7 @@ typedef struct aoei_settings {
     char *prompt;                /* owned; template with {text}; "" for no prompt */
     json_t *prompts;             /* owned; all named templates of the directory; NULL for none */
     int normalize;               /* 1: vectors have unit length */
-    int bidirectional;           /* 1: a causal model attends in both directions from layer bidirectional_from on */
+    int bidirectional;           /* 1: a causal model uses bidirectional attention in layers bidirectional_from and above */
     size_t bidirectional_from;   /* index of a layer; read only if `bidirectional` */
     char *dense;                 /* owned; folder of the dense layer after the pooling; NULL: no such layer */
     int lowercase;               /* 1: texts are lowercased before the tokenizer reads them */

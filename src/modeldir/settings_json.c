@@ -15,7 +15,7 @@
 
 #define NEWEST_FORMAT 2 /* newest format_version that is read; format 1 has no "dense" */
 
-/* "prompts" of aoe.json: an object of templates, "default" the one that is used. */
+/* Reads "prompts" of aoe.json, an object of named templates. The template "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     json_t *prompts = json_object_get(root, "prompts"), *v;
     const char *name;
@@ -142,7 +142,7 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
         return NULL;
     }
     if (!*s->prompt)
-        json_object_del(prompts, "default"); /* fails when there is none, which is as wanted */
+        json_object_del(prompts, "default"); /* may fail because there is no such key, which is not an error */
     json_t *root =
         json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", s->dense ? 2 : 1, "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rounding weights to the type they are stored in, and the file they go into.
- * Rows are converted a few at a time; only the scales of one matrix are kept until
- * they follow it. Reading the values back is safetensors.c's (aoei_st_to_float).
+ * Rounds weights to their storage type and writes them to a file. Rows are converted in small blocks;
+ * only the scales of the current matrix are kept, because they are written after it.
+ * aoei_st_to_float (safetensors.c) reads the values.
  */
 #include "modeldir/storage.h"
 
@@ -20,16 +20,16 @@
 struct aoei_storage_writer {
     aoei_st_writer *out; /* owned */
     aoe_storage storage;
-    const aoei_st_entry *entries; /* borrowed [n] */
-    size_t n, at;                 /* entries; the one being written */
-    size_t left;                  /* elements of it that are not written yet */
-    float *scales;                /* owned [largest number of rows of a matrix]; NULL except for int8 */
-    void *chunk;                  /* owned; CHUNK elements or the longest row of a matrix; NULL for float32 */
+    const aoei_st_entry *entries; /* [n], borrowed */
+    size_t n, at;                 /* number of entries; index of the current entry */
+    size_t left;                  /* elements of the current entry that are not written yet */
+    float *scales;                /* [largest number of rows of a matrix], owned; NULL except for int8 */
+    void *chunk;                  /* owned; converted elements: CHUNK, or the longest row if larger; NULL for float32 */
 };
 
 /* ------------------------------------------------------------------ values */
 
-/* The bits of the largest magnitude; above all finite ones when there is a NaN or an infinity. */
+/* The bits of the largest magnitude. They exceed the bits of FLT_MAX if a value is NaN or infinite. */
 static uint32_t most_bits(const float *x, size_t n) {
     uint32_t most = 0;
     for (size_t i = 0; i < n; i++) {
@@ -45,13 +45,13 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
     const uint32_t bits = most_bits(x, n);
     float most, scale;
     memcpy(&most, &bits, sizeof most);
-    if (most <= 0x1p-127f) { /* half of the smallest scale: all round to 0 */
+    if (most <= 0x1p-127f) { /* at most half of the smallest scale, so all values round to 0 */
         memset(q, 0, n);
         return 0;
     }
     scale = most / 127.0f;
     scale = scale < 0x1p-126f ? 0x1p-126f : scale;
-    /* The quotient of two floats is a tie, or differs from one by far more than the rounding of a double. */
+    /* The quotient of two floats is exactly a tie, or differs from a tie by much more than the rounding error of a double. */
     for (size_t i = 0; i < n; i++)
         q[i] = (int8_t)lrint((double)x[i] / (double)scale);
     return scale;
@@ -99,11 +99,11 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
 
 static const struct {
     const char *name, *torch;
-    aoei_st_dtype dtype; /* of a matrix */
+    aoei_st_dtype dtype; /* stored type of matrices */
 } forms[] = {
     [AOE_STORAGE_F32] = {"F32", "float32", AOEI_ST_F32},
     [AOE_STORAGE_BF16] = {"BF16", "bfloat16", AOEI_ST_BF16},
-    [AOE_STORAGE_INT8] = {"I8", "float32", AOEI_ST_I8}, /* what the values are */
+    [AOE_STORAGE_INT8] = {"I8", "float32", AOEI_ST_I8}, /* the values are float32 after reading */
 };
 
 const char *aoei_storage_name(aoe_storage s) {
@@ -139,7 +139,7 @@ static int ends_with(const char *text, const char *tail) {
     return a >= b && !strcmp(text + a - b, tail);
 }
 
-/* Space for the conversion. */
+/* Allocates the buffers of the conversion. */
 static int take_memory(aoei_storage_writer *w, aoe_error *err) {
     size_t rows = 0, cols = CHUNK;
     for (size_t i = 0; i < w->n; i++)
@@ -155,7 +155,8 @@ static int take_memory(aoei_storage_writer *w, aoe_error *err) {
     return 0;
 }
 
-/* The entries as they are stored, with those of the scales: into [2 n]. Names of scales are to be freed: names [n]. */
+/* Writes the stored entries, including those of scales, to to[2 n] and adds their number to *n_to. names: [n], names of scales,
+ * which the caller frees. */
 static int expand(aoei_st_entry *to, size_t *n_to, char **names, const aoei_storage_writer *w, aoe_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         const aoei_st_entry *e = &w->entries[i];
@@ -210,7 +211,7 @@ static int fail_value(const aoei_storage_writer *w, float v, const char *type, a
                      (double)v, type);
 }
 
-/* x: a row with a value that is not finite, or would not be when it is read. */
+/* Reports the first value of row x that is not finite, or would not be finite after reading. */
 static int fail_row(const aoei_storage_writer *w, const float *x, aoe_error *err) {
     while (fabsf(*x) < FLT_MAX)
         x++;
@@ -232,7 +233,7 @@ static int put_bf16(aoei_storage_writer *w, const float *x, size_t n, aoe_error 
     return rc;
 }
 
-/* x: [n / cols, cols], rows `row` and on of the matrix. */
+/* Writes x [n / cols, cols] as int8. row: index of its first row in the matrix. */
 static int put_rows(aoei_storage_writer *w, const float *x, size_t n, size_t row, size_t cols, aoe_error *err) {
     const size_t step = cols < CHUNK ? CHUNK / cols : 1, rows = n / cols;
     int8_t *chunk = w->chunk;

@@ -13,27 +13,28 @@
 #include "aoe.h"
 #include "modeldir/safetensors_writer.h"
 
-/* Stores x[n] (magnitudes below FLT_MAX, the one float whose scale times 127 is infinite) as q[n] and returns the scale: max|x|
- * / 127 but at least 2^-126, the smallest normal float, so that it has all its bits; 0 when every element rounds to 0. q is x /
- * scale to the nearest, ties to even. */
+/* Quantizes x[n] to q[n] and returns the scale: max|x| / 127, but at least 2^-126 (the smallest normal float) so that the scale
+ * has full precision; 0 if every element rounds to 0. q is x / scale rounded to nearest, ties to even. Magnitudes must be below
+ * FLT_MAX, because 127 times the scale of FLT_MAX is infinite. */
 float aoei_int8_row(int8_t *q, const float *x, size_t n);
 
-/* The I8 tensor t of s can be read: a matrix, with scales of the right type and shape, finite and not negative. */
+/* Checks that the I8 tensor t of s is a matrix whose scales have the right type and shape and are finite and non-negative.
+ * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENUMERIC. */
 int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_error *err);
 
-const char *aoei_storage_name(aoe_storage s);  /* as aoe_model_info has it: "F32", "BF16", "I8"; static */
-const char *aoei_storage_torch(aoe_storage s); /* torch_dtype of config.json; float32 for int8 too; static */
+const char *aoei_storage_name(aoe_storage s);  /* name in aoe_model_info: "F32", "BF16", "I8"; static */
+const char *aoei_storage_torch(aoe_storage s); /* torch_dtype of config.json; "float32" also for int8; static */
 /* Bytes of a tensor, its scales included. */
 size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector);
 
-/* model.safetensors from float values. entries: [n], borrowed until commit or abort; their dtype is ignored. Values
- * follow in the same order, each tensor in one or more pieces of whole rows (an empty tensor: one empty piece).
- * A value that the stored type cannot hold is AOE_ENUMERIC. */
+/* Writes a safetensors file from float values. entries: [n], borrowed until commit or abort; their dtype is ignored. The values
+ * are written in the order of the entries, each tensor in one or more pieces of complete rows (an empty tensor as one empty
+ * piece). Errors: AOE_ENUMERIC (the stored type cannot represent a value), AOE_EIO, AOE_ENOMEM. */
 typedef struct aoei_storage_writer aoei_storage_writer;
 int aoei_storage_open(aoei_storage_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_storage storage,
                       aoe_error *err);
 int aoei_storage_write(aoei_storage_writer *w, const float *values, size_t n, aoe_error *err);
 int aoei_storage_commit(aoei_storage_writer *w, aoe_error *err); /* closes w */
-void aoei_storage_abort(aoei_storage_writer *w);                 /* NULL accepted */
+void aoei_storage_abort(aoei_storage_writer *w);                 /* accepts NULL */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A tensor is found by its slot's name, with or without the prefix of the checkpoint's class, in today's or the older spelling.
+ * A tensor is found by the name of its slot, with or without the prefix of the checkpoint's class, in the current or the older
+ * spelling.
  */
 #include "modeldir/weight_tensors.h"
 
@@ -17,7 +18,7 @@
 #include "modeldir/storage.h"
 #include "modeldir/weights_check.h"
 
-/* Finds prefix + name, or its other spelling (LayerNorm.gamma, LayerNorm.beta; of tied tensors either name is stored). */
+/* Finds prefix + name, or its alternative name (LayerNorm.gamma and LayerNorm.beta; tied tensors may have either name). */
 static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
     static const struct {
         const char *now, *other;
@@ -62,14 +63,14 @@ static const char *shape_text(char *buf, size_t size, const size_t *shape, size_
     return buf;
 }
 
-/* One slot's tensor: present, of the right shape, of a type that is read. */
+/* Finds the tensor of a slot and checks its shape and type. */
 static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
     const aoei_st_tensor *t = *out = find_tensor(f->weights, slot->head ? "" : f->prefix, slot->name);
     const size_t want[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
     const size_t n_dims = slot->vector ? 1 : 2;
     char has[256], needs[64];
     if (!t) {
-        const aoei_st_tensor *any = aoei_safetensors_at(f->weights, 0); /* there is one: the prefix was found */
+        const aoei_st_tensor *any = aoei_safetensors_at(f->weights, 0); /* exists, because the prefix was found */
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: tensor '%s%s' is missing: the checkpoint is incomplete or config.json is of another model",
                          aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name);
@@ -121,7 +122,7 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
     return rc;
 }
 
-/* The type all weights are stored as, or "mixed"; adapters do not count. I8 has vectors of F32. */
+/* The storage type of all weights except adapters, or "mixed". In int8 models, vectors are F32. */
 static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
     const char *name = NULL;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -138,14 +139,14 @@ static const char *storage_name(const aoei_model_files *f, const aoei_encoder_co
     return name;
 }
 
-/* The file that a slot's tensor is in. */
+/* The file that contains the tensor of a slot. */
 static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(c, slot, &d);
     return d.adapter ? f->adapters : d.pooled ? f->dense : f->weights;
 }
 
-/* Names the first element of t that is NaN or infinite, or -128 in I8. */
+/* Reports the first element of t that is NaN or infinite, or -128 in I8. */
 static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
     float v = 0;
@@ -168,7 +169,7 @@ static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t
                      aoei_safetensors_path(file, t), t->name, isnan(v) ? "NaN" : "infinity", i);
 }
 
-/* 1: no tensor of the masked-LM head is there. */
+/* 1: the files contain no tensor of the masked-LM head. */
 static int lacks_head(const aoei_model_files *f, const aoei_encoder_config *c) {
     for (size_t i = aoei_head_slot(c, 0); i < aoei_pooled_slot(c, 0); i++) {
         aoei_slot slot;
@@ -188,7 +189,7 @@ static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config 
     return bytes;
 }
 
-/* The encoder's own tensors. *int8: 1 if one of them is I8. */
+/* Finds the tensors of the encoder and the masked-LM head. *int8: 1 if one of them is I8. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
     const int new_head = c->mlm_head && lacks_head(f, c);
     int rc = 0;

@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define BLOCK_BYTES ((size_t)1 << 20) /* a task: worth waking a thread, small enough to balance */
-#define GROUP       256               /* elements a loop of known length takes, so that compilers vectorise it */
+#define BLOCK_BYTES ((size_t)1 << 20) /* bytes per task: large enough for a thread, small enough to balance the load */
+#define GROUP       256               /* elements of a loop of fixed length, which compilers vectorize */
 
 typedef struct block {
     const unsigned char *data; /* [bytes] */
@@ -20,7 +20,7 @@ typedef struct block {
     int bad; /* written by the block's task */
 } block;
 
-/* Not 0: there is NaN or infinity among the GROUP elements at p. */
+/* Returns non-zero if one of the GROUP elements at p is NaN or infinity. */
 static uint32_t bad_group32(const unsigned char *p) {
     uint32_t any = 0;
     for (size_t i = 0; i < GROUP; i++) {
@@ -31,7 +31,7 @@ static uint32_t bad_group32(const unsigned char *p) {
     return any & 0x80000000u;
 }
 
-/* exponent: its bits; one: the lowest of them. */
+/* Like bad_group32 for 16-bit types. exponent: mask of the exponent bits; one: the lowest exponent bit. */
 static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t one) {
     uint16_t any = 0;
     for (size_t i = 0; i < GROUP; i++) {
@@ -42,7 +42,7 @@ static uint32_t bad_group16(const unsigned char *p, uint16_t exponent, uint16_t 
     return any & 0x8000u;
 }
 
-/* -128 is not stored. */
+/* Returns non-zero if one of the GROUP elements at p is -128, which aoe never stores. */
 static uint32_t bad_group8(const unsigned char *p) {
     uint8_t any = 0;
     for (size_t i = 0; i < GROUP; i++)
@@ -60,7 +60,7 @@ static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
 
 static int block_is_bad(const block *b) {
     const size_t group = GROUP * aoei_st_dtype_size(b->dtype);
-    unsigned char last[GROUP * sizeof(float)] = {0}; /* an incomplete group, filled up with zeros */
+    unsigned char last[GROUP * sizeof(float)] = {0}; /* the last, incomplete group, padded with zeros */
     uint32_t any = 0;
     size_t at = 0;
     for (; b->bytes - at >= group; at += group)
