@@ -23,15 +23,15 @@
 #include "model/weight_rows.h"
 
 typedef struct averaging {
-    aoei_row_source source; /* first */
-    aoe_model **models;     /* owned array [n], each owned; the first gives everything except the weights */
+    aoei_weight_reader source; /* first */
+    aoe_model **models;        /* owned array [n], each owned; the first gives everything except the weights */
     size_t n;
     const char *license_dir; /* borrowed; directory of the LICENSE that is copied; NULL: no model has one */
     float *row;              /* owned [longest row]; a row of one model */
     double *sum;             /* owned [longest row] */
 } averaging;
 
-static void mean_rows(aoei_row_source *source, float *to, size_t slot, size_t first, size_t n) {
+static void mean_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     const averaging *a = (const averaging *)source;
     aoei_slot d;
     aoei_slot_describe(&a->models[0]->config, slot, &d);
@@ -180,7 +180,7 @@ static int open_all(averaging *a, aoe_context *ctx, const char *const *from, aoe
 static int write_mean(averaging *a, const char *const *from, const char *to, aoe_storage storage, aoe_convert_result *result,
                       aoe_error *err) {
     aoei_model_contents contents;
-    aoei_model_row_source unused;
+    aoei_model_weight_reader unused;
     json_t *record = record_of(a, from);
     if (!record)
         return aoei_fail_nomem(err, a->n);

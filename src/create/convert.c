@@ -83,7 +83,7 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
         rc = aoei_fail(err, AOE_EARG, "%s: the model that the adapters are for is there; choose another output", to);
     if (!rc) {
         aoei_model_contents contents;
-        aoei_model_row_source rows;
+        aoei_model_weight_reader rows;
         aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);
         rc = aoei_convert_write(m, &contents, to, result, err);
     }

@@ -123,7 +123,7 @@ done:
 
 /* Generates random weights, some slots at a time, so that the model may be larger than memory. */
 typedef struct weight_generator {
-    aoei_row_source source; /* first */
+    aoei_weight_reader source; /* first */
     uint64_t seed;
     const new_model *m;
     size_t begin, end; /* slots in `buffer` */
@@ -158,7 +158,7 @@ static void generate_from(weight_generator *k, size_t slot) {
     aoei_parallel_for(k->m->ctx->pool, k->end - k->begin, generate_task, k);
 }
 
-static void generated_rows(aoei_row_source *source, float *to, size_t slot, size_t first, size_t n) {
+static void generated_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     weight_generator *k = (weight_generator *)source;
     aoei_slot d;
     aoei_slot_describe(&k->m->config, slot, &d);

@@ -41,7 +41,7 @@ static const char cuts[] =
     "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)"; /* in JSON */
 
 typedef struct reader {
-    aoei_row_source source; /* first */
+    aoei_weight_reader source; /* first */
     size_t dims;
     size_t n;         /* words taken */
     aoei_vocab words; /* their numbers */
@@ -293,7 +293,7 @@ static int make_tokenizer(aoe_tokenizer **out, const reader *r, int lowercase, a
     return rc;
 }
 
-static void word_rows(aoei_row_source *source, float *to, size_t slot, size_t first, size_t n) {
+static void word_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
     const reader *r = (const reader *)source;
     (void)slot; /* the only weight is the table of token embeddings */
     for (size_t i = 0; i < n; i++)

@@ -7,13 +7,13 @@
 #include "model/weight_rows.h"
 #include "modeldir/model_writer.h"
 
-static void model_rows(aoei_row_source *source, float *to, size_t slot, size_t first, size_t n) {
-    aoei_model_rows(((const aoei_model_row_source *)source)->model, to, slot, first, n);
+static void model_rows(aoei_weight_reader *source, float *to, size_t slot, size_t first, size_t n) {
+    aoei_model_rows(((const aoei_model_weight_reader *)source)->model, to, slot, first, n);
 }
 
-void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_row_source *rows, const aoe_model *m, json_t *record,
+void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_weight_reader *rows, const aoe_model *m, json_t *record,
                             aoe_storage storage) {
-    *rows = (aoei_model_row_source){.source = {.rows = model_rows}, .model = m};
+    *rows = (aoei_model_weight_reader){.source = {.rows = model_rows}, .model = m};
     *contents = (aoei_model_contents){.config = &m->config,
                                       .settings = &m->settings,
                                       .config_json = m->files.config_json,
@@ -26,7 +26,7 @@ void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_row_source
 
 int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_error *err) {
     aoei_model_contents contents;
-    aoei_model_row_source rows;
+    aoei_model_weight_reader rows;
     aoei_model_contents_of(&contents, &rows, m, record, AOE_STORAGE_F32);
     contents.only_adapters = m->config.lora.r > 0;
     return aoei_contents_save(&contents, dir, &m->ctx->log, err);
@@ -34,14 +34,14 @@ int aoei_model_save(const aoe_model *m, const char *dir, json_t *record, aoe_err
 
 int aoei_model_save_as(const aoe_model *m, const char *dir, json_t *record, aoe_storage storage, aoe_error *err) {
     aoei_model_contents contents;
-    aoei_model_row_source rows;
+    aoei_model_weight_reader rows;
     aoei_model_contents_of(&contents, &rows, m, record, storage);
     return aoei_contents_save(&contents, dir, &m->ctx->log, err);
 }
 
 int aoei_model_write(const aoe_model *m, const char *dir, json_t *record, aoe_error *err) {
     aoei_model_contents contents;
-    aoei_model_row_source rows;
+    aoei_model_weight_reader rows;
     aoei_model_contents_of(&contents, &rows, m, record, AOE_STORAGE_F32);
     contents.only_adapters = m->config.lora.r > 0;
     return aoei_contents_write(&contents, dir, err);

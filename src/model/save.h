@@ -11,14 +11,14 @@
 #include "modeldir/contents.h"
 
 /* Reads the weights of an open model row by row for writing. */
-typedef struct aoei_model_row_source {
-    aoei_row_source source; /* first */
-    const aoe_model *model; /* borrowed */
-} aoei_model_row_source;
+typedef struct aoei_model_weight_reader {
+    aoei_weight_reader source; /* first */
+    const aoe_model *model;    /* borrowed */
+} aoei_model_weight_reader;
 
 /* Fills `contents` for saving all weights of m, with adapters merged, in the data type `storage`. All pointers are borrowed
  * from m and `rows`, which must outlive `contents`. The caller may change fields. record: training record, or NULL. */
-void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_row_source *rows, const aoe_model *m, json_t *record,
+void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_weight_reader *rows, const aoe_model *m, json_t *record,
                             aoe_storage storage);
 
 /* Saves m as a model directory (aoei_contents_save): weights as float32, or only the adapters if m has any. */

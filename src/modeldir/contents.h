@@ -14,10 +14,10 @@
 #include "modeldir/settings.h"
 
 /* Weights that are generated while they are written, so that a model need not fit in memory. */
-typedef struct aoei_row_source {
+typedef struct aoei_weight_reader {
     /* Writes rows [first, first + n) of the weight in `slot` to to[n, cols] as float32. Called in ascending order of slots. */
-    void (*rows)(struct aoei_row_source *s, float *to, size_t slot, size_t first, size_t n);
-} aoei_row_source;
+    void (*rows)(struct aoei_weight_reader *s, float *to, size_t slot, size_t first, size_t n);
+} aoei_weight_reader;
 
 /* All pointers are borrowed. */
 typedef struct aoei_model_contents {
@@ -26,7 +26,7 @@ typedef struct aoei_model_contents {
     const json_t *config_json;      /* config.json, to which the type of the weights is added */
     json_t *record;                 /* training record, or NULL */
     const aoe_tokenizer *tokenizer; /* NULL: no tokenizer files are written */
-    aoei_row_source *rows;          /* values of the weights */
+    aoei_weight_reader *rows;       /* values of the weights */
     const aoei_model_files
         *source;             /* files of the model that this one was made from: licence, base, tensors to copy; or NULL */
     const char *license_dir; /* directory of the LICENSE that is copied; NULL: that of `source` */
