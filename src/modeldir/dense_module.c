@@ -61,7 +61,7 @@ int aoei_dense_open(aoei_encoder_config *c, aoei_safetensors **file, const char 
     char *at = aoei_path_join(dir, folder), *path = at ? aoei_path_join(at, "config.json") : NULL;
     int rc = path ? aoei_json_load(&config, path, err) : aoei_fail_nomem(err, strlen(dir));
     if (!rc && !json_is_object(config))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; fetch the model again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = read_config(c, config, path, err);
     if (!rc)
@@ -83,7 +83,7 @@ int aoei_dense_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error
         const aoei_st_tensor *any = aoei_safetensors_count(f->dense) ? aoei_safetensors_at(f->dense, 0) : NULL;
         if (!t || t->n_dims != (s.vector ? 1 : 2) || t->shape[t->n_dims - 1] != s.cols || (!s.vector && t->shape[0] != s.rows))
             return aoei_fail(err, AOE_EFORMAT,
-                             "%s: tensor '%s' of the dense layer %s, which its config.json asks for: fetch the model again",
+                             "%s: tensor '%s' of the dense layer %s, which its config.json asks for; download the model again",
                              any ? aoei_safetensors_path(f->dense, any) : f->dir, s.name,
                              t ? "has another shape than that" : "is missing");
         if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)

@@ -71,7 +71,7 @@ static int read_size(size_t *out, const json_t *v) {
 /* Reads the shape of the tensor and sets *elements to the number of elements. */
 static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, const char *path, aoe_error *err) {
     if (!json_is_array(shape))
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape: write the file again", path, t->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no shape; write the file again", path, t->name);
     t->n_dims = json_array_size(shape);
     if (t->n_dims > AOEI_ST_MAX_DIMS)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: tensor '%s' has %zu dimensions; at most %d are read", path, t->name,
@@ -79,7 +79,7 @@ static int read_shape(aoei_st_tensor *t, size_t *elements, const json_t *shape, 
     *elements = 1;
     for (size_t i = 0; i < t->n_dims; i++)
         if (read_size(&t->shape[i], json_array_get(shape, i)) || aoei_mul_size(*elements, t->shape[i], elements))
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has an impossible shape (dimension %zu): write the file again",
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has an impossible shape (dimension %zu); write the file again",
                              path, t->name, i);
     return 0;
 }
@@ -91,21 +91,21 @@ static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *
     const json_t *offsets = json_object_get(v, "data_offsets");
     size_t begin = 0, end = 0, elements = 0, size = 0, want = 0;
     if (!dtype)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no dtype: write the file again", path, t->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no dtype; write the file again", path, t->name);
     if (json_array_size(offsets) != 2 || read_size(&begin, json_array_get(offsets, 0)) ||
         read_size(&end, json_array_get(offsets, 1)) || end < begin)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no valid data_offsets: write the file again", path, t->name);
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' has no valid data_offsets; write the file again", path, t->name);
     int rc = read_shape(t, &elements, json_object_get(v, "shape"), path, err);
     if (rc)
         return rc;
     read_dtype(&t->dtype, &size, dtype);
     t->bytes = end - begin;
     if (size && (aoei_mul_size(elements, size, &want) || want != t->bytes))
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of %s has %zu bytes, its shape needs %zu: write the file again",
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of %s has %zu bytes, its shape needs %zu; write the file again",
                          path, t->name, dtype, t->bytes, want);
     if (end > data_size)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: truncated: tensor '%s' wants %zu bytes at offset %zu, %zu are present: fetch the file again",
+                         "%s: truncated: tensor '%s' wants %zu bytes at offset %zu, %zu are present; download the file again",
                          path, t->name, t->bytes, begin, begin < data_size ? data_size - begin : 0);
     t->data = base + begin;
     return 0;
@@ -130,7 +130,7 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
         if (!e->t.bytes)
             continue;
         if (last && e->t.data < last->t.data + last->t.bytes)
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensors '%s' and '%s' overlap: write the file again", path, last->t.name,
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensors '%s' and '%s' overlap; write the file again", path, last->t.name,
                              e->t.name);
         last = e;
     }
@@ -141,7 +141,7 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
 static int header_bytes(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     uint64_t n = 0;
     if (size < PREFIX_BYTES)
-        return aoei_fail(err, AOE_EFORMAT, "%s: truncated: %zu bytes are no safetensors file: fetch it again", path, size);
+        return aoei_fail(err, AOE_EFORMAT, "%s: truncated: %zu bytes are no safetensors file; download it again", path, size);
     for (size_t i = 0; i < PREFIX_BYTES; i++)
         n |= (uint64_t)data[i] << (8 * i);
     if (n > MAX_HEADER_BYTES)
@@ -151,7 +151,7 @@ static int header_bytes(size_t *out, const unsigned char *data, size_t size, con
     if (n > size - PREFIX_BYTES)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: oversized header: %" PRIu64
-                         " bytes, but %zu follow its length: the file is truncated, fetch it again",
+                         " bytes, but %zu follow its length: the file is truncated; download it again",
                          path, n, size - PREFIX_BYTES);
     *out = (size_t)n;
     return 0;
@@ -164,7 +164,7 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     if (no_memory)
         return aoei_fail_nomem(err, n);
     if (!*header)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not valid JSON at byte %d: %s: fetch the file again", path,
+        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not valid JSON at byte %d: %s; download the file again", path,
                          at.position + PREFIX_BYTES, at.text);
     if (!json_is_object(*header)) {
         json_decref(*header);
@@ -311,7 +311,7 @@ static int check_complete(const aoei_safetensors *s, json_t *weight_map, const c
     json_t *v;
     json_object_foreach(weight_map, key, v) {
         if (!aoei_safetensors_find(s, key))
-            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' is not in %s: fetch the shard again", path, key,
+            return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' is not in %s; download the shard again", path, key,
                              json_string_value(v));
     }
     return 0;

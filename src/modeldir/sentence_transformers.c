@@ -136,7 +136,7 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
     modes m = {0};
     int include_prompt = 1, rc = load_optional(&config, &path, dir, folder, "config.json", err);
     if (!rc && !config)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it: fetch the model again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it; download the model again", path);
     if (rc || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
         (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) ||
         (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
@@ -165,7 +165,7 @@ static int takes_two(int *two, const char *dir, const char *folder, size_t hidde
     size_t in = 0;
     int rc = load_optional(&config, &path, dir, folder, "config.json", err);
     if (!rc && !config)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it: fetch the model again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: missing, though modules.json names it; download the model again", path);
     if (!rc)
         rc = aoei_json_need_size(config, "in_features", &in, path, err);
     *two = in == 2 * hidden;
@@ -243,11 +243,11 @@ static int read_module_list(const char *folder[N_KINDS], json_t *root, const cha
     json_t *v;
     memset(folder, 0, N_KINDS * sizeof *folder);
     if (!json_is_array(root))
-        return aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; fetch the model again", path);
+        return aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     json_array_foreach(root, i, v) {
         const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
         if (!type || !at)
-            return aoei_fail(err, AOE_EFORMAT, "%s: module %zu has no type or no path; fetch the model again", path, i);
+            return aoei_fail(err, AOE_EFORMAT, "%s: module %zu has no type or no path; download the model again", path, i);
         const char *dot = strrchr(type, '.');
         int kind = 0;
         while (kind < N_KINDS && strcmp(kind_names[kind], dot ? dot + 1 : type) != 0)
@@ -314,7 +314,7 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
     size_t i;
     int normalize = c->normalize, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
     if (root && !json_is_array(root))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; fetch the model again", path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     json_array_foreach(root, i, v) {
         const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
         const char *dot = type ? strrchr(type, '.') : NULL;

@@ -62,7 +62,7 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
 static int fail_scale(const aoei_safetensors *s, const aoei_st_tensor *scale, size_t i, float v, aoe_error *err) {
     return aoei_fail(err, isfinite(v) && v < 0 ? AOE_EFORMAT : AOE_ENUMERIC,
                      "%s: tensor '%s' holds %g at element %zu; 127 times a scale is finite and not negative: the model is "
-                     "damaged, convert or fetch it again",
+                     "damaged; convert or download it again",
                      aoei_safetensors_path(s, scale), scale->name, (double)v, i);
 }
 
@@ -76,15 +76,15 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
     if (!scale)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: tensor '%s' is of I8 and its scales, '%s" AOEI_SCALE_SUFFIX
-                         "', are missing: convert or fetch the model again",
+                         "', are missing; convert or download the model again",
                          path, t->name, t->name);
     if (scale->dtype != AOEI_ST_F32)
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' is of %s; scales are F32: convert or fetch the model again", path,
-                         scale->name, aoei_st_dtype_name(scale->dtype));
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' is of %s; scales are F32; convert or download the model again",
+                         path, scale->name, aoei_st_dtype_name(scale->dtype));
     if (scale->n_dims != 1 || scale->shape[0] != t->shape[0])
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s' is not of shape [%zu], a scale for each row of '%s': convert or fetch the model again", path,
+            "%s: tensor '%s' is not of shape [%zu], a scale for each row of '%s'; convert or download the model again", path,
             scale->name, t->shape[0], t->name);
     for (size_t i = 0; i < t->shape[0]; i++) {
         float v;

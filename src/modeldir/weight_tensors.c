@@ -90,7 +90,7 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
     if (aoei_safetensors_scale(f->weights, t))
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: tensor '%s' is of %s though '%s" AOEI_SCALE_SUFFIX
-                         "' holds scales, which an I8 matrix has: convert or fetch the model again",
+                         "' holds scales, which an I8 matrix has; convert or download the model again",
                          path, t->name, aoei_st_dtype_name(t->dtype), t->name);
     return 0;
 }
@@ -115,9 +115,10 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
             rc = aoei_int8_check(f->weights, t, err);
         else if (int8 && len > tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX) &&
                  !aoei_safetensors_scaled(f->weights, t))
-            rc = aoei_fail(err, AOE_EFORMAT,
-                           "%s: tensor '%s' holds scales, but there is no I8 matrix '%.*s': convert or fetch the model again",
-                           aoei_safetensors_path(f->weights, t), t->name, (int)(len - tail), t->name);
+            rc =
+                aoei_fail(err, AOE_EFORMAT,
+                          "%s: tensor '%s' holds scales, but there is no I8 matrix '%.*s'; convert or download the model again",
+                          aoei_safetensors_path(f->weights, t), t->name, (int)(len - tail), t->name);
     }
     return rc;
 }
@@ -153,7 +154,7 @@ static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t
     if (t->dtype == AOEI_ST_I8)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s' holds -128 at element %zu; int8 rows hold -127 to 127: convert or fetch the model again",
+            "%s: tensor '%s' holds -128 at element %zu; int8 rows hold -127 to 127; convert or download the model again",
             aoei_safetensors_path(file, t), t->name,
             (size_t)((const unsigned char *)memchr(t->data, 0x80, t->bytes) - t->data));
     for (; i < n; i++) {
@@ -165,7 +166,7 @@ static int fail_not_finite(const aoei_safetensors *file, const aoei_st_tensor *t
             break;
     }
     return aoei_fail(err, AOE_ENUMERIC,
-                     "%s: tensor '%s' holds %s at element %zu: the model is damaged, fetch or train it again",
+                     "%s: tensor '%s' holds %s at element %zu; the model is damaged, so download or train it again",
                      aoei_safetensors_path(file, t), t->name, isnan(v) ? "NaN" : "infinity", i);
 }
 

@@ -394,7 +394,7 @@ static void refuses_other_requests(void **state) {
     assert_int_equal(aoei_model_open_for(&m, test_model_context, ran, NULL, &p, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "adapters (LoRA) of a ran model are not supported");
     assert_int_equal(aoei_model_open_for(&m, test_model_context, adapters, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "holds adapters of rank 3, whose rank, alpha and targets cannot change");
+    FRAGMENT(err, "contains adapters of rank 3, whose rank, alpha and targets cannot change");
     lora.r = 33;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
     FRAGMENT(err, "options.lora.r is 33, but must be at most the model's hidden size, 32");

@@ -248,7 +248,7 @@ static void goes_on_from_saved_adapters(void **state) {
     free(text);
     r.o.lora.r = 5;
     train_run_output(&r, "other");
-    refuse(&r, "holds adapters of rank 3");
+    refuse(&r, "contains adapters of rank 3");
     free(first);
     free(base);
     train_run_destroy(&r);

@@ -267,7 +267,7 @@ static void refuses_poolings_it_has_not(void **state) {
         {"{\"pooling_mode\":[1]}", "\"pooling_mode\" is neither a string nor a list of strings", AOE_EFORMAT},
         {"{\"pooling_mode\":\"mean\",\"include_prompt\":false}", "include_prompt false is not supported", AOE_EUNSUPPORTED},
         {"{\"pooling_mode_cls_token\":1}", "\"pooling_mode_cls_token\" is not true or false", AOE_EFORMAT},
-        {"{\"word_embedding_dimension\":9}", "word_embedding_dimension is 9, the model's hidden size 8", AOE_EFORMAT},
+        {"{\"word_embedding_dimension\":9}", "word_embedding_dimension is 9, but the model's hidden size is 8", AOE_EFORMAT},
         {"{\"embedding_dimension\":9}", "embedding_dimension is 9", AOE_EFORMAT},
         {"7", "1_Pooling/config.json: neither a JSON object nor an array", AOE_EFORMAT},
         {"{", "1_Pooling/config.json:1: ", AOE_EFORMAT},

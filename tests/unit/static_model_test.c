@@ -429,7 +429,7 @@ static void is_not_trained_on_nothing(void **state) {
     size_t failed;
     assert_int_equal(aoei_encode_texts(m, texts, 2, &l, &failed, &err), AOE_EFORMAT);
     assert_int_equal(failed, 1);
-    FRAGMENT(err, "no token is left of the text");
+    FRAGMENT(err, "the text has no tokens");
     aoe_model_close(m);
     test_dir_remove(dir);
 }
