@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The angle between two vectors read as complex ones (equations 3 to 6): the
- * first half of a vector is its real part, the second half its imaginary
- * part; x = a + bi, y = c + di, h_k = z_k conj(w_k) = re_k + im_k i.
- * Both forms score so that higher is more similar: the reference form is
- * g = |sum re + sum im| / (|x||y|), the phase form is -D.
+ * The angle between two vectors interpreted as complex vectors (equations 3 to 6). The first half of
+ * a vector is its real part, the second half its imaginary part: z = a + bi for x, w = c + di for y,
+ * and h_k = z_k conj(w_k) = re_k + im_k i. A higher score means more similar. The score of the
+ * reference form is g = |sum re + sum im| / (|x||y|), the score of the phase form is -D.
  */
 #include "loss/angle.h"
 
@@ -20,7 +19,7 @@ typedef struct angle_sums {
     double arc[4];       /* phase: m_k |arg h_k| */
 } angle_sums;
 
-/* One component: the modulus product and the principal argument in (-pi, pi]. */
+/* Returns the argument of h for one component, in (-pi, pi], and sets *m to its modulus. */
 static double phase_of(double a, double b, double c, double d, double *m) {
     *m = sqrt(a * a + b * b) * sqrt(c * c + d * d);
     /* + 0.0 turns a negative zero, whose argument would be -pi if the real part is negative, into a positive one */
@@ -77,7 +76,7 @@ static void reference_grad(const double *x, const double *y, size_t half, double
     }
 }
 
-/* With M = sum m_k and phi = arg h_k: dD = sum [(|phi| - D) dm_k + m_k sign(phi) dphi] / M, the score being -D. */
+/* The score is -D. With M = sum m_k and phi = arg h_k: dD = sum [(|phi| - D) dm_k + m_k sign(phi) dphi] / M. */
 static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_PHASE, x, y, half);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The first sweep computes the logits of each pair and d loss / d logit, the second the
- * gradients of the vectors. The gradients of the weights are accumulated over the pairs in
- * ascending order, for a block of components at a time.
+ * The first sweep computes logits and d loss / d logit of each pair, the second sweep the gradients
+ * of the vectors. The gradients of the weights are accumulated over the pairs in ascending order, in
+ * parallel for blocks of components.
  */
 #include "loss/classification_objective.h"
 
@@ -15,7 +15,7 @@
 #include "nn/panels.h"
 #include "loss/example_sweep.h"
 
-enum { COLUMNS = 32 /* components of a task */ };
+enum { COLUMNS = 32 /* components per task */ };
 
 /* State of one call, in the workspace. */
 typedef struct plan {
@@ -24,7 +24,7 @@ typedef struct plan {
     const double *label;
     aoei_sweep sweep;
     double *error; /* [B, classes] logits, then d loss / d logit */
-    double *term;  /* [B] a pair's cross entropy */
+    double *term;  /* [B] cross entropy of each pair */
 } plan;
 
 /* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
@@ -90,7 +90,7 @@ static double component(const aoei_example_batch *b, size_t i, size_t side, size
     return b->v64 ? b->v64[at] : (double)b->v[at];
 }
 
-/* The weights of a block of components. */
+/* Computes the gradient of the weights for a block of components. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const plan *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS, end = first + COLUMNS < D ? first + COLUMNS : D;

@@ -22,11 +22,11 @@ enum { QUERY, POSITIVE, NEGATIVE };
 /* State of one call, in the workspace. */
 typedef struct plan {
     const aoe_objective_options *o;
-    int contrasts; /* a contrastive term has a weight */
+    int contrasts; /* 1: a contrastive term has a weight above 0 */
     aoei_sweep sweep;
     aoei_info_nce contrastive; /* candidates: the positives, then the negatives */
     aoei_ranking_terms ranked; /* with negatives: pairs 2i (query, positive) and 2i + 1 (query, negative) */
-    double *label;             /* [2B] of these pairs */
+    double *label;             /* [2B] labels of the pairs in `ranked` */
 } plan;
 
 /* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */

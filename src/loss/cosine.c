@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The cosine of two vectors and its gradient (the scores of equation 1), in
- * double. Partial sums have a fixed layout, so float and double callers get
- * the same bits for the same values.
+ * The cosine of two vectors (the scores of equation 1) and its gradient, in double. Partial sums
+ * have a fixed order, so float and double vectors with equal values give bit-identical results.
  */
 #include "loss/cosine.h"
 
@@ -9,7 +8,7 @@
 
 #include "aoe.h"
 
-enum { CHUNK = 64 /* floats widened at a time; a multiple of the lanes */ };
+enum { CHUNK = 64 /* floats converted to double at a time; a multiple of 4 */ };
 
 /* Inner products of two vectors. Component k is added to partial sum k mod 4. */
 typedef struct dots {
@@ -37,7 +36,7 @@ double aoei_lanes(const double lane[4]) {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* One square root of the product, not two: the cosine of a vector with itself is then exactly 1. */
+/* Uses one square root of the product instead of two, so that the cosine of a vector with itself is exactly 1. */
 static double cosine_of(const dots *s) {
     double norms = sqrt(aoei_lanes(s->xx) * aoei_lanes(s->yy));
     return norms == 0.0 ? 0.0 : aoei_lanes(s->xy) / norms;

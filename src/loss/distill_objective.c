@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Both forms are sums over examples: one sweep fills each example's part of the
- * loss, a second one adds the gradient.
+ * Both forms are sums over examples. The first sweep computes the loss of each example, the second
+ * adds the gradient.
  */
 #include "loss/distill_objective.h"
 
@@ -15,15 +15,15 @@
 #include "loss/cosine.h"
 #include "loss/example_sweep.h"
 
-/* What one call works with; all memory from the workspace. */
+/* State of one call, in the workspace. */
 typedef struct plan {
     const aoei_distill *d;
     aoei_sweep sweep;
-    double *term;  /* [B] an example's part of the loss, before the mean */
-    double *error; /* [(arity - 1) B] student's cosine - teacher's, of the pairs of the first text with each other one */
+    double *term;  /* [B] loss of each example before averaging */
+    double *error; /* [(arity - 1) B] student's minus teacher's cosine of the first text with each other text of an example */
 } plan;
 
-/* Takes everything in one fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
+/* Takes all memory in a fixed order. B <= SIZE_MAX / 64 (checked by the callers). */
 static void lay_out(plan *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     *p = (plan){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
@@ -41,7 +41,7 @@ size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
     return a.overflow ? 0 : a.used;
 }
 
-/* What the sum over examples is divided by: their pairs, or their texts. */
+/* Divisor of the sum over examples: the number of pairs for cosine, the number of texts for KL. */
 static double terms_of(const plan *p) {
     const aoei_vector_examples *e = &p->sweep.e;
     return (double)(p->d->form == AOE_DISTILL_COSINE ? (e->arity - 1) * e->n : e->arity * e->n);

@@ -23,7 +23,7 @@ typedef struct aoei_distill {
  * each argument. */
 size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity);
 
-/* Sets result->teacher, adds weight * teacher to result->total and, unless the batch has no gradients, its gradient to these.
+/* Sets result->teacher, adds weight * teacher to result->total and, if the batch has gradients, adds the gradient of the term.
  * ctx NULL: one thread. Errors: AOE_EARG, AOE_ENUMERIC with the index of the example. */
 int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,
                            const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);

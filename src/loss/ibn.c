@@ -22,7 +22,7 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* rows of a block; even, so that every block has two rows and a row on the diagonal a candidate */
     GROUP = 8 * P,    /* columns of dz in a task */
-    STORAGE = 1 << 23 /* doubles of scores kept, 64 MB: the strip of a batch of up to about 2,000 pairs is all of them */
+    STORAGE = 1 << 23 /* maximum doubles of scores in memory (64 MB); enough for all scores of about 2,000 pairs */
 };
 
 static size_t least(size_t a, size_t b) {
@@ -33,18 +33,18 @@ static size_t rows_of(const aoei_ibn *b, size_t block) {
     return least(b->N - block * BLOCK, BLOCK);
 }
 
-/* Rows of block J of columns: those from the diagonal on. */
+/* Number of rows of column block J, from the diagonal down. */
 static size_t height(const aoei_ibn *b, size_t J) {
     return b->N - J * BLOCK;
 }
 
-/* Doubles of the blocks of columns [from, to). */
+/* Number of doubles of the column blocks [from, to). */
 static size_t columns_size(const aoei_ibn *b, size_t from, size_t to) {
     size_t n = to - from;
     return BLOCK * (n * height(b, from) - BLOCK * (n * (n - 1) / 2));
 }
 
-/* The scores of block (I, J), J <= I, in the strip at hand. */
+/* The scores of block (I, J), J <= I, in the current strip. */
 static aoei_scores_f64 block_at(const aoei_ibn *b, size_t I, size_t J) {
     return (aoei_scores_f64){.x = b->score + columns_size(b, b->strip_from, J) + (I - J) * BLOCK * P,
                              .panel = height(b, J) * P,
@@ -53,7 +53,7 @@ static aoei_scores_f64 block_at(const aoei_ibn *b, size_t I, size_t J) {
                              .scale = 1.0 / b->tau};
 }
 
-/* Where row r, column c of a block lies. */
+/* Address of row r, column c of a block. */
 static double *cell(const aoei_scores_f64 *s, size_t r, size_t c) {
     return s->x + c / P * s->panel + r * P + c % P;
 }
@@ -62,15 +62,15 @@ static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
     return b->anchors[I] || b->anchors[J];
 }
 
-/* Whether u is of a positive pair. T_uv = 1 for u's partner then, plus 1 for an equal text (so 2 for a positive pair of
- * equals). */
+/* 1: row u belongs to a positive pair. T_uv is the number of reasons why v is a target of u: v is the partner of u in a
+ * positive pair, and v is an equal text. */
 static int has_partner(const aoei_ibn *b, size_t u) {
     return b->label[u / 2] >= b->threshold;
 }
 
-/* Finds the rows of equal texts: groups as runs of `member`. */
+/* Sorts the rows by group, so that the rows of equal texts are adjacent in `member`. */
 static void sort_groups(aoei_ibn *b) {
-    double *key = b->sum; /* free until the first pass */
+    double *key = b->sum; /* not used before the first pass */
     for (size_t u = 0; u < b->N; u++)
         key[u] = b->group[u];
     aoei_argsort(key, b->N, b->member, b->begin);
@@ -98,7 +98,7 @@ static void count_targets(aoei_ibn *b) {
     }
 }
 
-/* The first of u's equal texts, in `member`, that is not before row v. */
+/* Index in `member` of the first text equal to u whose row is at least v. */
 static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     size_t low = b->begin[u], high = b->end[u];
     while (low < high) {
@@ -111,7 +111,7 @@ static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     return low;
 }
 
-/* Makes strip number `strip` the one at hand; 0 when there are not so many. */
+/* Makes strip number `strip` the current one. Returns 0 if there is no such strip. */
 static int enter_strip(aoei_ibn *b, size_t strip) {
     b->strip_to = 0;
     for (size_t i = 0; i <= strip; i++) {
@@ -131,7 +131,7 @@ static size_t strip_blocks(const aoei_ibn *b) {
     return n;
 }
 
-/* Block (I, J) of the strip by its number, down the columns: neighbours share z_J. */
+/* Indices of block number `task` of the strip. Numbers run down the columns, so consecutive blocks share z_J. */
 static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
     for (*J = b->strip_from; task >= b->blocks - *J; ++*J)
         task -= b->blocks - *J;
@@ -165,7 +165,7 @@ static void score_task(void *arg, size_t task, size_t worker) {
         compute_scores(b, I, J);
 }
 
-/* S_uv when its block is in the strip at hand, else 0. */
+/* S_uv if its block is in the current strip, otherwise 0. */
 static double score_of(const aoei_ibn *b, size_t u, size_t v) {
     size_t row = u / BLOCK >= v / BLOCK ? u : v, column = row == u ? v : u, J = column / BLOCK;
     if (J < b->strip_from || J >= b->strip_to)
@@ -182,7 +182,7 @@ static double sum_targets(const aoei_ibn *b, size_t u) {
     return hit;
 }
 
-/* First pass: what the strip adds to the sums of the rows of block X. */
+/* First pass: adds the contribution of the strip to the sums of the rows of block X. */
 static void sum_task(void *arg, size_t task, size_t worker) {
     aoei_ibn *b = arg;
     size_t X = b->strip_from + task, u = X * BLOCK, n = rows_of(b, X);
@@ -204,7 +204,7 @@ static void sum_task(void *arg, size_t task, size_t worker) {
         b->row_loss[u + r] -= sum_targets(b, u + r);
 }
 
-/* Second pass: the scores of a block become the weights of z_v in N dL/dz_u. */
+/* Second pass: replaces the scores of a block by the weights of z_v in N dL/dz_u. */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t I, J;
@@ -212,7 +212,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     find_block(b, task, &I, &J);
     if (!has_anchors(b, I, J))
         return;
-    if (b->strip_from > 0) /* the first strip is what the first pass left */
+    if (b->strip_from > 0) /* the scores of the first strip are still in memory */
         compute_scores(b, I, J);
     aoei_scores_f64 s = block_at(b, I, J);
     size_t u0 = I * BLOCK, v0 = J * BLOCK;
@@ -232,7 +232,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Second pass: what the strip adds to dz of the rows of block X, in one group of columns. */
+/* Second pass: adds the contribution of the strip to dz of the rows of block X, for one group of columns. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t groups = (b->rows.D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;
@@ -256,7 +256,7 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Doubles for the scores: all blocks, up to STORAGE, but at least the first block of columns. */
+/* Number of doubles for the scores: all blocks, but at most STORAGE, and at least the first column block. */
 static size_t storage(const aoei_ibn *b, aoei_arena *a) {
     size_t first = 0;
     if (aoei_mul_size(b->N, BLOCK, &first))
@@ -284,7 +284,7 @@ double aoei_ibn_loss(aoei_ibn *b, int with_grad) {
     count_targets(b);
     while (enter_strip(b, strips))
         strips++;
-    for (size_t i = strips; i-- > 0;) { /* ends with the first strip, where the second pass starts */
+    for (size_t i = strips; i-- > 0;) { /* in reverse order, so that the scores of the first strip remain for the second pass */
         enter_strip(b, i);
         aoei_parallel_for(b->ctx->pool, strip_blocks(b), score_task, b);
         aoei_parallel_for(b->ctx->pool, b->blocks - b->strip_from, sum_task, b);

@@ -29,10 +29,10 @@ typedef struct aoei_ibn {
     double *weight;         /* [N] targets / (N tau) */
     double *max, *sum;      /* [N] largest score of a row, sum of exp(score - max) */
     double *log_sum;        /* [N] log of the sum of exp(score) of a row; infinity without targets */
-    double *row_loss;       /* [N] */
+    double *row_loss;       /* [N] minus the sum of the target scores of a row */
     size_t *member;         /* [N] rows by group, then by index; unused without groups */
     size_t *begin, *end;    /* [N] a row's group is member[begin] .. member[end - 1] */
-    unsigned char *anchors; /* [blocks] whether a row of the block has a target */
+    unsigned char *anchors; /* [blocks] 1 if a row of the block has a target */
 
     double *score;               /* [score_size] blocks of the current strip: cosines, in the second sweep weights */
     size_t score_size;           /* doubles */

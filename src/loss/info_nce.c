@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * InfoNCE over strips of queries. With the scores S_ij = <q_i, t_j> / tau, p the softmax of
- * row i and T_ij = 1 for j = i, else 0:
+ * row i, and T_ij = 1 if j = i, otherwise 0:
  *     B L = sum_i (log sum_j exp(S_ij) - S_ii)
  *     B dL/dq_i = sum_j (p_ij - T_ij) t_j / tau,  B dL/dt_j = sum_i (p_ij - T_ij) q_i / tau
  * `hard` is added to the score of a query with its own negative, candidate B + i, before the
- * softmax. A strip contains whole rows, so its scores are replaced by weights in place, from
- * which both gradients are accumulated. Sums of a row run over blocks of columns in one order;
- * a component of a gradient is accumulated over all candidates or all queries in ascending
- * order. The result depends neither on the number of threads nor on the strips.
+ * softmax. A strip contains complete rows, so its scores are replaced in place by the weights of
+ * both gradients. All sums have a fixed order, so the result depends neither on the number of
+ * threads nor on the strips.
  */
 #include "loss/info_nce.h"
 
@@ -20,7 +19,7 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* queries and candidates of a block of scores */
     GROUP = 8 * P,    /* columns of dz in a task */
-    STORAGE = 1 << 23 /* doubles of scores kept, 64 MB: one strip up to about 2,900 queries with as many candidates */
+    STORAGE = 1 << 23 /* maximum doubles of scores in memory (64 MB); enough for 2,900 queries and 2,900 candidates */
 };
 
 static size_t least(size_t a, size_t b) {
@@ -31,7 +30,8 @@ static size_t parts(size_t n, size_t size) {
     return (n + size - 1) / size;
 }
 
-/* Rows [row, row + BLOCK) of the strip, as far as there are, with candidates [column, column + BLOCK). */
+/* The scores of rows [row, row + BLOCK) of the strip with candidates [column, column + BLOCK), within the bounds of the strip.
+ */
 static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t column) {
     return (aoei_scores_f64){.x = c->score + column * c->rows + row * P,
                              .panel = c->rows * P,
@@ -68,7 +68,7 @@ static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
-/* The losses of P queries; their scores become d loss / d cosine when that is asked for. */
+/* Computes the losses of P queries. If the gradient is needed, replaces their scores by d loss / d cosine. */
 static void softmax_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const size_t row = task * P, rows = least(c->rows - row, P);
@@ -104,7 +104,8 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
         *target(c, row + r) -= c->scale;
 }
 
-/* What the strip adds to dz, a block of rows by a group of columns at a time: first the queries', then the candidates'. */
+/* Adds the contribution of the strip to one block of rows and one group of columns of dz. The first tasks are for queries, the
+ * others for candidates. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const aoei_unit_rows *q = &c->queries, *t = &c->candidates;
@@ -127,14 +128,14 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
     aoei_panels_gemm(c->ctx, &g);
 }
 
-/* Doubles of the scores of `rows` queries with M candidates. */
+/* Number of doubles for the scores of `rows` queries with M candidates. */
 static size_t scores_size(size_t rows, size_t M, int *overflow) {
     size_t size = 0, padded = parts(M, P) * P;
     *overflow |= padded < M || aoei_mul_size(rows, padded, &size);
     return size;
 }
 
-/* Rows of a strip: all queries, or as many whole blocks as fit the storage. */
+/* Number of rows of a strip: all queries, or as many complete blocks as fit the memory for scores. */
 static size_t strip_rows(const aoei_info_nce *c) {
     const size_t most = c->score_size / (parts(c->M, P) * P);
     return most >= c->queries.N ? c->queries.N : most / BLOCK * BLOCK;

@@ -14,9 +14,9 @@
 #include "loss/unit_rows.h"
 
 typedef struct aoei_info_nce {
-    const aoe_context *ctx;    /* borrowed: threads and kernels; set by the caller, as the next two fields */
-    double tau;                /* the temperature */
-    double hard;               /* with more than B candidates: added to the score of query i with candidate B + i */
+    const aoe_context *ctx;    /* borrowed; threads and kernels; set by the caller */
+    double tau;                /* temperature; set by the caller */
+    double hard;               /* added to the score of query i with candidate B + i, if it exists; set by the caller */
     aoei_unit_rows queries;    /* [B, D] set by the caller */
     aoei_unit_rows candidates; /* [M, D], M >= B, set by the caller */
     double *row_loss;          /* [B] */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the training objectives share: their options and the batch of examples.
+ * Common parts of the training objectives: their options and the batch of examples.
  *
  * An objective computes a value and its gradient over a batch of vectors, in memory that the caller provides.
  * Objectives do not allocate memory, and their results are pure functions of the arguments and the CPU tier:

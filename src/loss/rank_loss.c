@@ -40,7 +40,7 @@ size_t aoei_ranking_pairs(const aoei_ranking *r) {
     return pairs;
 }
 
-/* lower[t]: exp(s_i) summed over items under tier t; higher[t]: exp(-s_j) over items above it. */
+/* lower[t]: sum of exp(s_i) over the items in tiers below t; higher[t]: sum of exp(-s_j) over the items in tiers above t. */
 static void sum_tiers(const aoei_ranking *r, const double *s, scaled_sum *lower, scaled_sum *higher) {
     scaled_sum a = {-INFINITY, 0.0};
     for (size_t t = 0; t < r->tiers; t++) {
@@ -64,11 +64,11 @@ double aoei_rank_loss(const aoei_ranking *r, const double *s, double *grad, doub
         return 0.0;
     sum_tiers(r, s, lower, higher);
 
-    double max = 0.0; /* the largest exponent in the logarithm, the 0 of its "1 +" included */
+    double max = 0.0; /* the largest exponent in the logarithm, including the exponent 0 of the term 1 */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             max = fmax(max, lower[t].max - s[r->order[j]]);
-    double sum = 0.0; /* of the ordered pairs, times exp(-max) */
+    double sum = 0.0; /* sum over the ordered pairs, times exp(-max) */
     for (size_t t = 1; t < r->tiers; t++)
         for (size_t j = r->start[t]; j < r->start[t + 1]; j++)
             sum += lower[t].sum * exp(lower[t].max - s[r->order[j]] - max);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The first sweep computes the error of each pair, the second its gradients.
+ * The first sweep computes the error of each pair, the second the gradients of its vectors.
  */
 #include "loss/regression_objective.h"
 
